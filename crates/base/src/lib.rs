@@ -1,1 +1,18 @@
-//! placeholder
+//! The vocabulary every layer shares: numbers, templates, tracks, fields and
+//! readings. Pure: no I/O, no clock, no unsafe code.
+
+#![forbid(unsafe_code)]
+
+pub mod column;
+pub mod context;
+pub mod cost;
+pub mod field;
+pub mod limits;
+pub mod name;
+pub mod reading;
+pub mod scan;
+pub mod template;
+pub mod text;
+pub mod track;
+pub mod varint;
+pub mod words;

@@ -1,1 +1,7 @@
-//! placeholder
+//! What happened, as rates: the one trait all data comes through, and the one
+//! place where two readings are subtracted.
+
+#![forbid(unsafe_code)]
+
+pub mod delta;
+pub mod source;

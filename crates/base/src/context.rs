@@ -1,0 +1,72 @@
+//! The facts that numbers need to be understood: host, boot, clock ticks, disks
+//! and who they belong to. Text lines `key=value`, part of every block and tail.
+
+use std::collections::BTreeMap;
+
+/// Facts of one machine, by key.
+///
+/// Keys in use: `host boot_id kernel arch hz page_size cpus mem_kb tz swap_kb
+/// net_path kymo`, and `disk.NAME`, `speed.NAME`, `uid.N`. A value never holds a newline.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Context {
+    facts: BTreeMap<String, String>,
+}
+
+impl Context {
+    /// Reads the lines of `text`; a line without `=` is passed over.
+    pub fn parse(text: &[u8]) -> Context {
+        let mut context = Context::default();
+        for line in String::from_utf8_lossy(text).lines() {
+            if let Some((key, value)) = line.split_once('=') {
+                context.set(key, value);
+            }
+        }
+        context
+    }
+
+    /// Notes a fact; newlines in it become blanks.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.facts
+            .insert(key.replace(['\n', '='], " "), value.replace('\n', " "));
+    }
+
+    /// A fact's text.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.facts.get(key).map(String::as_str)
+    }
+
+    /// A fact that is a number.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Facts whose key begins with `prefix`, which is taken off.
+    pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.facts
+            .range(prefix.to_string()..)
+            .map_while(move |(key, value)| Some((key.strip_prefix(prefix)?, value.as_str())))
+    }
+
+    /// Clock ticks a second of the recorded machine (USER_HZ).
+    pub fn hz(&self) -> f64 {
+        self.number("hz").filter(|&hz| hz > 0).unwrap_or(100) as f64
+    }
+
+    /// Bytes of a page of the recorded machine.
+    pub fn page_size(&self) -> f64 {
+        self.number("page_size").unwrap_or(4096) as f64
+    }
+
+    /// Number of CPUs of the recorded machine.
+    pub fn cpus(&self) -> u64 {
+        self.number("cpus").filter(|&n| n > 0).unwrap_or(1)
+    }
+
+    /// The lines, sorted by key.
+    pub fn text(&self) -> String {
+        self.facts
+            .iter()
+            .map(|(key, value)| format!("{key}={value}\n"))
+            .collect()
+    }
+}

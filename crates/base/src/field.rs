@@ -1,0 +1,89 @@
+//! What a number is: its name, how it moves, its unit, its meaning. A subsystem's
+//! table of fields is the one place where they are declared.
+
+/// How a number moves, and so how two of them make a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Shown as it is.
+    Gauge,
+    /// Only grows; a smaller value is a reset.
+    Counter64,
+    /// Grows and wraps at 2^32; a drop is a wrap when plausible, else a reset.
+    Counter32,
+    /// Grows, but the kernel may step it back (iowait, idle): a drop counts as 0.
+    CounterMayStepBack,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Things: requests, packets, processes.
+    Count,
+    /// Things a second.
+    PerSecond,
+    /// Bytes.
+    Bytes,
+    /// 1024 bytes.
+    Kilobytes,
+    /// 1024 bytes a second.
+    KilobytesPerSecond,
+    /// 512-byte sectors.
+    Sectors,
+    /// Memory pages.
+    Pages,
+    /// USER_HZ clock ticks.
+    Ticks,
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Hundredths (a number with two decimals, such as a load average).
+    Hundredths,
+    /// Percent.
+    Percent,
+    /// Bits a second, in millions.
+    MegabitsPerSecond,
+    /// No unit: an identity, a ratio, a text.
+    None,
+}
+
+impl Unit {
+    /// The unit as it is written in JSON and in the docs.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::PerSecond => "1/s",
+            Unit::Bytes => "B",
+            Unit::Kilobytes => "KiB",
+            Unit::KilobytesPerSecond => "KiB/s",
+            Unit::Sectors => "512 B",
+            Unit::Pages => "pages",
+            Unit::Ticks => "ticks",
+            Unit::Seconds => "s",
+            Unit::Milliseconds => "ms",
+            Unit::Microseconds => "us",
+            Unit::Nanoseconds => "ns",
+            Unit::Hundredths => "0.01",
+            Unit::Percent => "%",
+            Unit::MegabitsPerSecond => "Mbit/s",
+            Unit::None => "",
+        }
+    }
+}
+
+/// One raw number of a subsystem.
+#[derive(Debug)]
+pub struct Field {
+    /// The kernel's word for it where it has one.
+    pub name: &'static str,
+    /// How it moves.
+    pub rule: Rule,
+    /// What the raw number counts.
+    pub unit: Unit,
+    /// What it means, and where it comes from.
+    pub help: &'static str,
+}

@@ -1,0 +1,1037 @@
+//! A track is the stream of frames of one kind of source: one section a sample.
+//! [`TrackWriter`] turns texts into sections, [`Track`] turns sections back into
+//! templates and values. A key section depends on nothing before it.
+//! The bytes are described in docs/formats/recording.md, "Section payloads".
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::limits;
+use crate::template::{Class, Grammar, Template, derive};
+use crate::text::{Change, Text};
+use crate::varint;
+use crate::words::Words;
+
+/// Low three bits of an operation's code; the rest is its argument n.
+mod op {
+    /// The next n instances were read and are identical.
+    pub const SAME: u64 = 0;
+    /// The next n instances were not read; one byte says why.
+    pub const UNREAD: u64 = 1;
+    /// The next instance: n values changed, each (slots since the last, zigzag step).
+    pub const CHANGED: u64 = 2;
+    /// The next instance: template n and all its values.
+    pub const FULL: u64 = 3;
+    /// A new instance in slot n, its name follows; it is the next instance.
+    pub const NEW: u64 = 4;
+    /// The instance in slot n is no more.
+    pub const GONE: u64 = 5;
+    /// Template (0) or word (1) number follows, then its bytes.
+    pub const DEFINE: u64 = 6;
+    /// The next instance: FAILED or BYTES; or HELD, said before a FULL or BYTES.
+    pub const OTHER: u64 = 7;
+
+    pub const FAILED: u64 = 0;
+    pub const BYTES: u64 = 1;
+    pub const HELD: u64 = 2;
+}
+
+/// Why a source was not read in a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Why {
+    /// Its turn comes less often than each sample.
+    NotDue = 0,
+    /// Its reads were slow: its stride was doubled.
+    Slow = 1,
+    /// The kernel says nothing in it can have changed.
+    Idle = 2,
+}
+
+impl Why {
+    fn from_code(code: u8) -> Option<Why> {
+        Some(match code {
+            0 => Why::NotDue,
+            1 => Why::Slow,
+            2 => Why::Idle,
+            _ => return None,
+        })
+    }
+}
+
+/// What happened to an instance in a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Read, and not as before.
+    Changed,
+    /// Read, identical to the last.
+    Same,
+    /// Not read.
+    Unread(Why),
+    /// The kernel answered with this errno.
+    Failed(u16),
+}
+
+/// The writing side: one for each kind of source.
+pub struct TrackWriter {
+    grammar: Grammar,
+    templates: Vec<Known>,
+    words: Words,
+    /// Key group in which each word id was last defined.
+    words_defined: Vec<u32>,
+    instances: Vec<Option<Box<Held>>>,
+    section: Vec<u8>,
+    run: Option<(u64, u64)>,
+    changes: Vec<Change>,
+    group: u32,
+    sample: u64,
+}
+
+struct Known {
+    template: Arc<Template>,
+    defined: u32,
+    last_used: u64,
+}
+
+/// An instance as last read.
+struct Held {
+    name: Vec<u8>,
+    text: Text,
+    /// Index of the template; `None`: no text yet, or kept as bytes.
+    template: Option<u32>,
+    /// Key group in which it was last stated.
+    stated: u32,
+    /// New templates since `novel_since`.
+    novel: u8,
+    novel_since: u64,
+    /// Kept as bytes until this sample.
+    bytes_until: u64,
+}
+
+impl TrackWriter {
+    /// A track whose texts are cut by `grammar`.
+    pub fn new(grammar: Grammar) -> TrackWriter {
+        TrackWriter {
+            grammar,
+            templates: Vec::new(),
+            words: Words::default(),
+            words_defined: Vec::new(),
+            instances: Vec::new(),
+            section: Vec::new(),
+            run: None,
+            changes: Vec::new(),
+            group: 0,
+            sample: 0,
+        }
+    }
+
+    /// Begins a sample's section. Frames then follow in ascending order of slot.
+    pub fn begin(&mut self, key: bool) {
+        self.section.clear();
+        self.run = None;
+        self.sample += 1;
+        if key {
+            self.group += 1;
+            if self.words.len() > limits::WORDS_MAX / 2
+                || self.words.len() > 4 * self.instances.len() + 1024
+            {
+                self.forget_unused_words();
+            }
+        }
+    }
+
+    /// Adds an instance. A writer that reuses a slot first says [`TrackWriter::gone`].
+    pub fn add(&mut self, slot: usize, name: &[u8]) {
+        if slot >= self.instances.len() {
+            self.instances.resize_with(slot + 1, || None);
+        }
+        self.instances[slot] = Some(Box::new(Held {
+            name: name[..name.len().min(limits::NAME_MAX)].to_vec(),
+            text: Text::default(),
+            template: None,
+            stated: 0,
+            novel: 0,
+            novel_since: 0,
+            bytes_until: 0,
+        }));
+    }
+
+    /// Removes an instance; said before any frame of a higher slot.
+    pub fn gone(&mut self, slot: usize) {
+        if let Some(held) = self.instances.get_mut(slot).and_then(Option::take)
+            && held.stated == self.group
+        {
+            self.flush();
+            varint::put(&mut self.section, op::GONE | (slot as u64) << 3);
+        }
+    }
+
+    /// The instance was read: `text` is its text, taken over by swapping buffers.
+    pub fn read_swap(&mut self, slot: usize, text: &mut Vec<u8>) {
+        if self.frame(slot, text) {
+            if let Some(held) = self.held(slot) {
+                std::mem::swap(&mut held.text.bytes, text);
+            }
+        }
+    }
+
+    /// The instance was read: `text` is its text. Tells whether it differs from the last.
+    pub fn read(&mut self, slot: usize, text: &[u8]) -> bool {
+        let changed = self.frame(slot, text);
+        if changed && let Some(held) = self.held(slot) {
+            held.text.bytes.clear();
+            held.text.bytes.extend_from_slice(text);
+        }
+        changed
+    }
+
+    /// The instance was not read in this sample.
+    pub fn unread(&mut self, slot: usize, why: Why) {
+        if self.is_stated(slot) {
+            self.extend_run(op::UNREAD | (why as u64) << 8);
+            return;
+        }
+        let has_text = self
+            .held(slot)
+            .is_some_and(|held| !held.text.bytes.is_empty());
+        self.state_name(slot);
+        varint::put(&mut self.section, op::OTHER | op::HELD << 3);
+        self.section.push(why as u8);
+        if has_text {
+            self.state_full(slot)
+        } else {
+            self.state_bytes(slot, &[])
+        }
+    }
+
+    /// Reading the instance failed.
+    pub fn failed(&mut self, slot: usize, errno: u16) {
+        if !self.is_stated(slot) {
+            self.state_name(slot);
+        }
+        self.flush();
+        if let Some(held) = self.held(slot) {
+            held.template = None;
+            held.text.bytes.clear();
+        }
+        varint::put(&mut self.section, op::OTHER | op::FAILED << 3);
+        varint::put(&mut self.section, errno.into());
+    }
+
+    /// Ends the sample and hands out its section.
+    pub fn end(&mut self) -> &[u8] {
+        self.flush();
+        &self.section
+    }
+
+    /// The last text of an instance; empty when there is none.
+    pub fn text(&self, slot: usize) -> &Text {
+        static NONE: Text = Text {
+            bytes: Vec::new(),
+            values: Vec::new(),
+            ends: Vec::new(),
+        };
+        self.instances
+            .get(slot)
+            .and_then(Option::as_deref)
+            .map_or(&NONE, |held| &held.text)
+    }
+
+    /// The word under `id`.
+    pub fn word(&self, id: u64) -> &[u8] {
+        self.words.get(id).unwrap_or_default()
+    }
+
+    fn held(&mut self, slot: usize) -> Option<&mut Held> {
+        self.instances.get_mut(slot)?.as_deref_mut()
+    }
+
+    fn is_stated(&self, slot: usize) -> bool {
+        self.instances
+            .get(slot)
+            .and_then(Option::as_deref)
+            .is_some_and(|held| held.stated == self.group)
+    }
+
+    /// Says what became of one text that was read; true when it differs from the last.
+    fn frame(&mut self, slot: usize, text: &[u8]) -> bool {
+        let Some(held) = self.instances.get(slot).and_then(Option::as_deref) else {
+            return false;
+        };
+        let same = held.text.bytes == text && !(text.is_empty() && held.template.is_none());
+        if held.stated != self.group {
+            self.state_name(slot);
+            if same {
+                self.state_full(slot)
+            } else {
+                self.state_new_text(slot, text)
+            }
+            return !same;
+        }
+        if same {
+            self.extend_run(op::SAME);
+            return false;
+        }
+        if !self.state_changes(slot, text) {
+            self.flush();
+            self.state_new_text(slot, text);
+        }
+        true
+    }
+
+    /// The cheap way: the current template fits.
+    fn state_changes(&mut self, slot: usize, text: &[u8]) -> bool {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            changes,
+            section,
+            run,
+            words_defined,
+            group,
+            ..
+        } = self;
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return false;
+        };
+        let Some(known) = held.template.map(|id| &templates[id as usize]) else {
+            return false;
+        };
+        if !held.text.advance(&known.template, words, text, changes) {
+            return false;
+        }
+        flush_run(run, section);
+        for change in changes.iter() {
+            if let Class::Word(_) = known.template.slots()[change.slot as usize].class {
+                define_word(
+                    words,
+                    words_defined,
+                    *group,
+                    held.text.values[change.slot as usize],
+                    section,
+                );
+            }
+        }
+        varint::put(section, op::CHANGED | (changes.len() as u64) << 3);
+        let mut next = 0;
+        for change in changes.iter() {
+            varint::put(section, u64::from(change.slot - next));
+            varint::put(
+                section,
+                varint::zigzag(held.text.values[change.slot as usize], change.last),
+            );
+            next = change.slot + 1;
+        }
+        true
+    }
+
+    /// Finds or derives a template for `text`, and states all values.
+    fn state_new_text(&mut self, slot: usize, text: &[u8]) {
+        let fitting = self.find_template(slot, text);
+        let sample = self.sample;
+        let Some(held) = self.held(slot) else {
+            return;
+        };
+        if fitting.is_none() && held.bytes_until > sample {
+            held.template = None;
+            return self.state_bytes(slot, text);
+        }
+        let id = match fitting {
+            Some(id) => id,
+            None => {
+                held.note_novelty(sample);
+                match self.learn(slot, text) {
+                    Some(id) => id,
+                    None => return self.state_bytes(slot, text),
+                }
+            }
+        };
+        self.templates[id as usize].last_used = sample;
+        if let Some(held) = self.held(slot) {
+            held.template = Some(id);
+        }
+        self.state_full(slot);
+    }
+
+    /// A known template that fits, tried from the latest used one; leaves values and ends in place.
+    fn find_template(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            ..
+        } = self;
+        let held = instances.get_mut(slot)?.as_deref_mut()?;
+        let mut order: Vec<u32> = (0..templates.len() as u32).collect();
+        order.sort_unstable_by_key(|&id| std::cmp::Reverse(templates[id as usize].last_used));
+        order.into_iter().find(|&id| {
+            let template = &templates[id as usize].template;
+            template.matches(text, words, &mut held.text.values, &mut held.text.ends)
+        })
+    }
+
+    /// Derives a template from `text` and remembers it; `None` when there is no room for it.
+    fn learn(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+        let id = self.free_template()?;
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            grammar,
+            ..
+        } = self;
+        let held = instances.get_mut(slot)?.as_deref_mut()?;
+        let template = derive(
+            text,
+            *grammar,
+            words,
+            &mut held.text.values,
+            &mut held.text.ends,
+        );
+        let known = Known {
+            template: Arc::new(template),
+            defined: 0,
+            last_used: self.sample,
+        };
+        match templates.get_mut(id as usize) {
+            Some(place) => *place = known,
+            None => templates.push(known),
+        }
+        Some(id)
+    }
+
+    /// A place for a template: a new one, or that of the least recently used which no instance holds.
+    fn free_template(&mut self) -> Option<u32> {
+        if self.templates.len() < limits::TEMPLATES_MAX {
+            return Some(self.templates.len() as u32);
+        }
+        let mut held = vec![false; self.templates.len()];
+        for id in self.instances.iter().flatten().filter_map(|i| i.template) {
+            held[id as usize] = true;
+        }
+        let free = (0..self.templates.len()).filter(|&id| !held[id]);
+        free.min_by_key(|&id| self.templates[id].last_used)
+            .map(|id| id as u32)
+    }
+
+    fn state_name(&mut self, slot: usize) {
+        self.flush();
+        let group = self.group;
+        varint::put(&mut self.section, op::NEW | (slot as u64) << 3);
+        if let Some(held) = self.instances[slot].as_deref_mut() {
+            held.stated = group;
+            varint::put_bytes(&mut self.section, &held.name);
+        }
+    }
+
+    /// States the instance's present template and values in full.
+    fn state_full(&mut self, slot: usize) {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            section,
+            words_defined,
+            group,
+            ..
+        } = self;
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return;
+        };
+        let Some(id) = held.template else {
+            let bytes = std::mem::take(&mut held.text.bytes);
+            self.state_bytes(slot, &bytes);
+            if let Some(held) = self.held(slot) {
+                held.text.bytes = bytes;
+            }
+            return;
+        };
+        let known = &mut templates[id as usize];
+        if known.defined != *group {
+            known.defined = *group;
+            let mut bytes = Vec::new();
+            known.template.write(&mut bytes);
+            varint::put(section, op::DEFINE);
+            varint::put(section, id.into());
+            varint::put_bytes(section, &bytes);
+        }
+        for (slot, &value) in known.template.slots().iter().zip(&held.text.values) {
+            if let Class::Word(_) = slot.class {
+                define_word(words, words_defined, *group, value, section);
+            }
+        }
+        varint::put(section, op::FULL | u64::from(id) << 3);
+        for &value in &held.text.values {
+            varint::put(section, value);
+        }
+    }
+
+    fn state_bytes(&mut self, slot: usize, text: &[u8]) {
+        if let Some(held) = self.held(slot) {
+            held.template = None;
+        }
+        varint::put(&mut self.section, op::OTHER | op::BYTES << 3);
+        varint::put_bytes(&mut self.section, text);
+    }
+
+    fn extend_run(&mut self, code: u64) {
+        match &mut self.run {
+            Some((same, n)) if *same == code => *n += 1,
+            _ => {
+                self.flush();
+                self.run = Some((code, 1));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        flush_run(&mut self.run, &mut self.section);
+    }
+
+    fn forget_unused_words(&mut self) {
+        let mut used = vec![false; self.words.capacity()];
+        for held in self.instances.iter().flatten() {
+            let Some(id) = held.template else { continue };
+            let slots = self.templates[id as usize].template.slots();
+            for (slot, &value) in slots.iter().zip(&held.text.values) {
+                if let Class::Word(_) = slot.class
+                    && let Some(mark) = used.get_mut(value as usize)
+                {
+                    *mark = true;
+                }
+            }
+        }
+        self.words.keep(&used);
+    }
+}
+
+impl Held {
+    fn note_novelty(&mut self, sample: u64) {
+        if sample - self.novel_since >= limits::NOVELTY_SAMPLES {
+            (self.novel, self.novel_since) = (0, sample);
+        }
+        self.novel += 1;
+        if self.novel > limits::NOVELTY_MAX {
+            self.bytes_until = sample + limits::NOVELTY_SAMPLES;
+            self.novel = 0;
+        }
+    }
+}
+
+fn flush_run(run: &mut Option<(u64, u64)>, section: &mut Vec<u8>) {
+    if let Some((code, n)) = run.take() {
+        varint::put(section, (code & 7) | n << 3);
+        if code & 7 == op::UNREAD {
+            section.push((code >> 8) as u8);
+        }
+    }
+}
+
+fn define_word(words: &Words, defined: &mut Vec<u32>, group: u32, id: u64, section: &mut Vec<u8>) {
+    let index = id as usize;
+    if index >= defined.len() {
+        defined.resize(index + 1, 0);
+    }
+    if defined[index] != group {
+        defined[index] = group;
+        varint::put(section, op::DEFINE | 1 << 3);
+        varint::put(section, id);
+        varint::put_bytes(section, words.get(id).unwrap_or_default());
+    }
+}
+
+/// A section that does not say what a writer would say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damaged;
+
+/// The reading side: the present state of every instance of one kind of source.
+#[derive(Default)]
+pub struct Track {
+    templates: Vec<Option<Arc<Template>>>,
+    /// Templates by their bytes, so that a key section does not make them anew.
+    seen: HashMap<Vec<u8>, Arc<Template>>,
+    words: Words,
+    instances: Vec<Option<Box<Instance>>>,
+    /// Whether the last sample had a section of this kind.
+    pub sampled: bool,
+}
+
+/// An instance of a source as of the last sample.
+#[derive(Debug)]
+pub struct Instance {
+    /// What tells it from its siblings: `1234` for process 1234, empty where there is but one.
+    pub name: Vec<u8>,
+    /// What happened to it in the last sample.
+    pub state: State,
+    /// How its text is made; `None`: `bytes` holds it verbatim.
+    pub template: Option<Arc<Template>>,
+    /// The template's values.
+    pub values: Vec<u64>,
+    /// The text where no template is used.
+    pub bytes: Vec<u8>,
+}
+
+impl Track {
+    /// Takes in the next sample's section. After an error the track is empty until the next key.
+    pub fn apply(&mut self, key: bool, section: &[u8]) -> Result<(), Damaged> {
+        if key {
+            self.restart();
+        }
+        self.sampled = true;
+        let done = self.apply_ops(section);
+        if done.is_none() {
+            self.restart();
+        }
+        done.ok_or(Damaged)
+    }
+
+    /// Forgets all instances, as at a gap.
+    pub fn restart(&mut self) {
+        self.templates.clear();
+        self.words.clear();
+        self.instances.clear();
+    }
+
+    /// The instances, with their slots.
+    pub fn instances(&self) -> impl Iterator<Item = (usize, &Instance)> {
+        self.instances
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, held)| Some((slot, held.as_deref()?)))
+    }
+
+    /// The only instance of a kind that has one.
+    pub fn single(&self) -> Option<&Instance> {
+        self.instances.first()?.as_deref()
+    }
+
+    /// The word under `id`.
+    pub fn word(&self, id: u64) -> &[u8] {
+        self.words.get(id).unwrap_or_default()
+    }
+
+    /// Appends an instance's text, exactly as the kernel gave it.
+    pub fn render(&self, instance: &Instance, out: &mut Vec<u8>) -> bool {
+        match &instance.template {
+            Some(template) => template.render(&instance.values, &self.words, out),
+            None => {
+                out.extend_from_slice(&instance.bytes);
+                true
+            }
+        }
+    }
+
+    /// Puts a text in place by hand, for readers of other formats.
+    pub fn put_text(&mut self, slot: usize, name: &[u8], text: &[u8], grammar: Grammar) {
+        if slot >= self.instances.len() {
+            self.instances.resize_with(slot + 1, || None);
+        }
+        self.sampled = true;
+        let Track {
+            instances, words, ..
+        } = self;
+        let held = instances[slot].get_or_insert_with(|| Box::new(Instance::new(name)));
+        if held.name != name {
+            **held = Instance::new(name);
+        }
+        let mut ends = Vec::new();
+        held.state = State::Changed;
+        if let Some(template) = &held.template
+            && template.matches(text, words, &mut held.values, &mut ends)
+        {
+            return;
+        }
+        held.template = Some(Arc::new(derive(
+            text,
+            grammar,
+            words,
+            &mut held.values,
+            &mut ends,
+        )));
+    }
+
+    /// Takes an instance out by hand.
+    pub fn remove(&mut self, slot: usize) {
+        if let Some(held) = self.instances.get_mut(slot) {
+            *held = None;
+        }
+    }
+
+    fn apply_ops(&mut self, section: &[u8]) -> Option<()> {
+        let mut input = section;
+        let mut cursor = 0;
+        let mut held_back = None;
+        while !input.is_empty() {
+            let code = varint::take(&mut input)?;
+            let n = code >> 3;
+            match code & 7 {
+                op::SAME => self.mark(&mut cursor, n, State::Same)?,
+                op::UNREAD => {
+                    let why = Why::from_code(take_byte(&mut input)?)?;
+                    self.mark(&mut cursor, n, State::Unread(why))?;
+                }
+                op::CHANGED => self.next(&mut cursor)?.change(n, &mut input)?,
+                op::FULL => {
+                    let template = self.templates.get(usize::try_from(n).ok()?)?.clone()?;
+                    let state = held_back.take().unwrap_or(State::Changed);
+                    self.next(&mut cursor)?.fill(template, state, &mut input)?;
+                }
+                op::NEW => cursor = self.place(n, &mut input)?,
+                op::GONE => *self.instances.get_mut(usize::try_from(n).ok()?)? = None,
+                op::DEFINE => self.define(n, &mut input)?,
+                _ if n == op::HELD => {
+                    held_back = Some(State::Unread(Why::from_code(take_byte(&mut input)?)?))
+                }
+                _ => {
+                    let state = held_back.take().unwrap_or(State::Changed);
+                    self.next(&mut cursor)?.other(n, state, &mut input)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The next live instance at or after the cursor, which moves past it.
+    fn next(&mut self, cursor: &mut usize) -> Option<&mut Instance> {
+        let rest = self.instances.get_mut(*cursor..)?;
+        let skip = rest.iter().position(Option::is_some)?;
+        *cursor += skip + 1;
+        rest[skip].as_deref_mut()
+    }
+
+    fn mark(&mut self, cursor: &mut usize, n: u64, state: State) -> Option<()> {
+        for _ in 0..n {
+            self.next(cursor)?.state = state;
+        }
+        Some(())
+    }
+
+    fn place(&mut self, n: u64, input: &mut &[u8]) -> Option<usize> {
+        let slot = usize::try_from(n)
+            .ok()
+            .filter(|&slot| slot < limits::INSTANCES_MAX)?;
+        let name = varint::take_bytes(input, limits::NAME_MAX)?;
+        if slot >= self.instances.len() {
+            self.instances.resize_with(slot + 1, || None);
+        }
+        self.instances[slot] = Some(Box::new(Instance::new(name)));
+        Some(slot)
+    }
+
+    fn define(&mut self, n: u64, input: &mut &[u8]) -> Option<()> {
+        let id = usize::try_from(varint::take(input)?).ok()?;
+        let bytes = varint::take_bytes(input, limits::TEXT_MAX)?;
+        match n {
+            0 if id < limits::TEMPLATES_MAX => {
+                if id >= self.templates.len() {
+                    self.templates.resize(id + 1, None);
+                }
+                self.templates[id] = Some(self.template(bytes)?);
+            }
+            1 if id < limits::WORDS_MAX => self.words.define(id as u32, bytes),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn template(&mut self, bytes: &[u8]) -> Option<Arc<Template>> {
+        if let Some(template) = self.seen.get(bytes) {
+            return Some(template.clone());
+        }
+        let mut input = bytes;
+        let template = Arc::new(Template::read(&mut input)?);
+        if !input.is_empty() {
+            return None;
+        }
+        if self.seen.len() >= 4 * limits::TEMPLATES_MAX {
+            self.seen.clear();
+        }
+        self.seen.insert(bytes.to_vec(), template.clone());
+        Some(template)
+    }
+}
+
+/// The tracks of all kinds of source, by kind.
+#[derive(Default)]
+pub struct Tracks(Vec<Track>);
+
+impl Tracks {
+    /// The track of `kind`; an empty one where nothing was ever recorded.
+    pub fn get(&self, kind: u8) -> &Track {
+        static NONE: std::sync::LazyLock<Track> = std::sync::LazyLock::new(Track::default);
+        self.0.get(usize::from(kind)).unwrap_or(&NONE)
+    }
+
+    /// The track of `kind`, made when missing.
+    pub fn get_mut(&mut self, kind: u8) -> &mut Track {
+        let index = usize::from(kind);
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, Track::default);
+        }
+        &mut self.0[index]
+    }
+
+    /// Marks every track as not sampled, before the sections of the next sample.
+    pub fn begin_sample(&mut self) {
+        for track in &mut self.0 {
+            track.sampled = false;
+        }
+    }
+
+    /// Forgets everything, as at a gap.
+    pub fn restart(&mut self) {
+        for track in &mut self.0 {
+            track.restart();
+        }
+    }
+}
+
+impl Instance {
+    fn new(name: &[u8]) -> Instance {
+        Instance {
+            name: name.to_vec(),
+            state: State::Changed,
+            template: None,
+            values: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn change(&mut self, n: u64, input: &mut &[u8]) -> Option<()> {
+        self.template.as_ref()?;
+        let mut next = 0usize;
+        for _ in 0..n {
+            let slot = next.checked_add(usize::try_from(varint::take(input)?).ok()?)?;
+            let value = self.values.get_mut(slot)?;
+            *value = varint::unzigzag(varint::take(input)?, *value);
+            next = slot + 1;
+        }
+        self.state = State::Changed;
+        Some(())
+    }
+
+    fn fill(&mut self, template: Arc<Template>, state: State, input: &mut &[u8]) -> Option<()> {
+        self.values.clear();
+        self.bytes.clear();
+        for _ in 0..template.len() {
+            self.values.push(varint::take(input)?);
+        }
+        self.template = Some(template);
+        self.state = state;
+        Some(())
+    }
+
+    fn other(&mut self, n: u64, state: State, input: &mut &[u8]) -> Option<()> {
+        self.template = None;
+        self.values.clear();
+        self.bytes.clear();
+        match n {
+            op::FAILED => self.state = State::Failed(u16::try_from(varint::take(input)?).ok()?),
+            op::BYTES => {
+                self.bytes
+                    .extend_from_slice(varint::take_bytes(input, limits::TEXT_MAX)?);
+                self.state = state;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn take_byte(input: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = input.split_first()?;
+    *input = rest;
+    Some(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a test does to one instance in one sample.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Read(Vec<u8>),
+        Again,
+        Skip,
+        Fail(u16),
+        Die,
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            4 => "[a-c]{0,2} [0-9]{1,4} [0-9]{1,3}\\.[0-9]{2}( ){1,3}[0-9]{1,5}\n?".prop_map(|t| Act::Read(t.into_bytes())),
+            1 => any::<Vec<u8>>().prop_map(Act::Read),
+            1 => "[0-9]{1,3} \\([a-z )]{0,5}\\) [RS] [0-9]{1,4} -?[0-9]".prop_map(|t| Act::Read(t.into_bytes())),
+            3 => Just(Act::Again), 2 => Just(Act::Skip), 1 => (1u16..200).prop_map(Act::Fail), 1 => Just(Act::Die),
+        ]
+    }
+
+    /// What the reader must show of one instance.
+    #[derive(Clone, PartialEq, Debug)]
+    struct Expected {
+        text: Vec<u8>,
+        state: State,
+    }
+
+    fn run_and_compare(grammar: Grammar, samples: &[Vec<Act>], key_each: usize, drop_from: usize) {
+        let mut writer = TrackWriter::new(grammar);
+        let mut track = Track::default();
+        let mut truth: Vec<Option<Expected>> = Vec::new();
+        let mut synced = false;
+        for (i, acts) in samples.iter().enumerate() {
+            let key = i % key_each == 0;
+            writer.begin(key);
+            truth.resize(truth.len().max(acts.len()), None);
+            for (slot, act) in acts.iter().enumerate() {
+                if matches!(act, Act::Die) {
+                    writer.gone(slot);
+                    truth[slot] = None;
+                }
+            }
+            for slot in 0..truth.len() {
+                let act = acts.get(slot).unwrap_or(&Act::Skip);
+                if truth[slot].is_none() {
+                    if !matches!(act, Act::Read(_) | Act::Fail(_)) {
+                        continue;
+                    }
+                    writer.add(slot, slot.to_string().as_bytes());
+                }
+                let last = truth[slot].clone();
+                truth[slot] = Some(step(&mut writer, slot, act, last));
+            }
+            let section = writer.end().to_vec();
+            synced = key || (synced && i != drop_from);
+            if i == drop_from && !key {
+                continue;
+            }
+            if synced {
+                track.apply(key, &section).expect("a writer's own section");
+                compare(&track, &truth);
+            }
+        }
+    }
+
+    fn step(writer: &mut TrackWriter, slot: usize, act: &Act, last: Option<Expected>) -> Expected {
+        let failed = last
+            .as_ref()
+            .is_some_and(|l| matches!(l.state, State::Failed(_)));
+        let last_text = last.map(|l| l.text).unwrap_or_default();
+        match act {
+            Act::Read(text) => {
+                let changed = writer.read(slot, text);
+                Expected {
+                    text: text.clone(),
+                    state: if changed { State::Changed } else { State::Same },
+                }
+            }
+            Act::Again if !failed && !last_text.is_empty() => {
+                assert!(!writer.read(slot, &last_text));
+                Expected {
+                    text: last_text,
+                    state: State::Same,
+                }
+            }
+            Act::Fail(errno) => {
+                writer.failed(slot, *errno);
+                Expected {
+                    text: Vec::new(),
+                    state: State::Failed(*errno),
+                }
+            }
+            _ => {
+                writer.unread(slot, Why::NotDue);
+                Expected {
+                    text: last_text,
+                    state: State::Unread(Why::NotDue),
+                }
+            }
+        }
+    }
+
+    fn compare(track: &Track, truth: &[Option<Expected>]) {
+        let mut shown: Vec<Option<Expected>> = vec![None; truth.len()];
+        for (slot, instance) in track.instances() {
+            let mut text = Vec::new();
+            assert!(track.render(instance, &mut text));
+            assert_eq!(instance.name, slot.to_string().as_bytes());
+            shown[slot] = Some(Expected {
+                text,
+                state: instance.state,
+            });
+        }
+        for (slot, (shown, truth)) in shown.iter().zip(truth).enumerate() {
+            let (Some(shown), Some(truth)) = (shown, truth) else {
+                assert_eq!(shown.is_none(), truth.is_none(), "slot {slot}");
+                continue;
+            };
+            assert_eq!(shown.text, truth.text, "slot {slot}");
+            // At a key a text that is the same is stated again.
+            if !(shown.state == State::Changed && truth.state == State::Same) {
+                assert_eq!(shown.state, truth.state, "slot {slot}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            samples in proptest::collection::vec(proptest::collection::vec(act(), 0..5), 1..40),
+            key_each in 1usize..9, drop_from in 0usize..60,
+        ) {
+            for grammar in [Grammar::Plain, Grammar::Stat, Grammar::Keyed, Grammar::Word] {
+                run_and_compare(grammar, &samples, key_each, drop_from);
+            }
+        }
+
+        #[test]
+        fn damaged_sections_are_refused_or_read(bytes: Vec<u8>, key: bool) {
+            let mut track = Track::default();
+            for _ in 0..2 {
+                if track.apply(key, &bytes).is_ok() {
+                    let mut out = Vec::new();
+                    for (_, instance) in track.instances() {
+                        out.clear();
+                        track.render(instance, &mut out);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ever_new_texts_end_up_as_bytes() {
+        let mut writer = TrackWriter::new(Grammar::Plain);
+        let mut lengths = Vec::new();
+        for i in 0..20u8 {
+            writer.begin(i == 0);
+            if i == 0 {
+                writer.add(0, b"");
+            }
+            writer.read(0, format!("key{} 1 2 3\n", (b'a' + i) as char).as_bytes());
+            lengths.push(writer.end().len());
+        }
+        assert!(lengths[10] < lengths[1], "{lengths:?}");
+    }
+
+    #[test]
+    fn what_did_not_change_costs_one_byte() {
+        let mut writer = TrackWriter::new(Grammar::Plain);
+        for i in 0..2 {
+            writer.begin(i == 0);
+            for slot in 0..12 {
+                if i == 0 {
+                    writer.add(slot, b"x");
+                }
+                writer.read(slot, b"a 1\n");
+            }
+            if i == 1 {
+                assert_eq!(writer.end().len(), 1);
+            } else {
+                writer.end();
+            }
+        }
+    }
+}

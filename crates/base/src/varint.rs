@@ -1,0 +1,94 @@
+//! LEB128 integers and zigzag, appended to and taken from byte slices.
+
+/// Appends `value`, seven bits a byte, low bits first.
+#[inline]
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes one integer off the front of `input`; `None` when it is cut short or over 64 bits.
+#[inline]
+pub fn take(input: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = input.split_first()?;
+    if first < 0x80 {
+        *input = rest;
+        return Some(u64::from(first));
+    }
+    take_long(input)
+}
+
+fn take_long(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for (i, &byte) in input.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        if i == 9 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * i);
+        if byte < 0x80 {
+            *input = &input[i + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Takes a length and that many bytes.
+pub fn take_bytes<'a>(input: &mut &'a [u8], max: usize) -> Option<&'a [u8]> {
+    let len = usize::try_from(take(input)?).ok()?;
+    if len > max || len > input.len() {
+        return None;
+    }
+    let (bytes, rest) = input.split_at(len);
+    *input = rest;
+    Some(bytes)
+}
+
+/// Appends a length and the bytes.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Maps the difference of two u64 onto small unsigned numbers for small steps either way.
+#[inline]
+pub fn zigzag(now: u64, last: u64) -> u64 {
+    let step = now.wrapping_sub(last) as i64;
+    ((step << 1) ^ (step >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+pub fn unzigzag(code: u64, last: u64) -> u64 {
+    last.wrapping_add((code >> 1) ^ (code & 1).wrapping_neg())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn integers_come_back(value: u64, last: u64) {
+            let mut out = Vec::new();
+            put(&mut out, value);
+            let mut input = &out[..];
+            prop_assert_eq!(take(&mut input), Some(value));
+            prop_assert!(input.is_empty());
+            prop_assert_eq!(unzigzag(zigzag(value, last), last), value);
+            prop_assert_eq!(take(&mut &out[..out.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn over_long_integers_are_refused() {
+        assert_eq!(take(&mut &[0xff; 10][..]), None);
+        assert_eq!(take(&mut &[0x80; 11][..]), None);
+        assert_eq!(take_bytes(&mut &[5, 1, 2][..], 10), None);
+    }
+}

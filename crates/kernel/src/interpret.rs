@@ -1,0 +1,46 @@
+//! The only place where a text gets meaning: a template is looked at once, and from
+//! then on a field is the n-th value. Live and played back alike.
+
+/// Where the fields of a subsystem are in the values of one template.
+#[derive(Clone, Default, Debug)]
+pub struct Layout {
+    /// Whole-machine numbers.
+    pub globals: Vec<Cell>,
+    /// The rows of the text, in its order.
+    pub rows: Vec<RowLayout>,
+}
+
+/// One row of a text.
+#[derive(Clone, Default, Debug)]
+pub struct RowLayout {
+    /// The instance's name; empty: the name of the source's instance (a pid).
+    pub name: Vec<u8>,
+    /// Slots whose values together are the row's key.
+    pub key: Vec<usize>,
+    /// Whether it counts in the sum.
+    pub counted: bool,
+    /// Its numbers.
+    pub cells: Vec<Cell>,
+    /// Its texts: index of the label and slot of the word.
+    pub labels: Vec<(usize, usize)>,
+}
+
+/// A field and where its value is.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Index in `Subsystem::globals` or `Subsystem::fields`.
+    pub field: usize,
+    /// Where the value comes from.
+    pub from: From,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum From {
+    /// The value of this slot.
+    Slot(usize),
+    /// Two decimals: this slot, a point, the next slot.
+    Hundredths(usize),
+    /// Literal in the template (a negative number, say).
+    Fixed(u64),
+}

@@ -1,0 +1,176 @@
+//! The table of the kernel's files: where each is, how it is read and how it is cut.
+//! What the numbers mean is not here but in `subsystem/`.
+
+use kymo_base::template::Grammar;
+
+/// Numbers of the kinds of source; they are on disk and never change.
+pub mod kind {
+    /// /proc/stat
+    pub const STAT: u8 = 1;
+    /// /proc/loadavg
+    pub const LOADAVG: u8 = 2;
+    /// /proc/meminfo
+    pub const MEMINFO: u8 = 3;
+    /// /proc/vmstat
+    pub const VMSTAT: u8 = 4;
+    /// /proc/diskstats
+    pub const DISKSTATS: u8 = 5;
+    /// /proc/net/dev
+    pub const NET_DEV: u8 = 6;
+    /// /proc/pressure/cpu
+    pub const PRESSURE_CPU: u8 = 7;
+    /// /proc/pressure/memory
+    pub const PRESSURE_MEMORY: u8 = 8;
+    /// /proc/pressure/io
+    pub const PRESSURE_IO: u8 = 9;
+    /// /proc/pressure/irq
+    pub const PRESSURE_IRQ: u8 = 10;
+    /// /proc/PID/stat
+    pub const PID_STAT: u8 = 32;
+    /// /proc/PID/io
+    pub const PID_IO: u8 = 33;
+    /// /proc/PID/status
+    pub const PID_STATUS: u8 = 34;
+    /// /proc/PID/cmdline
+    pub const PID_CMDLINE: u8 = 35;
+    /// /proc/PID/cgroup
+    pub const PID_CGROUP: u8 = 36;
+    /// The link /proc/PID/exe
+    pub const PID_EXE: u8 = 37;
+    /// /proc/PID/task/TID/stat
+    pub const TID_STAT: u8 = 40;
+    /// /proc/PID/task/TID/io
+    pub const TID_IO: u8 = 41;
+    /// /proc/PID/task/TID/status
+    pub const TID_STATUS: u8 = 42;
+}
+
+/// How many reads a text takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// One pread gives all of it.
+    Whole,
+    /// The kernel hands out whole records, about a page a read; read on until nothing comes.
+    Records,
+}
+
+/// How many instances a source has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// One for the machine.
+    Machine,
+    /// One a process; the instance's name is the pid.
+    Process,
+    /// One a thread; the instance's name is `PID/task/TID`.
+    Thread,
+}
+
+/// One kind of source.
+#[derive(Debug)]
+pub struct Source {
+    /// Its number on disk.
+    pub kind: u8,
+    /// Its path under the root; `{}` stands for the instance's name.
+    pub path: &'static str,
+    /// How it is read.
+    pub reads: Reads,
+    /// How its text is cut into template and values.
+    pub grammar: Grammar,
+    /// How many instances it has.
+    pub scope: Scope,
+}
+
+impl Source {
+    /// The path under the root of one instance; `proc/net` becomes `net_path` (`proc/1/net`, say).
+    pub fn path_of(&self, instance: &str) -> String {
+        self.path.replace("{}", instance)
+    }
+}
+
+const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -> Source {
+    Source {
+        kind,
+        path,
+        reads,
+        grammar,
+        scope: Scope::Machine,
+    }
+}
+
+const fn process(kind: u8, path: &'static str, grammar: Grammar) -> Source {
+    Source {
+        kind,
+        path,
+        reads: Reads::Whole,
+        grammar,
+        scope: Scope::Process,
+    }
+}
+
+const fn thread(kind: u8, path: &'static str, grammar: Grammar) -> Source {
+    Source {
+        kind,
+        path,
+        reads: Reads::Whole,
+        grammar,
+        scope: Scope::Thread,
+    }
+}
+
+/// Every kind of source there is.
+pub const ALL: &[Source] = &[
+    machine(kind::STAT, "proc/stat", Reads::Whole, Grammar::Plain),
+    machine(kind::LOADAVG, "proc/loadavg", Reads::Whole, Grammar::Plain),
+    machine(kind::MEMINFO, "proc/meminfo", Reads::Whole, Grammar::Plain),
+    machine(kind::VMSTAT, "proc/vmstat", Reads::Records, Grammar::Plain),
+    machine(
+        kind::DISKSTATS,
+        "proc/diskstats",
+        Reads::Records,
+        Grammar::Named(2),
+    ),
+    machine(
+        kind::NET_DEV,
+        "proc/net/dev",
+        Reads::Records,
+        Grammar::Named(0),
+    ),
+    machine(
+        kind::PRESSURE_CPU,
+        "proc/pressure/cpu",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::PRESSURE_MEMORY,
+        "proc/pressure/memory",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::PRESSURE_IO,
+        "proc/pressure/io",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::PRESSURE_IRQ,
+        "proc/pressure/irq",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    process(kind::PID_STAT, "proc/{}/stat", Grammar::Stat),
+    process(kind::PID_IO, "proc/{}/io", Grammar::Plain),
+    process(kind::PID_STATUS, "proc/{}/status", Grammar::Keyed),
+    process(kind::PID_CMDLINE, "proc/{}/cmdline", Grammar::Word),
+    process(kind::PID_CGROUP, "proc/{}/cgroup", Grammar::Word),
+    process(kind::PID_EXE, "proc/{}/exe", Grammar::Word),
+    thread(kind::TID_STAT, "proc/{}/stat", Grammar::Stat),
+    thread(kind::TID_IO, "proc/{}/io", Grammar::Plain),
+    thread(kind::TID_STATUS, "proc/{}/status", Grammar::Keyed),
+];
+
+/// The source of a kind.
+pub fn of(kind: u8) -> Option<&'static Source> {
+    ALL.iter().find(|source| source.kind == kind)
+}

@@ -1,0 +1,1 @@
+//! The rate rule of this machine: raw readings in, differences out.

@@ -1,0 +1,42 @@
+//! Where samples come from. A view cannot tell live from recorded from foreign.
+
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
+
+/// A moment on three clocks, in nanoseconds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// Sequence number; the order of samples is by this alone.
+    pub seq: u64,
+    /// CLOCK_REALTIME: what a wall clock showed.
+    pub real_ns: i64,
+    /// CLOCK_MONOTONIC: what rates divide by.
+    pub mono_ns: u64,
+    /// CLOCK_BOOTTIME: monotonic plus time asleep.
+    pub boot_ns: u64,
+    /// Ticks missed just before this sample.
+    pub missed: u32,
+    /// Only taken in for the sake of the rates of the next: not to be shown.
+    pub warmup: bool,
+}
+
+/// What a source gives next.
+#[derive(Debug)]
+pub enum Step {
+    /// A sample; `tracks` and `context` are as of it.
+    Sample(Moment),
+    /// Something that happened, as a line of text.
+    Event(Moment, String),
+    /// Samples are missing here: the next one is a new baseline. Why, in a line.
+    Gap(String),
+}
+
+/// A source of samples: the running machine, a recording, another tool's file.
+pub trait Source {
+    /// Moves on by one step, waiting for it when live; `None` at the end.
+    fn next(&mut self) -> Result<Option<Step>, String>;
+    /// The present state of every instance of every kind.
+    fn tracks(&self) -> &Tracks;
+    /// Facts of the machine the samples are of.
+    fn context(&self) -> &Context;
+}
