@@ -18,6 +18,11 @@ pub struct Stamp {
 pub trait Clock: Send + Sync {
     /// Reads the three clocks.
     fn now(&self) -> Stamp;
+
+    /// CLOCK_MONOTONIC alone, for the price of a read.
+    fn mono_ns(&self) -> u64 {
+        self.now().mono_ns
+    }
 }
 
 /// The kernel's clocks.
@@ -25,6 +30,10 @@ pub trait Clock: Send + Sync {
 pub struct RealClock;
 
 impl Clock for RealClock {
+    fn mono_ns(&self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::Monotonic)).max(0) as u64
+    }
+
     fn now(&self) -> Stamp {
         Stamp {
             real_ns: nanoseconds(clock_gettime(ClockId::Realtime)),

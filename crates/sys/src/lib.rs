@@ -5,5 +5,8 @@
 
 pub mod clock;
 pub mod disk;
+pub mod kernel_file;
+pub mod machine;
 pub mod sim_clock;
 pub mod sim_disk;
+pub mod ticker;
