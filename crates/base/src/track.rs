@@ -224,6 +224,11 @@ impl TrackWriter {
         &self.section
     }
 
+    /// Whether the sample's section says anything yet.
+    pub fn has_frames(&self) -> bool {
+        !self.section.is_empty() || self.run.is_some()
+    }
+
     /// The last text of an instance; empty when there is none.
     pub fn text(&self, slot: usize) -> &Text {
         static NONE: Text = Text {
@@ -235,6 +240,12 @@ impl TrackWriter {
             .get(slot)
             .and_then(Option::as_deref)
             .map_or(&NONE, |held| &held.text)
+    }
+
+    /// The template of an instance's last text.
+    pub fn template(&self, slot: usize) -> Option<&Arc<Template>> {
+        let id = self.instances.get(slot)?.as_deref()?.template?;
+        Some(&self.templates[id as usize].template)
     }
 
     /// The word under `id`.

@@ -1,8 +1,13 @@
-//! What the kernel says: the table of its sources, the subsystems made of them, and
-//! the only place where a text gets meaning ([`interpret`]).
+//! What the kernel says: the table of its sources, how they are read, the subsystems made
+//! of them, and the only place where a text gets meaning ([`interpret`]).
 
 #![forbid(unsafe_code)]
 
+pub mod facts;
+pub mod identity;
 pub mod interpret;
+pub mod reader;
+pub mod sampler;
 pub mod source;
 pub mod subsystem;
+pub mod tasks;

@@ -1,1 +1,12 @@
-//! placeholder
+//! The machine as kymo sees it: clocks and disks, the real ones and their simulated twins.
+//! Every system call of the workspace is made here; nothing here knows what the bytes mean.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod clock;
+pub mod disk;
+pub mod kernel_file;
+pub mod machine;
+pub mod sim_clock;
+pub mod sim_disk;
+pub mod ticker;

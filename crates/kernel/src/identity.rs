@@ -1,0 +1,114 @@
+//! The slow lane: who a process is (command line, cgroup, executable). These reads can wait
+//! for a lock of the process itself, so another thread does them, and the sampler takes up
+//! what has come.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use kymo_sys::kernel_file::Root;
+
+use crate::reader::errno_of;
+use crate::source::{self, kind};
+
+/// Most questions waiting; more are asked again later.
+const WAITING_MAX: usize = 65_536;
+
+/// The kinds of source that make up an identity.
+pub const KINDS: [u8; 3] = [kind::PID_CMDLINE, kind::PID_CGROUP, kind::PID_EXE];
+
+/// Whom a question or an answer is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Slot in the process table.
+    pub slot: usize,
+    /// Tells it from an earlier process in that slot.
+    pub generation: u64,
+    /// The pid.
+    pub name: String,
+}
+
+/// What was read of one process, in the order of [`KINDS`].
+pub type Texts = [Result<Vec<u8>, u16>; KINDS.len()];
+
+/// Questions one way, answers the other.
+#[derive(Default)]
+pub struct Lane {
+    state: Mutex<State>,
+    asked: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    questions: VecDeque<Subject>,
+    answers: Vec<(Subject, Texts)>,
+    closed: bool,
+}
+
+impl Lane {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Asks who these are; false when the lane is full and some were left out.
+    pub fn ask(&self, subjects: &mut Vec<Subject>) -> bool {
+        if subjects.is_empty() {
+            return true;
+        }
+        let mut state = self.lock();
+        let room = WAITING_MAX - state.questions.len().min(WAITING_MAX);
+        let all = subjects.len() <= room;
+        state.questions.extend(subjects.drain(..).take(room));
+        drop(state);
+        self.asked.notify_one();
+        all
+    }
+
+    /// Takes what has been answered, in the order of slots.
+    pub fn answers(&self, out: &mut Vec<(Subject, Texts)>) {
+        out.clear();
+        std::mem::swap(&mut self.lock().answers, out);
+        out.sort_by_key(|(subject, _)| (subject.slot, subject.generation));
+    }
+
+    /// Ends [`Lane::serve`].
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.asked.notify_all();
+    }
+
+    /// Answers questions until the lane is closed.
+    pub fn serve(&self, root: &Root) {
+        loop {
+            let mut state = self.lock();
+            while state.questions.is_empty() && !state.closed {
+                state = self
+                    .asked
+                    .wait(state)
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+            }
+            if state.closed {
+                return;
+            }
+            let subject = state.questions.pop_front();
+            drop(state);
+            if let Some(subject) = subject {
+                let texts = KINDS.map(|wanted| read(root, wanted, &subject.name));
+                self.lock().answers.push((subject, texts));
+            }
+        }
+    }
+}
+
+fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
+    let path = source::of(wanted)
+        .map(|source| source.path_of(name))
+        .unwrap_or_default();
+    if wanted == kind::PID_EXE {
+        return root.link(&path).map_err(errno_of);
+    }
+    let mut text = Vec::new();
+    root.read(&path, &mut text).map_err(errno_of)?;
+    Ok(text)
+}

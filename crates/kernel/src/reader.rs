@@ -1,0 +1,132 @@
+//! One kernel file read again and again: kept open where that is sound, read whole or by
+//! records, reopened after the errors that mean its device came back.
+
+use std::cell::RefCell;
+
+use kymo_base::limits;
+use kymo_sys::kernel_file::{KernelFile, Root};
+
+use crate::source::{Reads, Source};
+
+/// ESRCH, ENOENT: the process is gone.
+pub const GONE: [u16; 2] = [3, 2];
+/// A minute, in nanoseconds: how seldom a failing file is opened again.
+const REOPEN_NS: u64 = 60_000_000_000;
+
+/// A file of one source.
+pub struct Reader {
+    path: String,
+    reads: Reads,
+    file: Option<KernelFile>,
+    /// The longest text that a read of nothing has confirmed to be whole.
+    confirmed: usize,
+    /// Not opened again before this time.
+    closed_until_ns: u64,
+    errno: u16,
+}
+
+thread_local! {
+    /// Where the read that confirms an end goes, should it bring anything.
+    static BEYOND: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(4096));
+}
+
+impl Reader {
+    /// A reader of `path` under the root; nothing is opened yet.
+    pub fn new(source: &Source, path: String) -> Reader {
+        Reader {
+            path,
+            reads: source.reads,
+            file: None,
+            confirmed: 0,
+            closed_until_ns: 0,
+            errno: 0,
+        }
+    }
+
+    /// The path under the root.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether the file is open.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Replaces `out` by the text; an errno when there is none. `now_ns` is monotonic and only
+    /// decides when a failed file is tried again.
+    pub fn read(&mut self, root: &Root, now_ns: u64, out: &mut Vec<u8>) -> Result<(), u16> {
+        out.clear();
+        if self.file.is_none() {
+            self.open(root, now_ns)?;
+        }
+        let Some(file) = &self.file else {
+            return Err(self.errno);
+        };
+        let result = match self.reads {
+            Reads::Whole => read_whole(file, &mut self.confirmed, out),
+            Reads::Records => file.read_on(out, limits::TEXT_MAX).map_err(errno_of),
+        };
+        if let Err(errno) = result {
+            self.fail(errno, now_ns);
+        } else if !root.keeps_files() {
+            self.file = None;
+        }
+        result
+    }
+
+    fn open(&mut self, root: &Root, now_ns: u64) -> Result<(), u16> {
+        if now_ns < self.closed_until_ns {
+            return Err(self.errno);
+        }
+        match root.file(&self.path) {
+            Ok(file) => self.file = Some(file),
+            Err(errno) => {
+                self.fail(errno_of(errno), now_ns);
+                return Err(self.errno);
+            }
+        }
+        Ok(())
+    }
+
+    /// After the first failure it is tried once more at the next read, then once a minute.
+    fn fail(&mut self, errno: u16, now_ns: u64) {
+        if self.errno == errno {
+            self.closed_until_ns = now_ns.saturating_add(REOPEN_NS);
+        }
+        self.file = None;
+        self.errno = errno;
+    }
+}
+
+/// One pread; the end is confirmed by a second one only when the text is longer than ever.
+pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -> Result<(), u16> {
+    out.clear();
+    if out.capacity() == 0 {
+        out.reserve(limits::TEXT_START);
+    }
+    let n = file.pread(out, 0).map_err(errno_of)?;
+    if n < out.capacity() && n <= *confirmed {
+        return Ok(());
+    }
+    if n == out.capacity() || has_more(file, n)? {
+        // Longer than thought: read anew with more room, for its rest would be of a later moment.
+        out.clear();
+        out.reserve(4 * n);
+        file.read_on(out, limits::TEXT_MAX).map_err(errno_of)?;
+    }
+    *confirmed = out.len();
+    Ok(())
+}
+
+fn has_more(file: &KernelFile, offset: usize) -> Result<bool, u16> {
+    BEYOND.with_borrow_mut(|beyond| {
+        beyond.clear();
+        Ok(file.pread(beyond, offset as u64).map_err(errno_of)? > 0)
+    })
+}
+
+/// The number of an error, as the recording keeps it.
+pub fn errno_of(errno: kymo_sys::kernel_file::Errno) -> u16 {
+    errno.raw_os_error().clamp(0, i32::from(u16::MAX)) as u16
+}

@@ -1,0 +1,352 @@
+//! One sample: which sources are due, reading them, and turning each text into its section.
+//! After warm-up nothing is allocated here, and no file system but proc is touched. Threads,
+//! clocks' beats and disks are the recorder's business.
+
+use std::sync::Arc;
+
+use kymo_base::cost;
+use kymo_base::limits;
+use kymo_base::track::{TrackWriter, Why};
+use kymo_sys::clock::Clock;
+use kymo_sys::kernel_file::{Folder, Root};
+
+use crate::facts;
+use crate::identity::Lane;
+use crate::reader::Reader;
+use crate::source::{self, Scope, kind};
+use crate::tasks::{Budget, Listing, TaskPlan, Tasks};
+
+/// What is recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Kinds of source of the machine as a whole.
+    pub kinds: Vec<u8>,
+    /// Processes, where they are wanted.
+    pub tasks: Option<TaskPlan>,
+    /// A read this slow is an event.
+    pub slow_ns: u64,
+    /// The sampling interval; 0 means without pause.
+    pub interval_ns: u64,
+    /// Whether slow sources are read less often.
+    pub backoff: bool,
+}
+
+/// Whether something is due in this sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Due {
+    /// It is.
+    Now,
+    /// Its turn comes less often.
+    Later,
+}
+
+/// A read that took longer than allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowRead {
+    /// Path under the root.
+    pub path: String,
+    /// How long it took.
+    pub cost_ns: u64,
+    /// Samples from one read to the next from now on.
+    pub stride: u32,
+}
+
+struct MachineSource {
+    kind: u8,
+    reader: Reader,
+    track: TrackWriter,
+    text: Vec<u8>,
+    result: Result<(), u16>,
+    cost_ns: u64,
+    stride: u32,
+    wait: u32,
+    read: bool,
+}
+
+/// Reads the machine, sample after sample.
+pub struct Sampler {
+    root: Arc<Root>,
+    plan: Plan,
+    machine: Vec<MachineSource>,
+    processes: Option<Tasks>,
+    threads: Option<Tasks>,
+    lane: Option<Arc<Lane>>,
+    proc: Option<Folder>,
+    listing: Listing,
+    budget: Budget,
+    samples: u64,
+    slow: Vec<SlowRead>,
+    scan_stride: u32,
+    scan_wait: u32,
+}
+
+/// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
+const STRIDE_NS_MAX: u64 = 60_000_000_000;
+const STRIDE_NS_MAX_CPU: u64 = 10_000_000_000;
+/// At an interval of 0 each sample counts as this long in all that goes by age.
+pub const PAUSELESS_SAMPLE_NS: u64 = 10_000_000_000;
+
+impl Sampler {
+    /// A sampler of `plan`; `files` is how many files it may keep open.
+    pub fn new(root: Arc<Root>, plan: Plan, files: u64) -> Sampler {
+        let net = facts::net_path(&root);
+        let machine = plan.kinds.iter().filter_map(|&wanted| source::of(wanted));
+        let machine: Vec<_> = machine
+            .map(|source| MachineSource::new(source, &net))
+            .collect();
+        let tables = |scope| plan.tasks.map(|tasks| Tasks::new(scope, tasks));
+        let threads = plan.tasks.is_some_and(|tasks| tasks.threads);
+        Sampler {
+            proc: plan.tasks.and_then(|_| root.folder("proc").ok()),
+            processes: tables(Scope::Process),
+            threads: tables(Scope::Thread).filter(|_| threads),
+            lane: plan.tasks.map(|_| Arc::new(Lane::default())),
+            budget: Budget {
+                left: files.saturating_sub(machine.len() as u64),
+            },
+            root,
+            plan,
+            machine,
+            listing: Vec::new(),
+            samples: 0,
+            slow: Vec::new(),
+            scan_stride: 1,
+            scan_wait: 0,
+        }
+    }
+
+    /// The slow lane that another thread must serve, if processes are read.
+    pub fn lane(&self) -> Option<Arc<Lane>> {
+        self.lane.clone()
+    }
+
+    /// Takes a sample: reads what is due, then gives each kind, its cost as one byte, and its section.
+    pub fn sample(
+        &mut self,
+        clock: &dyn Clock,
+        key: bool,
+        tasks: Due,
+        mut emit: impl FnMut(u8, u8, &[u8]),
+    ) {
+        self.samples += 1;
+        self.read_machine(clock);
+        for source in &mut self.machine {
+            source.encode(key);
+            emit(
+                source.kind,
+                cost::encode(source.cost_ns),
+                source.track.end(),
+            );
+        }
+        self.note_slow_machine();
+        if self.processes.is_some() {
+            self.sample_tasks(clock, key, tasks, &mut emit);
+        }
+    }
+
+    /// Reads that were slow in the last sample.
+    pub fn take_slow(&mut self) -> std::vec::Drain<'_, SlowRead> {
+        self.slow.drain(..)
+    }
+
+    /// Number of processes, of threads, and of files kept open.
+    pub fn sizes(&self) -> (usize, usize, usize) {
+        let tables = [&self.processes, &self.threads].map(|table| table.as_ref());
+        let kept: usize = tables.iter().flatten().map(|table| table.kept()).sum();
+        let open = self
+            .machine
+            .iter()
+            .filter(|source| source.reader.is_open())
+            .count();
+        (
+            tables[0].map_or(0, Tasks::len),
+            tables[1].map_or(0, Tasks::len),
+            kept + open,
+        )
+    }
+
+    fn read_machine(&mut self, clock: &dyn Clock) {
+        let mut last_ns = clock.mono_ns();
+        for source in &mut self.machine {
+            source.read = source.wait == 0;
+            if !source.read {
+                source.wait -= 1;
+                continue;
+            }
+            source.wait = source.stride - 1;
+            source.result = source.reader.read(&self.root, last_ns, &mut source.text);
+            let now_ns = clock.mono_ns();
+            source.cost_ns = now_ns - last_ns;
+            last_ns = now_ns;
+        }
+    }
+
+    fn note_slow_machine(&mut self) {
+        let Plan {
+            slow_ns,
+            interval_ns,
+            backoff,
+            ..
+        } = self.plan;
+        for source in self.machine.iter_mut().filter(|source| source.read) {
+            if source.cost_ns <= slow_ns {
+                source.stride = 1.max(source.stride / 2);
+                continue;
+            }
+            let longest = if source.kind == kind::STAT {
+                STRIDE_NS_MAX_CPU
+            } else {
+                STRIDE_NS_MAX
+            };
+            if backoff {
+                source.stride =
+                    next_stride(source.stride, source.cost_ns, slow_ns, interval_ns, longest);
+                source.wait = source.stride - 1;
+            }
+            let path = source.reader.path().to_string();
+            self.slow.push(SlowRead {
+                path,
+                cost_ns: source.cost_ns,
+                stride: source.stride,
+            });
+        }
+    }
+
+    fn sample_tasks(
+        &mut self,
+        clock: &dyn Clock,
+        key: bool,
+        due: Due,
+        emit: &mut impl FnMut(u8, u8, &[u8]),
+    ) {
+        let scan = due == Due::Now && self.scan_wait == 0;
+        self.scan_wait = if scan {
+            self.scan_stride - 1
+        } else {
+            self.scan_wait.saturating_sub(u32::from(due == Due::Now))
+        };
+        let age_ns = match self.plan.interval_ns {
+            0 => self.samples * PAUSELESS_SAMPLE_NS,
+            _ => clock.mono_ns(),
+        };
+        let tables = [self.processes.as_mut(), self.threads.as_mut()];
+        for (i, table) in tables.into_iter().flatten().enumerate() {
+            table.begin(key);
+            if scan {
+                self.listing.clear();
+                if i == 0 {
+                    list_processes(&self.proc, &mut self.listing)
+                } else {
+                    list_threads(&self.root, &self.proc, &mut self.listing)
+                };
+                table.update(&self.listing, &mut self.budget);
+                let report = table.read(&self.root, clock, age_ns, &mut self.budget);
+                if report.slowest.0 > self.plan.slow_ns {
+                    let (cost_ns, path) = report.slowest.clone();
+                    if self.plan.backoff {
+                        let Plan {
+                            slow_ns,
+                            interval_ns,
+                            ..
+                        } = self.plan;
+                        self.scan_stride = next_stride(
+                            self.scan_stride,
+                            cost_ns,
+                            slow_ns,
+                            interval_ns,
+                            STRIDE_NS_MAX,
+                        );
+                    }
+                    self.slow.push(SlowRead {
+                        path,
+                        cost_ns,
+                        stride: self.scan_stride,
+                    });
+                } else if i == 0 {
+                    self.scan_stride = 1.max(self.scan_stride / 2);
+                }
+                for ((kind, section), ns) in table.sections().into_iter().zip(report.cost_ns) {
+                    emit(kind, cost::encode(ns), section);
+                }
+            } else if key {
+                table.idle();
+                for (kind, section) in table.sections() {
+                    emit(kind, 0, section);
+                }
+            }
+        }
+        if let (Some(lane), Some(processes)) = (&self.lane, &mut self.processes)
+            && processes.identify(lane, key)
+        {
+            for (kind, section) in processes.identity_sections() {
+                emit(kind, 0, section);
+            }
+        }
+    }
+}
+
+/// The stride doubles while a read costs more than both the threshold and 1 % of the interval.
+fn next_stride(stride: u32, cost_ns: u64, slow_ns: u64, interval_ns: u64, longest_ns: u64) -> u32 {
+    if interval_ns == 0 || cost_ns <= slow_ns.max(interval_ns / 100) {
+        return stride;
+    }
+    let longest = (longest_ns / interval_ns).max(1);
+    (u64::from(stride) * 2).min(longest) as u32
+}
+
+impl MachineSource {
+    fn new(source: &source::Source, net: &str) -> MachineSource {
+        let path = match source.path.strip_prefix("proc/net/") {
+            Some(rest) => format!("{net}/{rest}"),
+            None => source.path.to_string(),
+        };
+        MachineSource {
+            kind: source.kind,
+            reader: Reader::new(source, path),
+            track: {
+                let mut track = TrackWriter::new(source.grammar);
+                track.add(0, b"");
+                track
+            },
+            text: Vec::with_capacity(limits::TEXT_START),
+            result: Ok(()),
+            cost_ns: 0,
+            stride: 1,
+            wait: 0,
+            read: false,
+        }
+    }
+
+    fn encode(&mut self, key: bool) {
+        self.track.begin(key);
+        match (self.read, self.result) {
+            (false, _) => self.track.unread(0, Why::Slow),
+            (true, Ok(())) => self.track.read_swap(0, &mut self.text),
+            (true, Err(errno)) => self.track.failed(0, errno),
+        }
+    }
+}
+
+/// Every pid in /proc, in the kernel's order.
+fn list_processes(proc: &Option<Folder>, out: &mut Listing) {
+    if let Some(proc) = proc {
+        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+        let _ = proc.list(|name| {
+            out.extend(kymo_base::scan::number(name.to_bytes()).map(|pid| (pid as u32, 0)))
+        });
+    }
+}
+
+/// Every thread of every process.
+fn list_threads(root: &Root, proc: &Option<Folder>, out: &mut Listing) {
+    let mut processes = Vec::new();
+    list_processes(proc, &mut processes);
+    for (pid, _) in processes {
+        if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
+            // A process that ends meanwhile has no threads left to list.
+            let _ = folder.list(|name| {
+                out.extend(kymo_base::scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
+            });
+        }
+    }
+}

@@ -1,0 +1,591 @@
+//! Processes, or threads: who is there, their files kept open, and when each is due to be
+//! read. A kept file belongs to one process for ever: after its death it answers ESRCH,
+//! never with another's numbers.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use kymo_base::template::{Grammar, Piece, Template};
+use kymo_base::track::{TrackWriter, Why};
+use kymo_sys::clock::Clock;
+use kymo_sys::kernel_file::{KernelFile, Root};
+
+use crate::identity::{self, Lane, Subject, Texts};
+use crate::reader::{GONE, errno_of, read_whole};
+use crate::source::{Scope, kind};
+
+/// How often `status` is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StatusPolicy {
+    /// At first sight, then when size or threads changed, at most each 10 s a process.
+    #[default]
+    Changed,
+    /// At each scan.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What of tasks is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskPlan {
+    /// Threads too.
+    pub threads: bool,
+    /// `/proc/PID/io` too.
+    pub io: bool,
+    /// How often `status` is read.
+    pub status: StatusPolicy,
+}
+
+const STATUS_AGE_NS: u64 = 10_000_000_000;
+const IDENTITY_AGE_NS: u64 = 60_000_000_000;
+/// EACCES and EPERM: the file is not for us, and will not be at the next scan either.
+const FORBIDDEN: [u16; 2] = [13, 1];
+
+/// The files kept open by all tables, and how many more may be.
+pub struct Budget {
+    /// Files that may still be opened and kept.
+    pub left: u64,
+}
+
+/// What a scan found out besides the texts.
+#[derive(Default, Debug, Clone)]
+pub struct ScanReport {
+    /// Time of the reads of stat, io and status together, in ns, by kind.
+    pub cost_ns: [u64; 3],
+    /// The slowest single read: its time and path.
+    pub slowest: (u64, String),
+    /// Tasks read.
+    pub tasks: usize,
+}
+
+struct Task {
+    name: String,
+    generation: u64,
+    stat: File,
+    io: File,
+    seen: u64,
+    sightings: u8,
+    status_at_ns: Option<u64>,
+    identity_at_ns: u64,
+    size: [u64; 3],
+    exec: [u64; 4],
+}
+
+#[derive(Default)]
+struct File {
+    kept: Option<KernelFile>,
+    confirmed: usize,
+    forbidden: u16,
+}
+
+/// All tasks of one scope.
+pub struct Tasks {
+    scope: Scope,
+    plan: TaskPlan,
+    tasks: Vec<Option<Box<Task>>>,
+    slots: HashMap<(u32, u32), usize>,
+    free: BinaryHeap<Reverse<usize>>,
+    scan: u64,
+    generation: u64,
+    stat: TrackWriter,
+    io: TrackWriter,
+    status: TrackWriter,
+    /// cmdline, cgroup, exe.
+    identity: [TrackWriter; 3],
+    places: PlacesCache,
+    texts: [Vec<u8>; 2],
+    questions: Vec<Subject>,
+    answers: Vec<(Subject, Texts)>,
+}
+
+/// Who there is in this scan: pid and, for threads, tid.
+pub type Listing = Vec<(u32, u32)>;
+
+impl Tasks {
+    /// An empty table.
+    pub fn new(scope: Scope, plan: TaskPlan) -> Tasks {
+        Tasks {
+            scope,
+            plan,
+            tasks: Vec::new(),
+            slots: HashMap::new(),
+            free: BinaryHeap::new(),
+            scan: 0,
+            generation: 0,
+            stat: TrackWriter::new(Grammar::Stat),
+            io: TrackWriter::new(Grammar::Plain),
+            status: TrackWriter::new(Grammar::Keyed),
+            identity: std::array::from_fn(|_| TrackWriter::new(Grammar::Word)),
+            places: PlacesCache::default(),
+            texts: [Vec::with_capacity(4096), Vec::with_capacity(4096)],
+            questions: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Kinds of this table's tracks: stat, io, status.
+    pub fn kinds(&self) -> [u8; 3] {
+        match self.scope {
+            Scope::Thread => [kind::TID_STAT, kind::TID_IO, kind::TID_STATUS],
+            _ => [kind::PID_STAT, kind::PID_IO, kind::PID_STATUS],
+        }
+    }
+
+    /// Number of tasks.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Begins a sample in all tracks.
+    pub fn begin(&mut self, key: bool) {
+        for track in [&mut self.stat, &mut self.io, &mut self.status] {
+            track.begin(key);
+        }
+        for track in &mut self.identity {
+            track.begin(key);
+        }
+    }
+
+    /// Takes in who is there now: the dead leave, the new get a slot.
+    pub fn update(&mut self, listing: &Listing, budget: &mut Budget) {
+        self.scan += 1;
+        for &id in listing {
+            let slot = match self.slots.get(&id) {
+                Some(&slot) => slot,
+                None => self.add(id),
+            };
+            if let Some(task) = &mut self.tasks[slot] {
+                task.seen = self.scan;
+            }
+        }
+        let dead: Vec<_> = self
+            .slots
+            .iter()
+            .filter(|&(_, &slot)| !self.is_seen(slot))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in dead {
+            self.remove(id, budget);
+        }
+    }
+
+    fn is_seen(&self, slot: usize) -> bool {
+        self.tasks[slot]
+            .as_ref()
+            .is_some_and(|task| task.seen == self.scan)
+    }
+
+    fn add(&mut self, id: (u32, u32)) -> usize {
+        let slot = self
+            .free
+            .pop()
+            .map_or(self.tasks.len(), |Reverse(slot)| slot);
+        if slot == self.tasks.len() {
+            self.tasks.push(None);
+        }
+        self.slots.insert(id, slot);
+        let name = match self.scope {
+            Scope::Thread => format!("{}/task/{}", id.0, id.1),
+            _ => id.0.to_string(),
+        };
+        self.place(slot, name);
+        slot
+    }
+
+    /// Puts a new task in a slot, in all tracks.
+    fn place(&mut self, slot: usize, name: String) {
+        for track in [&mut self.stat, &mut self.io, &mut self.status]
+            .into_iter()
+            .chain(&mut self.identity)
+        {
+            track.gone(slot);
+            track.add(slot, name.as_bytes());
+        }
+        self.generation += 1;
+        self.tasks[slot] = Some(Box::new(Task {
+            name,
+            generation: self.generation,
+            stat: File::default(),
+            io: File::default(),
+            seen: self.scan,
+            sightings: 0,
+            status_at_ns: None,
+            identity_at_ns: 0,
+            size: [0; 3],
+            exec: [0; 4],
+        }));
+    }
+
+    fn remove(&mut self, id: (u32, u32), budget: &mut Budget) {
+        let Some(slot) = self.slots.remove(&id) else {
+            return;
+        };
+        for track in [&mut self.stat, &mut self.io, &mut self.status]
+            .into_iter()
+            .chain(&mut self.identity)
+        {
+            track.gone(slot);
+        }
+        if let Some(task) = self.tasks[slot].take() {
+            budget.left += [&task.stat, &task.io]
+                .into_iter()
+                .filter(|file| file.kept.is_some())
+                .count() as u64;
+        }
+        self.free.push(Reverse(slot));
+    }
+
+    /// Reads every task. `age_ns` is the time by which ages are counted (at `-i0` it runs faster).
+    pub fn read(
+        &mut self,
+        root: &Root,
+        clock: &dyn Clock,
+        age_ns: u64,
+        budget: &mut Budget,
+    ) -> ScanReport {
+        let mut report = ScanReport::default();
+        for slot in 0..self.tasks.len() {
+            if self.tasks[slot].is_some() {
+                self.read_task(slot, root, clock, age_ns, budget, &mut report);
+                report.tasks += 1;
+            }
+        }
+        report
+    }
+
+    fn read_task(
+        &mut self,
+        slot: usize,
+        root: &Root,
+        clock: &dyn Clock,
+        age_ns: u64,
+        budget: &mut Budget,
+        report: &mut ScanReport,
+    ) {
+        let Some(task) = &mut self.tasks[slot] else {
+            return;
+        };
+        let [stat_text, io_text] = &mut self.texts;
+        let start_ns = clock.mono_ns();
+        let mut stat = task.stat.read(root, &task.name, "stat", budget, stat_text);
+        if stat.is_err_and(|errno| GONE.contains(&errno)) && task.stat.kept.take().is_some() {
+            // The kept file's process is dead, but its number is listed: another has it now.
+            let name = std::mem::take(&mut task.name);
+            budget.left += 1 + u64::from(task.io.kept.is_some());
+            self.place(slot, name);
+            return self.read_task(slot, root, clock, age_ns, budget, report);
+        }
+        let stat_ns = clock.mono_ns();
+        let io = if self.plan.io {
+            task.io.read(root, &task.name, "io", budget, io_text)
+        } else {
+            Ok(())
+        };
+        let io_ns = clock.mono_ns();
+        report.note(0, stat_ns - start_ns, &task.name, "stat");
+        report.note(1, io_ns - stat_ns, &task.name, "io");
+        if stat.is_ok() && stat_text.is_empty() {
+            stat = Err(GONE[0]);
+        }
+        let changed = match stat {
+            Ok(()) => self.stat.read(slot, stat_text),
+            Err(errno) => {
+                self.stat.failed(slot, errno);
+                false
+            }
+        };
+        if self.plan.io {
+            match io {
+                Ok(()) => {
+                    self.io.read(slot, io_text);
+                }
+                Err(errno) => self.io.failed(slot, errno),
+            }
+        }
+        self.look_closer(slot, changed, root, clock, age_ns, report);
+    }
+
+    /// Reads `status` and asks for the identity where they are due.
+    fn look_closer(
+        &mut self,
+        slot: usize,
+        changed: bool,
+        root: &Root,
+        clock: &dyn Clock,
+        age_ns: u64,
+        report: &mut ScanReport,
+    ) {
+        let marks = if changed {
+            self.places.marks(&self.stat, slot)
+        } else {
+            None
+        };
+        let Some(task) = &mut self.tasks[slot] else {
+            return;
+        };
+        let (grown, other) = marks.map_or((false, false), |(size, exec)| {
+            (size != task.size, exec != task.exec)
+        });
+        task.sightings = task.sightings.saturating_add(1);
+        let due = match self.plan.status {
+            StatusPolicy::Never => false,
+            StatusPolicy::Always => true,
+            StatusPolicy::Changed => task
+                .status_at_ns
+                .is_none_or(|at| grown && age_ns - at >= STATUS_AGE_NS),
+        };
+        if let Some((size, exec)) = marks {
+            task.exec = exec;
+            if due || task.status_at_ns.is_none() {
+                task.size = size;
+            }
+        }
+        if self.scope == Scope::Process
+            && (task.sightings <= 2 || other || age_ns - task.identity_at_ns >= IDENTITY_AGE_NS)
+        {
+            // A first date within the age spreads the later ones.
+            let spread = if task.sightings <= 2 {
+                task.generation % 60 * (IDENTITY_AGE_NS / 60)
+            } else {
+                0
+            };
+            task.identity_at_ns = age_ns.saturating_sub(spread);
+            self.questions.push(Subject {
+                slot,
+                generation: task.generation,
+                name: task.name.clone(),
+            });
+        }
+        if !due {
+            return self.status.unread(slot, Why::NotDue);
+        }
+        task.status_at_ns = Some(age_ns);
+        let start_ns = clock.mono_ns();
+        let text = &mut self.texts[0];
+        text.clear();
+        let path = format!("proc/{}/status", task.name);
+        let result = root
+            .file(&path)
+            .and_then(|file| file.read_on(text, kymo_base::limits::TEXT_MAX));
+        report.note(2, clock.mono_ns() - start_ns, &task.name, "status");
+        match result {
+            Ok(()) => {
+                self.status.read(slot, text);
+            }
+            Err(errno) => self.status.failed(slot, errno_of(errno)),
+        }
+    }
+
+    /// Every task counts as not read in this sample (between scans).
+    pub fn idle(&mut self) {
+        for slot in 0..self.tasks.len() {
+            if self.tasks[slot].is_some() {
+                for track in [&mut self.stat, &mut self.io, &mut self.status] {
+                    track.unread(slot, Why::NotDue);
+                }
+            }
+        }
+    }
+
+    /// Exchanges questions and answers with the slow lane; true when the identity tracks have news.
+    pub fn identify(&mut self, lane: &Lane, key: bool) -> bool {
+        lane.ask(&mut self.questions);
+        lane.answers(&mut self.answers);
+        if self.answers.is_empty() && !key {
+            // The dead must be told of, news or not.
+            return self.identity.iter().any(TrackWriter::has_frames);
+        }
+        let mut answers = self.answers.drain(..).peekable();
+        for slot in 0..self.tasks.len() {
+            let Some(task) = &self.tasks[slot] else {
+                continue;
+            };
+            let mut latest = None;
+            while let Some((subject, texts)) = answers.next_if(|(subject, _)| subject.slot <= slot)
+            {
+                // An answer about an earlier process of this slot is nobody's.
+                latest = (subject.slot == slot && subject.generation == task.generation)
+                    .then_some(texts);
+            }
+            let texts = latest;
+            for (i, track) in self.identity.iter_mut().enumerate() {
+                match texts.as_ref().map(|texts| &texts[i]) {
+                    Some(Ok(text)) => {
+                        track.read(slot, text);
+                    }
+                    Some(Err(errno)) => track.failed(slot, *errno),
+                    None => track.unread(slot, Why::NotDue),
+                }
+            }
+        }
+        true
+    }
+
+    /// The sections of stat, io and status.
+    pub fn sections(&mut self) -> [(u8, &[u8]); 3] {
+        let [stat, io, status] = self.kinds();
+        [
+            (stat, self.stat.end()),
+            (io, self.io.end()),
+            (status, self.status.end()),
+        ]
+    }
+
+    /// The sections of cmdline, cgroup and exe.
+    pub fn identity_sections(&mut self) -> [(u8, &[u8]); 3] {
+        let [a, b, c] = &mut self.identity;
+        [
+            (identity::KINDS[0], a.end()),
+            (identity::KINDS[1], b.end()),
+            (identity::KINDS[2], c.end()),
+        ]
+    }
+
+    /// Files kept open.
+    pub fn kept(&self) -> usize {
+        let files = self
+            .tasks
+            .iter()
+            .flatten()
+            .flat_map(|task| [&task.stat, &task.io]);
+        files.filter(|file| file.kept.is_some()).count()
+    }
+}
+
+impl ScanReport {
+    fn note(&mut self, kind: usize, ns: u64, name: &str, file: &str) {
+        self.cost_ns[kind] += ns;
+        if ns > self.slowest.0 {
+            self.slowest.0 = ns;
+            if ns > 1_000_000 {
+                self.slowest.1 = format!("proc/{name}/{file}");
+            }
+        }
+    }
+}
+
+impl File {
+    /// Replaces `out` by the file's text; opens it when it is not kept, and keeps it if it may.
+    fn read(
+        &mut self,
+        root: &Root,
+        task: &str,
+        file: &str,
+        budget: &mut Budget,
+        out: &mut Vec<u8>,
+    ) -> Result<(), u16> {
+        if let Some(kept) = &self.kept {
+            return read_whole(kept, &mut self.confirmed, out);
+        }
+        if self.forbidden != 0 {
+            return Err(self.forbidden);
+        }
+        let result = self.open_and_read(root, &format!("proc/{task}/{file}"), budget, out);
+        if let Err(errno) = result
+            && FORBIDDEN.contains(&errno)
+        {
+            self.forbidden = errno;
+        }
+        result
+    }
+
+    fn open_and_read(
+        &mut self,
+        root: &Root,
+        path: &str,
+        budget: &mut Budget,
+        out: &mut Vec<u8>,
+    ) -> Result<(), u16> {
+        let opened = root.file(path).map_err(errno_of)?;
+        read_whole(&opened, &mut self.confirmed, out)?;
+        if root.keeps_files() && budget.left > 0 {
+            budget.left -= 1;
+            self.kept = Some(opened);
+        }
+        Ok(())
+    }
+}
+
+/// Where the marks of change are in the values of stat: size (threads, vsize, rss) and
+/// exec (comm, startstack, arg_start, arg_end).
+#[derive(Clone, Copy)]
+struct Places {
+    size: [Option<usize>; 3],
+    exec: [Option<usize>; 4],
+}
+
+#[derive(Default)]
+struct PlacesCache(Vec<(Arc<Template>, Places)>);
+
+impl PlacesCache {
+    fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<([u64; 3], [u64; 4])> {
+        let template = track.template(slot)?;
+        let places = match self
+            .0
+            .iter()
+            .find(|(known, _)| Arc::ptr_eq(known, template))
+        {
+            Some((_, places)) => *places,
+            None => {
+                let places = Places::of(template);
+                self.0.truncate(kymo_base::limits::TEMPLATES_MAX);
+                self.0.push((template.clone(), places));
+                places
+            }
+        };
+        let values = &track.text(slot).values;
+        let value = |place: Option<usize>| place.and_then(|i| values.get(i).copied()).unwrap_or(0);
+        Some((places.size.map(value), places.exec.map(value)))
+    }
+}
+
+impl Places {
+    /// Fields by their numbers in proc(5): after `pid ( comm )`, field n is piece n + 1.
+    fn of(template: &Template) -> Places {
+        let lines = template.lines();
+        let piece = |n: usize| match lines.first().and_then(|line| line.get(n)) {
+            Some(Piece::Slot(slot)) => Some(*slot),
+            _ => None,
+        };
+        Places {
+            size: [20, 23, 24].map(|field| piece(field + 1)),
+            exec: [piece(2), piece(28 + 1), piece(48 + 1), piece(49 + 1)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_found_by_their_numbers_in_proc_5() {
+        let fields: Vec<String> = (4..=52)
+            .map(|n| {
+                if n == 8 {
+                    "-1".into()
+                } else {
+                    (n * 100).to_string()
+                }
+            })
+            .collect();
+        let text = format!("7 (a b) S {}\n", fields.join(" "));
+        let mut track = TrackWriter::new(Grammar::Stat);
+        track.begin(true);
+        track.add(0, b"7");
+        track.read(0, text.as_bytes());
+        let (size, exec) = PlacesCache::default().marks(&track, 0).expect("a template");
+        assert_eq!(size, [2000, 2300, 2400]);
+        assert_eq!(
+            (track.word(exec[0]), &exec[1..]),
+            (&b"a b"[..], &[2800, 4800, 4900][..])
+        );
+    }
+}

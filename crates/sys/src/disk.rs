@@ -1,0 +1,213 @@
+//! The few file operations that kymo's stores need, as a trait, and the real disk.
+//! Positional reads and writes only: no cursor, no mmap. `SimDisk` is the simulated twin.
+
+use rustix::fs::OFlags;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// How a file is opened. Never through a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Existing file, reading only.
+    Read,
+    /// Existing file, reading and writing.
+    Write,
+    /// Reading and writing; made with mode 0640 when missing.
+    Create,
+    /// Reading and writing; must not exist yet, so it is a fresh inode.
+    CreateNew,
+}
+
+/// What `stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Length in bytes.
+    pub size_bytes: u64,
+    /// Bytes that the file system set aside (`st_blocks` × 512).
+    pub allocated_bytes: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// What a name in a directory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A link, a socket or anything else, which kymo leaves alone.
+    Other,
+}
+
+/// A file system.
+pub trait Disk: Send + Sync {
+    /// Makes `dir` and what is missing above it, mode 0750.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// Opens `path`.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
+    /// Gives `from` the name `to`, replacing what had it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn rmdir(&self, dir: &Path) -> io::Result<()>;
+    /// Calls `each` with every name in `dir`, in no order. Names that are not UTF-8 are left out.
+    fn list(&self, dir: &Path, each: &mut dyn FnMut(&str, NameKind)) -> io::Result<()>;
+    /// Makes the names in `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// `lstat`.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+    /// What `path` is, not following links.
+    fn name_kind(&self, path: &Path) -> io::Result<NameKind>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Reads until `buffer` is full or the file ends; the number of bytes read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes`, with one system call unless the kernel takes less.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// `fdatasync`. After an error the file must not be trusted again.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Cuts or extends (with zeros) to `size_bytes`.
+    fn set_len(&self, size_bytes: u64) -> io::Result<()>;
+    /// `fstat`.
+    fn metadata(&self) -> io::Result<Metadata>;
+    /// Takes the exclusive lock without waiting; `false` when another open file holds it.
+    /// It ends when the file is closed, also by the death of the process.
+    fn try_lock(&self) -> io::Result<bool>;
+}
+
+/// The machine's own file systems.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o750).create(dir)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+        // The standard library adds O_CLOEXEC.
+        let mut options = OpenOptions::new();
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        options.read(true).write(mode != OpenMode::Read).mode(0o640);
+        match mode {
+            OpenMode::Read | OpenMode::Write => {}
+            OpenMode::Create => {
+                options.create(true);
+            }
+            OpenMode::CreateNew => {
+                options.create_new(true);
+            }
+        }
+        Ok(Box::new(RealFile(options.open(path)?)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn rmdir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::remove_dir(dir)
+    }
+
+    fn list(&self, dir: &Path, each: &mut dyn FnMut(&str, NameKind)) -> io::Result<()> {
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            if let Some(name) = entry.file_name().to_str() {
+                each(name, kind_of(entry.file_type()?));
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        Ok(metadata_of(&std::fs::symlink_metadata(path)?))
+    }
+
+    fn name_kind(&self, path: &Path) -> io::Result<NameKind> {
+        Ok(kind_of(std::fs::symlink_metadata(path)?.file_type()))
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self
+                .0
+                .read_at(&mut buffer[filled..], offset + filled as u64)
+            {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn set_len(&self, size_bytes: u64) -> io::Result<()> {
+        self.0.set_len(size_bytes)
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        Ok(metadata_of(&self.0.metadata()?))
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn metadata_of(stat: &std::fs::Metadata) -> Metadata {
+    Metadata {
+        size_bytes: stat.len(),
+        allocated_bytes: stat.blocks() * 512,
+        inode: stat.ino(),
+    }
+}
+
+fn kind_of(kind: std::fs::FileType) -> NameKind {
+    if kind.is_file() {
+        NameKind::File
+    } else if kind.is_dir() {
+        NameKind::Directory
+    } else {
+        NameKind::Other
+    }
+}
+
+/// Whether `error` says that there is no room: the disk is full or the quota is used up.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}

@@ -1,0 +1,177 @@
+//! What the process asks of its machine: limits, signals, locked memory, its own cost.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What this process has used so far.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Usage {
+    /// CPU time in user mode, microseconds.
+    pub user_us: u64,
+    /// CPU time in the kernel, microseconds.
+    pub system_us: u64,
+    /// Largest resident set, in KiB (VmHWM).
+    pub resident_max_kb: u64,
+    /// Times it gave up the CPU, and times it was taken from it.
+    pub switches: (u64, u64),
+}
+
+/// The cost of this process until now.
+#[allow(unsafe_code)]
+pub fn usage() -> Usage {
+    let mut raw = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the struct it is given, which is valid when all zeros too.
+    let raw = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr());
+        raw.assume_init()
+    };
+    let micros = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+    Usage {
+        user_us: micros(raw.ru_utime),
+        system_us: micros(raw.ru_stime),
+        resident_max_kb: raw.ru_maxrss as u64,
+        switches: (raw.ru_nvcsw as u64, raw.ru_nivcsw as u64),
+    }
+}
+
+/// Raises the soft limit of open files to the hard one and returns it.
+pub fn raise_open_files() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(1 << 20);
+    if limit.current != limit.maximum {
+        // A refusal leaves the soft limit, which is then all there is.
+        if setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        )
+        .is_err()
+        {
+            return limit.current.unwrap_or(hard);
+        }
+    }
+    hard
+}
+
+/// Keeps what is touched from now on in memory. Best effort: refused without privilege.
+#[allow(unsafe_code)]
+pub fn lock_memory() -> bool {
+    // SAFETY: mlockall takes no pointers.
+    unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) == 0 }
+}
+
+/// Clock ticks a second in /proc (USER_HZ).
+pub fn clock_ticks() -> u64 {
+    rustix::param::clock_ticks_per_second()
+}
+
+/// Bytes of a memory page.
+pub fn page_size() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// Whether this process runs as root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 taken out of the ordinary way, to be waited for.
+pub struct Signals {
+    set: libc::sigset_t,
+}
+
+/// A signal that [`Signals::wait`] saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// SIGTERM or SIGINT: flush and end.
+    Stop,
+    /// SIGUSR1 or SIGHUP: flush now.
+    Flush,
+    /// Another thread called [`wake`].
+    Wake,
+}
+
+impl Signals {
+    /// Blocks the signals in this thread and all threads it starts from now on.
+    #[allow(unsafe_code)]
+    pub fn block() -> Signals {
+        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initialises the set; the others change it or the thread's own mask.
+        let set = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            let mut set = set.assume_init();
+            for signal in [
+                libc::SIGTERM,
+                libc::SIGINT,
+                libc::SIGHUP,
+                libc::SIGUSR1,
+                libc::SIGUSR2,
+            ] {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            set
+        };
+        Signals { set }
+    }
+
+    /// Waits for a signal, at most so long.
+    #[allow(unsafe_code)]
+    pub fn wait(&self, at_most: Duration) -> Option<Signal> {
+        let time = libc::timespec {
+            tv_sec: at_most.as_secs().min(1 << 40) as libc::time_t,
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
+        // SAFETY: both pointers are to live, initialised values; no siginfo is asked for.
+        match unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) } {
+            libc::SIGTERM | libc::SIGINT => Some(Signal::Stop),
+            libc::SIGHUP | libc::SIGUSR1 => Some(Signal::Flush),
+            libc::SIGUSR2 => Some(Signal::Wake),
+            _ => None,
+        }
+    }
+}
+
+/// Ends the [`Signals::wait`] of whichever thread is in it.
+#[allow(unsafe_code)]
+pub fn wake() {
+    // SAFETY: sends a signal that `Signals::block` has blocked to this process itself.
+    unsafe {
+        libc::kill(libc::getpid(), libc::SIGUSR2);
+    }
+}
+
+/// The machine's name, up to its first dot.
+pub fn host() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    name.split('.').next().unwrap_or_default().to_string()
+}
+
+/// Kernel release and machine type.
+pub fn kernel() -> (String, String) {
+    let names = rustix::system::uname();
+    (
+        names.release().to_string_lossy().into_owned(),
+        names.machine().to_string_lossy().into_owned(),
+    )
+}
+
+/// Writes all of `bytes` to an open file descriptor inherited by number.
+#[allow(unsafe_code)]
+pub fn write_fd(fd: i32, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: the number came from the command line; if it is not open, write answers EBADF.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::retry_on_intr(|| rustix::io::write(fd, rest))?..];
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! The beat of the sampler: a timer that fires at absolute multiples of the interval on the
+//! wall clock, says how many beats were missed, and notices when the clock is set.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+
+/// A periodic timer on CLOCK_REALTIME.
+pub struct Ticker {
+    fd: OwnedFd,
+    interval: Duration,
+}
+
+/// Why [`Ticker::wait`] returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beat {
+    /// The timer fired; so many beats went by unseen before this one.
+    Tick {
+        /// Beats missed.
+        missed: u64,
+    },
+    /// The wall clock was set; the timer has been set anew.
+    ClockSet,
+}
+
+impl Ticker {
+    /// A ticker at multiples of `interval`, which is not zero.
+    pub fn new(interval: Duration) -> io::Result<Ticker> {
+        let fd = rustix::time::timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC)?;
+        let ticker = Ticker { fd, interval };
+        ticker.arm()?;
+        Ok(ticker)
+    }
+
+    /// Sets the timer to the next multiple of the interval.
+    fn arm(&self) -> io::Result<()> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+        let interval_ns = self.interval.as_nanos() as i128;
+        let next_ns = (now_ns.div_euclid(interval_ns) + 1) * interval_ns;
+        self.set(timespec(next_ns), timespec(interval_ns))
+    }
+
+    /// Makes [`Ticker::wait`] return at once, from any thread.
+    pub fn ring(&self) -> io::Result<()> {
+        self.set(
+            Timespec {
+                tv_sec: 0,
+                tv_nsec: 1,
+            },
+            timespec(self.interval.as_nanos() as i128),
+        )
+    }
+
+    fn set(&self, first: Timespec, interval: Timespec) -> io::Result<()> {
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        let spec = Itimerspec {
+            it_interval: interval,
+            it_value: first,
+        };
+        rustix::time::timerfd_settime(&self.fd, flags, &spec)?;
+        Ok(())
+    }
+
+    /// Sleeps until the next beat.
+    pub fn wait(&self) -> io::Result<Beat> {
+        let mut count = [0u8; 8];
+        loop {
+            match rustix::io::read(&self.fd, &mut count) {
+                Ok(_) => {
+                    return Ok(Beat::Tick {
+                        missed: u64::from_ne_bytes(count).saturating_sub(1),
+                    });
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::CANCELED) => {
+                    self.arm()?;
+                    return Ok(Beat::ClockSet);
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+fn timespec(ns: i128) -> Timespec {
+    Timespec {
+        tv_sec: ns.div_euclid(1_000_000_000) as i64,
+        tv_nsec: ns.rem_euclid(1_000_000_000) as i64,
+    }
+}
