@@ -1,1 +1,37 @@
-fn main() {}
+//! kymo: records what the kernel says of this machine, and plays it back.
+//!
+//! The command line: plain commands (`kymo record`, `kymo play`), and collectl's
+//! style (`kymo -scdn -i1`), where the switches decide what is done.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod intervals;
+mod options;
+mod refuse;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exit code of a usage or run error.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = match cli::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(cli::Stop::Say(text)) => {
+            // A closed pipe ends quietly.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        Err(cli::Stop::Refuse(line)) => {
+            eprintln!("{line}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    cli::run(arguments).unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::from(FAILED)
+    })
+}

@@ -1,0 +1,192 @@
+//! From words to a command: clap reads them, [`crate::refuse`] words its complaints.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::commands::{cost, doctor, dump, live, play, record};
+use crate::options::{RecordOptions, ViewOptions};
+use crate::refuse;
+
+/// Statistics of this machine, recorded losslessly at the price of the reads
+#[derive(Parser)]
+#[command(
+    name = "kymo",
+    version,
+    infer_long_args = true,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    classic: Classic,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Record this machine
+    Record(RecordOptions),
+    /// Show a recording, or collectl's .raw, .raw.gz and .rawp.gz files
+    Play(PlayOptions),
+    /// Print the recorded texts exactly as the kernel gave them
+    Dump(dump::DumpOptions),
+    /// Measure what each source costs to read on this kernel
+    Doctor(doctor::DoctorOptions),
+    /// Measure what recording costs: a day's samples without pause, then spaced ones
+    Cost(RecordOptions),
+}
+
+/// collectl's style: `-p` plays, `-f` records, else this machine is shown live.
+#[derive(Args)]
+struct Classic {
+    /// Play these files or folders
+    #[arg(short = 'p', long = "playback", value_name = "PATH", num_args = 1..)]
+    playback: Vec<PathBuf>,
+    #[command(flatten)]
+    record: RecordOptions,
+    #[command(flatten)]
+    view: ViewOptions,
+}
+
+/// What `kymo play` is told.
+#[derive(Args, Clone, Debug)]
+pub struct PlayOptions {
+    /// Recordings: folders, or collectl's raw files
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Subsystems; default: what brief shows of those recorded
+    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
+    pub subsys: Option<String>,
+    /// Write plot files into this folder
+    #[arg(short = 'f', long = "filename", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// End after N intervals
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    #[command(flatten)]
+    pub view: ViewOptions,
+}
+
+/// Why nothing is run.
+pub enum Stop {
+    /// Help or version was asked for.
+    Say(String),
+    /// One line on what is wrong.
+    Refuse(String),
+}
+
+/// Reads the command line.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Stop> {
+    let matches = Arguments::command().try_get_matches_from(words);
+    matches
+        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .map_err(|error| match error.use_stderr() {
+            false => Stop::Say(error.to_string()),
+            true => Stop::Refuse(refuse::line(&error)),
+        })
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Some(Command::Record(options)) => record::run(&options),
+        Some(Command::Play(options)) => play::run(&options),
+        Some(Command::Dump(options)) => dump::run(&options),
+        Some(Command::Doctor(options)) => doctor::run(&options),
+        Some(Command::Cost(options)) => cost::run(&options),
+        None => classic(arguments.classic),
+    }
+}
+
+fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
+    let Classic {
+        playback,
+        record,
+        view,
+    } = classic;
+    if !playback.is_empty() {
+        return play::run(&PlayOptions {
+            paths: playback,
+            subsys: record.subsys,
+            dir: record.dir,
+            count: record.count,
+            view,
+        });
+    }
+    if record.dir.is_some() && !view.plot {
+        return record::run(&record);
+    }
+    live::run(&record, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> Option<String> {
+        match parse(line.split(' ').map(OsString::from)) {
+            Err(Stop::Refuse(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_tables_are_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_old_hands_type_is_taken() {
+        for line in [
+            "kymo -scdn -i1",
+            "kymo -scdnm -i0 -c8640 -f out",
+            "kymo -p a.raw.gz b.raw.gz -scd -oT -P",
+            "kymo -scdnmCDNZ -i.1:.1 -c300 -f out",
+            "kymo -s+Z -P --sep 9",
+            "kymo --top",
+            "kymo --top cpu,5 -i2",
+            "kymo --verb -sc",
+            "kymo play a.raw.gz --json -scd",
+            "kymo record -s cdnm -i 1:5 -f out --cap 100M --keep 7d",
+        ] {
+            assert_eq!(refusal(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_one_clear_line() {
+        for (line, text) in [
+            ("kymo --daemon", "cannot use --daemon: not yet"),
+            ("kymo -scd -D", "cannot use -D: not yet"),
+            ("kymo -F 60", "cannot use -F: not yet"),
+            ("kymo --export lexpr", "cannot use --export: not yet"),
+            (
+                "kymo --gibberish",
+                "cannot use --gibberish: no such switch; see kymo --help",
+            ),
+            (
+                "kymo play",
+                "cannot run kymo: <PATH>... is missing; see kymo --help",
+            ),
+            (
+                "kymo --json --csv",
+                "cannot use --json: not together with --csv",
+            ),
+            ("kymo -R", "cannot use --runtime <DURATION>: its value is missing"),
+            (
+                "kymo record --status x",
+                "cannot use --status <always|never|auto> x: it takes always, never, auto",
+            ),
+            (
+                "kymo blow",
+                "cannot run blow: no such command; see kymo --help",
+            ),
+        ] {
+            assert_eq!(refusal(line).as_deref(), Some(text), "{line}");
+        }
+    }
+}

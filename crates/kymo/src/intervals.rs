@@ -1,0 +1,163 @@
+//! `-i I[:I2[:I3]]`: how often, and how many samples go by between those of processes.
+
+/// The three intervals of collectl, the second and third as multiples of the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Intervals {
+    /// Nanoseconds between samples; 0: no pause.
+    pub first_ns: u64,
+    /// Processes are read at every n-th sample.
+    pub second: u32,
+    /// The third group (environment) at every n-th sample.
+    pub third: u32,
+}
+
+impl Intervals {
+    /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, into files 10:60:120; `-i0:N:M`
+    /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
+    pub fn parse(given: Option<&str>, letters: &str, to_files: bool) -> Result<Intervals, String> {
+        let text = given.unwrap_or_default();
+        let wrong = |cause: &str| format!("cannot use -i {text}: {cause}");
+        let mut parts = text.split(':');
+        let mut next = || match parts.next() {
+            None | Some("") => Ok(None),
+            Some(part) => match part.parse::<f64>() {
+                Ok(secs) if (0.0..=1e9).contains(&secs) => Ok(Some((secs * 1e9).round() as u64)),
+                _ => Err(wrong("not a number of seconds")),
+            },
+        };
+        let (first, second, third) = (next()?, next()?, next()?);
+        if parts.next().is_some() {
+            return Err(wrong("more than three intervals"));
+        }
+        if first == Some(0) {
+            return benchmark(second, third).ok_or_else(|| wrong("not a number of samples"));
+        }
+        timed(first, second, third, letters, to_files).map_err(wrong)
+    }
+}
+
+/// `-i0`: the others count samples.
+fn benchmark(second: Option<u64>, third: Option<u64>) -> Option<Intervals> {
+    let ratio = |ns: Option<u64>, default: u64| {
+        let ns = ns.unwrap_or(default * SECOND);
+        (ns >= SECOND && ns % SECOND == 0).then(|| u32::try_from(ns / SECOND).ok())?
+    };
+    Some(Intervals {
+        first_ns: 0,
+        second: ratio(second, 6)?,
+        third: ratio(third, 30)?,
+    })
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+fn timed(
+    first: Option<u64>,
+    second: Option<u64>,
+    third: Option<u64>,
+    letters: &str,
+    to_files: bool,
+) -> Result<Intervals, &'static str> {
+    let only_processes = letters.chars().all(|c| c == 'Z');
+    let explicit = first.is_some();
+    let first = match first {
+        // Processes alone: one interval, the second, whatever the first says.
+        _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
+        Some(ns) => ns,
+        None if second.is_some() && letters.contains('Z') && !to_files => SECOND,
+        None if to_files => 10 * SECOND,
+        None => SECOND,
+    };
+    if first < 1_000_000 {
+        return Err("shorter than a millisecond");
+    }
+    // A default that does not suit an unusual first interval gives way to it.
+    let fit = |given: Option<u64>, default: u64| {
+        given.unwrap_or(if only_processes && explicit {
+            first
+        } else {
+            default.next_multiple_of(first)
+        })
+    };
+    let multiple = |ns: u64, short: &'static str, odd: &'static str| {
+        if ns < first {
+            Err(short)
+        } else if ns % first != 0 {
+            Err(odd)
+        } else {
+            u32::try_from(ns / first).map_err(|_| short)
+        }
+    };
+    Ok(Intervals {
+        first_ns: first,
+        second: multiple(
+            fit(second, 60 * SECOND),
+            "the second interval is shorter than the first",
+            "the second interval is not a multiple of the first",
+        )?,
+        third: multiple(
+            fit(third, 120 * SECOND),
+            "the third interval is shorter than the first",
+            "the third interval is not a multiple of the first",
+        )?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectls_rules() {
+        for (given, letters, files, expect) in [
+            (None, "cdn", false, Ok((1.0, 60, 120))),
+            (None, "cdn", true, Ok((10.0, 6, 12))),
+            (Some("1"), "cdn", false, Ok((1.0, 60, 120))),
+            (Some(".1"), "cdn", false, Ok((0.1, 600, 1200))),
+            (Some(".1:.1"), "cdnZ", false, Ok((0.1, 1, 1200))),
+            (Some("5:10:20"), "cdnZ", false, Ok((5.0, 2, 4))),
+            (Some("7"), "cdn", false, Ok((7.0, 9, 18))),
+            (Some(":10"), "cZ", false, Ok((1.0, 10, 120))),
+            (Some(":10"), "Z", false, Ok((10.0, 1, 12))),
+            (Some("2"), "Z", false, Ok((2.0, 1, 1))),
+            (Some("0"), "cdnm", true, Ok((0.0, 6, 30))),
+            (Some("0:1"), "Z", false, Ok((0.0, 1, 30))),
+            (
+                Some("10:5"),
+                "cZ",
+                false,
+                Err("the second interval is shorter than the first"),
+            ),
+            (
+                Some("10:25"),
+                "cZ",
+                false,
+                Err("the second interval is not a multiple of the first"),
+            ),
+            (Some("x"), "c", false, Err("not a number of seconds")),
+            (Some("-1"), "c", false, Err("not a number of seconds")),
+            (
+                Some("1:2:3:4"),
+                "c",
+                false,
+                Err("more than three intervals"),
+            ),
+            (Some("0:.5"), "c", false, Err("not a number of samples")),
+            (Some("nan"), "c", false, Err("not a number of seconds")),
+        ] {
+            let got = Intervals::parse(given, letters, files);
+            let expect = match expect {
+                Ok((secs, second, third)) => Ok(Intervals {
+                    first_ns: (f64::round(secs * 1e9)) as u64,
+                    second,
+                    third,
+                }),
+                Err(cause) => Err(format!(
+                    "cannot use -i {}: {cause}",
+                    given.unwrap_or_default()
+                )),
+            };
+            assert_eq!(got, expect, "-i {given:?} -s {letters}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The switches, shared by the plain commands and by collectl's style, and what their
+//! values mean. Every wrong value is one line: `cannot use -X VALUE: <cause>`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::intervals::Intervals;
+
+/// What and how to show; the same live and played back.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ViewOptions {
+    /// One line of labelled columns for each subsystem instead of one for all
+    #[arg(long)]
+    pub verbose: bool,
+    /// collectl's plot format; with -f into files
+    #[arg(short = 'P', long)]
+    pub plot: bool,
+    /// Comma-separated values, one table a subsystem
+    #[arg(long, conflicts_with_all = ["plot", "verbose"])]
+    pub csv: bool,
+    /// One JSON object a line
+    #[arg(long, conflicts_with_all = ["plot", "verbose", "csv"])]
+    pub json: bool,
+    /// How to stamp and round: T time, d or D date and time, m milliseconds, U seconds since
+    /// 1970, n counts instead of rates, 1 or 2 decimals, z plot files not compressed
+    #[arg(
+        short = 'o',
+        long = "options",
+        value_name = "dDTmUn12z",
+        allow_hyphen_values = true
+    )]
+    pub stamp: Option<String>,
+    /// Same as -oU
+    #[arg(long)]
+    pub utc: bool,
+    /// Separator of plot and CSV columns: a character, or its number
+    #[arg(long, value_name = "C", allow_hyphen_values = true)]
+    pub sep: Option<String>,
+    /// Repeat the header every N lines; 0: once, -1: never
+    #[arg(
+        long = "hr",
+        alias = "headerrepeat",
+        value_name = "N",
+        allow_hyphen_values = true
+    )]
+    pub header_repeat: Option<i64>,
+    /// The first N processes by vsz rss syst usrt time rkb wkb iokb majf minf flt pid cpu thread ...
+    #[arg(long, value_name = "SORT[,N]", num_args = 0..=1, default_missing_value = "")]
+    pub top: Option<String>,
+    /// Processes to show: c comm, C comm's beginning, f command line, p pid, P parent, u uid,
+    /// U user; `+` with their threads
+    #[arg(long, value_name = "TYPE MATCH[,...]", allow_hyphen_values = true)]
+    pub procfilt: Option<String>,
+    /// Processes' columns: i I/O, m memory, t threads, w wide, x context switches
+    #[arg(long, value_name = "imtwx")]
+    pub procopts: Option<String>,
+    /// Begin at this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    pub from: Option<String>,
+    /// End after this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    pub thru: Option<String>,
+}
+
+/// What to sample, how often and where to keep it.
+#[derive(Args, Clone, Debug)]
+pub struct RecordOptions {
+    /// Subsystems: c cpu, d disk, n network, m memory, p pressure, Z processes; upper case for
+    /// detail; `+x-y` changes the default
+    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
+    pub subsys: Option<String>,
+    /// Seconds between samples; then of processes; default 1:60:120, with -f 10:60:120;
+    /// 0: no pause, the others then count samples
+    #[arg(
+        short = 'i',
+        long,
+        value_name = "I[:I2[:I3]]",
+        allow_hyphen_values = true
+    )]
+    pub interval: Option<String>,
+    /// End after N intervals (N + 1 samples)
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    /// Folder of recordings, or with -P of plot files
+    #[arg(short = 'f', long = "filename", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Most bytes of all recordings in the folder: 100M, 1G
+    #[arg(long, value_name = "SIZE")]
+    pub cap: Option<String>,
+    /// Delete what is older: 7d, 12h
+    #[arg(long, value_name = "DURATION")]
+    pub keep: Option<String>,
+    /// End after this long: 30s, 5m, 2h, 1d, 1w
+    #[arg(short = 'R', long, value_name = "DURATION", conflicts_with = "count")]
+    pub runtime: Option<String>,
+    /// At most this long from a sample to the disk; 0: each sample
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    pub sync: String,
+    /// With -P -f: also record
+    #[arg(long)]
+    pub rawtoo: bool,
+    /// Print what the run cost
+    #[arg(long)]
+    pub cost: bool,
+    /// Read the kernel's files below this folder
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    /// Write the number of each recorded sample to this file descriptor
+    #[arg(long, value_name = "N", hide = true)]
+    pub ack_fd: Option<i32>,
+    /// When to read /proc/PID/status
+    #[arg(long, value_name = "always|never|auto", default_value = "auto",
+          value_parser = ["always", "never", "auto"], hide_possible_values = true)]
+    pub status: String,
+    /// Go on reading slow files at each sample
+    #[arg(long)]
+    pub no_backoff: bool,
+    /// A read that takes longer is an event
+    #[arg(long, value_name = "MS", default_value = "10")]
+    pub slow_ms: String,
+    /// What to leave out: `args` keeps the first word of command lines
+    #[arg(long, value_name = "args", value_parser = ["args"], hide_possible_values = true)]
+    pub redact: Option<String>,
+}
+
+impl RecordOptions {
+    /// The letters to sample: `-s`, or changes to `default`.
+    pub fn letters(&self, default: &str) -> Result<String, String> {
+        letters(self.subsys.as_deref(), default)
+    }
+
+    /// The intervals, collectl's defaults filled in.
+    pub fn intervals(&self, letters: &str) -> Result<Intervals, String> {
+        Intervals::parse(self.interval.as_deref(), letters, self.dir.is_some())
+    }
+
+    /// Intervals after which to end.
+    pub fn count(&self) -> Result<Option<u64>, String> {
+        let Some(text) = &self.count else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(n) if n > 0 => Ok(Some(n)),
+            _ => Err(format!("cannot use -c {text}: not a number of intervals")),
+        }
+    }
+
+    /// Nanoseconds after which to end.
+    pub fn runtime_ns(&self) -> Result<Option<u64>, String> {
+        self.runtime
+            .as_deref()
+            .map(|t| duration_ns("-R", t))
+            .transpose()
+    }
+
+    /// Nanoseconds to keep recordings.
+    pub fn keep_ns(&self) -> Result<Option<u64>, String> {
+        self.keep
+            .as_deref()
+            .map(|t| duration_ns("--keep", t))
+            .transpose()
+    }
+
+    /// Nanoseconds from a sample to the disk.
+    pub fn sync_ns(&self) -> Result<u64, String> {
+        duration_ns("--sync", &self.sync)
+    }
+
+    /// Nanoseconds over which a read is slow.
+    pub fn slow_ns(&self) -> Result<u64, String> {
+        let ms: Option<f64> = self.slow_ms.parse().ok();
+        ms.filter(|ms| *ms > 0.0 && *ms < 1e9)
+            .map(|ms| (ms * 1e6) as u64)
+            .ok_or_else(|| {
+                format!(
+                    "cannot use --slow-ms {}: not a number of milliseconds",
+                    self.slow_ms
+                )
+            })
+    }
+
+    /// Bytes the recordings may take.
+    pub fn cap_bytes(&self) -> Result<Option<u64>, String> {
+        self.cap.as_deref().map(size_bytes).transpose()
+    }
+}
+
+/// `given`, or `default` changed by `given` when it begins with `+` or `-`.
+pub fn letters(given: Option<&str>, default: &str) -> Result<String, String> {
+    let Some(given) = given else {
+        return Ok(default.to_string());
+    };
+    let mut chosen = if given.starts_with(['+', '-']) {
+        default.to_string()
+    } else {
+        String::new()
+    };
+    let mut remove = false;
+    for letter in given.chars() {
+        match letter {
+            '+' => remove = false,
+            '-' => remove = true,
+            _ => {
+                check_letter(letter)?;
+                chosen.retain(|c| c != letter);
+                if !remove {
+                    chosen.push(letter);
+                }
+            }
+        }
+    }
+    if chosen.is_empty() {
+        return Err(format!("cannot use -s {given}: no subsystem is left"));
+    }
+    Ok(chosen)
+}
+
+fn check_letter(letter: char) -> Result<(), String> {
+    match letter {
+        'c' | 'C' | 'd' | 'D' | 'm' | 'n' | 'N' | 'p' | 'P' | 'Z' => Ok(()),
+        _ if "bBEfFijJlLMstTxXyY".contains(letter) => {
+            Err(format!("cannot use -s {letter}: not yet"))
+        }
+        _ => Err(format!(
+            "cannot use -s {}: no such subsystem; there are c C d D m n N p P Z",
+            letter.escape_debug()
+        )),
+    }
+}
+
+/// Reads `30s`, `5m`, `2h`, `1d`, `1w`, `100ms`; a bare number is seconds.
+pub fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        "d" => 86_400e9,
+        "w" => 604_800e9,
+        _ => f64::NAN,
+    };
+    let ns = digits.parse::<f64>().unwrap_or(f64::NAN) * unit;
+    if ns >= 0.0 && ns < 1e19 {
+        return Ok(ns as u64);
+    }
+    Err(format!(
+        "cannot use {switch} {text}: not a duration such as 30s, 5m, 2h, 7d"
+    ))
+}
+
+/// Reads `100M`, `1G`, `512k`; a bare number is bytes.
+pub fn size_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => Some(0),
+        "K" | "KB" | "KIB" => Some(10),
+        "M" | "MB" | "MIB" => Some(20),
+        "G" | "GB" | "GIB" => Some(30),
+        "T" | "TB" | "TIB" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| {
+        Some(digits.parse::<f64>().ok()? * f64::from(1u32 << (shift / 2)).powi(2))
+    });
+    match bytes {
+        Some(bytes) if (1.0..1e18).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(format!(
+            "cannot use --cap {text}: not a size such as 100M or 1G"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_their_changes() {
+        for (given, expect) in [
+            (None, Ok("cdn")),
+            (Some("cdnm"), Ok("cdnm")),
+            (Some("+mZ"), Ok("cdnmZ")),
+            (Some("-d"), Ok("cn")),
+            (Some("+m-cd"), Ok("nm")),
+            (
+                Some("-cdn"),
+                Err("cannot use -s -cdn: no subsystem is left"),
+            ),
+            (Some("cj"), Err("cannot use -s j: not yet")),
+            (
+                Some("q"),
+                Err("cannot use -s q: no such subsystem; there are c C d D m n N p P Z"),
+            ),
+        ] {
+            let expect = expect.map(str::to_string).map_err(str::to_string);
+            assert_eq!(letters(given, "cdn"), expect, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn durations_and_sizes() {
+        for (text, ns) in [
+            ("30s", Some(30_000_000_000)),
+            ("5", Some(5_000_000_000)),
+            ("1.5m", Some(90_000_000_000)),
+            ("7d", Some(604_800_000_000_000)),
+            ("100ms", Some(100_000_000)),
+            ("x", None),
+            ("-1s", None),
+            ("3y", None),
+            ("", None),
+        ] {
+            assert_eq!(duration_ns("-R", text).ok(), ns, "{text}");
+        }
+        for (text, bytes) in [
+            ("100M", Some(100 << 20)),
+            ("1g", Some(1 << 30)),
+            ("512k", Some(512 << 10)),
+            ("5000", Some(5000)),
+            ("0", None),
+            ("1X", None),
+            ("", None),
+            ("1T", Some(1 << 40)),
+        ] {
+            assert_eq!(size_bytes(text).ok(), bytes, "{text}");
+        }
+    }
+}
