@@ -33,16 +33,27 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Set by the sampler when a disk or a NIC came or went: the facts are to be read again.
     pub devices_changed: AtomicBool,
+    /// Set by whoever lost records: the next sample must be a key.
+    pub key_wanted: AtomicBool,
     /// Start of the sample under way (monotonic), 0 between samples.
     pub sampling_since_ns: AtomicU64,
     /// Samples taken.
     pub samples: AtomicU64,
+    /// Most files the sampler kept open.
+    pub kept_files: AtomicU64,
     /// Beats missed.
     pub missed: AtomicU64,
 }
 
 /// Takes samples until the schedule or `control` says stop, then closes the queue.
-pub fn run(mut sampler: Sampler, schedule: Schedule, ticker: Option<&Ticker>, clock: &dyn Clock, control: &Control, queue: &Queue) {
+pub fn run(
+    mut sampler: Sampler,
+    schedule: Schedule,
+    ticker: Option<&Ticker>,
+    clock: &dyn Clock,
+    control: &Control,
+    (queue, key_wanted): (&Queue, &AtomicBool),
+) {
     let mut beat = BeatState::new(schedule, clock.now());
     let mut out = Vec::with_capacity(64 << 10);
     let mut missed = 0;
@@ -52,16 +63,19 @@ pub fn run(mut sampler: Sampler, schedule: Schedule, ticker: Option<&Ticker>, cl
             break;
         }
         control.sampling_since_ns.store(stamp.mono_ns, Ordering::Relaxed);
-        let key = beat.is_key(queue);
+        let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
         beat.note_clock(stamp, &mut out);
         take(&mut sampler, clock, stamp, key, beat.due(stamp), missed, &mut out);
         report(&mut sampler, stamp, &mut out);
         control.sampling_since_ns.store(0, Ordering::Relaxed);
+        if key {
+            control.kept_files.fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
+        }
         if sampler.devices_changed() {
             control.devices_changed.store(true, Ordering::Relaxed);
         }
-        queue.push(&out);
+        beat.lost = !queue.push(&out);
         beat.taken += 1;
         control.samples.store(beat.taken, Ordering::Relaxed);
         if beat.is_done() {
@@ -81,6 +95,8 @@ struct BeatState {
     taken: u64,
     since_key: u32,
     clock_set: bool,
+    /// The last record found no room.
+    lost: bool,
 }
 
 /// A wall clock that moves so much against the monotonic one was set.
@@ -100,8 +116,9 @@ impl BeatState {
         self.schedule.count.is_some_and(|count| self.taken > count)
     }
 
-    fn is_key(&mut self, queue: &Queue) -> bool {
-        let wanted = queue.key_wanted.load(Ordering::Relaxed) && queue.key_wanted.swap(false, Ordering::Relaxed);
+    fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
+        let asked = |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
+        let wanted = wishes.map(asked).contains(&true) || self.lost;
         let key = wanted || self.taken == 0 || self.since_key >= limits::KEY_SAMPLES;
         self.since_key = if key { 1 } else { self.since_key + 1 };
         key

@@ -1,8 +1,7 @@
 //! Between sampler and writer: whole records wait here while the disk is busy. The sampler
 //! never waits; when there is no room a whole sample is dropped and counted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_base::limits;
@@ -11,8 +10,6 @@ use kymo_base::limits;
 pub struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
-    /// Set by the taker: the next sample must be a key.
-    pub key_wanted: Arc<AtomicBool>,
 }
 
 struct State {
@@ -36,22 +33,17 @@ pub enum Taken {
 
 impl Default for Queue {
     fn default() -> Queue {
-        Queue::new(Arc::default())
+        let state = State { bytes: Vec::new(), capacity: limits::QUEUE_START, closed: false, dropped: 0, grown: 0 };
+        Queue { state: Mutex::new(state), arrived: Condvar::new() }
     }
 }
 
 impl Queue {
-    /// An empty queue whose taker asks for keys through `key_wanted`.
-    pub fn new(key_wanted: Arc<AtomicBool>) -> Queue {
-        let state = State { bytes: Vec::new(), capacity: limits::QUEUE_START, closed: false, dropped: 0, grown: 0 };
-        Queue { state: Mutex::new(state), arrived: Condvar::new(), key_wanted }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a record. Without room it is dropped, counted, and a key is asked for.
+    /// Adds a record. Without room it is dropped and counted: the next sample must be a key.
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();
         let needed = state.bytes.len() + record.len();
@@ -61,7 +53,6 @@ impl Queue {
         }
         if needed > state.capacity {
             state.dropped += 1;
-            self.key_wanted.store(true, Ordering::Relaxed);
             return false;
         }
         let was_empty = state.bytes.is_empty();
@@ -114,7 +105,6 @@ mod tests {
         let record = vec![7; 300 << 10];
         let pushed = (0..5).filter(|_| queue.push(&record)).count();
         assert_eq!((pushed, queue.counts()), (3, (2, 0)));
-        assert!(queue.key_wanted.load(Ordering::Relaxed));
         let mut taken = Vec::new();
         assert_eq!(queue.take(&mut taken, Duration::ZERO), Taken::Records);
         assert_eq!(taken.len(), 3 * record.len());
