@@ -1,7 +1,6 @@
 //! The sampler's thread: waits for its beat, takes a sample, hands the record on. It never
 //! waits for a disk.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -104,7 +103,7 @@ const STEP_NS: i64 = 100_000_000;
 
 impl BeatState {
     fn new(schedule: Schedule, start: Stamp) -> BeatState {
-        BeatState { schedule, start, last: start, taken: 0, since_key: 0, clock_set: false }
+        BeatState { schedule, start, last: start, taken: 0, since_key: 0, clock_set: false, lost: false }
     }
 
     fn is_over(&self, now: Stamp) -> bool {

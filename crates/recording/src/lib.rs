@@ -13,11 +13,13 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod beat;
 pub mod block;
 pub mod cursor;
 mod error;
 pub mod folder;
 mod heads;
+pub mod queue;
 pub mod reader;
 pub mod record;
 mod ring;

@@ -431,11 +431,13 @@ impl Writer {
     }
 
     fn prepare(&mut self, bytes: &mut [u8], raw: &record::RawHead, seq: u64) {
+        // The clock's time, not the record's: without pause the clock runs faster.
+        let now_ns = self.clock.now().mono_ns;
         let Some(slot) = self.current.map(|index| &mut self.slots[index]) else {
             return;
         };
         record::seal(bytes, slot.epoch(), seq);
-        slot.first_mono_ns.get_or_insert(raw.head.stamp.mono_ns);
+        slot.first_mono_ns.get_or_insert(now_ns);
         if raw.head.key {
             self.need_key = false;
             self.last_key_bytes = bytes.len() as u64;

@@ -125,7 +125,7 @@ impl Clock for RunClock {
 }
 
 /// Sleeps until a signal says stop or the recording ends by itself.
-fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
+pub fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
     loop {
         match signals.wait(Duration::from_secs(1 << 30)) {
             Some(Signal::Stop) => return stop(),
