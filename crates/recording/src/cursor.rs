@@ -140,6 +140,8 @@ struct OpenTail {
     header: TailHeader,
     walk: Walk,
     record: Vec<u8>,
+    /// What was read ahead.
+    read: (u64, Vec<u8>),
 }
 
 impl Cursor {
@@ -518,6 +520,7 @@ impl Cursor {
             walk: Walk::new(&header),
             header,
             record: Vec::new(),
+            read: (0, Vec::new()),
         }));
         Ok(true)
     }
@@ -528,7 +531,8 @@ impl Cursor {
             return Ok(true);
         };
         let size = tail.file.metadata().map_or(0, |stat| stat.size_bytes);
-        let mut window = Window::new(&*tail.file, size);
+        let read = std::mem::take(&mut tail.read);
+        let mut window = Window::resume(&*tail.file, size, read);
         let mut ended = false;
         // Records are taken until one is to be given, or there are no more.
         while self.ready.is_empty() && !ended {
@@ -559,6 +563,7 @@ impl Cursor {
             }
         }
         self.bytes_read += window.bytes_read;
+        tail.read = window.into_read();
         if ended { self.leave_tail() } else { Ok(true) }
     }
 

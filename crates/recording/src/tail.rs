@@ -121,6 +121,18 @@ impl<'a> Window<'a> {
         }
     }
 
+    /// Takes over what another window read of the same file.
+    pub(crate) fn resume(file: &'a dyn DiskFile, end: u64, read: (u64, Vec<u8>)) -> Self {
+        let mut window = Window::new(file, end);
+        (window.start, window.buffer) = read;
+        window
+    }
+
+    /// What was read, for [`Window::resume`].
+    pub(crate) fn into_read(self) -> (u64, Vec<u8>) {
+        (self.start, self.buffer)
+    }
+
     /// Forgets what was read: the file may have changed.
     pub(crate) fn forget(&mut self) {
         self.buffer.clear();
@@ -237,7 +249,10 @@ impl Walk {
                         to: self.offset,
                     };
                 }
-                None if self.searched => return Step::End,
+                None if self.searched => {
+                    window.forget();
+                    return Step::End;
+                }
                 None => {
                     let from = self.offset;
                     match self.search(window) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[test]
 fn samples_come_back_from_tails_and_blocks() {
     for seed in 0..20 {
-        println!("seed {seed}");
+        eprintln!("seed {seed}");
         let mut bench = Bench::new(seed, tiny());
         bench.open();
         for _ in 0..200 {
@@ -86,17 +86,13 @@ fn a_range_reads_little_and_has_a_predecessor() {
         let got: Vec<u64> = few.samples.iter().map(|said| said.head.seq).collect();
         assert_eq!(got, wanted);
         assert_eq!(few.gaps, []);
-        assert_eq!(
-            few.warmups.last().copied(),
-            Some(start as u64 - 1),
-            "{few:?}"
-        );
+        assert!(few.warmups.contains(&(start as u64 - 1)), "{few:?}");
         assert!(
             few.samples
                 .iter()
                 .all(|said| said.sections.iter().all(|s| s.0 == 7))
         );
-        assert!(few.bytes_read < all.bytes_read / 3 || start > 1900);
+        assert!(few.bytes_read < all.bytes_read / 3);
     }
 }
 
