@@ -61,15 +61,27 @@ pub fn run(
         if beat.is_over(stamp) {
             break;
         }
-        control.sampling_since_ns.store(stamp.mono_ns, Ordering::Relaxed);
+        control
+            .sampling_since_ns
+            .store(stamp.mono_ns, Ordering::Relaxed);
         let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
         beat.note_clock(stamp, &mut out);
-        take(&mut sampler, clock, stamp, key, beat.due(stamp), missed, &mut out);
+        take(
+            &mut sampler,
+            clock,
+            stamp,
+            key,
+            beat.due(stamp),
+            missed,
+            &mut out,
+        );
         report(&mut sampler, stamp, &mut out);
         control.sampling_since_ns.store(0, Ordering::Relaxed);
         if key {
-            control.kept_files.fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
+            control
+                .kept_files
+                .fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
         }
         if sampler.devices_changed() {
             control.devices_changed.store(true, Ordering::Relaxed);
@@ -81,7 +93,9 @@ pub fn run(
             break;
         }
         missed = ticker.map_or(0, |ticker| wait(ticker, &mut beat));
-        control.missed.fetch_add(u64::from(missed), Ordering::Relaxed);
+        control
+            .missed
+            .fetch_add(u64::from(missed), Ordering::Relaxed);
     }
     queue.close();
 }
@@ -103,7 +117,15 @@ const STEP_NS: i64 = 100_000_000;
 
 impl BeatState {
     fn new(schedule: Schedule, start: Stamp) -> BeatState {
-        BeatState { schedule, start, last: start, taken: 0, since_key: 0, clock_set: false, lost: false }
+        BeatState {
+            schedule,
+            start,
+            last: start,
+            taken: 0,
+            since_key: 0,
+            clock_set: false,
+            lost: false,
+        }
     }
 
     fn is_over(&self, now: Stamp) -> bool {
@@ -116,7 +138,8 @@ impl BeatState {
     }
 
     fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
-        let asked = |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
+        let asked =
+            |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
         let wanted = wishes.map(asked).contains(&true) || self.lost;
         let key = wanted || self.taken == 0 || self.since_key >= limits::KEY_SAMPLES;
         self.since_key = if key { 1 } else { self.since_key + 1 };
@@ -130,16 +153,24 @@ impl BeatState {
         let index = match interval_ns {
             0 => self.taken,
             // The timer fires a little after the multiple.
-            _ => (now.real_ns + interval_ns / 4).div_euclid(interval_ns).rem_euclid(each as i64) as u64,
+            _ => (now.real_ns + interval_ns / 4)
+                .div_euclid(interval_ns)
+                .rem_euclid(each as i64) as u64,
         };
-        if self.taken == 0 || index % each == 0 { Due::Now } else { Due::Later }
+        if self.taken == 0 || index % each == 0 {
+            Due::Now
+        } else {
+            Due::Later
+        }
     }
 
     /// A step of the wall clock, or time asleep, becomes an event before the sample.
     fn note_clock(&mut self, now: Stamp, out: &mut Vec<u8>) {
         let mono = now.mono_ns as i64 - self.last.mono_ns as i64;
         let asleep = (now.boot_ns as i64 - self.last.boot_ns as i64) - mono;
-        let step = (now.real_ns - self.last.real_ns).saturating_sub(mono).saturating_sub(asleep);
+        let step = (now.real_ns - self.last.real_ns)
+            .saturating_sub(mono)
+            .saturating_sub(asleep);
         if self.clock_set || step.abs() >= STEP_NS {
             record::push_event(out, now, &format!("clock step {:+.3} s", step as f64 / 1e9));
         }
@@ -163,7 +194,15 @@ fn wait(ticker: &Ticker, beat: &mut BeatState) -> u32 {
     }
 }
 
-fn take(sampler: &mut Sampler, clock: &dyn Clock, stamp: Stamp, key: bool, due: Due, missed: u32, out: &mut Vec<u8>) {
+fn take(
+    sampler: &mut Sampler,
+    clock: &dyn Clock,
+    stamp: Stamp,
+    key: bool,
+    due: Due,
+    missed: u32,
+    out: &mut Vec<u8>,
+) {
     let mut open = record::begin(out, &Head::sample(stamp, key, missed));
     sampler.sample(clock, key, due, |kind, cost, section| {
         open.section(kind, cost, |out| out.extend_from_slice(section));
@@ -177,11 +216,20 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     }
 }
 
-/// `slow read: proc/stat took 15.2 ms; read each 2nd sample from now on`.
+/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read once in 2 samples from now on`.
 fn slow_line(slow: &SlowRead) -> String {
-    let mut line = format!("slow read: {} took {:.1} ms", slow.path, slow.cost_ns as f64 / 1e6);
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let mut line = format!(
+        "slow read: {} took {:.1} ms, again {:.1} ms",
+        slow.path,
+        ms(slow.cost_ns),
+        ms(slow.again_ns)
+    );
     if slow.stride > 1 {
-        line.push_str(&format!("; read once in {} samples from now on", slow.stride));
+        line.push_str(&format!(
+            "; read once in {} samples from now on",
+            slow.stride
+        ));
     }
     line
 }

@@ -271,7 +271,12 @@ pub fn parse_unsealed(bytes: &[u8]) -> Result<Record<'_>, &'static str> {
     if !sections_fit(&record[HEAD_LEN..], raw.sections) {
         return Err("bad sections");
     }
-    Ok(Record { head: raw.head, length: raw.length, body: &record[HEAD_LEN..], count: raw.sections })
+    Ok(Record {
+        head: raw.head,
+        length: raw.length,
+        body: &record[HEAD_LEN..],
+        count: raw.sections,
+    })
 }
 
 fn sections_fit(mut body: &[u8], count: u16) -> bool {

@@ -60,7 +60,9 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     }
     let control = session.control.clone();
     session.join();
-    let end = writer.join().map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
+    let end = writer
+        .join()
+        .map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
     let (counters, dropped, run) = end?;
     if let Some(run) = run {
         cost::print(&run, &control, &counters, dropped, start.elapsed())?;
@@ -70,7 +72,10 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
 
 fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> Result<Writer> {
     let usage = anyhow::Error::msg;
-    let dir = options.dir.clone().context("cannot record: no folder is given; use -f DIR")?;
+    let dir = options
+        .dir
+        .clone()
+        .context("cannot record: no folder is given; use -f DIR")?;
     let mut writing = Options {
         keep: options.keep_ns().map_err(usage)?.map(Duration::from_nanos),
         sync_interval: Duration::from_nanos(options.sync_ns().map_err(usage)?),
@@ -83,7 +88,11 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
     };
     let place = Place {
         host: setup.context.get("host").unwrap_or("localhost").to_string(),
-        boot_id: setup.context.get("boot_id").unwrap_or("00000000").to_string(),
+        boot_id: setup
+            .context
+            .get("boot_id")
+            .unwrap_or("00000000")
+            .to_string(),
         context: setup.context.text(),
         dir,
     };
@@ -92,8 +101,12 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
 
 /// 1 GiB, or 5 % of the file system if that is less.
 fn default_cap(dir: &std::path::Path) -> u64 {
-    let existing = dir.ancestors().find(|path| path.exists() && !path.as_os_str().is_empty());
-    let size = existing.or(Some(".".as_ref())).and_then(machine::file_system_bytes);
+    let existing = dir
+        .ancestors()
+        .find(|path| path.exists() && !path.as_os_str().is_empty());
+    let size = existing
+        .or(Some(".".as_ref()))
+        .and_then(machine::file_system_bytes);
     size.map_or(1 << 30, |bytes| (bytes / 20).min(1 << 30))
 }
 
@@ -106,7 +119,10 @@ struct RunClock {
 
 impl RunClock {
     fn new(pauseless: bool) -> RunClock {
-        RunClock { pauseless, samples: AtomicU64::new(0) }
+        RunClock {
+            pauseless,
+            samples: AtomicU64::new(0),
+        }
     }
 
     fn sampled(&self, samples: u64) {
@@ -180,7 +196,8 @@ impl Drain {
     }
 
     fn records(&mut self, batch: &mut [u8]) -> Result<()> {
-        self.clock.sampled(self.control.samples.load(Ordering::Relaxed));
+        self.clock
+            .sampled(self.control.samples.load(Ordering::Relaxed));
         let appended = self.writer.append(batch)?;
         if let Some(fd) = self.ack_fd {
             acknowledge(fd, batch)?;
@@ -195,7 +212,10 @@ impl Drain {
             self.control.key_wanted.store(true, Ordering::Relaxed);
         }
         if appended.dropped > 0 {
-            self.notices.say(&format!("cannot record {} records: they are dropped", appended.dropped));
+            self.notices.say(&format!(
+                "cannot record {} records: they are dropped",
+                appended.dropped
+            ));
         }
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
             self.writer.set_context(&facts::gather(&self.root).text())?;
@@ -217,7 +237,9 @@ impl Drain {
         let next_sample = self.interval + Duration::from_nanos(WATCHDOG_NS);
         let due = due.map(|at| Duration::from_nanos(at.saturating_sub(now.mono_ns)));
         match due {
-            Some(due) if due + Duration::from_millis(200) < self.interval => due + Duration::from_millis(1),
+            Some(due) if due + Duration::from_millis(200) < self.interval => {
+                due + Duration::from_millis(1)
+            }
             _ => next_sample,
         }
     }
@@ -227,7 +249,10 @@ impl Drain {
         let since_ns = self.control.sampling_since_ns.load(Ordering::Relaxed);
         let running_ns = RealClock.mono_ns().saturating_sub(since_ns);
         if since_ns != 0 && running_ns > WATCHDOG_NS {
-            self.notices.say(&format!("a sample is still being read after {} ms", running_ns / 1_000_000));
+            self.notices.say(&format!(
+                "a sample is still being read after {} ms",
+                running_ns / 1_000_000
+            ));
         }
     }
 }
@@ -242,5 +267,6 @@ fn acknowledge(fd: i32, batch: &[u8]) -> Result<()> {
         }
         rest = &rest[raw.length.min(rest.len())..];
     }
-    machine::write_fd(fd, lines.as_bytes()).with_context(|| format!("cannot write to file descriptor {fd}"))
+    machine::write_fd(fd, lines.as_bytes())
+        .with_context(|| format!("cannot write to file descriptor {fd}"))
 }
