@@ -56,6 +56,8 @@ struct MachineSource {
     reader: Reader,
     track: TrackWriter,
     text: Vec<u8>,
+    /// The template of the last text: another one means that rows came or went.
+    shape: Option<usize>,
     result: Result<(), u16>,
     cost_ns: u64,
     stride: u32,
@@ -147,6 +149,24 @@ impl Sampler {
     /// Reads that were slow in the last sample.
     pub fn take_slow(&mut self) -> std::vec::Drain<'_, SlowRead> {
         self.slow.drain(..)
+    }
+
+    /// Whether a disk or a NIC came or went since the last call.
+    pub fn devices_changed(&mut self) -> bool {
+        let mut changed = false;
+        for source in self
+            .machine
+            .iter_mut()
+            .filter(|s| matches!(s.kind, kind::DISKSTATS | kind::NET_DEV))
+        {
+            let shape = source
+                .track
+                .template(0)
+                .map(|template| Arc::as_ptr(template) as usize);
+            changed |= source.shape.is_some() && shape != source.shape;
+            source.shape = shape;
+        }
+        changed
     }
 
     /// Number of processes, of threads, and of files kept open.
@@ -309,6 +329,7 @@ impl MachineSource {
                 track
             },
             text: Vec::with_capacity(limits::TEXT_START),
+            shape: None,
             result: Ok(()),
             cost_ns: 0,
             stride: 1,

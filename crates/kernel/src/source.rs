@@ -174,3 +174,13 @@ pub const ALL: &[Source] = &[
 pub fn of(kind: u8) -> Option<&'static Source> {
     ALL.iter().find(|source| source.kind == kind)
 }
+
+/// Whether `name` can be the name of an instance of such a source.
+pub fn is_instance(scope: Scope, name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match scope {
+        Scope::Machine => name.is_empty(),
+        Scope::Process => number(name),
+        Scope::Thread => name.split_once("/task/").is_some_and(|(pid, tid)| number(pid) && number(tid)),
+    }
+}

@@ -93,7 +93,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Sto
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        Some(Command::Record(options)) => record::run(&options),
+        Some(Command::Record(options)) => record::run(&options, None),
         Some(Command::Play(options)) => play::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
@@ -118,7 +118,7 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
         });
     }
     if record.dir.is_some() && !view.plot {
-        return record::run(&record);
+        return record::run(&record, record.show.then_some(&view));
     }
     live::run(&record, &view)
 }

@@ -7,9 +7,13 @@
 
 mod cli;
 mod commands;
+mod cost;
 mod intervals;
+mod notices;
 mod options;
 mod refuse;
+mod session;
+mod times;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -100,6 +100,12 @@ pub struct RecordOptions {
     /// With -P -f: also record
     #[arg(long)]
     pub rawtoo: bool,
+    /// Also show live what is recorded
+    #[arg(long)]
+    pub show: bool,
+    /// Record threads too
+    #[arg(long)]
+    pub threads: bool,
     /// Print what the run cost
     #[arg(long)]
     pub cost: bool,

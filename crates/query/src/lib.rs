@@ -4,4 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod delta;
+pub mod live;
+pub mod recorded;
 pub mod source;

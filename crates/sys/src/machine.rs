@@ -146,6 +146,12 @@ pub fn wake() {
     }
 }
 
+/// Size of the file system that `path` is on, in bytes.
+pub fn file_system_bytes(path: impl AsRef<std::path::Path>) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path.as_ref()).ok()?;
+    stat.f_blocks.checked_mul(stat.f_frsize)
+}
+
 /// The machine's name, up to its first dot.
 pub fn host() -> String {
     let name = rustix::system::uname()

@@ -1,9 +1,22 @@
-//! `kymo doctor`.
+//! `kymo doctor`: what each source costs to read on this kernel, what that makes in a day,
+//! and which ones are slow, with the likely cause.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
+use kymo_base::scan;
+use kymo_kernel::facts;
+use kymo_kernel::reader::Reader;
+use kymo_kernel::source::{self, Reads, Scope, Source, kind};
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::kernel_file::Root;
+
+use crate::session;
 
 /// What `kymo doctor` is told.
 #[derive(Args, Clone, Debug)]
@@ -16,7 +29,249 @@ pub struct DoctorOptions {
     pub json: bool,
 }
 
+/// Reads without pause, for the least a read can cost.
+const WARM_READS: usize = 30;
+/// Rounds with a pause before each, for what a read costs a recorder.
+const COLD_ROUNDS: usize = 15;
+const COLD_PAUSE: Duration = Duration::from_millis(40);
+/// A source dearer than this is warned of.
+const SLOW_NS: u64 = 1_000_000;
+/// Processes measured, spread over all there are.
+const PROCESSES_MAX: usize = 40;
+
+/// What was measured of one kind of source.
+struct Price {
+    source: &'static Source,
+    path: String,
+    instances: usize,
+    warm: Spread,
+    cold: Spread,
+    bytes: usize,
+    errno: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Spread {
+    min: u64,
+    median: u64,
+    max: u64,
+}
+
+impl Spread {
+    fn of(mut ns: Vec<u64>) -> Spread {
+        ns.sort_unstable();
+        let at = |index: usize| ns.get(index).copied().unwrap_or(0);
+        Spread { min: at(0), median: at(ns.len() / 2), max: at(ns.len().saturating_sub(1)) }
+    }
+}
+
 /// Runs the command.
-pub fn run(_options: &DoctorOptions) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("cannot run doctor: not built yet")
+pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
+    let root = session::open_root(&options.root)?;
+    let context = facts::gather(&root);
+    let prices = measure(&root);
+    let mut out = String::new();
+    if options.json {
+        json(&prices, context.cpus(), &mut out);
+    } else {
+        table(&prices, context.cpus(), &mut out);
+    }
+    std::io::stdout().write_all(out.as_bytes())?;
+    let slow = prices.iter().filter(|price| price.is_slow()).count();
+    Ok(ExitCode::from(u8::from(slow > 0)))
+}
+
+fn measure(root: &Root) -> Vec<Price> {
+    let pids = some_processes(root);
+    let mut prices: Vec<_> = source::ALL.iter().filter_map(|source| Probe::new(root, source, &pids)).collect();
+    for probe in &mut prices {
+        for _ in 0..WARM_READS {
+            probe.round(root, false);
+        }
+    }
+    for _ in 0..COLD_ROUNDS {
+        std::thread::sleep(COLD_PAUSE);
+        for probe in &mut prices {
+            probe.round(root, true);
+        }
+    }
+    prices.into_iter().map(Probe::price).collect()
+}
+
+/// Pids spread over all there are.
+fn some_processes(root: &Root) -> (Vec<u64>, usize) {
+    let mut pids = Vec::new();
+    if let Ok(proc) = root.folder("proc") {
+        // What a listing gives before it fails is enough here.
+        let _ = proc.list(|name| pids.extend(scan::number(name.to_bytes())));
+    }
+    let step = pids.len().div_ceil(PROCESSES_MAX).max(1);
+    (pids.iter().copied().step_by(step).collect(), pids.len())
+}
+
+/// One kind of source under measurement.
+struct Probe {
+    source: &'static Source,
+    readers: Vec<Reader>,
+    instances: usize,
+    warm: Vec<u64>,
+    cold: Vec<u64>,
+    text: Vec<u8>,
+    bytes: usize,
+    errno: u16,
+}
+
+impl Probe {
+    /// `None` for kinds that are not files of their own to be measured: links and threads.
+    fn new(root: &Root, source: &'static Source, (pids, processes): &(Vec<u64>, usize)) -> Option<Probe> {
+        let names: Vec<String> = match source.scope {
+            Scope::Machine => vec![String::new()],
+            Scope::Process if source.kind != kind::PID_EXE => pids.iter().map(u64::to_string).collect(),
+            _ => return None,
+        };
+        let net = facts::net_path(root);
+        let path = |name: &String| source.path_of(name).replace("proc/net/", &format!("{net}/"));
+        Some(Probe {
+            source,
+            readers: names.iter().map(|name| Reader::new(source, path(name))).collect(),
+            instances: if source.scope == Scope::Machine { 1 } else { *processes },
+            warm: Vec::new(),
+            cold: Vec::new(),
+            text: Vec::new(),
+            bytes: 0,
+            errno: 0,
+        })
+    }
+
+    /// Reads every instance once; each read's time is one measurement.
+    fn round(&mut self, root: &Root, cold: bool) {
+        for reader in &mut self.readers {
+            let opened = reader.is_open();
+            let start_ns = RealClock.mono_ns();
+            let result = reader.read(root, start_ns, &mut self.text);
+            let ns = RealClock.mono_ns() - start_ns;
+            match result {
+                Ok(()) if opened || !root.keeps_files() => {
+                    self.bytes = self.bytes.max(self.text.len());
+                    if cold { self.cold.push(ns) } else { self.warm.push(ns) }
+                }
+                Ok(()) => {}
+                Err(errno) => self.errno = errno,
+            }
+        }
+    }
+
+    fn price(self) -> Price {
+        Price {
+            path: match self.source.scope {
+                Scope::Machine => self.readers.first().map_or(String::new(), |reader| reader.path().to_string()),
+                _ => self.source.path_of("PID"),
+            },
+            source: self.source,
+            instances: self.instances,
+            errno: if self.warm.is_empty() { self.errno } else { 0 },
+            warm: Spread::of(self.warm),
+            cold: Spread::of(self.cold),
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl Price {
+    fn is_slow(&self) -> bool {
+        self.cold.median.max(self.warm.median) > SLOW_NS
+    }
+
+    /// Kernel memory of one kept file, about: its buffer, and a KiB for file, inode and name.
+    fn kernel_bytes(&self) -> usize {
+        let buffer = match self.source.reads {
+            Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
+            Reads::Records => 4096,
+        };
+        (buffer + 1024) * self.instances
+    }
+
+    /// CPU seconds a day when all instances are read each `secs`.
+    fn day_s(&self, secs: u64) -> f64 {
+        let reads = (86_400 / secs) as f64 * self.instances as f64;
+        reads * self.cold.median as f64 / 1e9
+    }
+
+    fn cause(&self) -> &'static str {
+        match self.source.kind {
+            kind::STAT => "the kernel adds up the interrupts of every CPU at each read; many CPUs or IRQs, or a kernel that does it badly (as 2.6.32 on 48 cores)",
+            kind::VMSTAT | kind::MEMINFO => "per-CPU and per-zone counters are added up at each read; many CPUs or NUMA nodes",
+            kind::DISKSTATS => "a line for every block device; many disks, partitions or loop devices",
+            kind::NET_DEV => "a line for every interface; many virtual interfaces, or a driver that asks its hardware",
+            kind::PID_CMDLINE => "the process's memory lock is held; it is mapping or faulting heavily",
+            _ => "the kernel, a hypervisor or a tracer delays this read",
+        }
+    }
+}
+
+fn reads_text(reads: Reads) -> &'static str {
+    match reads {
+        Reads::Whole => "whole",
+        Reads::Records => "records",
+    }
+}
+
+fn table(prices: &[Price], cpus: u64, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>9}{:>7}{:>10}{:>9}{:>8}{:>8}",
+        "# ns a read", "min", "median", "max", "spaced", "per CPU", "bytes", "read", "files", "kernel kB", "day@1s", "@10s", "@60s"
+    );
+    for price in prices {
+        if price.errno != 0 {
+            let _ = writeln!(out, "{:<22}cannot read: errno {}", price.path, price.errno);
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>9}{:>7}{:>10}{:>8.2}s{:>7.2}s{:>7.2}s",
+            price.path,
+            price.warm.min,
+            price.warm.median,
+            price.warm.max,
+            price.cold.median,
+            price.warm.median / cpus,
+            price.bytes,
+            reads_text(price.source.reads),
+            price.instances,
+            price.kernel_bytes() / 1024,
+            price.day_s(1),
+            price.day_s(10),
+            price.day_s(60)
+        );
+    }
+    let total = |secs| prices.iter().map(|price| price.day_s(secs)).sum::<f64>();
+    let share = |secs| total(secs) / 864.0;
+    let _ = writeln!(
+        out,
+        "\nReading all of it: {:.1} s of CPU a day at 1 s ({:.3} %), {:.1} s at 10 s ({:.3} %), {:.1} s at 60 s ({:.4} %).",
+        total(1), share(1), total(10), share(10), total(60), share(60)
+    );
+    let _ = writeln!(out, "Files that may be kept open: {}; those above would be {}.", session::files_to_keep(), kept(prices));
+    for price in prices.iter().filter(|price| price.is_slow()) {
+        let worst = price.cold.median.max(price.warm.median) as f64 / 1e6;
+        let _ = writeln!(out, "WARNING: {} is slow to read: {worst:.1} ms, {:.1} s of CPU a day at 1 s. Likely cause: {}.", price.path, price.day_s(1), price.cause());
+    }
+}
+
+fn kept(prices: &[Price]) -> usize {
+    let keeps = |price: &&Price| price.source.scope == Scope::Machine || [kind::PID_STAT, kind::PID_IO].contains(&price.source.kind);
+    prices.iter().filter(keeps).map(|price| price.instances).sum()
+}
+
+fn json(prices: &[Price], cpus: u64, out: &mut String) {
+    for price in prices {
+        let Spread { min, median, max } = price.warm;
+        let _ = writeln!(
+            out,
+            "{{\"source\":\"{}\",\"min_ns\":{min},\"median_ns\":{median},\"max_ns\":{max},\"spaced_median_ns\":{},\"per_cpu_ns\":{},\"bytes\":{},\"read\":\"{}\",\"files\":{},\"kernel_bytes\":{},\"day_1s_cpu_s\":{:.3},\"day_10s_cpu_s\":{:.3},\"day_60s_cpu_s\":{:.3},\"slow\":{},\"errno\":{}}}",
+            price.path, price.cold.median, median / cpus, price.bytes, reads_text(price.source.reads), price.instances,
+            price.kernel_bytes(), price.day_s(1), price.day_s(10), price.day_s(60), price.is_slow(), price.errno
+        );
+    }
 }

@@ -1,9 +1,19 @@
-//! `kymo dump`.
+//! `kymo dump`: the recorded texts, exactly as the kernel gave them.
 
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::Args;
+use kymo_base::cost;
+use kymo_base::track::{Instance, State, Why};
+use kymo_kernel::source;
+use kymo_query::recorded::Recorded;
+use kymo_query::source::{Moment, Source as _, Step};
+use kymo_recording::reader::Kinds;
+
+use crate::times;
 
 /// What `kymo dump` is told.
 #[derive(Args, Clone, Debug)]
@@ -23,6 +33,91 @@ pub struct DumpOptions {
 }
 
 /// Runs the command.
-pub fn run(_options: &DumpOptions) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("cannot run dump: not built yet")
+pub fn run(options: &DumpOptions) -> Result<ExitCode> {
+    let (kinds, instance) = wanted(options.source.as_deref())?;
+    let range = times::range(options.from.as_deref(), options.thru.as_deref(), &options.dir)?;
+    let mut recorded = Recorded::open(&options.dir, range, kinds).map_err(anyhow::Error::msg)?;
+    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let mut printed = false;
+    while let Some(step) = recorded.next().map_err(anyhow::Error::msg)? {
+        match step {
+            Step::Sample(moment) if !moment.warmup => {
+                printed |= sample(&recorded, moment, &kinds, instance.as_deref(), &mut out)?;
+            }
+            Step::Gap(message) => eprintln!("kymo: gap: {message}"),
+            Step::Sample(_) | Step::Event(..) => {}
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::from(u8::from(!printed)))
+}
+
+/// The kinds to read, and the one instance asked for: `proc/1/stat` is instance `1` of `proc/{}/stat`.
+fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
+    let Some(name) = name else {
+        return Ok((Kinds::ALL, None));
+    };
+    let mut kinds = Kinds::NONE;
+    let mut instance = None;
+    for source in source::ALL {
+        let found = match source.path.split_once("{}") {
+            None => (source.path == name).then(String::new),
+            Some((before, after)) => {
+                let middle = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+                middle.filter(|m| source::is_instance(source.scope, m)).map(str::to_string)
+            }
+        };
+        if let Some(found) = found {
+            kinds.insert(source.kind);
+            instance = Some(found);
+        }
+    }
+    match instance {
+        Some(instance) => Ok((kinds, Some(instance))),
+        None => anyhow::bail!("cannot dump {}: no such source", name.escape_debug()),
+    }
+}
+
+/// Prints every text that was read in this sample; whether there was one.
+fn sample(recorded: &Recorded, moment: Moment, kinds: &Kinds, only: Option<&str>, out: &mut impl Write) -> Result<bool> {
+    let mut printed = false;
+    for &(kind, code) in recorded.costs() {
+        let Some(source) = source::of(kind).filter(|_| kinds.contains(kind)) else {
+            continue;
+        };
+        let track = recorded.tracks().get(kind);
+        for (_, instance) in track.instances() {
+            let name = String::from_utf8_lossy(&instance.name);
+            if only.is_some_and(|only| only != name) {
+                continue;
+            }
+            let mut text = Vec::new();
+            track.render(instance, &mut text);
+            let path = source.path_of(&name);
+            printed |= frame(instance, &path, moment, cost::decode(code), &text, out)?;
+        }
+    }
+    Ok(printed)
+}
+
+/// `>>> SOURCE SEQ WALL MONO COST_KIND_NS STATE LEN`, the text, a newline. An instance that was not read
+/// has a header only when nothing is hidden by leaving it out: it is left out.
+fn frame(instance: &Instance, path: &str, moment: Moment, cost_ns: u64, text: &[u8], out: &mut impl Write) -> Result<bool> {
+    let state = match instance.state {
+        State::Changed => "changed".to_string(),
+        State::Same => "same".to_string(),
+        State::Failed(errno) => format!("failed:{errno}"),
+        State::Unread(Why::Slow) => "not-read:slow".to_string(),
+        State::Unread(_) => return Ok(false),
+    };
+    let text = if matches!(instance.state, State::Changed | State::Same) { text } else { &[] };
+    let (wall, mono) = (seconds(moment.real_ns.into()), seconds(moment.mono_ns.into()));
+    writeln!(out, ">>> {path} {} {wall} {mono} {cost_ns} {state} {}", moment.seq, text.len())?;
+    out.write_all(text)?;
+    out.write_all(b"\n")?;
+    Ok(true)
+}
+
+fn seconds(ns: i128) -> String {
+    format!("{}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000))
 }

@@ -1,10 +1,246 @@
-//! `kymo record`.
+//! `kymo record`: the sampler's records go to the writer, which puts them on disk, and from
+//! there, when asked for, to a view.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::options::RecordOptions;
+use anyhow::{Context as _, Result};
+use kymo_kernel::facts;
+use kymo_kernel::sampler::PAUSELESS_SAMPLE_NS;
+use kymo_recording::beat::Control;
+use kymo_recording::queue::{Queue, Taken};
+use kymo_recording::record;
+use kymo_recording::writer::{Counters, Options, Place, Writer};
+use kymo_sys::clock::{Clock, RealClock, Stamp};
+use kymo_sys::disk::RealDisk;
+use kymo_sys::kernel_file::Root;
+use kymo_sys::machine::{self, Signal, Signals};
 
-/// Runs the command.
-pub fn run(_options: &RecordOptions) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("cannot run record: not built yet")
+use crate::cost::{self, RunCost};
+use crate::notices::Notices;
+use crate::options::{RecordOptions, ViewOptions};
+use crate::session::{Session, Setup, spawn};
+
+/// How long a read may run before the watchdog speaks up.
+const WATCHDOG_NS: u64 = 100_000_000;
+/// Without pause, the writer lets samples gather for so long, to write them with one call.
+const GATHER: Duration = Duration::from_millis(1);
+
+/// Runs the command; with `view`, also shows what is recorded.
+pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
+    let signals = Signals::block();
+    let setup = Setup::new(options, view)?;
+    let start = Instant::now();
+    let clock = Arc::new(RunClock::new(setup.schedule.interval.is_zero()));
+    let writer = open_writer(options, &setup, clock.clone())?;
+    let session = Session::start(&setup, writer.key_wanted())?;
+    let tee = view.map(|_| Arc::new(Queue::default()));
+    let drain = Drain {
+        writer,
+        queue: session.queue.clone(),
+        control: session.control.clone(),
+        tee: tee.clone(),
+        interval: setup.schedule.interval,
+        ack_fd: options.ack_fd,
+        root: setup.root.clone(),
+        clock,
+        cost: options.cost.then(RunCost::default),
+        notices: Notices::default(),
+    };
+    let writer = spawn("writer", move || drain.run())?;
+    let stop = session.stopper();
+    if let (Some(view), Some(tee)) = (view, tee) {
+        spawn("signals", move || wait_for_end(&signals, &stop))?;
+        super::live::show(&setup, view, tee)?;
+        (session.stopper())();
+    } else {
+        wait_for_end(&signals, &stop);
+    }
+    let control = session.control.clone();
+    session.join();
+    let end = writer.join().map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
+    let (counters, dropped, run) = end?;
+    if let Some(run) = run {
+        cost::print(&run, &control, &counters, dropped, start.elapsed())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> Result<Writer> {
+    let usage = anyhow::Error::msg;
+    let dir = options.dir.clone().context("cannot record: no folder is given; use -f DIR")?;
+    let mut writing = Options {
+        keep: options.keep_ns().map_err(usage)?.map(Duration::from_nanos),
+        sync_interval: Duration::from_nanos(options.sync_ns().map_err(usage)?),
+        ..Options::default()
+    };
+    let disk = Arc::new(RealDisk::default());
+    writing.cap_bytes = match options.cap_bytes().map_err(usage)? {
+        Some(bytes) => bytes,
+        None => default_cap(&dir),
+    };
+    let place = Place {
+        host: setup.context.get("host").unwrap_or("localhost").to_string(),
+        boot_id: setup.context.get("boot_id").unwrap_or("00000000").to_string(),
+        context: setup.context.text(),
+        dir,
+    };
+    Ok(Writer::open(disk, clock, place, writing)?)
+}
+
+/// 1 GiB, or 5 % of the file system if that is less.
+fn default_cap(dir: &std::path::Path) -> u64 {
+    let existing = dir.ancestors().find(|path| path.exists() && !path.as_os_str().is_empty());
+    let size = existing.or(Some(".".as_ref())).and_then(machine::file_system_bytes);
+    size.map_or(1 << 30, |bytes| (bytes / 20).min(1 << 30))
+}
+
+/// The writer's clock. Without pause between samples each counts as 10 s, so that syncs and
+/// seals by age come as often as they would in a day of them.
+struct RunClock {
+    pauseless: bool,
+    samples: AtomicU64,
+}
+
+impl RunClock {
+    fn new(pauseless: bool) -> RunClock {
+        RunClock { pauseless, samples: AtomicU64::new(0) }
+    }
+
+    fn sampled(&self, samples: u64) {
+        self.samples.store(samples, Ordering::Relaxed);
+    }
+}
+
+impl Clock for RunClock {
+    fn now(&self) -> Stamp {
+        let mut now = RealClock.now();
+        if self.pauseless {
+            now.mono_ns += self.samples.load(Ordering::Relaxed) * PAUSELESS_SAMPLE_NS;
+        }
+        now
+    }
+}
+
+/// Sleeps until a signal says stop or the recording ends by itself.
+pub fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
+    loop {
+        match signals.wait(Duration::from_secs(1 << 30)) {
+            Some(Signal::Stop) => return stop(),
+            Some(Signal::Wake) => return,
+            Some(Signal::Flush) | None => {}
+        }
+    }
+}
+
+/// The writer's thread.
+struct Drain {
+    writer: Writer,
+    queue: Arc<Queue>,
+    control: Arc<Control>,
+    tee: Option<Arc<Queue>>,
+    interval: Duration,
+    ack_fd: Option<i32>,
+    root: Arc<Root>,
+    clock: Arc<RunClock>,
+    cost: Option<RunCost>,
+    notices: Notices,
+}
+
+impl Drain {
+    /// Takes records until there are no more, then seals what is left.
+    fn run(mut self) -> Result<(Counters, u64, Option<RunCost>)> {
+        let mut batch = Vec::new();
+        let mut pause = Duration::ZERO;
+        let result = loop {
+            match self.queue.take(&mut batch, pause) {
+                Taken::Records => {
+                    if let Err(error) = self.records(&mut batch) {
+                        break Err(error);
+                    }
+                }
+                Taken::Nothing => self.watch(),
+                Taken::Closed => break Ok(()),
+            }
+            pause = self.tick();
+        };
+        if result.is_err() {
+            self.control.stop.store(true, Ordering::Relaxed);
+        }
+        if let Some(tee) = &self.tee {
+            tee.close();
+        }
+        let dropped = self.queue.counts().0;
+        let counters = self.writer.close();
+        machine::wake();
+        result?;
+        Ok((counters?, dropped, self.cost))
+    }
+
+    fn records(&mut self, batch: &mut [u8]) -> Result<()> {
+        self.clock.sampled(self.control.samples.load(Ordering::Relaxed));
+        let appended = self.writer.append(batch)?;
+        if let Some(fd) = self.ack_fd {
+            acknowledge(fd, batch)?;
+        }
+        self.notices.events(batch);
+        if let Some(cost) = &mut self.cost {
+            cost.add(batch);
+        }
+        if let Some(tee) = &self.tee
+            && !tee.push(batch)
+        {
+            self.control.key_wanted.store(true, Ordering::Relaxed);
+        }
+        if appended.dropped > 0 {
+            self.notices.say(&format!("cannot record {} records: they are dropped", appended.dropped));
+        }
+        if self.control.devices_changed.swap(false, Ordering::Relaxed) {
+            self.writer.set_context(&facts::gather(&self.root).text())?;
+        }
+        if self.interval.is_zero() {
+            std::thread::sleep(GATHER);
+        }
+        Ok(())
+    }
+
+    /// Does what is due; how long to wait for records. Woken by the next sample when that
+    /// comes about then anyway: one waking less a second.
+    fn tick(&mut self) -> Duration {
+        let now = self.clock.now();
+        let due = self.writer.tick(now);
+        for notice in self.writer.take_notices() {
+            self.notices.say(&notice);
+        }
+        let next_sample = self.interval + Duration::from_nanos(WATCHDOG_NS);
+        let due = due.map(|at| Duration::from_nanos(at.saturating_sub(now.mono_ns)));
+        match due {
+            Some(due) if due + Duration::from_millis(200) < self.interval => due + Duration::from_millis(1),
+            _ => next_sample,
+        }
+    }
+
+    /// Nothing came in time: says so when a read hangs.
+    fn watch(&mut self) {
+        let since_ns = self.control.sampling_since_ns.load(Ordering::Relaxed);
+        let running_ns = RealClock.mono_ns().saturating_sub(since_ns);
+        if since_ns != 0 && running_ns > WATCHDOG_NS {
+            self.notices.say(&format!("a sample is still being read after {} ms", running_ns / 1_000_000));
+        }
+    }
+}
+
+/// One line for each recorded sample: its sequence number.
+fn acknowledge(fd: i32, batch: &[u8]) -> Result<()> {
+    let mut lines = String::new();
+    let mut rest = batch;
+    while let Some(raw) = record::peek(rest) {
+        if raw.head.seq > 0 && raw.head.record_type == record::RecordType::Sample {
+            lines.push_str(&format!("{}\n", raw.head.seq));
+        }
+        rest = &rest[raw.length.min(rest.len())..];
+    }
+    machine::write_fd(fd, lines.as_bytes()).with_context(|| format!("cannot write to file descriptor {fd}"))
 }

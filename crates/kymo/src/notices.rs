@@ -1,0 +1,48 @@
+//! What a recorder tells people on stderr while it runs: a line an event, and of the same
+//! kind at most one a minute.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use kymo_base::name::DisplayName;
+use kymo_recording::record::{self, RecordType};
+
+const QUIET: Duration = Duration::from_secs(60);
+/// Kinds of message remembered.
+const KINDS_MAX: usize = 256;
+
+/// Remembers when each kind of message was last said.
+#[derive(Default)]
+pub struct Notices {
+    said: HashMap<String, Instant>,
+}
+
+impl Notices {
+    /// Says `line`, unless one that begins alike was said within the minute.
+    pub fn say(&mut self, line: &str) {
+        // `slow read: proc/stat took ...`: the first three words tell the kind.
+        let kind: String = line.split(' ').take(3).collect::<Vec<_>>().join(" ");
+        let now = Instant::now();
+        if self.said.get(&kind).is_some_and(|&last| now - last < QUIET) {
+            return;
+        }
+        if self.said.len() >= KINDS_MAX {
+            self.said.clear();
+        }
+        self.said.insert(kind, now);
+        eprintln!("kymo: {}", DisplayName(line.as_bytes()));
+    }
+
+    /// Says the events of a batch of records.
+    pub fn events(&mut self, batch: &[u8]) {
+        let mut rest = batch;
+        while let Some(raw) = record::peek(rest) {
+            if raw.head.record_type == RecordType::Event
+                && let Ok(record) = record::parse_unsealed(rest)
+            {
+                self.say(&record.text());
+            }
+            rest = &rest[raw.length.min(rest.len())..];
+        }
+    }
+}

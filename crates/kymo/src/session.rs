@@ -1,0 +1,178 @@
+//! A sampler at work: its thread, the slow lane's, and the handle that stops them. What is
+//! done with the records is the caller's: a writer, a view, a count.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kymo_base::context::Context;
+use kymo_base::limits;
+use kymo_kernel::identity::Lane;
+use kymo_kernel::sampler::{Plan, Sampler};
+use kymo_kernel::tasks::{StatusPolicy, TaskPlan};
+use kymo_kernel::{facts, subsystem};
+use kymo_recording::beat::{self, Control, Schedule};
+use kymo_recording::queue::Queue;
+use kymo_sys::clock::RealClock;
+use kymo_sys::kernel_file::Root;
+use kymo_sys::machine;
+use kymo_sys::ticker::Ticker;
+
+use crate::options::{RecordOptions, ViewOptions};
+
+/// Small stacks: the threads call little, and touched pages count.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Everything that is decided before the first sample.
+pub struct Setup {
+    /// Where the kernel's files are.
+    pub root: Arc<Root>,
+    /// The letters asked for.
+    pub letters: String,
+    /// What is read.
+    pub plan: Plan,
+    /// When.
+    pub schedule: Schedule,
+    /// Facts of the machine.
+    pub context: Context,
+}
+
+impl Setup {
+    /// Makes sense of the switches and opens the root.
+    pub fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
+        let usage = anyhow::Error::msg;
+        let default = if view.is_some_and(|view| view.top.is_some()) { "Z" } else { "cdn" };
+        let letters = options.letters(default).map_err(usage)?;
+        let intervals = options.intervals(&letters).map_err(usage)?;
+        let root = open_root(&options.root)?;
+        let plan = Plan {
+            kinds: machine_kinds(&letters),
+            tasks: letters.contains('Z').then(|| task_plan(options, view)),
+            slow_ns: options.slow_ns().map_err(usage)?,
+            interval_ns: intervals.first_ns,
+            backoff: !options.no_backoff && intervals.first_ns > 0,
+        };
+        let schedule = Schedule {
+            interval: Duration::from_nanos(intervals.first_ns),
+            scan_each: intervals.second,
+            count: options.count().map_err(usage)?,
+            runtime: options.runtime_ns().map_err(usage)?.map(Duration::from_nanos),
+        };
+        let context = facts::gather(&root);
+        Ok(Setup { root, letters, plan, schedule, context })
+    }
+}
+
+/// Opens the folder below which the kernel's files are.
+pub fn open_root(path: &Path) -> Result<Arc<Root>> {
+    let root = Root::open(path).with_context(|| format!("cannot open root {}", path.display()))?;
+    Ok(Arc::new(root))
+}
+
+/// How many files the sampler may keep open.
+pub fn files_to_keep() -> u64 {
+    machine::raise_open_files().saturating_sub(limits::KEPT_FILES_RESERVE).min(limits::KEPT_FILES_MAX)
+}
+
+/// The kinds of source that the letters need, processes' aside.
+pub fn machine_kinds(letters: &str) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    for subsystem in subsystem::ALL.iter().filter(|s| s.letter != 'z') {
+        let asked = letters.chars().any(|letter| letter.eq_ignore_ascii_case(&subsystem.letter));
+        kinds.extend(subsystem.sources.iter().filter(|_| asked));
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
+    let has = |letter| view.and_then(|view| view.procopts.as_deref()).is_some_and(|opts| opts.contains(letter));
+    let status = match options.status.as_str() {
+        "always" => StatusPolicy::Always,
+        "never" => StatusPolicy::Never,
+        // Context switches are in status alone.
+        _ if has('x') => StatusPolicy::Always,
+        _ => StatusPolicy::Changed,
+    };
+    TaskPlan { threads: has('t') || options.threads, io: true, status }
+}
+
+/// The threads that sample.
+pub struct Session {
+    /// What the sampler shows of itself.
+    pub control: Arc<Control>,
+    /// Where its records come out.
+    pub queue: Arc<Queue>,
+    ticker: Option<Arc<Ticker>>,
+    lane: Option<Arc<Lane>>,
+    sampler: JoinHandle<()>,
+    slow_lane: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Takes the baseline at once, then goes on by the schedule. `key_wanted` is the writer's.
+    pub fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
+        let schedule = setup.schedule;
+        let sampler = Sampler::new(setup.root.clone(), setup.plan.clone(), files_to_keep());
+        let lane = sampler.lane();
+        let ticker = match schedule.interval.is_zero() {
+            true => None,
+            false => Some(Arc::new(Ticker::new(schedule.interval).context("cannot set a timer")?)),
+        };
+        let (control, queue) = (Arc::new(Control::default()), Arc::new(Queue::default()));
+        let run = {
+            let (ticker, control, queue, lane) = (ticker.clone(), control.clone(), queue.clone(), lane.clone());
+            move || {
+                machine::lock_memory();
+                beat::run(sampler, schedule, ticker.as_deref(), &RealClock, &control, (&queue, &key_wanted));
+                if let Some(lane) = lane {
+                    lane.close();
+                }
+            }
+        };
+        let sampler = spawn("sampler", run)?;
+        let slow_lane = match lane.clone() {
+            Some(lane) => {
+                let root = setup.root.clone();
+                Some(spawn("slow lane", move || lane.serve(&root))?)
+            }
+            None => None,
+        };
+        Ok(Session { control, queue, ticker, lane, sampler, slow_lane })
+    }
+
+    /// Ends sampling, from any thread; a sleeping sampler is woken.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
+        let (control, ticker, queue) = (self.control.clone(), self.ticker.clone(), self.queue.clone());
+        move || {
+            control.stop.store(true, Ordering::Relaxed);
+            let rung = ticker.as_ref().map(|ticker| ticker.ring());
+            if let Some(Err(_)) = rung {
+                // The sampler may sleep on, but nobody waits for it.
+                queue.close();
+            }
+        }
+    }
+
+    /// Waits for the sampler's end.
+    pub fn join(self) {
+        // A sampler that panicked has said so itself.
+        let _ = self.sampler.join();
+        if let Some(lane) = &self.lane {
+            lane.close();
+        }
+        if let Some(slow_lane) = self.slow_lane {
+            let _ = slow_lane.join();
+        }
+    }
+}
+
+/// Starts a named thread with a small stack.
+pub fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    let builder = thread::Builder::new().name(name.to_string()).stack_size(STACK_BYTES);
+    builder.spawn(run).with_context(|| format!("cannot start the {name} thread"))
+}

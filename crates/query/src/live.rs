@@ -1,0 +1,123 @@
+//! The running machine as a source: records straight from the sampler's queue, decoded as
+//! a recording would be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
+use kymo_recording::queue::{Queue, Taken};
+use kymo_recording::record::{self, Head, Record, RecordType};
+
+use crate::source::{Moment, Source, Step};
+
+/// Records of a sampler that runs now.
+pub struct Live {
+    queue: Arc<Queue>,
+    batch: Vec<u8>,
+    at: usize,
+    decoder: Decoder,
+    context: Context,
+    seq: u64,
+}
+
+impl Live {
+    /// Takes what the sampler pushes on `queue`.
+    pub fn new(queue: Arc<Queue>, context: Context) -> Live {
+        Live { queue, batch: Vec::new(), at: 0, decoder: Decoder::default(), context, seq: 0 }
+    }
+}
+
+impl Source for Live {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        loop {
+            if self.at >= self.batch.len() {
+                self.at = 0;
+                match self.queue.take(&mut self.batch, Duration::from_secs(3600)) {
+                    Taken::Records => {}
+                    Taken::Nothing => continue,
+                    Taken::Closed => return Ok(None),
+                }
+            }
+            let rest = &self.batch[self.at..];
+            let record = record::parse_unsealed(rest).map_err(|why| format!("cannot read a live sample: {why}"))?;
+            self.at += record.length;
+            self.seq += 1;
+            let head = Head { seq: self.seq, ..record.head };
+            if head.record_type == RecordType::Context {
+                self.context = Context::parse(record.text().as_bytes());
+                continue;
+            }
+            if let Some(step) = self.decoder.step(head, &record) {
+                return Ok(Some(step));
+            }
+        }
+    }
+
+    fn tracks(&self) -> &Tracks {
+        &self.decoder.tracks
+    }
+
+    fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Keeps the tracks up to date, record by record.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    pub(crate) tracks: Tracks,
+    /// Whether a key has been seen since the last gap.
+    synced: bool,
+}
+
+impl Decoder {
+    /// What a record says; `None` for one that cannot be understood yet.
+    pub(crate) fn step(&mut self, head: Head, record: &Record<'_>) -> Option<Step> {
+        match head.record_type {
+            RecordType::Sample => {
+                self.sample(head, record.sections().map(|section| (section.kind, section.bytes)), false)
+            }
+            RecordType::Event => Some(Step::Event(moment(head, false), record.text().into_owned())),
+            RecordType::Context => None,
+        }
+    }
+
+    /// Takes in a sample's sections.
+    pub(crate) fn sample<'a>(
+        &mut self, head: Head, sections: impl Iterator<Item = (u8, &'a [u8])>, warmup: bool,
+    ) -> Option<Step> {
+        self.synced |= head.key;
+        if !self.synced {
+            return None;
+        }
+        if head.key {
+            self.tracks.restart();
+        }
+        self.tracks.begin_sample();
+        for (kind, bytes) in sections {
+            if self.tracks.get_mut(kind).apply(head.key, bytes).is_err() {
+                self.restart();
+                return Some(Step::Gap(format!("sample {} is damaged: kind {kind}", head.seq)));
+            }
+        }
+        Some(Step::Sample(moment(head, warmup)))
+    }
+
+    /// After a gap nothing is believed until the next key.
+    pub(crate) fn restart(&mut self) {
+        self.tracks.restart();
+        self.synced = false;
+    }
+}
+
+pub(crate) fn moment(head: Head, warmup: bool) -> Moment {
+    Moment {
+        seq: head.seq,
+        real_ns: head.stamp.real_ns,
+        mono_ns: head.stamp.mono_ns,
+        boot_ns: head.stamp.boot_ns,
+        missed: head.missed,
+        warmup,
+    }
+}

@@ -1,0 +1,187 @@
+//! The sampler's thread: waits for its beat, takes a sample, hands the record on. It never
+//! waits for a disk.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use kymo_base::limits;
+use kymo_kernel::sampler::{Due, Sampler, SlowRead};
+use kymo_sys::clock::{Clock, Stamp};
+use kymo_sys::ticker::{Beat, Ticker};
+
+use crate::queue::Queue;
+use crate::record::{self, Head};
+
+/// When samples are taken, and how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// Time from sample to sample; zero: without pause.
+    pub interval: Duration,
+    /// Processes are scanned each so many samples.
+    pub scan_each: u32,
+    /// Samples after the baseline.
+    pub count: Option<u64>,
+    /// How long to go on.
+    pub runtime: Option<Duration>,
+}
+
+/// What others may see of the sampler, and how they stop it.
+#[derive(Default)]
+pub struct Control {
+    /// Set: end after the present sample.
+    pub stop: AtomicBool,
+    /// Set by the sampler when a disk or a NIC came or went: the facts are to be read again.
+    pub devices_changed: AtomicBool,
+    /// Set by whoever lost records: the next sample must be a key.
+    pub key_wanted: AtomicBool,
+    /// Start of the sample under way (monotonic), 0 between samples.
+    pub sampling_since_ns: AtomicU64,
+    /// Samples taken.
+    pub samples: AtomicU64,
+    /// Most files the sampler kept open.
+    pub kept_files: AtomicU64,
+    /// Beats missed.
+    pub missed: AtomicU64,
+}
+
+/// Takes samples until the schedule or `control` says stop, then closes the queue.
+pub fn run(
+    mut sampler: Sampler,
+    schedule: Schedule,
+    ticker: Option<&Ticker>,
+    clock: &dyn Clock,
+    control: &Control,
+    (queue, key_wanted): (&Queue, &AtomicBool),
+) {
+    let mut beat = BeatState::new(schedule, clock.now());
+    let mut out = Vec::with_capacity(64 << 10);
+    let mut missed = 0;
+    while !control.stop.load(Ordering::Relaxed) {
+        let stamp = clock.now();
+        if beat.is_over(stamp) {
+            break;
+        }
+        control.sampling_since_ns.store(stamp.mono_ns, Ordering::Relaxed);
+        let key = beat.is_key([key_wanted, &control.key_wanted]);
+        out.clear();
+        beat.note_clock(stamp, &mut out);
+        take(&mut sampler, clock, stamp, key, beat.due(stamp), missed, &mut out);
+        report(&mut sampler, stamp, &mut out);
+        control.sampling_since_ns.store(0, Ordering::Relaxed);
+        if key {
+            control.kept_files.fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
+        }
+        if sampler.devices_changed() {
+            control.devices_changed.store(true, Ordering::Relaxed);
+        }
+        beat.lost = !queue.push(&out);
+        beat.taken += 1;
+        control.samples.store(beat.taken, Ordering::Relaxed);
+        if beat.is_done() {
+            break;
+        }
+        missed = ticker.map_or(0, |ticker| wait(ticker, &mut beat));
+        control.missed.fetch_add(u64::from(missed), Ordering::Relaxed);
+    }
+    queue.close();
+}
+
+/// Where the beat stands.
+struct BeatState {
+    schedule: Schedule,
+    start: Stamp,
+    last: Stamp,
+    taken: u64,
+    since_key: u32,
+    clock_set: bool,
+    /// The last record found no room.
+    lost: bool,
+}
+
+/// A wall clock that moves so much against the monotonic one was set.
+const STEP_NS: i64 = 100_000_000;
+
+impl BeatState {
+    fn new(schedule: Schedule, start: Stamp) -> BeatState {
+        BeatState { schedule, start, last: start, taken: 0, since_key: 0, clock_set: false, lost: false }
+    }
+
+    fn is_over(&self, now: Stamp) -> bool {
+        let spent = Duration::from_nanos(now.mono_ns - self.start.mono_ns);
+        self.schedule.runtime.is_some_and(|runtime| spent > runtime)
+    }
+
+    fn is_done(&self) -> bool {
+        self.schedule.count.is_some_and(|count| self.taken > count)
+    }
+
+    fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
+        let asked = |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
+        let wanted = wishes.map(asked).contains(&true) || self.lost;
+        let key = wanted || self.taken == 0 || self.since_key >= limits::KEY_SAMPLES;
+        self.since_key = if key { 1 } else { self.since_key + 1 };
+        key
+    }
+
+    /// Whether this sample scans processes: the baseline does, then absolute multiples.
+    fn due(&self, now: Stamp) -> Due {
+        let each = u64::from(self.schedule.scan_each.max(1));
+        let interval_ns = self.schedule.interval.as_nanos() as i64;
+        let index = match interval_ns {
+            0 => self.taken,
+            // The timer fires a little after the multiple.
+            _ => (now.real_ns + interval_ns / 4).div_euclid(interval_ns).rem_euclid(each as i64) as u64,
+        };
+        if self.taken == 0 || index % each == 0 { Due::Now } else { Due::Later }
+    }
+
+    /// A step of the wall clock, or time asleep, becomes an event before the sample.
+    fn note_clock(&mut self, now: Stamp, out: &mut Vec<u8>) {
+        let mono = now.mono_ns as i64 - self.last.mono_ns as i64;
+        let asleep = (now.boot_ns as i64 - self.last.boot_ns as i64) - mono;
+        let step = (now.real_ns - self.last.real_ns).saturating_sub(mono).saturating_sub(asleep);
+        if self.clock_set || step.abs() >= STEP_NS {
+            record::push_event(out, now, &format!("clock step {:+.3} s", step as f64 / 1e9));
+        }
+        if asleep >= STEP_NS {
+            record::push_event(out, now, &format!("suspended {:.3} s", asleep as f64 / 1e9));
+        }
+        self.clock_set = false;
+        self.last = now;
+    }
+}
+
+/// Waits for the next tick; the number of ticks missed meanwhile.
+fn wait(ticker: &Ticker, beat: &mut BeatState) -> u32 {
+    loop {
+        match ticker.wait() {
+            Ok(Beat::Tick { missed }) => return missed.min(u64::from(u32::MAX)) as u32,
+            Ok(Beat::ClockSet) => beat.clock_set = true,
+            // A timer that cannot be read must not become a busy loop.
+            Err(_) => std::thread::sleep(beat.schedule.interval),
+        }
+    }
+}
+
+fn take(sampler: &mut Sampler, clock: &dyn Clock, stamp: Stamp, key: bool, due: Due, missed: u32, out: &mut Vec<u8>) {
+    let mut open = record::begin(out, &Head::sample(stamp, key, missed));
+    sampler.sample(clock, key, due, |kind, cost, section| {
+        open.section(kind, cost, |out| out.extend_from_slice(section));
+    });
+    open.end();
+}
+
+fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
+    for slow in sampler.take_slow() {
+        record::push_event(out, stamp, &slow_line(&slow));
+    }
+}
+
+/// `slow read: proc/stat took 15.2 ms; read each 2nd sample from now on`.
+fn slow_line(slow: &SlowRead) -> String {
+    let mut line = format!("slow read: {} took {:.1} ms", slow.path, slow.cost_ns as f64 / 1e6);
+    if slow.stride > 1 {
+        line.push_str(&format!("; read once in {} samples from now on", slow.stride));
+    }
+    line
+}

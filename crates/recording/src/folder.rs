@@ -1,0 +1,162 @@
+//! Names: DIR/HOST.lock, DIR/HOST-BOOTID8/, and the blocks and tails in it.
+//!
+//! The names carry what a seek needs, so that finding a minute is one readdir.
+
+use crate::error::{Result, Tried};
+use kymo_sys::disk::{Disk, NameKind};
+use std::path::{Path, PathBuf};
+
+/// The end of a block's name.
+pub const BLOCK_SUFFIX: &str = ".blk";
+/// The end of the name of a file that is not finished; it is removed at start.
+pub const UNFINISHED_SUFFIX: &str = ".tmp";
+
+/// What a block's name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockName {
+    /// Sequence number of its first record.
+    pub first_seq: u64,
+    /// Earliest wall-clock second in it.
+    pub wall_min_s: u64,
+    /// Latest wall-clock second in it.
+    pub wall_max_s: u64,
+}
+
+impl BlockName {
+    /// `SEQ-WALLMIN-WALLMAX.blk`, the sequence number with at least 12 digits.
+    pub fn format(&self) -> String {
+        format!(
+            "{:012}-{}-{}{BLOCK_SUFFIX}",
+            self.first_seq, self.wall_min_s, self.wall_max_s
+        )
+    }
+
+    /// Reads such a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_suffix(BLOCK_SUFFIX)?.split('-');
+        let mut number = || {
+            let digits = parts.next()?;
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| plain)
+        };
+        let (first_seq, wall_min_s, wall_max_s) = (number()?, number()?, number()?);
+        let name = BlockName {
+            first_seq,
+            wall_min_s,
+            wall_max_s,
+        };
+        parts.next().is_none().then_some(name)
+    }
+}
+
+/// `host` as a part of a file name: what is no letter, digit, `.`, `_` or `-` becomes `_`.
+pub fn safe_host(host: &str) -> String {
+    let allowed = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+    let safe: String = host
+        .chars()
+        .take(64)
+        .map(|char| if allowed(char) { char } else { '_' })
+        .collect();
+    match safe.trim_start_matches('.') {
+        "" => "localhost".to_string(),
+        name => name.to_string(),
+    }
+}
+
+/// The folder of one boot of a host: HOST-BOOTID8.
+pub fn boot_folder(dir: &Path, host: &str, boot_id: &str) -> PathBuf {
+    let hex = boot_id.bytes().filter(u8::is_ascii_hexdigit).take(8);
+    let mut id: String = hex.map(|byte| byte.to_ascii_lowercase() as char).collect();
+    while id.len() < 8 {
+        id.push('0');
+    }
+    dir.join(format!("{}-{id}", safe_host(host)))
+}
+
+/// The host that a folder's name tells of.
+pub fn host_of(folder_name: &str) -> Option<&str> {
+    let (host, id) = folder_name.rsplit_once('-')?;
+    let is_id = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && !host.is_empty()).then_some(host)
+}
+
+/// The folders in `dir` that are named after a host and a boot, sorted.
+pub fn boot_folders(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    disk.list(dir, &mut |name, kind| {
+        if kind == NameKind::Directory && host_of(name).is_some() {
+            folders.push(dir.join(name));
+        }
+    })
+    .tried("list", dir)?;
+    folders.sort();
+    Ok(folders)
+}
+
+/// The folders of one host.
+pub fn boot_folders_of(disk: &dyn Disk, dir: &Path, host: &str) -> Result<Vec<PathBuf>> {
+    let mut folders = boot_folders(disk, dir)?;
+    folders.retain(|folder| folder_host(folder) == Some(host));
+    Ok(folders)
+}
+
+/// The host of a folder's path.
+pub fn folder_host(folder: &Path) -> Option<&str> {
+    host_of(folder.file_name()?.to_str()?)
+}
+
+/// Calls `each` with every block in `folder`.
+pub fn blocks(disk: &dyn Disk, folder: &Path, each: &mut dyn FnMut(BlockName)) -> Result<()> {
+    disk.list(folder, &mut |name, kind| {
+        if kind == NameKind::File
+            && let Some(block) = BlockName::parse(name)
+        {
+            each(block);
+        }
+    })
+    .tried("list", folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_names() {
+        let name = BlockName {
+            first_seq: 61,
+            wall_min_s: 5,
+            wall_max_s: 900,
+        };
+        assert_eq!(name.format(), "000000000061-5-900.blk");
+        assert_eq!(BlockName::parse(&name.format()), Some(name));
+        for bad in [
+            "",
+            ".blk",
+            "1-2.blk",
+            "1-2-3-4.blk",
+            "1-+2-3.blk",
+            "1-2-3.blk.tmp",
+            "99999999999999999999-1-1.blk",
+        ] {
+            assert_eq!(BlockName::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for (host, safe) in [
+            ("web-1.example", "web-1.example"),
+            ("../../etc", "_.._etc"),
+            ("", "localhost"),
+            ("..", "localhost"),
+            ("a\u{1b}[1m/\0", "a__1m__"),
+        ] {
+            assert_eq!(safe_host(host), safe);
+        }
+        let folder = boot_folder(Path::new("/d"), "web-1", "A0b1-c2D3-ffff");
+        assert_eq!(folder, Path::new("/d/web-1-a0b1c2d3"));
+        assert_eq!(folder_host(&folder), Some("web-1"));
+        assert_eq!(host_of("web-1"), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! What there is to read: the blocks and tails of one host, over all its boots, or one block.
+//!
+//! Nothing is locked and nothing is changed: a recorder may be writing. `cursor` does the reading.
+
+use crate::error::{Error, Result};
+use crate::folder::{self, BlockName, folder_host};
+use crate::tail;
+use kymo_sys::disk::{Disk, NameKind};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A span of wall time, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// Nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Nanoseconds since 1970.
+    pub thru_ns: i64,
+}
+
+impl TimeRange {
+    /// Everything.
+    pub const ALL: TimeRange = TimeRange {
+        from_ns: i64::MIN,
+        thru_ns: i64::MAX,
+    };
+
+    pub(crate) fn holds(&self, real_ns: i64) -> bool {
+        self.from_ns <= real_ns && real_ns <= self.thru_ns
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds([u64; 4]);
+
+impl Kinds {
+    /// Every kind.
+    pub const ALL: Kinds = Kinds([u64::MAX; 4]);
+    /// No kind: heads, events and contexts only.
+    pub const NONE: Kinds = Kinds([0; 4]);
+
+    /// Adds a kind.
+    pub fn insert(&mut self, kind: u8) {
+        self.0[usize::from(kind >> 6)] |= 1 << (kind & 63);
+    }
+
+    /// Whether a kind is in it.
+    pub fn contains(&self, kind: u8) -> bool {
+        self.0[usize::from(kind >> 6)] & 1 << (kind & 63) != 0
+    }
+}
+
+impl FromIterator<u8> for Kinds {
+    fn from_iter<I: IntoIterator<Item = u8>>(kinds: I) -> Self {
+        let mut set = Kinds::NONE;
+        kinds.into_iter().for_each(|kind| set.insert(kind));
+        set
+    }
+}
+
+/// A block that was found, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What its name says.
+    pub name: BlockName,
+    /// Which of [`Recording::folders`] it lies in.
+    pub folder: usize,
+}
+
+/// One host's recording.
+#[derive(Clone)]
+pub struct Recording {
+    pub(crate) disk: Arc<dyn Disk>,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Block(PathBuf),
+    Folder(PathBuf),
+    Host(PathBuf, String),
+}
+
+impl Recording {
+    /// `path` is the folder given to the recorder if it holds one host, DIR/HOST, one boot's
+    /// folder DIR/HOST-BOOTID8, or one block.
+    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self> {
+        let what = find(&*disk, path)?;
+        Ok(Recording { disk, what })
+    }
+
+    /// The host's name as the folders have it.
+    pub fn host(&self) -> Option<&str> {
+        match &self.what {
+            What::Block(path) => folder_host(path.parent()?),
+            What::Folder(folder) => folder_host(folder),
+            What::Host(_, host) => Some(host),
+        }
+    }
+
+    /// The folders of the host's boots, or the one that was named.
+    pub fn folders(&self) -> Result<Vec<PathBuf>> {
+        match &self.what {
+            What::Block(path) => Ok(path.parent().map(Path::to_path_buf).into_iter().collect()),
+            What::Folder(folder) => Ok(vec![folder.clone()]),
+            What::Host(dir, host) => folder::boot_folders_of(&*self.disk, dir, host),
+        }
+    }
+
+    /// The blocks of `folders`, oldest first.
+    pub fn blocks(&self, folders: &[PathBuf]) -> Result<Vec<Listed>> {
+        let mut listed = Vec::new();
+        if let What::Block(path) = &self.what {
+            let name = file_name(path).and_then(BlockName::parse);
+            let name = name.ok_or_else(|| Error::NotFound { path: path.clone() })?;
+            return Ok(vec![Listed { name, folder: 0 }]);
+        }
+        for (number, folder) in folders.iter().enumerate() {
+            folder::blocks(&*self.disk, folder, &mut |name| {
+                listed.push(Listed {
+                    name,
+                    folder: number,
+                });
+            })?;
+        }
+        listed.sort_by_key(|block| block.name);
+        Ok(listed)
+    }
+
+    /// The paths that tails of `folders` have, whether they exist or not.
+    pub(crate) fn tails(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
+        if let What::Block(_) = self.what {
+            return Vec::new();
+        }
+        let both = |folder: &PathBuf| tail::NAMES.map(|name| folder.join(name));
+        folders.iter().flat_map(both).collect()
+    }
+}
+
+fn file_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+fn find(disk: &dyn Disk, path: &Path) -> Result<What> {
+    let not_found = || Error::NotFound { path: path.into() };
+    match disk.name_kind(path) {
+        Ok(NameKind::File) => {
+            let name = file_name(path).and_then(BlockName::parse);
+            name.map(|_| What::Block(path.into())).ok_or_else(not_found)
+        }
+        Ok(_) if is_boot_folder(disk, path) => Ok(What::Folder(path.into())),
+        Ok(_) => one_host(disk, path),
+        Err(_) => {
+            let (dir, host) = (path.parent(), file_name(path));
+            let (Some(dir), Some(host)) = (dir, host) else {
+                return Err(not_found());
+            };
+            match folder::boot_folders_of(disk, dir, host) {
+                Ok(folders) if !folders.is_empty() => Ok(What::Host(dir.into(), host.into())),
+                _ => Err(not_found()),
+            }
+        }
+    }
+}
+
+fn is_boot_folder(disk: &dyn Disk, path: &Path) -> bool {
+    let mut has_files = false;
+    let listed = disk.list(path, &mut |name, _| {
+        has_files |= BlockName::parse(name).is_some() || tail::NAMES.contains(&name);
+    });
+    listed.is_ok() && has_files
+}
+
+fn one_host(disk: &dyn Disk, dir: &Path) -> Result<What> {
+    let folders = folder::boot_folders(disk, dir)?;
+    let hosts: BTreeSet<&str> = folders
+        .iter()
+        .filter_map(|path| folder_host(path))
+        .collect();
+    let mut names = hosts.iter();
+    match (names.next(), names.next()) {
+        (None, _) => Err(Error::NotFound { path: dir.into() }),
+        (Some(host), None) => Ok(What::Host(dir.into(), host.to_string())),
+        _ => Err(Error::SeveralHosts {
+            path: dir.into(),
+            hosts: Vec::from_iter(hosts).join(", "),
+        }),
+    }
+}

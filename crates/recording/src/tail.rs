@@ -1,0 +1,338 @@
+//! A tail: the file that records are appended to, and the walk over what is valid in it.
+//!
+//! The file was filled with zeros once and is overwritten in place, so what lies behind the last
+//! record is zeros or records of an earlier use; the epoch in each checksum and the rising sequence
+//! number tell them apart. Nothing here writes. Layout: docs/formats/recording.md, "Tail".
+
+use crate::record::{self, ALIGN, HEAD_LEN, RawHead, RecordType, u32_at, u64_at};
+use kymo_sys::clock::Stamp;
+use kymo_sys::disk::DiskFile;
+use std::io;
+
+/// The longest context.
+pub const CONTEXT_MAX: usize = 256 << 10;
+/// The first eight bytes of a tail.
+pub const MAGIC: &[u8; 8] = b"KYMOTAIL";
+/// The format's version; others are refused.
+pub const VERSION: u32 = 0;
+/// The names of the two tails of a boot.
+pub const NAMES: [&str; 2] = ["tail-A", "tail-B"];
+
+/// The largest piece that is read at once.
+pub(crate) const PIECE: usize = 64 << 10;
+const FIXED_LEN: usize = 64;
+const PAGE: usize = 4096;
+/// Sequence numbers further ahead than this are damage.
+const SEQ_LEAP_MAX: u64 = 1 << 32;
+
+/// What a tail starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TailHeader {
+    /// Tells this use of the file from all others.
+    pub epoch: u64,
+    /// No record of this use has a lower one.
+    pub first_seq: u64,
+    /// When this use began.
+    pub stamp: Stamp,
+    /// Host facts, "key=value" lines.
+    pub context: String,
+}
+
+impl TailHeader {
+    /// Where the records start when the context is this long.
+    pub fn records_offset(context_len: usize) -> u64 {
+        (FIXED_LEN + context_len).next_multiple_of(PAGE) as u64
+    }
+
+    /// The bytes up to the first record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(FIXED_LEN + self.context.len() + PAGE);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.epoch.to_le_bytes());
+        bytes.extend_from_slice(&self.first_seq.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp.real_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp.mono_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp.boot_ns.to_le_bytes());
+        bytes.extend_from_slice(&(self.context.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(self.context.as_bytes());
+        let crc = crc32c::crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        bytes.resize(Self::records_offset(self.context.len()) as usize, 0);
+        bytes
+    }
+
+    /// Reads the header of `file`; the sentence says why it has none.
+    pub fn read(file: &dyn DiskFile) -> io::Result<Result<Self, &'static str>> {
+        let mut fixed = [0; FIXED_LEN];
+        if file.read_at(&mut fixed, 0)? < FIXED_LEN || &fixed[..8] != MAGIC {
+            return Ok(Err("bad magic"));
+        }
+        if u32_at(&fixed, 8) != VERSION {
+            return Ok(Err("unknown version"));
+        }
+        let length = u32_at(&fixed, 56) as usize;
+        if length > CONTEXT_MAX {
+            return Ok(Err("context too long"));
+        }
+        let mut context = vec![0; length];
+        if file.read_at(&mut context, FIXED_LEN as u64)? < length {
+            return Ok(Err("cut short"));
+        }
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&fixed[16..]), &context);
+        if crc != u32_at(&fixed, 12) {
+            return Ok(Err("bad checksum"));
+        }
+        Ok(Ok(TailHeader {
+            epoch: u64_at(&fixed, 16),
+            first_seq: u64_at(&fixed, 24),
+            stamp: Stamp {
+                real_ns: u64_at(&fixed, 32) as i64,
+                mono_ns: u64_at(&fixed, 40),
+                boot_ns: u64_at(&fixed, 48),
+            },
+            context: String::from_utf8_lossy(&context).into_owned(),
+        }))
+    }
+}
+
+/// A file read through one buffer of [`PIECE`] bytes. What cannot be read is taken for zeros, so
+/// that a bad sector costs the records in it and no more.
+pub(crate) struct Window<'a> {
+    file: &'a dyn DiskFile,
+    buffer: Vec<u8>,
+    start: u64,
+    pub(crate) end: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) read_errors: u64,
+}
+
+impl<'a> Window<'a> {
+    pub(crate) fn new(file: &'a dyn DiskFile, end: u64) -> Self {
+        Window {
+            file,
+            buffer: Vec::new(),
+            start: 0,
+            end,
+            bytes_read: 0,
+            read_errors: 0,
+        }
+    }
+
+    /// Takes over what another window read of the same file.
+    pub(crate) fn resume(file: &'a dyn DiskFile, end: u64, read: (u64, Vec<u8>)) -> Self {
+        let mut window = Window::new(file, end);
+        (window.start, window.buffer) = read;
+        window
+    }
+
+    /// What was read, for [`Window::resume`].
+    pub(crate) fn into_read(self) -> (u64, Vec<u8>) {
+        (self.start, self.buffer)
+    }
+
+    /// Forgets what was read: the file may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.buffer.clear();
+    }
+
+    /// At most `length` bytes (no more than [`PIECE`]) from `offset`; fewer at the end.
+    pub(crate) fn get(&mut self, offset: u64, length: usize) -> &[u8] {
+        let length = length.min(self.end.saturating_sub(offset) as usize);
+        let held = self.start + self.buffer.len() as u64;
+        if offset < self.start || offset + length as u64 > held {
+            self.fill(offset);
+        }
+        let from = ((offset - self.start) as usize).min(self.buffer.len());
+        let to = (from + length).min(self.buffer.len());
+        &self.buffer[from..to]
+    }
+
+    fn fill(&mut self, offset: u64) {
+        let wanted = PIECE.min(self.end.saturating_sub(offset) as usize);
+        self.start = offset;
+        self.buffer.resize(wanted, 0);
+        match self.file.read_at(&mut self.buffer, offset) {
+            Ok(count) => {
+                self.bytes_read += count as u64;
+                self.buffer.truncate(count);
+            }
+            Err(_) => self.fill_readable(offset),
+        }
+    }
+
+    fn fill_readable(&mut self, offset: u64) {
+        self.read_errors += 1;
+        for (number, page) in self.buffer.chunks_mut(PAGE).enumerate() {
+            page.fill(0);
+            let _unreadable_is_zeros = self.file.read_at(page, offset + (number * PAGE) as u64);
+        }
+    }
+
+    /// Calls `each` with the pieces of a range.
+    pub(crate) fn pieces(&mut self, offset: u64, length: usize, each: &mut dyn FnMut(&[u8])) {
+        let (mut at, end) = (offset, offset + length as u64);
+        while at < end {
+            let piece = self.get(at, PIECE.min((end - at) as usize));
+            if piece.is_empty() {
+                return;
+            }
+            each(piece);
+            at += piece.len() as u64;
+        }
+    }
+
+    /// The head at `offset` if a record with the right checksum starts there.
+    pub(crate) fn check(&mut self, offset: u64, epoch: u64) -> Option<RawHead> {
+        let raw = record::peek(self.get(offset, HEAD_LEN))?;
+        self.check_whole(offset, raw, epoch).then_some(raw)
+    }
+
+    fn check_whole(&mut self, offset: u64, raw: RawHead, epoch: u64) -> bool {
+        if raw.length as u64 > self.end.saturating_sub(offset) {
+            return false;
+        }
+        let (mut crc, mut seen) = (record::crc_start(epoch, raw.length), 0);
+        self.pieces(offset + 8, raw.length - 8, &mut |piece| {
+            crc = crc32c::crc32c_append(crc, piece);
+            seen += piece.len();
+        });
+        crc == raw.crc && seen == raw.length - 8
+    }
+}
+
+/// What the walk came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// A valid record at this offset, which the records before it allow to be used.
+    Record(u64, RawHead),
+    /// Damage, or records whose predecessors are damaged.
+    Damage { from: u64, to: u64 },
+    /// Nothing more, for now.
+    End,
+}
+
+/// A walk over the records of one use of a tail. It can be continued when the file has grown.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    epoch: u64,
+    pub(crate) offset: u64,
+    pub(crate) last_seq: u64,
+    need_key: bool,
+    searched: bool,
+}
+
+impl Walk {
+    pub(crate) fn new(header: &TailHeader) -> Self {
+        Walk {
+            epoch: header.epoch,
+            offset: TailHeader::records_offset(header.context.len()),
+            last_seq: header.first_seq.wrapping_sub(1),
+            need_key: true,
+            searched: false,
+        }
+    }
+
+    /// The next record. A sample that is no key is passed over unless the record before it in
+    /// sequence is known.
+    pub(crate) fn step(&mut self, window: &mut Window<'_>) -> Step {
+        loop {
+            match self.accept(window, self.offset) {
+                Some(raw) if self.usable(&raw) => return self.take(raw),
+                Some(raw) => {
+                    let from = self.offset;
+                    self.skip(raw);
+                    return Step::Damage {
+                        from,
+                        to: self.offset,
+                    };
+                }
+                None if self.searched => {
+                    window.forget();
+                    return Step::End;
+                }
+                None => {
+                    let from = self.offset;
+                    match self.search(window) {
+                        Some(to) => return self.jump(from, to),
+                        None if self.offset == from && self.searched => return Step::End,
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&self, window: &mut Window<'_>, offset: u64) -> Option<RawHead> {
+        let raw = record::peek(window.get(offset, HEAD_LEN))?;
+        let ahead = raw.head.seq.wrapping_sub(self.last_seq);
+        let fits = ahead != 0 && ahead <= SEQ_LEAP_MAX;
+        (fits && window.check_whole(offset, raw, self.epoch)).then_some(raw)
+    }
+
+    fn usable(&self, raw: &RawHead) -> bool {
+        let follows = !self.need_key && raw.head.seq == self.last_seq.wrapping_add(1);
+        raw.head.record_type != RecordType::Sample || raw.head.key || follows
+    }
+
+    fn take(&mut self, raw: RawHead) -> Step {
+        let at = self.offset;
+        if raw.head.record_type == RecordType::Sample {
+            self.need_key = false;
+        } else if raw.head.seq != self.last_seq.wrapping_add(1) {
+            self.need_key = true;
+        }
+        self.skip(raw);
+        Step::Record(at, raw)
+    }
+
+    fn skip(&mut self, raw: RawHead) {
+        self.need_key |= raw.head.record_type == RecordType::Sample
+            && !raw.head.key
+            && raw.head.seq != self.last_seq.wrapping_add(1);
+        self.offset += raw.length as u64;
+        self.last_seq = raw.head.seq;
+        self.searched = false;
+    }
+
+    fn jump(&mut self, from: u64, to: u64) -> Step {
+        self.need_key = true;
+        self.offset = to;
+        Step::Damage { from, to }
+    }
+
+    /// Looks for a valid record behind the place where none is. `None` with `searched` set: there
+    /// is none; without: a record has appeared at the place itself meanwhile.
+    fn search(&mut self, window: &mut Window<'_>) -> Option<u64> {
+        // Each candidate costs a checksum: a hostile file must not make that quadratic.
+        let mut budget = 4 * window.end + PIECE as u64;
+        let mut at = self.offset + ALIGN as u64;
+        self.searched = true;
+        while at + HEAD_LEN as u64 <= window.end {
+            if let Some(raw) = self.candidate(window, at) {
+                budget = budget.checked_sub(raw.length as u64)?;
+                if window.check_whole(at, raw, self.epoch) {
+                    return self.confirm(window, at);
+                }
+            }
+            at += ALIGN as u64;
+        }
+        window.forget();
+        None
+    }
+
+    fn candidate(&self, window: &mut Window<'_>, at: u64) -> Option<RawHead> {
+        let raw = record::peek(window.get(at, HEAD_LEN))?;
+        let ahead = raw.head.seq.wrapping_sub(self.last_seq);
+        (ahead != 0 && ahead <= SEQ_LEAP_MAX).then_some(raw)
+    }
+
+    /// A live file may have got the missing record after it was looked for.
+    fn confirm(&mut self, window: &mut Window<'_>, found: u64) -> Option<u64> {
+        window.forget();
+        self.searched = self.accept(window, self.offset).is_none();
+        self.searched.then_some(found)
+    }
+}

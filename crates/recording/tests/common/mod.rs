@@ -1,0 +1,304 @@
+//! A recorder on a simulated disk, and the one judge of all crash tests: the list of what was
+//! submitted and what was acknowledged.
+
+#![allow(dead_code, clippy::unwrap_used, missing_docs)]
+
+use kymo_recording::cursor::{Cursor, Gap, Item};
+use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_recording::record::{self, Head, RecordType};
+use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::{Error, Result};
+use kymo_sys::clock::{Clock, Stamp};
+use kymo_sys::sim_clock::SimClock;
+use kymo_sys::sim_disk::{SimDisk, next_random};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub const DIR: &str = "/rec";
+pub const SECOND: u64 = 1_000_000_000;
+/// 2026-01-01.
+pub const START_NS: i64 = 1_767_225_600 * SECOND as i64;
+
+pub fn dir() -> PathBuf {
+    PathBuf::from(DIR)
+}
+
+/// A ring so small that everything happens soon.
+pub fn tiny() -> Options {
+    Options {
+        cap_bytes: 1 << 20,
+        sync_interval: Duration::from_secs(5),
+        seal_bytes: 4096,
+        tail_bytes: 16 << 10,
+        ..Options::default()
+    }
+}
+
+/// What a record says, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub head: Head,
+    pub sections: Vec<(u8, u8, Vec<u8>)>,
+    pub text: String,
+}
+
+pub struct Bench {
+    pub disk: SimDisk,
+    pub clock: Arc<SimClock>,
+    pub options: Options,
+    pub boot_id: String,
+    pub random: u64,
+    pub writer: Option<Writer>,
+    /// Everything that was handed to a writer and got a sequence number.
+    pub submitted: BTreeMap<u64, Said>,
+    /// Recorded: kill -9 must not lose them.
+    pub acked: Vec<u64>,
+    /// Synced: a power cut must not lose them.
+    pub synced: Vec<u64>,
+    pub ticks: u64,
+    pub key_every: u64,
+}
+
+impl Bench {
+    pub fn new(seed: u64, options: Options) -> Self {
+        let start = Stamp {
+            real_ns: START_NS,
+            mono_ns: 5 * SECOND,
+            boot_ns: 5 * SECOND,
+        };
+        Bench {
+            disk: SimDisk::new(seed),
+            clock: Arc::new(SimClock::new(start)),
+            options,
+            boot_id: "0123abcd-0000".to_string(),
+            random: seed,
+            writer: None,
+            submitted: BTreeMap::new(),
+            acked: Vec::new(),
+            synced: Vec::new(),
+            ticks: 0,
+            key_every: 10,
+        }
+    }
+
+    pub fn now(&self) -> Stamp {
+        self.clock.now()
+    }
+
+    pub fn random(&mut self, below: u64) -> u64 {
+        next_random(&mut self.random) % below
+    }
+
+    pub fn place(&self) -> Place {
+        Place {
+            dir: dir(),
+            host: "web-1".to_string(),
+            boot_id: self.boot_id.clone(),
+            context: "os=Linux\ncpus=2\n".to_string(),
+        }
+    }
+
+    pub fn try_open(&self) -> Result<Writer> {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        Writer::open(
+            Arc::new(self.disk.clone()),
+            clock,
+            self.place(),
+            self.options.clone(),
+        )
+    }
+
+    pub fn open(&mut self) {
+        let mut writer = self.try_open().unwrap();
+        writer.recover().unwrap();
+        self.writer = Some(writer);
+    }
+
+    pub fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().unwrap()
+    }
+
+    /// One sample, a second after the one before.
+    pub fn sample(&mut self) {
+        self.clock.advance_ns(SECOND);
+        let wanted = self.writer().key_wanted().load(Ordering::Relaxed);
+        let key = wanted || self.ticks.is_multiple_of(self.key_every);
+        self.ticks += 1;
+        let mut batch = Vec::new();
+        let said = self.build(&mut batch, key);
+        self.submit(batch, vec![said]);
+    }
+
+    pub fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> Said {
+        let head = Head::sample(self.clock.now(), key, 0);
+        let mut sections = Vec::new();
+        let count = if key { 4 } else { self.random(4) };
+        for kind in 0..count {
+            let length = self.random(if key { 80 } else { 40 });
+            let byte = self.random(256) as u8;
+            let bytes = (0..length).map(|at| byte ^ (at as u8 & 3)).collect();
+            sections.push((kind as u8 * 7, byte, bytes));
+        }
+        push(batch, &head, &sections);
+        Said {
+            head,
+            sections,
+            text: String::new(),
+        }
+    }
+
+    pub fn submit(&mut self, mut batch: Vec<u8>, said: Vec<Said>) {
+        let Ok(appended) = self.writer().append(&mut batch) else {
+            return;
+        };
+        let mut at = 0;
+        for (mut said, seq) in said.into_iter().zip(appended.seqs) {
+            let raw = record::peek(&batch[at..]).unwrap();
+            at += raw.length;
+            said.head.seq = seq;
+            if raw.head.seq == seq {
+                self.acked.push(seq);
+            } else {
+                assert_eq!(raw.head.seq, 0);
+            }
+            self.submitted.insert(seq, said);
+        }
+    }
+
+    /// A tick; what was acknowledged before a successful sync is synced.
+    pub fn tick(&mut self) {
+        let now = self.clock.now();
+        let before = self.writer().counters();
+        self.writer().tick(now);
+        let after = self.writer().counters();
+        let failed = after.write_errors > before.write_errors;
+        if after.syncs > before.syncs && !failed {
+            self.synced = self.acked.clone();
+        }
+    }
+
+    pub fn kill(&mut self) {
+        self.disk.kill();
+        self.writer = None;
+    }
+
+    pub fn reboot(&mut self) {
+        self.writer = None;
+        let random = self.random(u64::MAX);
+        self.boot_id = format!("{:08x}", random as u32);
+        self.clock = Arc::new(SimClock::new(Stamp {
+            real_ns: self.clock.now().real_ns + 30 * SECOND as i64,
+            mono_ns: SECOND,
+            boot_ns: SECOND,
+        }));
+    }
+
+    pub fn read(&self) -> Read {
+        read(&self.disk, &dir(), TimeRange::ALL, Kinds::ALL).unwrap()
+    }
+
+    /// Nothing wrong was read, nothing twice, all in order; and all of `wanted` was read.
+    pub fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
+        let mut last = 0;
+        for said in &read.samples {
+            let seq = said.head.seq;
+            assert!(seq > last, "{story}: {seq} after {last}");
+            last = seq;
+            let submitted = self.submitted.get(&seq);
+            assert_eq!(Some(said), submitted, "{story}: wrong record");
+        }
+        let got: Vec<u64> = read.samples.iter().map(|said| said.head.seq).collect();
+        for seq in wanted {
+            assert!(
+                got.binary_search(seq).is_ok(),
+                "{story}: {seq} is lost; got {got:?}, gaps {:?}",
+                read.gaps
+            );
+        }
+        self.judge_chains(read, story);
+    }
+
+    /// A sample that is no key comes right after the record that it depends on.
+    fn judge_chains(&self, read: &Read, story: &str) {
+        let mut known: Option<u64> = None;
+        for seq in &read.order {
+            if let Some(said) = self.submitted.get(seq)
+                && said.head.record_type == RecordType::Sample
+                && !said.head.key
+            {
+                assert_eq!(
+                    known.map(|known| known + 1),
+                    Some(*seq),
+                    "{story}: no chain"
+                );
+            }
+            known = Some(*seq);
+        }
+    }
+}
+
+pub fn push(batch: &mut Vec<u8>, head: &Head, sections: &[(u8, u8, Vec<u8>)]) {
+    let mut open = record::begin(batch, head);
+    for (kind, cost, bytes) in sections {
+        open.section(*kind, *cost, |out| out.extend_from_slice(bytes));
+    }
+    open.end();
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub samples: Vec<Said>,
+    pub warmups: Vec<u64>,
+    pub events: Vec<(u64, String)>,
+    pub contexts: Vec<String>,
+    pub gaps: Vec<Gap>,
+    /// Sequence numbers of samples and events as they came.
+    pub order: Vec<u64>,
+    pub bytes_read: u64,
+}
+
+pub fn read(disk: &SimDisk, path: &Path, range: TimeRange, kinds: Kinds) -> Result<Read, Error> {
+    let recording = Recording::open(Arc::new(disk.clone()), path)?;
+    let mut cursor = Cursor::new(&recording, range, kinds);
+    let mut read = Read::default();
+    drain(&mut cursor, &mut read)?;
+    Ok(read)
+}
+
+pub fn drain(cursor: &mut Cursor, read: &mut Read) -> Result<(), Error> {
+    while let Some(item) = cursor.next()? {
+        match item {
+            Item::Sample {
+                head,
+                warmup,
+                sections,
+            } => {
+                read.order.push(head.seq);
+                if warmup {
+                    read.warmups.push(head.seq);
+                    continue;
+                }
+                let sections = sections.iter().map(|s| (s.kind, s.cost, s.bytes.to_vec()));
+                read.samples.push(Said {
+                    head,
+                    sections: sections.collect(),
+                    text: String::new(),
+                });
+            }
+            Item::Event { head, text } => {
+                read.order.push(head.seq);
+                read.events.push((head.seq, text.to_string()));
+            }
+            Item::Context { text, .. } => read.contexts.push(text.to_string()),
+            Item::Gap(gap) => {
+                // A context that was recorded takes a number and is in no list of ours.
+                read.gaps.push(gap);
+            }
+        }
+    }
+    read.bytes_read = cursor.bytes_read();
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! What is fuzzed: each function takes any bytes and must neither panic nor show a wrong
+//! text. cargo-fuzz and the timed runner call the same functions.
+
+#![forbid(unsafe_code)]
+
+use kymo_base::context::Context;
+use kymo_base::template::{Grammar, derive};
+use kymo_base::text::Text;
+use kymo_base::track::{Track, TrackWriter, Why};
+use kymo_base::words::Words;
+use kymo_kernel::{source, subsystem};
+
+/// A function under fuzz and its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("template", template),
+    ("track_written", track_written),
+    ("track_hostile", track_hostile),
+    ("layouts", layouts),
+    ("block", kymo_recording::fuzz::fuzz_block),
+    ("tail", kymo_recording::fuzz::fuzz_tail),
+];
+
+const GRAMMARS: [Grammar; 6] =
+    [Grammar::Plain, Grammar::Named(0), Grammar::Named(2), Grammar::Stat, Grammar::Keyed, Grammar::Word];
+
+/// Two texts parted by a NUL: the template of the first, and the step to the second, render what was given.
+pub fn template(input: &[u8]) {
+    let cut = input.iter().position(|&b| b == 0).unwrap_or(input.len());
+    let (first, second) = (&input[..cut], input.get(cut + 1..).unwrap_or_default());
+    for grammar in GRAMMARS {
+        let mut words = Words::default();
+        let mut text = Text { bytes: first.to_vec(), ..Text::default() };
+        let template = derive(first, grammar, &mut words, &mut text.values, &mut text.ends);
+        let mut out = Vec::new();
+        assert!(template.render(&text.values, &words, &mut out) && out == first, "a text came back changed");
+        if text.advance(&template, &mut words, second, &mut Vec::new()) {
+            out.clear();
+            assert!(template.render(&text.values, &words, &mut out) && out == second, "a step came back changed");
+        }
+    }
+}
+
+/// Texts parted by NULs go through a track and come back as they were.
+pub fn track_written(input: &[u8]) {
+    let (&mode, texts) = input.split_first().unwrap_or((&0, &[]));
+    let mut writer = TrackWriter::new(GRAMMARS[usize::from(mode) % GRAMMARS.len()]);
+    let mut track = Track::default();
+    for (i, text) in texts.split(|&b| b == 0).enumerate() {
+        let key = i % 7 == 0;
+        writer.begin(key);
+        if i == 0 {
+            writer.add(0, b"a");
+            writer.add(1, b"b");
+        }
+        writer.read(0, text);
+        if i % 3 == 0 { writer.read(1, text) } else { writer.unread(1, Why::NotDue) ; false };
+        let section = writer.end().to_vec();
+        assert!(track.apply(key, &section).is_ok(), "a writer's own section was refused");
+        let mut out = Vec::new();
+        assert!(track.single().is_some_and(|instance| track.render(instance, &mut out)) && out == text, "a text was lost");
+    }
+}
+
+/// Any bytes as sections.
+pub fn track_hostile(input: &[u8]) {
+    let mut track = Track::default();
+    let mut out = Vec::new();
+    for (i, section) in input.split(|&b| b == 0xfe).enumerate() {
+        if track.apply(i % 5 == 0, section).is_err() {
+            continue;
+        }
+        for (_, instance) in track.instances() {
+            out.clear();
+            track.render(instance, &mut out);
+        }
+    }
+}
+
+/// Any text as each of the kernel's files.
+pub fn layouts(input: &[u8]) {
+    let context = Context::default();
+    for subsystem in subsystem::ALL {
+        for &kind in subsystem.sources {
+            let Some(source) = source::of(kind) else { continue };
+            let (mut words, mut values, mut ends) = (Words::default(), Vec::new(), Vec::new());
+            let template = derive(input, source.grammar, &mut words, &mut values, &mut ends);
+            let layout = (subsystem.layout)(kind, &template, &context);
+            let slots = layout.rows.iter().flat_map(|row| &row.key).copied();
+            assert!(slots.max().is_none_or(|slot| slot < template.len()), "a key beyond the text");
+        }
+    }
+}
+
+/// Runs the target of that name, if there is one.
+pub fn run(name: &str, input: &[u8]) {
+    if let Some((_, target)) = TARGETS.iter().find(|(known, _)| *known == name) {
+        target(input);
+    }
+}
