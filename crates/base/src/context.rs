@@ -2,15 +2,32 @@
 //! and who they belong to. Text lines `key=value`, part of every block and tail.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Facts of one machine, by key.
 ///
 /// Keys in use: `host boot_id kernel arch hz page_size cpus mem_kb tz swap_kb
-/// net_path kymo`, and `disk.NAME`, `speed.NAME`, `uid.N`. A value never holds a newline.
-#[derive(Clone, Default, Debug, PartialEq, Eq)]
+/// net_path kymo`, and `uid.N=NAME`; `speed.NAME=MBIT` where it is known; `net.NAME=physical` or
+/// `virtual`; `disk.NAME`, by sysfs, is one of
+/// - `whole`: a disk of its own, the only ones that count in a sum;
+/// - `part:DISK`: a partition of it;
+/// - `on:A,B`: made of others (device mapper, md, bcache, a multipath head);
+/// - `loop`: a file; `ram`: memory; `hidden`: a path below a multipath head.
+///
+/// A value never holds a newline.
+#[derive(Clone, Default, Debug)]
 pub struct Context {
     facts: BTreeMap<String, String>,
+    stamp: u64,
 }
+
+impl PartialEq for Context {
+    fn eq(&self, other: &Context) -> bool {
+        self.facts == other.facts
+    }
+}
+
+impl Eq for Context {}
 
 impl Context {
     /// Reads the lines of `text`; a line without `=` is passed over.
@@ -28,6 +45,13 @@ impl Context {
     pub fn set(&mut self, key: &str, value: &str) {
         self.facts
             .insert(key.replace(['\n', '='], " "), value.replace('\n', " "));
+        static STAMPS: AtomicU64 = AtomicU64::new(1);
+        self.stamp = STAMPS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes whenever a fact does: equal stamps mean equal facts.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
     }
 
     /// A fact's text.

@@ -23,6 +23,8 @@ pub enum Unit {
     PerSecond,
     /// Bytes.
     Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
     /// 1024 bytes.
     Kilobytes,
     /// 1024 bytes a second.
@@ -58,6 +60,7 @@ impl Unit {
             Unit::Count => "count",
             Unit::PerSecond => "1/s",
             Unit::Bytes => "B",
+            Unit::BytesPerSecond => "B/s",
             Unit::Kilobytes => "KiB",
             Unit::KilobytesPerSecond => "KiB/s",
             Unit::Sectors => "512 B",

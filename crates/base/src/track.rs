@@ -612,6 +612,16 @@ impl Track {
             .filter_map(|(slot, held)| Some((slot, held.as_deref()?)))
     }
 
+    /// The instance in `slot`.
+    pub fn instance(&self, slot: usize) -> Option<&Instance> {
+        self.instances.get(slot)?.as_deref()
+    }
+
+    /// The words of the values of word slots.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
     /// The only instance of a kind that has one.
     pub fn single(&self) -> Option<&Instance> {
         self.instances.first()?.as_deref()

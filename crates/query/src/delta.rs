@@ -1,1 +1,573 @@
-//! The rate rule of this machine: raw readings in, differences out.
+//! The rate rule of this machine: raw readings in, differences out. The only place where
+//! two readings of one kernel are subtracted.
+//!
+//! A row is the same row while name and key are; what is new is a baseline, and so is all that
+//! follows a gap. A number that was not read in between is spread over the time it took. A row
+//! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
+//! that take several reads are not atomic.
+
+use std::collections::HashMap;
+
+use kymo_base::column::Cells;
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule};
+use kymo_base::reading::{MISSING, Reading, Row};
+use kymo_kernel::subsystem::Subsystem;
+
+use crate::source::Moment;
+
+/// Readings that a row may be missing in before it is forgotten.
+const ABSENCE_MAX: u32 = 2;
+/// Clocks of births and of samples may be this far apart.
+const BIRTH_SLACK_NS: u64 = 1_000_000_000;
+
+/// What was added between two values, by their rule; `None`: it cannot be known, a reset.
+pub fn added(rule: Rule, last: u64, now: u64) -> Option<f64> {
+    match rule {
+        Rule::Gauge => Some(now as i64 as f64 - last as i64 as f64),
+        _ if now >= last => Some((now - last) as f64),
+        Rule::CounterMayStepBack => Some(0.0),
+        Rule::Counter64 => None,
+        Rule::Counter32 => {
+            // A wrap is believed when it is the shorter way round.
+            let wrapped = (1u64 << 32).checked_sub(last)? + now;
+            (wrapped < 1 << 31).then_some(wrapped as f64)
+        }
+    }
+}
+
+/// The differences of one subsystem, interval after interval.
+pub struct Delta {
+    subsystem: &'static Subsystem,
+    globals: Past,
+    rows: Vec<Past>,
+    by_name: HashMap<Vec<u8>, usize>,
+    last: Option<Moment>,
+    turn: u64,
+    rates: Rates,
+}
+
+/// What is known of the past of a row (or of the globals).
+#[derive(Default)]
+struct Past {
+    name: Vec<u8>,
+    key: u64,
+    /// The last value of each field, and when it was read.
+    values: Vec<u64>,
+    times: Vec<u64>,
+    /// The reading it was last in.
+    turn: u64,
+}
+
+/// Numbers of one interval.
+#[derive(Default, Debug)]
+pub struct Rates {
+    /// Seconds since the reading before; 0 at a baseline.
+    pub elapsed: f64,
+    /// Whether there was no reading before: nothing can be shown.
+    pub baseline: bool,
+    /// The whole machine.
+    pub globals: Numbers,
+    /// The sum over the rows that count.
+    pub sum: Numbers,
+    /// The rows, in the reading's order.
+    pub rows: Vec<RateRow>,
+    len: usize,
+}
+
+/// Values and what was added to them, by field.
+#[derive(Default, Debug, Clone)]
+pub struct Numbers {
+    /// At the end of the interval; NaN: missing.
+    pub now: Vec<f64>,
+    /// Added in it; NaN: not known.
+    pub delta: Vec<f64>,
+}
+
+/// One instance over one interval.
+#[derive(Default, Debug, Clone)]
+pub struct RateRow {
+    /// Its row in the reading.
+    pub row: usize,
+    /// Whether it has no past.
+    pub baseline: bool,
+    /// Its numbers.
+    pub numbers: Numbers,
+}
+
+impl Rates {
+    /// The instances of this interval.
+    pub fn rows(&self) -> &[RateRow] {
+        &self.rows[..self.len]
+    }
+
+    /// Numbers as columns want them.
+    pub fn cells<'a>(
+        &self,
+        numbers: &'a Numbers,
+        row: Option<&'a Row>,
+        context: &'a Context,
+        secs: f64,
+    ) -> Cells<'a> {
+        Cells {
+            now: &numbers.now,
+            delta: &numbers.delta,
+            secs,
+            elapsed: self.elapsed,
+            name: row.map_or(&[], |row| &row.name),
+            labels: row.map_or(&[], |row| &row.labels),
+            context,
+        }
+    }
+
+    fn next_row(&mut self) -> &mut RateRow {
+        if self.len == self.rows.len() {
+            self.rows.push(RateRow::default());
+        }
+        self.len += 1;
+        &mut self.rows[self.len - 1]
+    }
+}
+
+impl Delta {
+    /// The differences of one subsystem.
+    pub fn new(subsystem: &'static Subsystem) -> Delta {
+        Delta {
+            subsystem,
+            globals: Past::default(),
+            rows: Vec::new(),
+            by_name: HashMap::new(),
+            last: None,
+            turn: 0,
+            rates: Rates::default(),
+        }
+    }
+
+    /// Forgets the past, as at a gap or another boot: the next reading is a baseline.
+    pub fn restart(&mut self) {
+        self.last = None;
+        self.globals = Past::default();
+        self.rows.clear();
+    }
+
+    /// Takes in the next reading and gives what it adds to the one before.
+    pub fn advance(&mut self, reading: &Reading, moment: &Moment, context: &Context) -> &Rates {
+        if self.last.is_some_and(|last| last.mono_ns >= moment.mono_ns) {
+            self.restart();
+        }
+        self.turn += 1;
+        let last = self.last.replace(*moment);
+        let span = Span {
+            now_ns: moment.mono_ns,
+            last_ns: last.map_or(moment.mono_ns, |last| last.mono_ns),
+        };
+        self.rates.baseline = last.is_none();
+        self.rates.elapsed = span.secs();
+        self.globals.name.clear();
+        self.globals.advance(
+            &reading.globals,
+            self.subsystem.globals,
+            span,
+            &mut self.rates.globals,
+        );
+        let births = last.map(|last| Births {
+            after_ns: last.boot_ns.saturating_sub(BIRTH_SLACK_NS),
+            hz: context.hz(),
+        });
+        self.advance_rows(&reading.rows, span, births);
+        self.sum(&reading.rows);
+        &self.rates
+    }
+
+    fn advance_rows(&mut self, rows: &[Row], span: Span, births: Option<Births>) {
+        self.rates.len = 0;
+        self.arrange(rows);
+        let fields = self.subsystem.fields;
+        for (at, row) in rows.iter().enumerate() {
+            let past = &mut self.rows[at];
+            if past.turn == self.turn && past.name == DOUBLE {
+                continue;
+            }
+            let known = past.turn != 0 && past.key == row.key;
+            if !known {
+                past.forget(row);
+                let born = self.subsystem.born.zip(births);
+                if born.is_some_and(|(field, births)| births.include(row.values[field])) {
+                    past.begin_at_zero(fields, span.last_ns);
+                }
+            }
+            past.turn = self.turn;
+            let out = self.rates.next_row();
+            out.row = at;
+            out.baseline = past.values.is_empty();
+            past.advance(&row.values, fields, span, &mut out.numbers);
+        }
+        let (turn, len) = (self.turn, rows.len());
+        let mut at = 0;
+        self.rows.retain(|past| {
+            at += 1;
+            at <= len || past.turn + u64::from(ABSENCE_MAX) > turn
+        });
+    }
+
+    /// Puts the pasts into the order of `rows`, new ones where there is none; those of absent rows
+    /// come behind.
+    fn arrange(&mut self, rows: &[Row]) {
+        let in_order = rows.len() <= self.rows.len()
+            && rows
+                .iter()
+                .zip(&self.rows)
+                .all(|(row, past)| row.name == past.name);
+        // Pasts have each name once, so rows in their order do too.
+        if in_order {
+            return;
+        }
+        let mut old: HashMap<Vec<u8>, Past> = std::mem::take(&mut self.rows)
+            .into_iter()
+            .filter(|past| past.name != DOUBLE)
+            .map(|past| (past.name.clone(), past))
+            .collect();
+        self.by_name.clear();
+        for (at, row) in rows.iter().enumerate() {
+            let past = if self.by_name.insert(row.name.clone(), at).is_some() {
+                Past {
+                    name: DOUBLE.to_vec(),
+                    turn: self.turn,
+                    ..Past::default()
+                }
+            } else {
+                old.remove(&row.name).unwrap_or_else(|| Past {
+                    name: row.name.clone(),
+                    ..Past::default()
+                })
+            };
+            self.rows.push(past);
+        }
+        self.rows.extend(old.into_values());
+    }
+
+    /// Adds up the rows that count. A baseline or an unknown number of one is left out; where no row knows
+    /// a number, neither does the sum.
+    fn sum(&mut self, rows: &[Row]) {
+        let width = self.subsystem.fields.len();
+        let Rates {
+            sum,
+            rows: out,
+            len,
+            ..
+        } = &mut self.rates;
+        for numbers in [&mut sum.now, &mut sum.delta] {
+            numbers.clear();
+            numbers.resize(width, f64::NAN);
+        }
+        for row in out[..*len].iter().filter(|out| rows[out.row].counted) {
+            add(&mut sum.now, &row.numbers.now);
+            add(&mut sum.delta, &row.numbers.delta);
+        }
+    }
+}
+
+/// Stands for the name of a row's second appearance in one reading; no kernel name holds a newline.
+const DOUBLE: &[u8] = b"\n";
+
+fn add(sum: &mut [f64], values: &[f64]) {
+    for (sum, &value) in sum.iter_mut().zip(values) {
+        if !value.is_nan() {
+            *sum = if sum.is_nan() { value } else { *sum + value };
+        }
+    }
+}
+
+/// An interval on the monotonic clock.
+#[derive(Clone, Copy)]
+struct Span {
+    now_ns: u64,
+    last_ns: u64,
+}
+
+impl Span {
+    fn secs(self) -> f64 {
+        (self.now_ns - self.last_ns) as f64 / 1e9
+    }
+}
+
+/// Which instances were born in the interval.
+#[derive(Clone, Copy)]
+struct Births {
+    after_ns: u64,
+    hz: f64,
+}
+
+impl Births {
+    fn include(self, start_ticks: u64) -> bool {
+        start_ticks != MISSING && start_ticks as f64 * 1e9 / self.hz >= self.after_ns as f64
+    }
+}
+
+impl Past {
+    fn forget(&mut self, row: &Row) {
+        self.key = row.key;
+        self.values.clear();
+        self.times.clear();
+    }
+
+    /// The counters of a newborn were 0.
+    fn begin_at_zero(&mut self, fields: &[Field], time_ns: u64) {
+        let value = |field: &Field| {
+            if field.rule == Rule::Gauge {
+                MISSING
+            } else {
+                0
+            }
+        };
+        self.values.extend(fields.iter().map(value));
+        self.times.resize(fields.len(), time_ns);
+    }
+
+    /// Writes the difference of each value to its past, then makes it the past.
+    fn advance(&mut self, values: &[u64], fields: &[Field], span: Span, out: &mut Numbers) {
+        self.values.resize(values.len(), MISSING);
+        self.times.resize(values.len(), span.now_ns);
+        out.now.clear();
+        out.delta.clear();
+        for (i, (&now, field)) in values.iter().zip(fields).enumerate() {
+            if now == MISSING {
+                out.now.push(f64::NAN);
+                out.delta.push(f64::NAN);
+                continue;
+            }
+            out.now.push(if field.rule == Rule::Gauge {
+                now as i64 as f64
+            } else {
+                now as f64
+            });
+            let last = self.values[i];
+            let mut delta = match last {
+                MISSING => f64::NAN,
+                _ => added(field.rule, last, now).unwrap_or(f64::NAN),
+            };
+            if self.times[i] != span.last_ns {
+                // It was not read at the last reading: the share of this interval.
+                delta *= span.secs() / (span.now_ns - self.times[i]) as f64 * 1e9;
+            }
+            out.delta.push(delta);
+            self.values[i] = now;
+            self.times[i] = span.now_ns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_kernel::subsystem::{
+        disk::DISK,
+        process::{PROCESS, STARTTIME},
+    };
+    use proptest::prelude::*;
+
+    fn at(secs: f64) -> Moment {
+        let ns = (secs * 1e9) as u64;
+        Moment {
+            mono_ns: ns,
+            boot_ns: ns,
+            ..Moment::default()
+        }
+    }
+
+    fn row(name: &str, key: u64, reads: u64) -> Row {
+        let mut values = vec![MISSING; DISK.fields.len()];
+        values[0] = reads;
+        Row {
+            key,
+            name: name.into(),
+            counted: true,
+            values,
+            labels: Vec::new(),
+        }
+    }
+
+    fn rows(rows: &[(&str, u64, u64)]) -> Reading {
+        Reading {
+            globals: Vec::new(),
+            rows: rows.iter().map(|&(n, k, r)| row(n, k, r)).collect(),
+        }
+    }
+
+    #[test]
+    fn the_rules() {
+        use Rule::*;
+        for (rule, last, now, expect) in [
+            (Counter64, 5, 8, Some(3.0)),
+            (Counter64, 8, 5, None),
+            (Counter64, u64::MAX - 1, 1, None),
+            (Counter32, 5, 8, Some(3.0)),
+            (Counter32, (1 << 32) - 2, 3, Some(5.0)),
+            (Counter32, 1 << 30, 3, None),
+            (Counter32, 1 << 40, 3, None),
+            (CounterMayStepBack, 8, 5, Some(0.0)),
+            (CounterMayStepBack, 5, 8, Some(3.0)),
+            (Gauge, 8, 5, Some(-3.0)),
+            (Gauge, -2i64 as u64, 20, Some(22.0)),
+        ] {
+            assert_eq!(added(rule, last, now), expect, "{rule:?} {last} -> {now}");
+        }
+    }
+
+    /// One line a case: readings at 0, 1, 2 ... s, and the reads a second of each row at the last.
+    #[test]
+    fn rows_come_and_go() {
+        type Rows<'a> = &'a [(&'a str, u64, u64)];
+        const NAN: f64 = f64::NAN;
+        let cases: [(&[Rows], &[f64], f64); 11] = [
+            (&[&[("a", 1, 10)]], &[NAN], NAN),
+            (&[&[("a", 1, 10)], &[("a", 1, 15)]], &[5.0], 5.0),
+            // Another device of that name.
+            (&[&[("a", 1, 10)], &[("a", 2, 15)]], &[NAN], NAN),
+            // A reset.
+            (&[&[("a", 1, 10)], &[("a", 1, 5)]], &[NAN], NAN),
+            (
+                &[&[("a", 1, 10)], &[("a", 1, 15), ("b", 1, 100)]],
+                &[5.0, NAN],
+                5.0,
+            ),
+            (
+                &[
+                    &[("a", 1, 10), ("b", 1, 100)],
+                    &[("b", 1, 101), ("a", 1, 15)],
+                ],
+                &[1.0, 5.0],
+                6.0,
+            ),
+            // Missing once: spread over the time.
+            (
+                &[
+                    &[("a", 1, 10), ("b", 1, 100)],
+                    &[("a", 1, 15)],
+                    &[("a", 1, 16), ("b", 1, 120)],
+                ],
+                &[1.0, 10.0],
+                11.0,
+            ),
+            // Missing for long: a baseline.
+            (
+                &[&[("b", 1, 100)], &[], &[], &[], &[("b", 1, 120)]],
+                &[NAN],
+                NAN,
+            ),
+            // Doubled: counts once.
+            (
+                &[&[("a", 1, 10)], &[("a", 1, 15), ("a", 1, 15)]],
+                &[5.0],
+                5.0,
+            ),
+            (
+                &[
+                    &[("a", 1, 10)],
+                    &[("a", 1, 15), ("a", 1, 15)],
+                    &[("a", 1, 16)],
+                ],
+                &[1.0],
+                1.0,
+            ),
+            (
+                &[&[("a", 1, 10)], &[("a", 1, MISSING)], &[("a", 1, 30)]],
+                &[10.0],
+                10.0,
+            ),
+        ];
+        for (readings, expect, sum) in cases {
+            let mut delta = Delta::new(&DISK);
+            for (n, reading) in readings.iter().enumerate() {
+                delta.advance(&rows(reading), &at(n as f64), &Context::default());
+            }
+            let rates = &delta.rates;
+            let got: Vec<f64> = rates
+                .rows()
+                .iter()
+                .map(|row| row.numbers.delta[0])
+                .collect();
+            assert_eq!(format!("{got:?}"), format!("{expect:?}"), "{readings:?}");
+            assert_eq!(
+                format!("{:?}", rates.sum.delta[0]),
+                format!("{sum:?}"),
+                "{readings:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn newborns_count_from_zero() {
+        let task = |start: u64, utime: u64| {
+            let mut values = vec![MISSING; PROCESS.fields.len()];
+            (values[STARTTIME], values[3]) = (start, utime);
+            let row = Row {
+                key: start,
+                name: "7".into(),
+                counted: true,
+                values,
+                labels: vec![Vec::new(); 3],
+            };
+            Reading {
+                globals: Vec::new(),
+                rows: vec![row],
+            }
+        };
+        for (start, expect) in [(1050, 30.0), (500, f64::NAN)] {
+            let mut delta = Delta::new(&PROCESS);
+            delta.advance(&Reading::default(), &at(10.0), &Context::default());
+            let rates = delta.advance(&task(start, 30), &at(11.0), &Context::default());
+            assert_eq!(
+                format!("{:?}", rates.rows()[0].numbers.delta[3]),
+                format!("{expect:?}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_gap_is_a_baseline() {
+        let mut delta = Delta::new(&DISK);
+        delta.advance(&rows(&[("a", 1, 10)]), &at(1.0), &Context::default());
+        delta.restart();
+        let rates = delta.advance(&rows(&[("a", 1, 20)]), &at(2.0), &Context::default());
+        assert!(rates.baseline && rates.rows()[0].baseline);
+        // Another boot, whose clock begins anew.
+        let rates = delta.advance(&rows(&[("a", 1, 30)]), &at(0.5), &Context::default());
+        assert!(rates.baseline);
+    }
+
+    proptest! {
+        /// Whatever is read when, what is added up over time is what the counter grew by.
+        #[test]
+        fn nothing_is_lost(steps in proptest::collection::vec((1u64..5_000, 0u64..1_000_000, any::<bool>()), 2..40)) {
+            let mut delta = Delta::new(&DISK);
+            let (mut ms, mut value, mut total, mut pending) = (0, 0, 0.0, 0.0);
+            let mut first = None;
+            for (pause, step, read) in steps {
+                ms += pause;
+                value += step;
+                let shown = if read || first.is_none() { value } else { MISSING };
+                first.get_or_insert(value);
+                let rates = delta.advance(&rows(&[("a", 1, shown)]), &at(ms as f64 / 1e3), &Context::default());
+                pending += rates.elapsed;
+                let d = rates.rows()[0].numbers.delta[0];
+                if !d.is_nan() && rates.elapsed > 0.0 {
+                    total += d / rates.elapsed * pending;
+                }
+                if shown != MISSING { pending = 0.0; }
+            }
+            let last = delta.rows[0].values[0];
+            prop_assert!((total - (last - first.unwrap_or(0)) as f64).abs() < 1e-3 * (total + 1.0));
+        }
+
+        #[test]
+        fn never_negative_and_never_more_than_the_counter(last: u64, now: u64) {
+            for rule in [Rule::Counter64, Rule::Counter32, Rule::CounterMayStepBack] {
+                if let Some(added) = added(rule, last, now) {
+                    prop_assert!(added >= 0.0);
+                    prop_assert!(added <= now as f64 + 4294967296.0);
+                }
+            }
+        }
+    }
+}

@@ -3,10 +3,17 @@
 
 use kymo_base::column::Column;
 use kymo_base::context::Context;
-use kymo_base::field::Field;
-use kymo_base::template::Template;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
 
-use crate::interpret::Layout;
+use crate::interpret::{Cell, From, Layout};
+
+pub mod cpu;
+pub mod disk;
+pub mod memory;
+pub mod net;
+pub mod pressure;
+pub mod process;
 
 /// What the lower-case letter of a subsystem shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +22,8 @@ pub enum Summary {
     Globals,
     /// The sum over the rows that count.
     Rows,
+    /// Nothing: there is only detail.
+    None,
 }
 
 /// One subsystem.
@@ -41,7 +50,280 @@ pub struct Subsystem {
     pub columns: &'static [Column],
     /// What the upper-case letter shows, a row an instance.
     pub detail: &'static [Column],
+    /// The field that says when an instance was born, in clock ticks since boot: its counters
+    /// were 0 then, so that a newborn has a difference in its first sample.
+    pub born: Option<usize>,
+    /// How columns stand on a terminal.
+    pub text: Text,
+    /// How columns stand in collectl's plot format.
+    pub plot: Plot,
 }
 
-/// Every subsystem there is.
-pub const ALL: &[&Subsystem] = &[];
+/// How columns stand on a terminal: which, and how wide.
+///
+/// `rows` are lines with places `{COLUMN:WIDTHFORM}`; forms: `d` a whole number, cut off; `.2` two
+/// decimals; `c` a count shortened with K, M, G (thousands); `k` KiB shortened (by 1024), `b` bytes
+/// shown as KiB so, `u` as `c` but by 1024; `t` seconds as time; `s` a text. A number after the form is
+/// the width it shortens to. A negative width aligns left.
+pub struct Text {
+    /// For one line an interval: a banner, the names, the row.
+    pub brief: Lines,
+    /// The summary on its own.
+    pub verbose: Lines,
+    /// The instances.
+    pub detail: Lines,
+}
+
+/// Lines of a terminal format. Empty: not shown in it.
+pub struct Lines {
+    /// What it is, without `# `; `{rate}` is `/sec` or `/int`.
+    pub title: &'static str,
+    /// Lines over the columns; the last one names them.
+    pub heads: &'static [&'static str],
+    /// A row.
+    pub row: &'static str,
+}
+
+impl Lines {
+    /// Nothing.
+    pub const NONE: Lines = Lines {
+        title: "",
+        heads: &[],
+        row: "",
+    };
+}
+
+/// How columns stand in collectl's plot format.
+pub struct Plot {
+    /// What stands in brackets before each name.
+    pub tag: &'static str,
+    /// Suffix of the file of details.
+    pub file: &'static str,
+    /// The summary's names, in order, and the columns they show.
+    pub summary: &'static [Place],
+    /// The same for each instance.
+    pub detail: &'static [Place],
+    /// Whether a line holds all instances, or one.
+    pub shape: Shape,
+}
+
+/// A name in a plot header, the column it shows and with how many decimals.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// collectl's name.
+    pub head: &'static str,
+    /// Column of the subsystem; empty: always 0.
+    pub column: &'static str,
+    /// How it is written.
+    pub form: Form,
+}
+
+/// How a plot value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// With the decimals asked for.
+    Asked,
+    /// With two decimals.
+    Two,
+    /// Cut off to a whole number.
+    Whole,
+    /// Seconds as hours, minutes and seconds.
+    Clock,
+    /// A text.
+    Text,
+}
+
+/// What a line of a plot file of details holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// All instances, one after the other.
+    Wide,
+    /// One instance.
+    Long,
+}
+
+/// Every subsystem there is, in the order of collectl's plot columns.
+pub const ALL: &[&Subsystem] = &[
+    &cpu::CPU,
+    &memory::MEMORY,
+    &net::NET,
+    &disk::DISK,
+    &pressure::PRESSURE,
+    &process::PROCESS,
+];
+
+/// The subsystem of a letter, upper or lower case.
+pub fn of(letter: char) -> Option<&'static Subsystem> {
+    ALL.iter()
+        .copied()
+        .find(|subsystem| subsystem.letter == letter.to_ascii_lowercase())
+}
+
+/// A place that shows a column with the decimals asked for.
+pub(crate) const fn plot(head: &'static str, column: &'static str) -> Place {
+    place(head, column, Form::Asked)
+}
+
+/// A place written in a given form.
+pub(crate) const fn place(head: &'static str, column: &'static str, form: Form) -> Place {
+    Place { head, column, form }
+}
+
+/// A field.
+pub(crate) const fn field(name: &'static str, rule: Rule, unit: Unit, help: &'static str) -> Field {
+    Field {
+        name,
+        rule,
+        unit,
+        help,
+    }
+}
+
+/// A column that is a number.
+pub(crate) const fn number(
+    name: &'static str,
+    unit: Unit,
+    help: &'static str,
+    value: fn(&kymo_base::column::Cells) -> f64,
+) -> Column {
+    Column {
+        name,
+        unit,
+        help,
+        value: kymo_base::column::Value::Number(value),
+    }
+}
+
+/// A column that is a text.
+pub(crate) const fn text(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&kymo_base::column::Cells, &mut Vec<u8>),
+) -> Column {
+    Column {
+        name,
+        unit: Unit::None,
+        help,
+        value: kymo_base::column::Value::Text(value),
+    }
+}
+
+/// `a / b`, 0 where `b` is 0.
+pub(crate) fn ratio(a: f64, b: f64) -> f64 {
+    if b == 0.0 { 0.0 } else { a / b }
+}
+
+/// Cells of consecutive fields from `first` on, of the pieces that are numbers.
+pub(crate) fn numbers(pieces: &[Piece], first: usize, count: usize) -> Vec<Cell> {
+    let cells = pieces.iter().take(count).enumerate();
+    cells
+        .filter_map(|(n, piece)| {
+            Some(Cell {
+                field: first + n,
+                from: value(piece)?,
+            })
+        })
+        .collect()
+}
+
+/// Where the number of a piece is.
+pub(crate) fn value(piece: &Piece) -> Option<From> {
+    match piece {
+        Piece::Slot(slot) => Some(From::Slot(*slot)),
+        Piece::Text(text) => std::str::from_utf8(text)
+            .ok()?
+            .parse::<i64>()
+            .ok()
+            .map(|number| From::Fixed(number as u64)),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A subsystem's reading of texts, for the tables of its tests.
+
+    use kymo_base::context::Context;
+    use kymo_base::reading::Reading;
+    use kymo_base::track::Tracks;
+
+    use super::Subsystem;
+    use crate::interpret::Interpreter;
+    use crate::source;
+
+    /// What `subsystem` reads in texts of the given kinds.
+    pub fn read(subsystem: &'static Subsystem, texts: &[(u8, &str)], context: &Context) -> Reading {
+        let mut tracks = Tracks::default();
+        for &(kind, text) in texts {
+            let grammar = source::of(kind).expect("a known kind").grammar;
+            tracks
+                .get_mut(kind)
+                .put_text(0, b"", text.as_bytes(), grammar);
+        }
+        let mut reading = Reading::default();
+        assert!(Interpreter::new(subsystem).read(&tracks, context, &mut reading));
+        reading
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(row: &str) -> Vec<&str> {
+        row.split('{')
+            .skip(1)
+            .filter_map(|rest| rest.split([':', '}']).next())
+            .collect()
+    }
+
+    /// Every place names a column, every name is used once, and every letter is its own.
+    #[test]
+    fn tables_agree() {
+        for subsystem in ALL {
+            let has = |columns: &[Column], name: &str| columns.iter().any(|c| c.name == name);
+            let Text {
+                brief,
+                verbose,
+                detail,
+            } = &subsystem.text;
+            for name in [brief.row, verbose.row].into_iter().flat_map(places) {
+                assert!(
+                    has(subsystem.columns, name),
+                    "{}: no column {name}",
+                    subsystem.name
+                );
+            }
+            for name in places(detail.row) {
+                assert!(
+                    name == "name" || name == "number" || has(subsystem.detail, name),
+                    "{}: no detail {name}",
+                    subsystem.name
+                );
+            }
+            for (places, columns) in [
+                (subsystem.plot.summary, subsystem.columns),
+                (subsystem.plot.detail, subsystem.detail),
+            ] {
+                for place in places {
+                    let known = place.column.is_empty()
+                        || place.column == "name"
+                        || has(columns, place.column);
+                    assert!(
+                        known,
+                        "{}: no column {} for {}",
+                        subsystem.name, place.column, place.head
+                    );
+                }
+            }
+            for columns in [subsystem.columns, subsystem.detail] {
+                for (n, column) in columns.iter().enumerate() {
+                    assert!(
+                        !has(&columns[n + 1..], column.name),
+                        "{} twice",
+                        column.name
+                    );
+                }
+            }
+        }
+    }
+}

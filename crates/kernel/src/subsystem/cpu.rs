@@ -1,0 +1,485 @@
+//! `c` and `C`: what the CPUs did, from /proc/stat and /proc/loadavg.
+//! Shares are of the sum of the first eight times; guest time is part of user and nice.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::{
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, place, plot,
+    text, value,
+};
+use crate::interpret::{Cell, From, Layout, RowLayout};
+use crate::source::kind;
+
+// Indices of the times, alike in globals and in rows; the first eight make the whole.
+const USER: usize = 0;
+const NICE: usize = 1;
+const SYS: usize = 2;
+const IDLE: usize = 3;
+const WAIT: usize = 4;
+const IRQ: usize = 5;
+const SOFT: usize = 6;
+const STEAL: usize = 7;
+const GUEST: usize = 8;
+const GUEST_NICE: usize = 9;
+const TIMES: usize = 10;
+const INTR: usize = 10;
+const CTXT: usize = 11;
+const PROCESSES: usize = 12;
+const RUNNING: usize = 13;
+const BLOCKED: usize = 14;
+const LOAD1: usize = 15;
+const LOAD5: usize = 16;
+const LOAD15: usize = 17;
+const RUNNABLE: usize = 18;
+const TASKS: usize = 19;
+const CPUS: usize = 20;
+
+const fn time(name: &'static str, rule: Rule, help: &'static str) -> Field {
+    field(name, rule, Unit::Ticks, help)
+}
+
+const TIME_FIELDS: [Field; TIMES] = [
+    time("user", Rule::Counter64, "In user mode; guests included"),
+    time(
+        "nice",
+        Rule::Counter64,
+        "In user mode at low priority; niced guests included",
+    ),
+    time("system", Rule::Counter64, "In the kernel"),
+    time("idle", Rule::CounterMayStepBack, "Idle"),
+    time(
+        "iowait",
+        Rule::CounterMayStepBack,
+        "Idle while a task waits for I/O",
+    ),
+    time("irq", Rule::Counter64, "Serving interrupts"),
+    time("softirq", Rule::Counter64, "Serving softirqs"),
+    time("steal", Rule::Counter64, "Taken by the hypervisor"),
+    time("guest", Rule::Counter64, "Running a guest"),
+    time("guest_nice", Rule::Counter64, "Running a niced guest"),
+];
+
+const fn global(name: &'static str, rule: Rule, unit: Unit, help: &'static str) -> Field {
+    field(name, rule, unit, help)
+}
+
+const GLOBALS: &[Field] = &{
+    let [a, b, c, d, e, f, g, h, i, j] = TIME_FIELDS;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        global("intr", Rule::Counter64, Unit::Count, "Interrupts served"),
+        global("ctxt", Rule::Counter64, Unit::Count, "Context switches"),
+        global("processes", Rule::Counter64, Unit::Count, "Tasks created"),
+        global(
+            "procs_running",
+            Rule::Gauge,
+            Unit::Count,
+            "Runnable tasks, the reader included",
+        ),
+        global(
+            "procs_blocked",
+            Rule::Gauge,
+            Unit::Count,
+            "Tasks blocked on I/O",
+        ),
+        global(
+            "load1",
+            Rule::Gauge,
+            Unit::Hundredths,
+            "Load average over 1 minute",
+        ),
+        global(
+            "load5",
+            Rule::Gauge,
+            Unit::Hundredths,
+            "Load average over 5 minutes",
+        ),
+        global(
+            "load15",
+            Rule::Gauge,
+            Unit::Hundredths,
+            "Load average over 15 minutes",
+        ),
+        global(
+            "runnable",
+            Rule::Gauge,
+            Unit::Count,
+            "Runnable tasks as loadavg counts, the reader included",
+        ),
+        global(
+            "tasks",
+            Rule::Gauge,
+            Unit::Count,
+            "Tasks there are, threads included",
+        ),
+        global("cpus", Rule::Gauge, Unit::Count, "CPUs online"),
+    ]
+};
+
+/// Share of a time in the whole, in percent.
+fn share(cells: &Cells, time: usize) -> f64 {
+    // Times an old kernel lacks are no part of its whole.
+    let whole: f64 = cells.delta[..GUEST].iter().filter(|d| !d.is_nan()).sum();
+    100.0 * cells.delta[time] / if whole == 0.0 { 1.0 } else { whole }
+}
+
+/// Share of all that is neither idle nor waiting.
+fn busy(cells: &Cells) -> f64 {
+    let times = [USER, NICE, SYS, IRQ, SOFT, STEAL];
+    times
+        .iter()
+        .map(|&time| share(cells, time))
+        .filter(|s| !s.is_nan())
+        .sum()
+}
+
+fn in_kernel(cells: &Cells) -> f64 {
+    let times = [SYS, IRQ, SOFT, STEAL];
+    times
+        .iter()
+        .map(|&time| share(cells, time))
+        .filter(|s| !s.is_nan())
+        .sum()
+}
+
+/// Runnable tasks without the one that reads.
+fn others(count: f64) -> f64 {
+    if count.is_nan() {
+        count
+    } else {
+        (count - 1.0).max(0.0)
+    }
+}
+
+const fn percent(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Percent, help, value)
+}
+
+const SHARES: [Column; 12] = [
+    percent("user", "User mode, guests included", |c| share(c, USER)),
+    percent("nice", "User mode at low priority", |c| share(c, NICE)),
+    percent("sys", "Kernel", |c| share(c, SYS)),
+    percent("wait", "Idle while a task waits for I/O", |c| {
+        share(c, WAIT)
+    }),
+    percent("irq", "Interrupts", |c| share(c, IRQ)),
+    percent("soft", "Softirqs", |c| share(c, SOFT)),
+    percent("steal", "Taken by the hypervisor", |c| share(c, STEAL)),
+    percent("idle", "Idle", |c| share(c, IDLE)),
+    percent("total", "All but idle and wait", busy),
+    percent("guest", "Running guests, part of user", |c| share(c, GUEST)),
+    percent("guest_nice", "Running niced guests, part of nice", |c| {
+        share(c, GUEST_NICE)
+    }),
+    percent("kernel", "sys + irq + soft + steal", in_kernel),
+];
+
+const COLUMNS: &[Column] = &{
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = SHARES;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        number("intr", Unit::PerSecond, "Interrupts", |c| c.rate(INTR)),
+        number("ctxsw", Unit::PerSecond, "Context switches", |c| {
+            c.rate(CTXT)
+        }),
+        number("forks", Unit::PerSecond, "Tasks created", |c| {
+            c.rate(PROCESSES)
+        }),
+        number(
+            "tasks",
+            Unit::Count,
+            "Tasks there are, threads included",
+            |c| c.now[TASKS],
+        ),
+        number(
+            "runnable",
+            Unit::Count,
+            "Runnable tasks as loadavg counts, without the reader",
+            |c| others(c.now[RUNNABLE]),
+        ),
+        number("load1", Unit::None, "Load average over 1 minute", |c| {
+            c.now[LOAD1] / 100.0
+        }),
+        number("load5", Unit::None, "Load average over 5 minutes", |c| {
+            c.now[LOAD5] / 100.0
+        }),
+        number("load15", Unit::None, "Load average over 15 minutes", |c| {
+            c.now[LOAD15] / 100.0
+        }),
+        number(
+            "running",
+            Unit::Count,
+            "Runnable tasks, without the reader",
+            |c| others(c.now[RUNNING]),
+        ),
+        number("blocked", Unit::Count, "Tasks blocked on I/O", |c| {
+            c.now[BLOCKED]
+        }),
+        number("cpus", Unit::Count, "CPUs online", |c| c.now[CPUS]),
+    ]
+};
+
+const DETAIL: &[Column] = &{
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = SHARES;
+    [
+        text("cpu", "Number of the CPU", |c, out| {
+            out.extend_from_slice(c.name)
+        }),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+    ]
+};
+
+const PLOT: &[Place] = &[
+    plot("User%", "user"),
+    plot("Nice%", "nice"),
+    plot("Sys%", "sys"),
+    plot("Wait%", "wait"),
+    plot("Irq%", "irq"),
+    plot("Soft%", "soft"),
+    plot("Steal%", "steal"),
+    plot("Idle%", "idle"),
+    plot("Totl%", "total"),
+    plot("Guest%", "guest"),
+    plot("GuestN%", "guest_nice"),
+    plot("Intrpt{rate}", "intr"),
+    plot("Ctx{rate}", "ctxsw"),
+    plot("Proc{rate}", "forks"),
+    plot("ProcQue", "tasks"),
+    plot("ProcRun", "runnable"),
+    place("L-Avg1", "load1", Form::Two),
+    place("L-Avg5", "load5", Form::Two),
+    place("L-Avg15", "load15", Form::Two),
+    place("RunTot", "running", Form::Whole),
+    place("BlkTot", "blocked", Form::Whole),
+];
+
+const PLOT_DETAIL: &[Place] = &[
+    plot("User%", "user"),
+    plot("Nice%", "nice"),
+    plot("Sys%", "sys"),
+    plot("Wait%", "wait"),
+    plot("Irq%", "irq"),
+    plot("Soft%", "soft"),
+    plot("Steal%", "steal"),
+    plot("Idle%", "idle"),
+    plot("Totl%", "total"),
+    plot("Guest%", "guest"),
+    plot("GuestN%", "guest_nice"),
+    plot("Intrpt", ""),
+];
+
+/// The CPUs.
+pub static CPU: Subsystem = Subsystem {
+    letter: 'c',
+    name: "cpu",
+    help: "CPU time, interrupts, context switches, load",
+    sources: &[kind::STAT, kind::LOADAVG],
+    globals: GLOBALS,
+    fields: &TIME_FIELDS,
+    labels: &[],
+    layout,
+    summary: Summary::Globals,
+    columns: COLUMNS,
+    detail: DETAIL,
+    born: None,
+    text: Text {
+        brief: Lines {
+            title: "<--------CPU-------->",
+            heads: &["cpu sys inter  ctxsw "],
+            row: "{total:3d} {kernel:3d} {intr:5c} {ctxsw:6c} ",
+        },
+        verbose: Lines {
+            title: "CPU SUMMARY (INTR, CTXSW & PROC {rate})",
+            heads: &[
+                " User  Nice   Sys  Wait   IRQ  Soft Steal Guest NiceG  Idle  CPUs  Intr  Ctxsw  Proc  RunQ   Run   Avg1  Avg5 Avg15 RunT BlkT",
+            ],
+            row: "  {user:4d}  {nice:4d}  {sys:4d}  {wait:4d}  {irq:4d}  {soft:4d}  {steal:4d}  {guest:4d}  {guest_nice:4d}  {idle:4d}  {cpus:4d}  {intr:4c}   {ctxsw:4c}  {forks:4d}  {tasks:4d}  {runnable:4d}  {load1:5.2} {load5:5.2} {load15:5.2} {running:4d} {blocked:4d}",
+        },
+        detail: Lines {
+            title: "SINGLE CPU STATISTICS",
+            heads: &["   Cpu  User Nice  Sys Wait IRQ  Soft Steal Guest NiceG Idle"],
+            row: "   {cpu:4s}   {user:3d}  {nice:3d}  {sys:3d}  {wait:3d}  {irq:3d}  {soft:3d}  {steal:3d}   {guest:3d}   {guest_nice:3d}   {idle:3d}",
+        },
+    },
+    plot: Plot {
+        tag: "CPU",
+        file: "cpu",
+        summary: PLOT,
+        detail: PLOT_DETAIL,
+        shape: Shape::Wide,
+    },
+};
+
+fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
+    match kind {
+        kind::STAT => stat(template),
+        _ => loadavg(template),
+    }
+}
+
+fn stat(template: &Template) -> Layout {
+    let mut layout = Layout::default();
+    for line in template.lines() {
+        let Some((Piece::Text(key), rest)) = line.split_first() else {
+            continue;
+        };
+        let one = |field: usize| {
+            rest.first().and_then(|piece| {
+                Some(Cell {
+                    field,
+                    from: value(piece)?,
+                })
+            })
+        };
+        match *key {
+            b"cpu" => layout.globals.extend(numbers(rest, USER, TIMES)),
+            b"intr" => layout.globals.extend(one(INTR)),
+            b"ctxt" => layout.globals.extend(one(CTXT)),
+            b"processes" => layout.globals.extend(one(PROCESSES)),
+            b"procs_running" => layout.globals.extend(one(RUNNING)),
+            b"procs_blocked" => layout.globals.extend(one(BLOCKED)),
+            _ => layout
+                .rows
+                .extend(key.strip_prefix(b"cpu").map(|name| RowLayout {
+                    name: name.to_vec(),
+                    counted: true,
+                    cells: numbers(rest, USER, TIMES),
+                    ..RowLayout::default()
+                })),
+        }
+    }
+    let cpus = layout.rows.len() as u64;
+    if cpus > 0 {
+        layout.globals.push(Cell {
+            field: CPUS,
+            from: From::Fixed(cpus),
+        });
+    }
+    layout
+}
+
+/// `0.55 0.25 0.10 1/106 15822`
+fn loadavg(template: &Template) -> Layout {
+    let lines = template.lines();
+    let Some(line) = lines.first() else {
+        return Layout::default();
+    };
+    let mut globals = Vec::new();
+    for (n, load) in line.chunks(3).take(3).enumerate() {
+        if let [Piece::Slot(slot), Piece::Text(b"."), Piece::Slot(_)] = load {
+            globals.push(Cell {
+                field: LOAD1 + n,
+                from: From::Hundredths(*slot),
+            });
+        }
+    }
+    if let Some(
+        [
+            Piece::Slot(runnable),
+            Piece::Text(b"/"),
+            Piece::Slot(tasks),
+            ..,
+        ],
+    ) = line.get(9..)
+    {
+        globals.push(Cell {
+            field: RUNNABLE,
+            from: From::Slot(*runnable),
+        });
+        globals.push(Cell {
+            field: TASKS,
+            from: From::Slot(*tasks),
+        });
+    }
+    Layout {
+        globals,
+        ..Layout::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+    use kymo_base::reading::MISSING;
+
+    #[test]
+    fn kernels_old_and_new() {
+        const M: u64 = MISSING;
+        for (text, globals, rows) in [
+            // 2.6.9: no steal; one CPU line less than its number says.
+            (
+                "cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\nintr 9 8 7\nctxt 10\n",
+                [1, 2, 3, 4, 5, 6, 7, M, M, M, 9, 10, M, M, M],
+                1,
+            ),
+            // 2.6.24 has guest, 2.6.33 guest_nice.
+            (
+                "cpu  1 2 3 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8 9\nintr 9\nctxt 10\nbtime 5\nprocesses 11\nprocs_running 2\nprocs_blocked 1\n",
+                [1, 2, 3, 4, 5, 6, 7, 8, 9, M, 9, 10, 11, 2, 1],
+                1,
+            ),
+            // 6.18, with CPU 1 offline.
+            (
+                "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu2 1 2 3 4 5 6 7 8 9 10\nintr 9 0 0\nctxt 10\nbtime 5\nprocesses 11\nprocs_running 2\nprocs_blocked 0\nsoftirq 5 1 2\n",
+                [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 10, 11, 2, 0],
+                2,
+            ),
+            // A kernel to come, with one more time.
+            (
+                "cpu  1 2 3 4 5 6 7 8 9 10 11\nnew 5\n",
+                [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, M, M, M, M, M],
+                0,
+            ),
+            ("", [M; 15], 0),
+        ] {
+            let reading = read(&CPU, &[(kind::STAT, text)], &Context::default());
+            assert_eq!(reading.globals[..LOAD1], globals, "{text}");
+            assert_eq!(reading.rows.len(), rows, "{text}");
+        }
+    }
+
+    #[test]
+    fn load() {
+        let reading = read(
+            &CPU,
+            &[(kind::LOADAVG, "0.05 10.20 3.00 2/345 6789\n")],
+            &Context::default(),
+        );
+        assert_eq!(reading.globals[LOAD1..CPUS], [5, 1020, 300, 2, 345]);
+    }
+}

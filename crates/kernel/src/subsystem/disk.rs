@@ -1,0 +1,500 @@
+//! `d` and `D`: block devices, from /proc/diskstats, discards and flushes included.
+//!
+//! What counts in the sum is decided by relations, not by name: only whole disks at the
+//! bottom. Partitions, md, dm, loop devices and hidden nvme paths show the same bytes again.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::{
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, plot, ratio, text,
+};
+use crate::interpret::{Layout, RowLayout};
+use crate::source::kind;
+
+const READS: usize = 0;
+const READ_MERGES: usize = 1;
+const READ_SECTORS: usize = 2;
+const READ_MS: usize = 3;
+const WRITES: usize = 4;
+const WRITE_MERGES: usize = 5;
+const WRITE_SECTORS: usize = 6;
+const WRITE_MS: usize = 7;
+const IN_FLIGHT: usize = 8;
+const IO_MS: usize = 9;
+const WEIGHTED_MS: usize = 10;
+const DISCARDS: usize = 11;
+const DISCARD_MERGES: usize = 12;
+const DISCARD_SECTORS: usize = 13;
+const DISCARD_MS: usize = 14;
+const FLUSHES: usize = 15;
+const FLUSH_MS: usize = 16;
+
+const fn counter(name: &'static str, rule: Rule, unit: Unit, help: &'static str) -> Field {
+    field(name, rule, unit, help)
+}
+
+/// The order of Documentation/admin-guide/iostats.rst. Milliseconds are 32 bits wide in the kernel.
+const FIELDS: &[Field] = &[
+    counter("reads", Rule::Counter64, Unit::Count, "Reads completed"),
+    counter(
+        "read_merges",
+        Rule::Counter64,
+        Unit::Count,
+        "Reads merged into queued ones",
+    ),
+    counter("read_sectors", Rule::Counter64, Unit::Sectors, "Read"),
+    counter(
+        "read_ms",
+        Rule::Counter32,
+        Unit::Milliseconds,
+        "Sum of the times reads took",
+    ),
+    counter("writes", Rule::Counter64, Unit::Count, "Writes completed"),
+    counter(
+        "write_merges",
+        Rule::Counter64,
+        Unit::Count,
+        "Writes merged into queued ones",
+    ),
+    counter("write_sectors", Rule::Counter64, Unit::Sectors, "Written"),
+    counter(
+        "write_ms",
+        Rule::Counter32,
+        Unit::Milliseconds,
+        "Sum of the times writes took",
+    ),
+    counter("in_flight", Rule::Gauge, Unit::Count, "Requests under way"),
+    counter(
+        "io_ms",
+        Rule::Counter32,
+        Unit::Milliseconds,
+        "Time with requests under way",
+    ),
+    counter(
+        "weighted_ms",
+        Rule::CounterMayStepBack,
+        Unit::Milliseconds,
+        "Requests under way times their time",
+    ),
+    counter(
+        "discards",
+        Rule::Counter64,
+        Unit::Count,
+        "Discards completed",
+    ),
+    counter(
+        "discard_merges",
+        Rule::Counter64,
+        Unit::Count,
+        "Discards merged into queued ones",
+    ),
+    counter(
+        "discard_sectors",
+        Rule::Counter64,
+        Unit::Sectors,
+        "Discarded",
+    ),
+    counter(
+        "discard_ms",
+        Rule::Counter32,
+        Unit::Milliseconds,
+        "Sum of the times discards took",
+    ),
+    counter("flushes", Rule::Counter64, Unit::Count, "Flushes completed"),
+    counter(
+        "flush_ms",
+        Rule::Counter32,
+        Unit::Milliseconds,
+        "Sum of the times flushes took",
+    ),
+];
+
+fn kilobytes(cells: &Cells, sectors: usize) -> f64 {
+    cells.rate(sectors) / 2.0
+}
+
+/// Milliseconds one of `count` took on average; 0 when there was none.
+fn wait(cells: &Cells, ms: usize, count: usize) -> f64 {
+    ratio(cells.delta[ms], cells.delta[count])
+}
+
+/// Kilobytes of one of `count` on average; 0 when there was none.
+fn size(cells: &Cells, sectors: usize, count: usize) -> f64 {
+    ratio(cells.delta[sectors] / 2.0, cells.delta[count])
+}
+
+fn requests(cells: &Cells) -> f64 {
+    cells.delta[READS] + cells.delta[WRITES]
+}
+
+const TRAFFIC: [Column; 16] = [
+    number("reads", Unit::PerSecond, "Reads completed", |c| {
+        c.rate(READS)
+    }),
+    number("read_merges", Unit::PerSecond, "Reads merged", |c| {
+        c.rate(READ_MERGES)
+    }),
+    number("read_kb", Unit::KilobytesPerSecond, "Read", |c| {
+        kilobytes(c, READ_SECTORS)
+    }),
+    number("read_size", Unit::Kilobytes, "Mean read", |c| {
+        size(c, READ_SECTORS, READS)
+    }),
+    number(
+        "read_wait",
+        Unit::Milliseconds,
+        "Mean time of a read",
+        |c| wait(c, READ_MS, READS),
+    ),
+    number("writes", Unit::PerSecond, "Writes completed", |c| {
+        c.rate(WRITES)
+    }),
+    number("write_merges", Unit::PerSecond, "Writes merged", |c| {
+        c.rate(WRITE_MERGES)
+    }),
+    number("write_kb", Unit::KilobytesPerSecond, "Written", |c| {
+        kilobytes(c, WRITE_SECTORS)
+    }),
+    number("write_size", Unit::Kilobytes, "Mean write", |c| {
+        size(c, WRITE_SECTORS, WRITES)
+    }),
+    number(
+        "write_wait",
+        Unit::Milliseconds,
+        "Mean time of a write",
+        |c| wait(c, WRITE_MS, WRITES),
+    ),
+    number("discards", Unit::PerSecond, "Discards completed", |c| {
+        c.rate(DISCARDS)
+    }),
+    number("discard_kb", Unit::KilobytesPerSecond, "Discarded", |c| {
+        kilobytes(c, DISCARD_SECTORS)
+    }),
+    number(
+        "discard_wait",
+        Unit::Milliseconds,
+        "Mean time of a discard",
+        |c| wait(c, DISCARD_MS, DISCARDS),
+    ),
+    number("flushes", Unit::PerSecond, "Flushes completed", |c| {
+        c.rate(FLUSHES)
+    }),
+    number(
+        "flush_wait",
+        Unit::Milliseconds,
+        "Mean time of a flush",
+        |c| wait(c, FLUSH_MS, FLUSHES),
+    ),
+    number("in_flight", Unit::Count, "Requests under way", |c| {
+        c.now[IN_FLIGHT]
+    }),
+];
+
+const COLUMNS: &[Column] = &{
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = TRAFFIC;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        number("ops", Unit::PerSecond, "Reads and writes", |c| {
+            requests(c) / c.secs
+        }),
+        number("kb", Unit::KilobytesPerSecond, "Read and written", |c| {
+            kilobytes(c, READ_SECTORS) + kilobytes(c, WRITE_SECTORS)
+        }),
+        number("merges", Unit::PerSecond, "Reads and writes merged", |c| {
+            c.rate(READ_MERGES) + c.rate(WRITE_MERGES)
+        }),
+    ]
+};
+
+const DETAIL: &[Column] = &{
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = TRAFFIC;
+    [
+        text("disk", "Name of the device", |c, out| {
+            out.extend_from_slice(c.name)
+        }),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        number("size", Unit::Kilobytes, "Mean request", |c| {
+            ratio(
+                (c.delta[READ_SECTORS] + c.delta[WRITE_SECTORS]) / 2.0,
+                requests(c),
+            )
+        }),
+        number(
+            "queue",
+            Unit::Count,
+            "Mean requests under way while there were any",
+            |c| ratio(c.delta[WEIGHTED_MS], c.delta[IO_MS]),
+        ),
+        number("wait", Unit::Milliseconds, "Mean time of a request", |c| {
+            ratio(c.delta[READ_MS] + c.delta[WRITE_MS], requests(c))
+        }),
+        number("service", Unit::Milliseconds, "Busy time a request", |c| {
+            ratio(c.delta[IO_MS], requests(c))
+        }),
+        number("util", Unit::Percent, "Time with requests under way", |c| {
+            c.delta[IO_MS] / (10.0 * c.elapsed)
+        }),
+    ]
+};
+
+const PLOT: &[Place] = &[
+    plot("ReadTot", "reads"),
+    plot("WriteTot", "writes"),
+    plot("OpsTot", "ops"),
+    plot("ReadKBTot", "read_kb"),
+    plot("WriteKBTot", "write_kb"),
+    plot("KbTot", "kb"),
+    plot("ReadMrgTot", "read_merges"),
+    plot("WriteMrgTot", "write_merges"),
+    plot("MrgTot", "merges"),
+];
+
+const PLOT_DETAIL: &[Place] = &[
+    plot("Name", "name"),
+    plot("Reads", "reads"),
+    plot("RMerge", "read_merges"),
+    plot("RKBytes", "read_kb"),
+    plot("WaitR", "read_wait"),
+    plot("Writes", "writes"),
+    plot("WMerge", "write_merges"),
+    plot("WKBytes", "write_kb"),
+    plot("WaitW", "write_wait"),
+    plot("Request", "size"),
+    plot("QueLen", "queue"),
+    plot("Wait", "wait"),
+    plot("SvcTim", "service"),
+    plot("Util", "util"),
+];
+
+/// The disks.
+pub static DISK: Subsystem = Subsystem {
+    letter: 'd',
+    name: "disk",
+    help: "Reads, writes, discards and flushes of disks",
+    sources: &[kind::DISKSTATS],
+    globals: &[],
+    fields: FIELDS,
+    labels: &[],
+    layout,
+    summary: Summary::Rows,
+    columns: COLUMNS,
+    detail: DETAIL,
+    born: None,
+    text: Text {
+        brief: Lines {
+            title: "<----------Disks----------->",
+            heads: &["KBRead  Reads KBWrit Writes "],
+            row: "{read_kb:6u} {reads:6c} {write_kb:6u} {writes:6c} ",
+        },
+        verbose: Lines {
+            title: "DISK SUMMARY ({rate})",
+            heads: &["KBRead RMerged  Reads SizeKB  KBWrite WMerged Writes SizeKB"],
+            row: " {read_kb:6d}  {read_merges:6d} {reads:6d} {read_size:6d}   {write_kb:6d}  {write_merges:6d} {writes:6d} {write_size:6d}",
+        },
+        detail: Lines {
+            title: "DISK STATISTICS ({rate})",
+            heads: &[
+                "         <---------reads---------------><---------writes--------------><--------averages--------> Pct",
+                "Name       KBytes Merged  IOs Size  Wait  KBytes Merged  IOs Size  Wait  RWSize  QLen  Wait SvcTim Util",
+            ],
+            row: "{name:-11s} {read_kb:6d} {read_merges:6d} {reads:4c} {read_size:4u} {read_wait:5d}  {write_kb:6d} {write_merges:6d} {writes:4c} {write_size:4u} {write_wait:5d}   {size:5d} {queue:5d}  {wait:4d}   {service:4d}  {util:3d}",
+        },
+    },
+    plot: Plot {
+        tag: "DSK",
+        file: "dsk",
+        summary: PLOT,
+        detail: PLOT_DETAIL,
+        shape: Shape::Wide,
+    },
+};
+
+fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+    let rows = template
+        .lines()
+        .iter()
+        .filter_map(|line| row(line, context))
+        .collect();
+    Layout {
+        rows,
+        ..Layout::default()
+    }
+}
+
+/// `254 0 vda 85649 23616 ...`; before 4.18 11 numbers, then 15, since 5.5 17.
+fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
+    let [
+        Piece::Slot(major),
+        Piece::Slot(minor),
+        Piece::Text(name),
+        rest @ ..,
+    ] = line
+    else {
+        return None;
+    };
+    let cells = match rest.len() {
+        // Partitions of 2.6.24 and before: reads, sectors read, writes, sectors written.
+        4 => [READS, READ_SECTORS, WRITES, WRITE_SECTORS]
+            .iter()
+            .zip(rest)
+            .flat_map(|(&field, piece)| numbers(std::slice::from_ref(piece), field, 1))
+            .collect(),
+        _ => numbers(rest, READS, FIELDS.len()),
+    };
+    Some(RowLayout {
+        name: name.to_vec(),
+        key: vec![*major, *minor],
+        counted: counts(name, context),
+        cells,
+        labels: Vec::new(),
+    })
+}
+
+/// Whether a device counts in the sum: by its relation, or where none is known by its name.
+fn counts(name: &[u8], context: &Context) -> bool {
+    let relation = std::str::from_utf8(name)
+        .ok()
+        .and_then(|name| context.get(&format!("disk.{name}")));
+    match relation {
+        Some(relation) => relation == "whole",
+        None => counts_by_name(name),
+    }
+}
+
+/// collectl's rule: not dm- nor psv, and no digit at the end but that of a whole nvme.
+fn counts_by_name(name: &[u8]) -> bool {
+    if name.starts_with(b"dm-") || name.starts_with(b"psv") {
+        return false;
+    }
+    let stem = name.trim_ascii_end_digits();
+    stem.len() == name.len() || is_nvme(stem)
+}
+
+/// `nvme0n` of `nvme0n1`.
+fn is_nvme(stem: &[u8]) -> bool {
+    let number = stem
+        .strip_prefix(b"nvme")
+        .and_then(|rest| rest.strip_suffix(b"n"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+trait TrimDigits {
+    fn trim_ascii_end_digits(&self) -> &[u8];
+}
+
+impl TrimDigits for [u8] {
+    fn trim_ascii_end_digits(&self) -> &[u8] {
+        let digits = self.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        &self[..self.len() - digits]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+    use kymo_base::reading::MISSING;
+
+    #[test]
+    fn kernels_old_and_new() {
+        for (text, columns) in [
+            ("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n", 11),
+            ("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n", 15),
+            (
+                "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n",
+                17,
+            ),
+            (
+                "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\n",
+                17,
+            ),
+            ("   8       0 sda\n", 0),
+        ] {
+            let reading = read(&DISK, &[(kind::DISKSTATS, text)], &Context::default());
+            let expect: Vec<u64> = (1..=17)
+                .map(|n| if n <= columns { n } else { MISSING })
+                .collect();
+            assert_eq!(reading.rows[0].values, expect, "{text}");
+            assert_eq!(
+                (&reading.rows[0].name[..], reading.rows[0].key),
+                (&b"sda"[..], 8 << 32)
+            );
+        }
+        let reading = read(
+            &DISK,
+            &[(kind::DISKSTATS, "   8       1 sda1 10 20 30 40\n")],
+            &Context::default(),
+        );
+        assert_eq!(
+            reading.rows[0].values[..8],
+            [10, MISSING, 20, MISSING, 30, MISSING, 40, MISSING]
+        );
+    }
+
+    #[test]
+    fn nothing_counts_twice() {
+        let mut context = Context::default();
+        for (name, relation) in [
+            ("sda", "whole"),
+            ("sda1", "part:sda"),
+            ("md0", "on:sda,sdb"),
+            ("dm-0", "on:sda1"),
+            ("loop0", "loop"),
+            ("nvme0n1", "on:nvme0c0n1"),
+            ("nvme0c0n1", "hidden"),
+            ("mmcblk0", "whole"),
+        ] {
+            context.set(&format!("disk.{name}"), relation);
+        }
+        let none = Context::default();
+        for (name, related, by_name) in [
+            ("sda", true, true),
+            ("sda1", false, false),
+            ("md0", false, false),
+            ("dm-0", false, false),
+            ("loop0", false, false),
+            ("nvme0n1", false, true),
+            ("nvme0c0n1", false, false),
+            ("mmcblk0", true, false),
+            ("nvme9n1p2", false, false),
+            ("nvme12n1", true, true),
+            ("sdb", true, true),
+        ] {
+            assert_eq!(counts(name.as_bytes(), &context), related, "{name}");
+            assert_eq!(counts(name.as_bytes(), &none), by_name, "{name}");
+        }
+    }
+}

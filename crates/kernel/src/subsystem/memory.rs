@@ -1,0 +1,326 @@
+//! `m`: memory, swap and paging, from /proc/meminfo and /proc/vmstat.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, plot, value};
+use crate::interpret::{Cell, Layout};
+use crate::source::kind;
+
+const TOTAL: usize = 0;
+const FREE: usize = 1;
+const AVAILABLE: usize = 2;
+const BUFFERS: usize = 3;
+const CACHED: usize = 4;
+const ACTIVE: usize = 5;
+const INACTIVE: usize = 6;
+const LOCKED: usize = 7;
+const SWAP_TOTAL: usize = 8;
+const SWAP_FREE: usize = 9;
+const DIRTY: usize = 10;
+const WRITEBACK: usize = 11;
+const ANON: usize = 12;
+const MAPPED: usize = 13;
+const SHMEM: usize = 14;
+const SLAB: usize = 15;
+const SRECLAIMABLE: usize = 16;
+const SUNRECLAIM: usize = 17;
+const KERNEL_STACK: usize = 18;
+const PAGE_TABLES: usize = 19;
+const COMMITTED: usize = 20;
+const COMMIT_LIMIT: usize = 21;
+const ANON_HUGE: usize = 22;
+const HUGE_TOTAL: usize = 23;
+const HUGE_FREE: usize = 24;
+const HUGE_RSVD: usize = 25;
+const VMSTAT: usize = 26;
+const PGPGIN: usize = 26;
+const PGPGOUT: usize = 27;
+const PSWPIN: usize = 28;
+const PSWPOUT: usize = 29;
+const PGFAULT: usize = 30;
+const PGMAJFAULT: usize = 31;
+const OOM_KILL: usize = 32;
+
+const fn kb(name: &'static str, help: &'static str) -> Field {
+    field(name, Rule::Gauge, Unit::Kilobytes, help)
+}
+
+const fn pages(name: &'static str, help: &'static str) -> Field {
+    field(name, Rule::Gauge, Unit::Count, help)
+}
+
+const fn event(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Counter64, unit, help)
+}
+
+/// The names are the kernel's: those of meminfo first, then those of vmstat.
+const GLOBALS: &[Field] = &[
+    kb("MemTotal", "Memory the kernel manages"),
+    kb("MemFree", "Not used at all"),
+    kb("MemAvailable", "What programs can get without swapping"),
+    kb("Buffers", "Cache of block devices"),
+    kb("Cached", "Page cache, shared memory included"),
+    kb("Active", "Used lately"),
+    kb("Inactive", "Not used lately"),
+    kb("Mlocked", "Locked"),
+    kb("SwapTotal", "Swap space"),
+    kb("SwapFree", "Swap space not used"),
+    kb("Dirty", "To be written"),
+    kb("Writeback", "Being written"),
+    kb("AnonPages", "Anonymous memory mapped"),
+    kb("Mapped", "Files mapped"),
+    kb("Shmem", "Shared memory and tmpfs"),
+    kb("Slab", "Kernel objects"),
+    kb("SReclaimable", "Kernel objects that can be freed"),
+    kb("SUnreclaim", "Kernel objects that cannot be freed"),
+    kb("KernelStack", "Kernel stacks"),
+    kb("PageTables", "Page tables"),
+    kb("Committed_AS", "Promised to programs"),
+    kb(
+        "CommitLimit",
+        "Most that is promised where overcommit is off",
+    ),
+    kb("AnonHugePages", "Anonymous memory in huge pages"),
+    pages("HugePages_Total", "Huge pages set aside"),
+    pages("HugePages_Free", "Huge pages not in use"),
+    pages("HugePages_Rsvd", "Huge pages promised"),
+    event("pgpgin", Unit::Kilobytes, "Read from disks"),
+    event("pgpgout", Unit::Kilobytes, "Written to disks"),
+    event("pswpin", Unit::Pages, "Pages swapped in"),
+    event("pswpout", Unit::Pages, "Pages swapped out"),
+    event("pgfault", Unit::Count, "Page faults"),
+    event("pgmajfault", Unit::Count, "Page faults that read"),
+    event(
+        "oom_kill",
+        Unit::Count,
+        "Processes killed for want of memory",
+    ),
+];
+
+const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Kilobytes, help, value)
+}
+
+const COLUMNS: &[Column] = &[
+    size("total", "Memory the kernel manages", |c| c.now[TOTAL]),
+    size("used", "total - free", |c| c.now[TOTAL] - c.now[FREE]),
+    size("free", "Not used at all", |c| c.now[FREE]),
+    size("available", "What programs can get without swapping", |c| {
+        c.now[AVAILABLE]
+    }),
+    size("shared", "Shared memory and tmpfs", |c| c.now[SHMEM]),
+    size("buffers", "Cache of block devices", |c| c.now[BUFFERS]),
+    size("cached", "Page cache, shared memory included", |c| {
+        c.now[CACHED]
+    }),
+    size("slab", "Kernel objects", |c| c.now[SLAB]),
+    size("mapped", "Files mapped", |c| c.now[MAPPED]),
+    size("anon", "Anonymous memory mapped", |c| c.now[ANON]),
+    size("map", "mapped + anon", |c| c.now[MAPPED] + c.now[ANON]),
+    size("anon_huge", "Anonymous memory in huge pages", |c| {
+        c.now[ANON_HUGE]
+    }),
+    size("committed", "Promised to programs", |c| c.now[COMMITTED]),
+    size(
+        "commit_limit",
+        "Most that is promised where overcommit is off",
+        |c| c.now[COMMIT_LIMIT],
+    ),
+    size("locked", "Locked", |c| c.now[LOCKED]),
+    size("active", "Used lately, files and anonymous", |c| {
+        c.now[ACTIVE]
+    }),
+    size("inactive", "Not used lately, files and anonymous", |c| {
+        c.now[INACTIVE]
+    }),
+    size("dirty", "To be written", |c| c.now[DIRTY]),
+    size("writeback", "Being written", |c| c.now[WRITEBACK]),
+    size("reclaimable", "Kernel objects that can be freed", |c| {
+        c.now[SRECLAIMABLE]
+    }),
+    size(
+        "unreclaimable",
+        "Kernel objects that cannot be freed",
+        |c| c.now[SUNRECLAIM],
+    ),
+    size("kernel_stack", "Kernel stacks", |c| c.now[KERNEL_STACK]),
+    size("page_tables", "Page tables", |c| c.now[PAGE_TABLES]),
+    number("huge_total", Unit::Count, "Huge pages set aside", |c| {
+        c.now[HUGE_TOTAL]
+    }),
+    number("huge_free", Unit::Count, "Huge pages not in use", |c| {
+        c.now[HUGE_FREE]
+    }),
+    number("huge_reserved", Unit::Count, "Huge pages promised", |c| {
+        c.now[HUGE_RSVD]
+    }),
+    size("swap_total", "Swap space", |c| c.now[SWAP_TOTAL]),
+    size("swap_used", "swap_total - swap_free", |c| {
+        c.now[SWAP_TOTAL] - c.now[SWAP_FREE]
+    }),
+    size("swap_free", "Swap space not used", |c| c.now[SWAP_FREE]),
+    number("swap_in", Unit::BytesPerSecond, "Swapped in", |c| {
+        c.rate(PSWPIN) * c.context.page_size()
+    }),
+    number("swap_out", Unit::BytesPerSecond, "Swapped out", |c| {
+        c.rate(PSWPOUT) * c.context.page_size()
+    }),
+    number(
+        "page_in",
+        Unit::KilobytesPerSecond,
+        "Read from disks",
+        |c| c.rate(PGPGIN),
+    ),
+    number(
+        "page_out",
+        Unit::KilobytesPerSecond,
+        "Written to disks",
+        |c| c.rate(PGPGOUT),
+    ),
+    number("faults", Unit::PerSecond, "Page faults", |c| {
+        c.rate(PGFAULT)
+    }),
+    number(
+        "major_faults",
+        Unit::PerSecond,
+        "Page faults that read",
+        |c| c.rate(PGMAJFAULT),
+    ),
+    number(
+        "oom_kills",
+        Unit::PerSecond,
+        "Processes killed for want of memory",
+        |c| c.rate(OOM_KILL),
+    ),
+];
+
+const PLOT: &[Place] = &[
+    plot("Tot", "total"),
+    plot("Used", "used"),
+    plot("Free", "free"),
+    plot("Shared", "shared"),
+    plot("Buf", "buffers"),
+    plot("Cached", "cached"),
+    plot("Slab", "slab"),
+    plot("Map", "mapped"),
+    plot("Anon", "anon"),
+    plot("AnonH", "anon_huge"),
+    plot("Commit", "committed"),
+    plot("Locked", "locked"),
+    plot("SwapTot", "swap_total"),
+    plot("SwapUsed", "swap_used"),
+    plot("SwapFree", "swap_free"),
+    plot("SwapIn", "swap_in"),
+    plot("SwapOut", "swap_out"),
+    plot("Dirty", "dirty"),
+    plot("Clean", ""),
+    plot("Laundry", ""),
+    plot("Inactive", "inactive"),
+    plot("PageIn", "page_in"),
+    plot("PageOut", "page_out"),
+    plot("PageFaults", "faults"),
+    plot("PageMajFaults", "major_faults"),
+    plot("HugeTotal", "huge_total"),
+    plot("HugeFree", "huge_free"),
+    plot("HugeRsvd", "huge_reserved"),
+    plot("SUnreclaim", "unreclaimable"),
+];
+
+/// Memory.
+pub static MEMORY: Subsystem = Subsystem {
+    letter: 'm',
+    name: "memory",
+    help: "Memory, swap, paging",
+    sources: &[kind::MEMINFO, kind::VMSTAT],
+    globals: GLOBALS,
+    fields: &[],
+    labels: &[],
+    layout,
+    summary: Summary::Globals,
+    columns: COLUMNS,
+    detail: &[],
+    born: None,
+    text: Text {
+        brief: Lines {
+            title: "<-----------Memory----------->",
+            heads: &["Free Buff Cach Inac Slab  Map "],
+            row: "{free:4k} {buffers:4k} {cached:4k} {inactive:4k} {slab:4k} {map:4k} ",
+        },
+        verbose: Lines {
+            title: "MEMORY SUMMARY",
+            heads: &[
+                "<------------------------------------Physical Memory------------------------------------------><-----------Swap------------><-------Paging------>",
+                "   Total    Used    Free    Buff  Cached    Slab  Mapped    Anon   AnonH  Commit  Locked Inact Total  Used  Free   In  Out Fault MajFt   In  Out",
+            ],
+            row: "  {total:7k} {used:7k} {free:7k} {buffers:7k} {cached:7k} {slab:7k} {mapped:7k} {anon:7k} {anon_huge:7k} {committed:7k} {locked:7k} {inactive:5k} {swap_total:5k} {swap_used:5k} {swap_free:5k} {swap_in:4b} {swap_out:4b} {faults:5c} {major_faults:5c} {page_in:4c} {page_out:4c}",
+        },
+        detail: Lines::NONE,
+    },
+    plot: Plot {
+        tag: "MEM",
+        file: "",
+        summary: PLOT,
+        detail: &[],
+        shape: Shape::Wide,
+    },
+};
+
+/// Both files are lines of a name and a number; meminfo's names end in a colon.
+fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
+    let names = match kind {
+        kind::MEMINFO => 0..VMSTAT,
+        _ => VMSTAT..GLOBALS.len(),
+    };
+    let mut globals = Vec::new();
+    for line in template.lines() {
+        let [Piece::Text(name), number, ..] = &line[..] else {
+            continue;
+        };
+        let name = name.strip_suffix(b":").unwrap_or(name);
+        let known = names.clone().find(|&n| GLOBALS[n].name.as_bytes() == name);
+        if let (Some(field), Some(from)) = (known, value(number)) {
+            globals.push(Cell { field, from });
+        }
+    }
+    Layout {
+        globals,
+        ..Layout::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+    use kymo_base::reading::MISSING;
+
+    #[test]
+    fn names_are_whole_names() {
+        let meminfo = "MemTotal:       24684084 kB\nMemFree:        24392296 kB\nInactive:          92000 kB\nInactive(anon):       1 kB\nInactive(file):       2 kB\nShmem:              8872 kB\nShmemHugePages:        0 kB\nHugePages_Total:       3\n";
+        let vmstat = "nr_free_pages 5\npgpgin 100\npgpgout 200\npswpin 1\npgfault 300\npgmajfault 4\nnr_shmem 7\n";
+        let reading = read(
+            &MEMORY,
+            &[(kind::MEMINFO, meminfo), (kind::VMSTAT, vmstat)],
+            &Context::default(),
+        );
+        for (field, expect) in [
+            (TOTAL, 24_684_084),
+            (FREE, 24_392_296),
+            (INACTIVE, 92_000),
+            (SHMEM, 8872),
+            (HUGE_TOTAL, 3),
+            (AVAILABLE, MISSING),
+            (PGPGIN, 100),
+            (PGPGOUT, 200),
+            (PSWPIN, 1),
+            (PSWPOUT, MISSING),
+            (PGFAULT, 300),
+            (PGMAJFAULT, 4),
+        ] {
+            assert_eq!(reading.globals[field], expect, "{}", GLOBALS[field].name);
+        }
+    }
+}

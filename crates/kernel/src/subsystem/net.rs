@@ -1,0 +1,362 @@
+//! `n` and `N`: network interfaces, from /proc/net/dev. In the sum are those that are
+//! hardware; what bridges, bonds and tunnels carry passes through these.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::{
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, plot, ratio, text,
+};
+use crate::interpret::{Layout, RowLayout};
+use crate::source::kind;
+
+const RX_BYTES: usize = 0;
+const RX_PACKETS: usize = 1;
+const RX_ERRS: usize = 2;
+const RX_DROP: usize = 3;
+const RX_FIFO: usize = 4;
+const RX_FRAME: usize = 5;
+const RX_COMPRESSED: usize = 6;
+const RX_MULTICAST: usize = 7;
+const TX_BYTES: usize = 8;
+const TX_PACKETS: usize = 9;
+const TX_ERRS: usize = 10;
+const TX_DROP: usize = 11;
+const TX_FIFO: usize = 12;
+const TX_COLLS: usize = 13;
+const TX_CARRIER: usize = 14;
+const TX_COMPRESSED: usize = 15;
+
+const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Counter64, unit, help)
+}
+
+const FIELDS: &[Field] = &[
+    counter("rx_bytes", Unit::Bytes, "Received"),
+    counter("rx_packets", Unit::Count, "Packets received"),
+    counter("rx_errs", Unit::Count, "Packets received with errors"),
+    counter("rx_drop", Unit::Count, "Received packets dropped"),
+    counter("rx_fifo", Unit::Count, "Receive overruns"),
+    counter("rx_frame", Unit::Count, "Framing errors"),
+    counter("rx_compressed", Unit::Count, "Compressed packets received"),
+    counter("rx_multicast", Unit::Count, "Multicast packets received"),
+    counter("tx_bytes", Unit::Bytes, "Sent"),
+    counter("tx_packets", Unit::Count, "Packets sent"),
+    counter("tx_errs", Unit::Count, "Packets not sent for errors"),
+    counter("tx_drop", Unit::Count, "Packets to send dropped"),
+    counter("tx_fifo", Unit::Count, "Send overruns"),
+    counter("tx_colls", Unit::Count, "Collisions"),
+    counter("tx_carrier", Unit::Count, "Carrier losses"),
+    counter("tx_compressed", Unit::Count, "Compressed packets sent"),
+];
+
+fn rate_of(cells: &Cells, fields: &[usize]) -> f64 {
+    fields.iter().map(|&field| cells.rate(field)).sum()
+}
+
+const TRAFFIC: [Column; 20] = [
+    number("rx_packets", Unit::PerSecond, "Packets received", |c| {
+        c.rate(RX_PACKETS)
+    }),
+    number("tx_packets", Unit::PerSecond, "Packets sent", |c| {
+        c.rate(TX_PACKETS)
+    }),
+    number("rx_kb", Unit::KilobytesPerSecond, "Received", |c| {
+        c.rate(RX_BYTES) / 1024.0
+    }),
+    number("tx_kb", Unit::KilobytesPerSecond, "Sent", |c| {
+        c.rate(TX_BYTES) / 1024.0
+    }),
+    number("rx_size", Unit::Bytes, "Mean packet received", |c| {
+        ratio(c.delta[RX_BYTES], c.delta[RX_PACKETS])
+    }),
+    number("tx_size", Unit::Bytes, "Mean packet sent", |c| {
+        ratio(c.delta[TX_BYTES], c.delta[TX_PACKETS])
+    }),
+    number(
+        "rx_errs",
+        Unit::PerSecond,
+        "Packets received with errors",
+        |c| c.rate(RX_ERRS),
+    ),
+    number(
+        "rx_drop",
+        Unit::PerSecond,
+        "Received packets dropped",
+        |c| c.rate(RX_DROP),
+    ),
+    number("rx_fifo", Unit::PerSecond, "Receive overruns", |c| {
+        c.rate(RX_FIFO)
+    }),
+    number("rx_frame", Unit::PerSecond, "Framing errors", |c| {
+        c.rate(RX_FRAME)
+    }),
+    number(
+        "rx_compressed",
+        Unit::PerSecond,
+        "Compressed packets received",
+        |c| c.rate(RX_COMPRESSED),
+    ),
+    number(
+        "rx_multicast",
+        Unit::PerSecond,
+        "Multicast packets received",
+        |c| c.rate(RX_MULTICAST),
+    ),
+    number(
+        "tx_errs",
+        Unit::PerSecond,
+        "Packets not sent for errors",
+        |c| c.rate(TX_ERRS),
+    ),
+    number("tx_drop", Unit::PerSecond, "Packets to send dropped", |c| {
+        c.rate(TX_DROP)
+    }),
+    number("tx_fifo", Unit::PerSecond, "Send overruns", |c| {
+        c.rate(TX_FIFO)
+    }),
+    number("tx_colls", Unit::PerSecond, "Collisions", |c| {
+        c.rate(TX_COLLS)
+    }),
+    number("tx_carrier", Unit::PerSecond, "Carrier losses", |c| {
+        c.rate(TX_CARRIER)
+    }),
+    number(
+        "tx_compressed",
+        Unit::PerSecond,
+        "Compressed packets sent",
+        |c| c.rate(TX_COMPRESSED),
+    ),
+    number(
+        "rx_trouble",
+        Unit::PerSecond,
+        "rx_errs + rx_drop + rx_fifo + rx_frame",
+        |c| rate_of(c, &[RX_ERRS, RX_DROP, RX_FIFO, RX_FRAME]),
+    ),
+    number(
+        "tx_trouble",
+        Unit::PerSecond,
+        "tx_errs + tx_drop + tx_fifo + tx_colls + tx_carrier",
+        |c| rate_of(c, &[TX_ERRS, TX_DROP, TX_FIFO, TX_COLLS, TX_CARRIER]),
+    ),
+];
+
+const DETAIL: &[Column] = &{
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = TRAFFIC;
+    [
+        text("interface", "Name of the interface", |c, out| {
+            out.extend_from_slice(c.name)
+        }),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        q,
+        r,
+        s,
+        t,
+        number(
+            "speed",
+            Unit::MegabitsPerSecond,
+            "Speed of the link where it is known",
+            speed,
+        ),
+    ]
+};
+
+fn speed(cells: &Cells) -> f64 {
+    let name = String::from_utf8_lossy(cells.name);
+    cells
+        .context
+        .number(&format!("speed.{name}"))
+        .map_or(f64::NAN, |mbit| mbit as f64)
+}
+
+const PLOT: &[Place] = &[
+    plot("RxPktTot", "rx_packets"),
+    plot("TxPktTot", "tx_packets"),
+    plot("RxKBTot", "rx_kb"),
+    plot("TxKBTot", "tx_kb"),
+    plot("RxCmpTot", "rx_compressed"),
+    plot("RxMltTot", "rx_multicast"),
+    plot("TxCmpTot", "tx_compressed"),
+    plot("RxErrsTot", "rx_trouble"),
+    plot("TxErrsTot", "tx_trouble"),
+];
+
+const PLOT_DETAIL: &[Place] = &[
+    plot("Name", "name"),
+    plot("RxPkt", "rx_packets"),
+    plot("TxPkt", "tx_packets"),
+    plot("RxKB", "rx_kb"),
+    plot("TxKB", "tx_kb"),
+    plot("RxErr", "rx_errs"),
+    plot("RxDrp", "rx_drop"),
+    plot("RxFifo", "rx_fifo"),
+    plot("RxFra", "rx_frame"),
+    plot("RxCmp", "rx_compressed"),
+    plot("RxMlt", "rx_multicast"),
+    plot("TxErr", "tx_errs"),
+    plot("TxDrp", "tx_drop"),
+    plot("TxFifo", "tx_fifo"),
+    plot("TxColl", "tx_colls"),
+    plot("TxCar", "tx_carrier"),
+    plot("TxCmp", "tx_compressed"),
+    plot("RxErrs", "rx_trouble"),
+    plot("TxErrs", "tx_trouble"),
+];
+
+/// The network interfaces.
+pub static NET: Subsystem = Subsystem {
+    letter: 'n',
+    name: "net",
+    help: "Traffic and errors of network interfaces",
+    sources: &[kind::NET_DEV],
+    globals: &[],
+    fields: FIELDS,
+    labels: &[],
+    layout,
+    summary: Summary::Rows,
+    columns: &TRAFFIC,
+    detail: DETAIL,
+    born: None,
+    text: Text {
+        brief: Lines {
+            title: "<----------Network---------->",
+            heads: &["  KBIn  PktIn  KBOut  PktOut "],
+            row: "{rx_kb:6u} {rx_packets:6c} {tx_kb:6u}  {tx_packets:6c} ",
+        },
+        verbose: Lines {
+            title: "NETWORK SUMMARY ({rate})",
+            heads: &[
+                "  KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO",
+            ],
+            row: " {rx_kb:6d} {rx_packets:6d} {rx_size:6d} {rx_multicast:6d} {rx_compressed:6d} {rx_trouble:6d} {tx_kb:6d} {tx_packets:6d} {tx_size:6d} {tx_compressed:6d} {tx_trouble:6d}",
+        },
+        detail: Lines {
+            title: "NETWORK STATISTICS ({rate})",
+            heads: &[
+                "Num     Name     KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO",
+            ],
+            row: " {number:3d}  {name:8s} {rx_kb:6d} {rx_packets:6d} {rx_size:6d} {rx_multicast:6d} {rx_compressed:6d} {rx_trouble:6d} {tx_kb:6d} {tx_packets:6d} {tx_size:6d} {tx_compressed:6d} {tx_trouble:6d}",
+        },
+    },
+    plot: Plot {
+        tag: "NET",
+        file: "net",
+        summary: PLOT,
+        detail: PLOT_DETAIL,
+        shape: Shape::Wide,
+    },
+};
+
+fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+    let rows = template
+        .lines()
+        .iter()
+        .filter_map(|line| row(line, context))
+        .collect();
+    Layout {
+        rows,
+        ..Layout::default()
+    }
+}
+
+/// `eth0: 112163438 7585 ...`, the name's colon perhaps against the first number.
+fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
+    let [Piece::Text(name), rest @ ..] = line else {
+        return None;
+    };
+    let name = name.strip_suffix(b":")?;
+    let cells = numbers(rest, RX_BYTES, FIELDS.len());
+    (!cells.is_empty()).then(|| RowLayout {
+        name: name.to_vec(),
+        counted: counts(name, context),
+        cells,
+        ..RowLayout::default()
+    })
+}
+
+/// Whether an interface counts in the sum: hardware, or where that is not known by its name.
+fn counts(name: &[u8], context: &Context) -> bool {
+    let fact = std::str::from_utf8(name)
+        .ok()
+        .and_then(|name| context.get(&format!("net.{name}")));
+    match fact {
+        Some(fact) => fact == "physical",
+        None => counts_by_name(name),
+    }
+}
+
+/// collectl's rule: names that hardware has, and no alias nor VLAN.
+fn counts_by_name(name: &[u8]) -> bool {
+    let starts = [&b"eth"[..], b"hed", b"ib", b"em", b"en", b"wl"];
+    let slot = matches!(name, [b'p', n, b'p', ..] if n.is_ascii_digit());
+    !name.contains(&b'.') && (slot || starts.iter().any(|start| name.starts_with(start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+
+    #[test]
+    fn headers_and_names() {
+        let text = "Inter-|   Receive    |  Transmit\n face |bytes    packets|bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  eth0:17 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n    12: 18 2\n";
+        let mut context = Context::default();
+        context.set("net.12", "physical");
+        let reading = read(&NET, &[(kind::NET_DEV, text)], &context);
+        let rows: Vec<_> = reading
+            .rows
+            .iter()
+            .map(|row| (&row.name[..], row.values[0], row.counted))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (&b"lo"[..], 1, false),
+                (b"eth0", 17, true),
+                (b"12", 18, true)
+            ]
+        );
+        assert_eq!(reading.rows[0].values, (1..=16).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn what_counts_where_nothing_is_known() {
+        for (name, expect) in [
+            ("lo", false),
+            ("eth0", true),
+            ("eth0.5", false),
+            ("enp3s0", true),
+            ("wlan0", true),
+            ("p4p1", true),
+            ("docker0", false),
+            ("veth1", false),
+            ("br0", false),
+            ("ib0", true),
+            ("bond0", false),
+            ("ifb0", false),
+        ] {
+            assert_eq!(
+                counts(name.as_bytes(), &Context::default()),
+                expect,
+                "{name}"
+            );
+        }
+    }
+}
