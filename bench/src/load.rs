@@ -86,6 +86,8 @@ fn gcc(dir: &Path, number: usize) -> Result<()> {
         .args(["-O2", "-c", &format!("unit{number}.c"), "-o"])
         .arg(format!("unit{number}.o"))
         .current_dir(dir)
+        // Killed in the middle, gcc leaves its temporary files: here, not in /tmp.
+        .env("TMPDIR", dir)
         .status()
         .cannot("start gcc")?;
     match status.success() {
