@@ -18,6 +18,8 @@ pub mod block;
 pub mod cursor;
 mod error;
 pub mod folder;
+#[doc(hidden)]
+pub mod fuzz;
 mod heads;
 pub mod queue;
 pub mod reader;

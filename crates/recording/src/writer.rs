@@ -163,11 +163,9 @@ impl Slot {
     }
 
     fn records_offset(&self) -> u64 {
-        let length = self
-            .header
+        self.header
             .as_ref()
-            .map_or(0, |header| header.context.len());
-        TailHeader::records_offset(length)
+            .map_or(0, |header| header.records_offset)
     }
 }
 
@@ -512,7 +510,8 @@ impl Writer {
 
     /// Puts what went wrong into the recording itself.
     fn append_events(&mut self, now: Stamp) {
-        if self.events.is_empty() || self.current.is_none() {
+        // While a key is missing the disk may still be full: an event would only be one more loss.
+        if self.events.is_empty() || self.current.is_none() || self.need_key {
             return;
         }
         let mut batch = Vec::new();
@@ -527,7 +526,7 @@ impl Writer {
         if self.notices.len() < NOTICES_MAX && self.notices.last() != Some(&line) {
             self.notices.push(line.clone());
         }
-        if self.events.len() < NOTICES_MAX && self.events.last() != Some(&line) {
+        if self.events.len() < NOTICES_MAX && !self.events.contains(&line) {
             self.events.push(line);
         }
     }
@@ -628,16 +627,11 @@ impl Writer {
 
     /// The header is on the disk before any record is written: an epoch is never used twice.
     fn begin(&mut self, index: usize, now: Stamp, first_seq: u64) -> Result<()> {
-        let start = TailHeader::records_offset(self.context.len());
+        let start = tail::records_offset(self.context.len());
         self.provide_file(index, self.options.tail_bytes.max(start + PAGE))?;
         let epoch = (self.last_epoch + 1).max(now.real_ns.max(0) as u64);
         self.last_epoch = epoch;
-        let header = TailHeader {
-            epoch,
-            first_seq,
-            stamp: now,
-            context: self.context.clone(),
-        };
+        let header = TailHeader::new(epoch, first_seq, now, &self.context);
         let bytes = header.encode();
         let slot = &mut self.slots[index];
         if let Some(file) = &slot.file {
@@ -964,13 +958,13 @@ fn make_folder(disk: &dyn Disk, dir: &Path, folder: &Path) -> Result<()> {
     disk.create_dir_all(folder).tried("make", folder)?;
     disk.sync_dir(dir).tried("sync", dir)?;
     match dir.parent() {
-        // The folder above may not be ours to open; then its entry is as safe as it can be.
-        Some(above) if !above.as_os_str().is_empty() => {
-            let _not_ours = disk.sync_dir(above);
-        }
-        _ => {}
+        // The folder above may not be ours to open; then the entry is as safe as it can be.
+        Some(above) if !above.as_os_str().is_empty() => match disk.sync_dir(above) {
+            Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced.tried("sync", above),
+        },
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn take_lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskFile>> {
