@@ -174,6 +174,11 @@ impl Sampler {
         changed
     }
 
+    /// Processes with a file that we may not read.
+    pub fn forbidden(&self) -> usize {
+        self.processes.as_ref().map_or(0, Tasks::forbidden)
+    }
+
     /// Number of processes, of threads, and of files kept open.
     pub fn sizes(&self) -> (usize, usize, usize) {
         let tables = [&self.processes, &self.threads].map(|table| table.as_ref());

@@ -448,6 +448,14 @@ impl Tasks {
         ]
     }
 
+    /// Tasks with a file that we may not read.
+    pub fn forbidden(&self) -> usize {
+        let files = self.tasks.iter().flatten();
+        files
+            .filter(|task| task.stat.forbidden != 0 || task.io.forbidden != 0)
+            .count()
+    }
+
     /// Files kept open.
     pub fn kept(&self) -> usize {
         let files = self

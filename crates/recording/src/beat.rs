@@ -40,8 +40,22 @@ pub struct Control {
     pub samples: AtomicU64,
     /// Most files the sampler kept open.
     pub kept_files: AtomicU64,
+    /// Processes in the baseline, and those with a file that may not be read.
+    pub processes: AtomicU64,
+    /// See `processes`.
+    pub forbidden: AtomicU64,
     /// Beats missed.
     pub missed: AtomicU64,
+}
+
+impl Control {
+    fn note_sizes(&self, sampler: &Sampler) {
+        let (processes, _, files) = sampler.sizes();
+        self.processes.store(processes as u64, Ordering::Relaxed);
+        self.forbidden
+            .store(sampler.forbidden() as u64, Ordering::Relaxed);
+        self.kept_files.fetch_max(files as u64, Ordering::Relaxed);
+    }
 }
 
 /// Takes samples until the schedule or `control` says stop, then closes the queue.
@@ -79,9 +93,7 @@ pub fn run(
         report(&mut sampler, stamp, &mut out);
         control.sampling_since_ns.store(0, Ordering::Relaxed);
         if key {
-            control
-                .kept_files
-                .fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
+            control.note_sizes(&sampler);
         }
         if sampler.devices_changed() {
             control.devices_changed.store(true, Ordering::Relaxed);

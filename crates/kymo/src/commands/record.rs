@@ -48,6 +48,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
+        capability_named: false,
     };
     let writer = spawn("writer", move || drain.run())?;
     let stop = session.stopper();
@@ -81,6 +82,10 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
         sync_interval: Duration::from_nanos(options.sync_ns().map_err(usage)?),
         ..Options::default()
     };
+    if let Some(bytes) = options.seal_bytes().map_err(usage)? {
+        writing.seal_bytes = bytes;
+        writing.tail_bytes = bytes;
+    }
     let disk = Arc::new(RealDisk::default());
     writing.cap_bytes = match options.cap_bytes().map_err(usage)? {
         Some(bytes) => bytes,
@@ -163,9 +168,22 @@ struct Drain {
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
+    capability_named: bool,
 }
 
 impl Drain {
+    /// Says once what cannot be read, and what it would take.
+    fn name_capability(&mut self) {
+        let [processes, forbidden] =
+            [&self.control.processes, &self.control.forbidden].map(|n| n.load(Ordering::Relaxed));
+        if forbidden > 0 && !self.capability_named {
+            self.capability_named = true;
+            eprintln!(
+                "kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: it takes CAP_SYS_PTRACE"
+            );
+        }
+    }
+
     /// Takes records until there are no more, then seals what is left.
     fn run(mut self) -> Result<(Counters, u64, Option<RunCost>)> {
         let mut batch = Vec::new();
@@ -202,6 +220,7 @@ impl Drain {
         if let Some(fd) = self.ack_fd {
             acknowledge(fd, batch)?;
         }
+        self.name_capability();
         self.notices.events(batch);
         if let Some(cost) = &mut self.cost {
             cost.add(batch);
