@@ -7,8 +7,10 @@ FUZZ_SECONDS ?= 20
 
 .PHONY: run test bench fuzz peers build check unit fuzz-for clean
 
+# Live on the terminal while it is recorded; without a terminal ten intervals.
 run: build
-	./target/release/kymo -scdnmZ -i1:5 -f ./kymo-data --cap 100M --show $(if $(TTY),,$(shell test -t 1 || echo -c10))
+	@if [ -t 1 ]; then intervals=; else intervals=-c10; fi; set -x; \
+	./target/release/kymo -scdnmZ -i1:5 -f ./kymo-data --cap 100M --show $$intervals
 
 build:
 	$(CARGO) build --release -p kymo

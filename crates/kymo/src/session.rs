@@ -122,6 +122,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
         threads: has('t') || options.threads,
         io: true,
         status,
+        redact: options.redact.is_some(),
     }
 }
 

@@ -245,3 +245,113 @@ fn slow_line(slow: &SlowRead) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_sys::sim_clock::SimClock;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn events(before: Stamp, after: Stamp) -> Vec<String> {
+        let schedule = Schedule {
+            interval: Duration::from_secs(1),
+            scan_each: 5,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, before);
+        let mut out = Vec::new();
+        beat.note_clock(after, &mut out);
+        let mut lines = Vec::new();
+        let mut rest = &out[..];
+        while let Ok(record) = record::parse_unsealed(rest) {
+            lines.push(record.text().into_owned());
+            rest = &rest[record.length..];
+        }
+        lines
+    }
+
+    /// A second passes on all clocks, and so much more on the wall clock and asleep.
+    fn later(start: Stamp, wall_s: i64, asleep_s: u64) -> Stamp {
+        Stamp {
+            real_ns: start.real_ns + (1 + wall_s + asleep_s as i64) * SECOND as i64,
+            mono_ns: start.mono_ns + SECOND,
+            boot_ns: start.boot_ns + (1 + asleep_s) * SECOND,
+        }
+    }
+
+    #[test]
+    fn steps_and_sleep_are_events() {
+        let start = SimClock::default().now();
+        for (wall_s, asleep_s, expected) in [
+            (0, 0, &[][..]),
+            (-12 * 3600, 0, &["clock step -43200.000 s"][..]),
+            (10 * 365 * 86_400, 0, &["clock step +315360000.000 s"]),
+            (0, 8 * 3600, &["suspended 28800.000 s"]),
+            (-1, 60, &["clock step -1.000 s", "suspended 60.000 s"]),
+        ] {
+            assert_eq!(events(start, later(start, wall_s, asleep_s)), expected);
+        }
+    }
+
+    #[test]
+    fn scans_come_at_absolute_multiples() {
+        let schedule = Schedule {
+            interval: Duration::from_secs(1),
+            scan_each: 5,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, Stamp::default());
+        assert_eq!(
+            beat.due(Stamp {
+                real_ns: 3,
+                ..Stamp::default()
+            }),
+            Due::Now,
+            "the baseline"
+        );
+        beat.taken = 1;
+        let due: Vec<i64> = (0..12)
+            .filter(|&s| {
+                beat.due(Stamp {
+                    real_ns: s * SECOND as i64 + 70_000,
+                    ..Stamp::default()
+                }) == Due::Now
+            })
+            .collect();
+        assert_eq!(due, [0, 5, 10]);
+    }
+
+    #[test]
+    fn a_lost_record_makes_the_next_one_a_key() {
+        let schedule = Schedule {
+            interval: Duration::ZERO,
+            scan_each: 1,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, Stamp::default());
+        let wish = AtomicBool::new(false);
+        let mut key = |taken, lost| {
+            (beat.taken, beat.lost) = (taken, lost);
+            beat.is_key([&wish, &wish])
+        };
+        assert!(key(0, false));
+        assert!(!key(1, false));
+        assert!(key(2, true));
+        wish.store(true, Ordering::Relaxed);
+        let mut key = |taken, lost| {
+            (beat.taken, beat.lost) = (taken, lost);
+            beat.is_key([&wish, &wish])
+        };
+        assert!(key(3, false), "a wish is granted");
+        assert!(!key(4, false), "once");
+        assert_eq!(
+            (5..70).filter(|&taken| key(taken, false)).count(),
+            1,
+            "and every 60 samples"
+        );
+    }
+}
