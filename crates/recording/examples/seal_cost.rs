@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 const START_NS: i64 = 1_767_225_600 * SECOND as i64;
@@ -27,15 +28,15 @@ fn main() -> std::io::Result<()> {
     let base = base.unwrap_or_else(std::env::temp_dir);
     let dir = base.join(format!("kymo-seal-cost-{}", std::process::id()));
     let mut out = std::io::stdout();
-    for bytes in [200, 300, 400] {
-        let line = one_day(&dir, bytes);
+    for (bytes, seal_after_s) in [(200, 900), (300, 900), (400, 900), (300, 45)] {
+        let line = one_day(&dir, bytes, Duration::from_secs(seal_after_s));
         std::fs::remove_dir_all(&dir)?;
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-fn one_day(dir: &std::path::Path, bytes: usize) -> String {
+fn one_day(dir: &std::path::Path, bytes: usize, seal_after: Duration) -> String {
     let clock = Arc::new(SimClock::new(Stamp {
         real_ns: START_NS,
         mono_ns: 0,
@@ -47,8 +48,12 @@ fn one_day(dir: &std::path::Path, bytes: usize) -> String {
         boot_id: "00000001".to_string(),
         context: "os=Linux\n".to_string(),
     };
+    let options = Options {
+        seal_after,
+        ..Options::default()
+    };
     let disk = Arc::new(RealDisk);
-    let mut writer = Writer::open(disk.clone(), clock.clone(), place, Options::default()).unwrap();
+    let mut writer = Writer::open(disk.clone(), clock.clone(), place, options).unwrap();
     let (mut random, mut batch) = (1, Vec::new());
     let (mut append_ns, mut seal_ns, mut seal_ns_max) = (0, 0, 0);
     for tick in 0..86_400_u64 {
@@ -73,10 +78,11 @@ fn one_day(dir: &std::path::Path, bytes: usize) -> String {
     let on_disk = counters.bytes_written - counters.record_bytes;
     let read = minute_bytes(dir, disk);
     format!(
-        "{bytes} bytes a record: {} seals {:.3} s CPU, most {:.2} ms; appends {:.2} us each; \
+        "{bytes} bytes a record: {} seals {:.3} s CPU, {:.3} ms each, most {:.2} ms; appends {:.2} us each; \
          {} record bytes, {on_disk} others written; a minute reads {read} bytes; {peak}",
         counters.seals,
         seal_ns as f64 / 1e9,
+        seal_ns as f64 / 1e6 / counters.seals as f64,
         seal_ns_max as f64 / 1e6,
         append_ns as f64 / 86_400.0 / 1e3,
         counters.record_bytes,
@@ -97,7 +103,7 @@ fn sample(batch: &mut Vec<u8>, clock: &dyn Clock, key: bool, bytes: usize, rando
         }
         for _ in 0..each {
             let number = next_random(random);
-            let byte = if number % 3 == 0 {
+            let byte = if number.is_multiple_of(3) {
                 number >> 8
             } else {
                 number >> 60

@@ -572,7 +572,7 @@ impl Cursor {
         let Place::Tail(tail) = &self.place else {
             return Ok(true);
         };
-        let (path, header, offset) = (tail.path.clone(), tail.header.clone(), tail.walk.offset);
+        let (path, header) = (tail.path.clone(), tail.header.clone());
         let (newest_before, queue_before) = (self.newest_block, self.queue.len());
         self.look_around()?;
         let still = self
@@ -593,7 +593,7 @@ impl Cursor {
         };
         let size = tail.file.metadata().map_or(0, |stat| stat.size_bytes);
         let mut window = Window::new(&*tail.file, size);
-        if still && window.check(offset, header.epoch).is_some() {
+        if still && !matches!(tail.walk.clone().step(&mut window), Step::End) {
             return Ok(true);
         }
         if still {

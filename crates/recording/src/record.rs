@@ -221,6 +221,13 @@ pub fn peek(bytes: &[u8]) -> Option<RawHead> {
     })
 }
 
+/// The length of the record that `bytes` starts with, if it was completed and lies there whole.
+pub fn whole_len(bytes: &[u8]) -> Option<usize> {
+    let raw = peek(bytes)?;
+    let body = bytes.get(HEAD_LEN..raw.length)?;
+    sections_fit(body, raw.sections).then_some(raw.length)
+}
+
 /// Gives a complete record its sequence number and its checksum.
 pub fn seal(record: &mut [u8], epoch: u64, seq: u64) {
     record[8..16].copy_from_slice(&seq.to_le_bytes());

@@ -217,12 +217,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The head at `offset` if a record with the right checksum starts there.
-    pub(crate) fn check(&mut self, offset: u64, epoch: u64) -> Option<RawHead> {
-        let raw = record::peek(self.get(offset, HEAD_LEN))?;
-        self.check_whole(offset, raw, epoch).then_some(raw)
-    }
-
+    /// Whether the record at `offset` with this head has the right checksum.
     fn check_whole(&mut self, offset: u64, raw: RawHead, epoch: u64) -> bool {
         if raw.length as u64 > self.end.saturating_sub(offset) {
             return false;

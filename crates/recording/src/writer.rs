@@ -30,6 +30,8 @@ const SEQ_LEAP: u64 = 1 << 20;
 /// A tail never holds more than a reader decodes of one block.
 const TAIL_BYTES_MAX: u64 = block::DECODED_MAX - (8 << 20);
 const SEAL_BYTES_MAX: u64 = 32 << 20;
+/// Failures in a row make the wait longer, up to this many times `retry_after`.
+const RETRY_FACTOR_MAX: u64 = 16;
 const PAGE: u64 = 4096;
 const NOTICES_MAX: usize = 64;
 
@@ -194,6 +196,7 @@ pub struct Writer {
     last_epoch: u64,
     last_key_bytes: u64,
     unsynced_since_ns: Option<u64>,
+    retry_ns: u64,
     retry_at_ns: u64,
 }
 
@@ -237,6 +240,7 @@ impl Writer {
             last_epoch: 0,
             last_key_bytes: 0,
             unsynced_since_ns: None,
+            retry_ns: 0,
             retry_at_ns: 0,
         })
     }
@@ -373,7 +377,7 @@ impl Writer {
         while let Some(raw) = record::peek(&batch[at..]) {
             let seq = self.next_seq;
             self.next_seq += 1;
-            if raw.head.key && self.switch_due((at - run_start) as u64, now) {
+            if raw.head.key && self.seal_due((at - run_start) as u64, now.mono_ns) {
                 self.flush(&mut batch[run_start..at], now, &mut appended);
                 run_start = at;
                 self.switch(now, seq);
@@ -555,14 +559,16 @@ impl Writer {
         held > self.seal_threshold() || age_ns >= nanoseconds(self.options.seal_after)
     }
 
-    fn switch_due(&self, run_bytes: u64, now: Stamp) -> bool {
-        self.seal_due(run_bytes, now.mono_ns)
-    }
-
     fn want_key(&mut self, now: Stamp) {
-        if self.need_key || self.seal_due(0, now.mono_ns) {
+        if self.need_key || self.seal_due(0, now.mono_ns) && self.can_switch(now) {
             self.key_wanted.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Keys are large: none is asked for while there is nowhere to go with it.
+    fn can_switch(&self, now: Stamp) -> bool {
+        let unsealed = |slot: &Slot| slot.state == SlotState::Unsealed;
+        now.mono_ns >= self.retry_at_ns && !self.slots.iter().any(unsealed)
     }
 
     fn age_deadline(&self) -> Option<u64> {
@@ -621,7 +627,9 @@ impl Writer {
 
     fn failed(&mut self, error: &Error, now: Stamp) {
         self.counters.write_errors += 1;
-        self.retry_at_ns = now.mono_ns + nanoseconds(self.options.retry_after);
+        let least_ns = nanoseconds(self.options.retry_after);
+        self.retry_ns = (2 * self.retry_ns).clamp(least_ns, RETRY_FACTOR_MAX * least_ns);
+        self.retry_at_ns = now.mono_ns + self.retry_ns;
         self.notice(error);
     }
 
@@ -643,6 +651,7 @@ impl Writer {
         slot.used = start;
         slot.first_mono_ns = None;
         slot.state = SlotState::Active;
+        self.retry_ns = 0;
         self.current = Some(index);
         Ok(())
     }
@@ -727,11 +736,8 @@ impl Writer {
         if now.mono_ns < self.retry_at_ns {
             return;
         }
-        while let Some(path) = self.leftovers.first().cloned() {
-            match self.seal_leftover(&path) {
-                Ok(()) => drop(self.leftovers.remove(0)),
-                Err(error) => return self.failed(&error, now),
-            }
+        if let Err(error) = self.seal_leftovers() {
+            return self.failed(&error, now);
         }
         for index in self.by_age() {
             if self.slots[index].state == SlotState::Unsealed && !self.try_seal(index, now) {
@@ -752,8 +758,17 @@ impl Writer {
         if first(1) < first(0) { [1, 0] } else { [0, 1] }
     }
 
+    fn seal_leftovers(&mut self) -> Result<()> {
+        while let Some(path) = self.leftovers.first().cloned() {
+            self.seal_leftover(&path)?;
+            self.leftovers.remove(0);
+        }
+        Ok(())
+    }
+
     fn try_seal(&mut self, index: usize, now: Stamp) -> bool {
-        match self.seal_slot(index, now) {
+        let sealed = self.seal_leftovers();
+        match sealed.and_then(|()| self.seal_slot(index, now)) {
             Ok(()) => true,
             Err(error) => {
                 self.failed(&error, now);
@@ -777,6 +792,7 @@ impl Writer {
             sealed?;
         }
         self.slots[index].state = SlotState::Free;
+        self.retry_ns = 0;
         self.shrink(index);
         self.apply_keep(now);
         Ok(())
@@ -995,9 +1011,9 @@ fn limited_context(lines: &str) -> String {
 fn check_batch(batch: &[u8]) -> Result<()> {
     let mut offset = 0;
     while offset < batch.len() {
-        match record::peek(&batch[offset..]) {
-            Some(raw) if raw.length <= batch.len() - offset => offset += raw.length,
-            _ => return Err(Error::BadBatch { offset }),
+        match record::whole_len(&batch[offset..]) {
+            Some(length) => offset += length,
+            None => return Err(Error::BadBatch { offset }),
         }
     }
     Ok(())

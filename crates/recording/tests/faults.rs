@@ -134,7 +134,7 @@ fn run_until_dark(bench: &mut Bench) {
 #[test]
 fn full_disk_at_every_write() {
     let mut faults = 0;
-    for (at, length) in (2..120).flat_map(|at| [(at, 1), (at, 4), (at, 30)]) {
+    for (at, length) in (2..120).flat_map(|at| [(at, 1), (at, 4), (at, 9)]) {
         let mut bench = Bench::new(at, tiny());
         bench.disk.set_faults(Faults {
             full_writes: Some((at, at + length)),
@@ -550,6 +550,40 @@ fn tails_of_dead_boots_are_sealed_and_empty_folders_go() {
     let mut folders = 0;
     bench.disk.list(&dir(), &mut |_, _| folders += 1).unwrap();
     assert_eq!(folders, 2, "the lock and the folder of this boot");
+}
+
+#[test]
+fn a_start_on_a_full_disk_keeps_what_is_there_and_goes_on_later() {
+    for same_boot in [true, false] {
+        let mut bench = Bench::new(4, tiny());
+        bench.open();
+        for _ in 0..100 {
+            bench.sample();
+        }
+        bench.kill();
+        if !same_boot {
+            bench.reboot();
+        }
+        bench.disk.set_faults(Faults {
+            full_writes: Some((0, u64::MAX)),
+            ..Faults::default()
+        });
+        bench.open();
+        for _ in 0..50 {
+            bench.sample();
+            bench.tick();
+            bench.judge(&bench.read(), &bench.acked, "full");
+        }
+        assert_eq!(bench.acked.len(), 100);
+        assert!(bench.disk.counts().faults > 3);
+        bench.disk.set_faults(Faults::default());
+        for _ in 0..50 {
+            bench.sample();
+            bench.tick();
+        }
+        assert!(bench.acked.len() > 130, "{}", bench.acked.len());
+        bench.judge(&bench.read(), &bench.acked, "room again");
+    }
 }
 
 #[test]
