@@ -283,7 +283,12 @@ mod tests {
 
     #[test]
     fn steps_and_sleep_are_events() {
-        let start = SimClock::default().now();
+        let start = SimClock::new(Stamp {
+            real_ns: 1_700_000_000 * SECOND as i64,
+            mono_ns: SECOND,
+            boot_ns: SECOND,
+        })
+        .now();
         for (wall_s, asleep_s, expected) in [
             (0, 0, &[][..]),
             (-12 * 3600, 0, &["clock step -43200.000 s"][..]),

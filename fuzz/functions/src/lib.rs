@@ -19,8 +19,8 @@ pub const TARGETS: &[Target] = &[
     ("track_written", track_written),
     ("track_hostile", track_hostile),
     ("layouts", layouts),
-    // ("block", kymo_recording::fuzz::fuzz_block),
-    // ("tail", kymo_recording::fuzz::fuzz_tail),
+    ("block", kymo_recording::fuzz::fuzz_block),
+    ("tail", kymo_recording::fuzz::fuzz_tail),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
