@@ -181,6 +181,8 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
     match scope {
         Scope::Machine => name.is_empty(),
         Scope::Process => number(name),
-        Scope::Thread => name.split_once("/task/").is_some_and(|(pid, tid)| number(pid) && number(tid)),
+        Scope::Thread => name
+            .split_once("/task/")
+            .is_some_and(|(pid, tid)| number(pid) && number(tid)),
     }
 }

@@ -24,7 +24,14 @@ pub struct Live {
 impl Live {
     /// Takes what the sampler pushes on `queue`.
     pub fn new(queue: Arc<Queue>, context: Context) -> Live {
-        Live { queue, batch: Vec::new(), at: 0, decoder: Decoder::default(), context, seq: 0 }
+        Live {
+            queue,
+            batch: Vec::new(),
+            at: 0,
+            decoder: Decoder::default(),
+            context,
+            seq: 0,
+        }
     }
 }
 
@@ -40,10 +47,14 @@ impl Source for Live {
                 }
             }
             let rest = &self.batch[self.at..];
-            let record = record::parse_unsealed(rest).map_err(|why| format!("cannot read a live sample: {why}"))?;
+            let record = record::parse_unsealed(rest)
+                .map_err(|why| format!("cannot read a live sample: {why}"))?;
             self.at += record.length;
             self.seq += 1;
-            let head = Head { seq: self.seq, ..record.head };
+            let head = Head {
+                seq: self.seq,
+                ..record.head
+            };
             if head.record_type == RecordType::Context {
                 self.context = Context::parse(record.text().as_bytes());
                 continue;
@@ -75,9 +86,13 @@ impl Decoder {
     /// What a record says; `None` for one that cannot be understood yet.
     pub(crate) fn step(&mut self, head: Head, record: &Record<'_>) -> Option<Step> {
         match head.record_type {
-            RecordType::Sample => {
-                self.sample(head, record.sections().map(|section| (section.kind, section.bytes)), false)
-            }
+            RecordType::Sample => self.sample(
+                head,
+                record
+                    .sections()
+                    .map(|section| (section.kind, section.bytes)),
+                false,
+            ),
             RecordType::Event => Some(Step::Event(moment(head, false), record.text().into_owned())),
             RecordType::Context => None,
         }
@@ -85,7 +100,10 @@ impl Decoder {
 
     /// Takes in a sample's sections.
     pub(crate) fn sample<'a>(
-        &mut self, head: Head, sections: impl Iterator<Item = (u8, &'a [u8])>, warmup: bool,
+        &mut self,
+        head: Head,
+        sections: impl Iterator<Item = (u8, &'a [u8])>,
+        warmup: bool,
     ) -> Option<Step> {
         self.synced |= head.key;
         if !self.synced {
@@ -98,7 +116,10 @@ impl Decoder {
         for (kind, bytes) in sections {
             if self.tracks.get_mut(kind).apply(head.key, bytes).is_err() {
                 self.restart();
-                return Some(Step::Gap(format!("sample {} is damaged: kind {kind}", head.seq)));
+                return Some(Step::Gap(format!(
+                    "sample {} is damaged: kind {kind}",
+                    head.seq
+                )));
             }
         }
         Some(Step::Sample(moment(head, warmup)))

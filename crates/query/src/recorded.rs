@@ -29,7 +29,12 @@ impl Recorded {
         let disk = Arc::new(RealDisk::default());
         let recording = Recording::open(disk, path).map_err(|error| error.to_string())?;
         let cursor = Cursor::new(&recording, range, kinds);
-        Ok(Recorded { cursor, decoder: Decoder::default(), context: Context::default(), costs: Vec::new() })
+        Ok(Recorded {
+            cursor,
+            decoder: Decoder::default(),
+            context: Context::default(),
+            costs: Vec::new(),
+        })
     }
 
     /// What reading each kind cost in the last sample, as codes of `kymo_base::cost`.
@@ -46,17 +51,34 @@ impl Recorded {
 impl Source for Recorded {
     fn next(&mut self) -> Result<Option<Step>, String> {
         loop {
-            let Recorded { cursor, decoder, context, costs } = self;
+            let Recorded {
+                cursor,
+                decoder,
+                context,
+                costs,
+            } = self;
             let Some(item) = cursor.next().map_err(|error| error.to_string())? else {
                 return Ok(None);
             };
             let step = match item {
-                Item::Sample { head, warmup, sections } => {
+                Item::Sample {
+                    head,
+                    warmup,
+                    sections,
+                } => {
                     costs.clear();
                     costs.extend(sections.iter().map(|section| (section.kind, section.cost)));
-                    decoder.sample(head, sections.iter().map(|&Section { kind, bytes, .. }| (kind, bytes)), warmup)
+                    decoder.sample(
+                        head,
+                        sections
+                            .iter()
+                            .map(|&Section { kind, bytes, .. }| (kind, bytes)),
+                        warmup,
+                    )
                 }
-                Item::Event { head, text } => Some(Step::Event(moment(head, false), text.to_string())),
+                Item::Event { head, text } => {
+                    Some(Step::Event(moment(head, false), text.to_string()))
+                }
                 Item::Context { text, .. } => {
                     *context = Context::parse(text.as_bytes());
                     None
