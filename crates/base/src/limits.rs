@@ -3,7 +3,7 @@
 /// Longest text read from one kernel file, in bytes.
 pub const TEXT_MAX: usize = 16 << 20;
 /// Room for a text before its length is known, in bytes.
-pub const TEXT_START: usize = 4096;
+pub const TEXT_START: usize = 8192;
 /// Most instances (processes, threads, devices) of one kind of source.
 pub const INSTANCES_MAX: usize = 1 << 20;
 /// Most templates remembered for one kind of source.

@@ -47,6 +47,9 @@ pub struct SlowRead {
     pub path: String,
     /// How long it took.
     pub cost_ns: u64,
+    /// How long it took when read again at once: a sampler that was only kept from the CPU
+    /// gets a small number here.
+    pub again_ns: u64,
     /// Samples from one read to the next from now on.
     pub stride: u32,
 }
@@ -78,6 +81,7 @@ pub struct Sampler {
     budget: Budget,
     samples: u64,
     slow: Vec<SlowRead>,
+    spare: Vec<u8>,
     scan_stride: u32,
     scan_wait: u32,
 }
@@ -112,6 +116,7 @@ impl Sampler {
             listing: Vec::new(),
             samples: 0,
             slow: Vec::new(),
+            spare: Vec::new(),
             scan_stride: 1,
             scan_wait: 0,
         }
@@ -140,7 +145,7 @@ impl Sampler {
                 source.track.end(),
             );
         }
-        self.note_slow_machine();
+        self.note_slow_machine(clock);
         if self.processes.is_some() {
             self.sample_tasks(clock, key, tasks, &mut emit);
         }
@@ -167,6 +172,11 @@ impl Sampler {
             source.shape = shape;
         }
         changed
+    }
+
+    /// Processes with a file that we may not read.
+    pub fn forbidden(&self) -> usize {
+        self.processes.as_ref().map_or(0, Tasks::forbidden)
     }
 
     /// Number of processes, of threads, and of files kept open.
@@ -201,7 +211,7 @@ impl Sampler {
         }
     }
 
-    fn note_slow_machine(&mut self) {
+    fn note_slow_machine(&mut self, clock: &dyn Clock) {
         let Plan {
             slow_ns,
             interval_ns,
@@ -213,20 +223,30 @@ impl Sampler {
                 source.stride = 1.max(source.stride / 2);
                 continue;
             }
+            let start_ns = clock.mono_ns();
+            // The text of the second reading is thrown away; only its price counts.
+            let _ = source.reader.read(&self.root, start_ns, &mut self.spare);
+            let again_ns = clock.mono_ns() - start_ns;
             let longest = if source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
             } else {
                 STRIDE_NS_MAX
             };
             if backoff {
-                source.stride =
-                    next_stride(source.stride, source.cost_ns, slow_ns, interval_ns, longest);
+                source.stride = next_stride(
+                    source.stride,
+                    source.cost_ns.min(again_ns),
+                    slow_ns,
+                    interval_ns,
+                    longest,
+                );
                 source.wait = source.stride - 1;
             }
             let path = source.reader.path().to_string();
             self.slow.push(SlowRead {
                 path,
                 cost_ns: source.cost_ns,
+                again_ns,
                 stride: source.stride,
             });
         }
@@ -263,15 +283,21 @@ impl Sampler {
                 let report = table.read(&self.root, clock, age_ns, &mut self.budget);
                 if report.slowest.0 > self.plan.slow_ns {
                     let (cost_ns, path) = report.slowest.clone();
-                    if self.plan.backoff {
-                        let Plan {
-                            slow_ns,
-                            interval_ns,
-                            ..
-                        } = self.plan;
+                    let start_ns = clock.mono_ns();
+                    // A process that ended meanwhile is quick to say so.
+                    let _ = self.root.read(&path, &mut self.spare);
+                    let again_ns = clock.mono_ns() - start_ns;
+                    let Plan {
+                        slow_ns,
+                        interval_ns,
+                        backoff,
+                        ..
+                    } = self.plan;
+                    if backoff {
+                        let confirmed = cost_ns.min(again_ns);
                         self.scan_stride = next_stride(
                             self.scan_stride,
-                            cost_ns,
+                            confirmed,
                             slow_ns,
                             interval_ns,
                             STRIDE_NS_MAX,
@@ -280,6 +306,7 @@ impl Sampler {
                     self.slow.push(SlowRead {
                         path,
                         cost_ns,
+                        again_ns,
                         stride: self.scan_stride,
                     });
                 } else if i == 0 {

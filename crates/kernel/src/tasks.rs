@@ -36,6 +36,8 @@ pub struct TaskPlan {
     pub io: bool,
     /// How often `status` is read.
     pub status: StatusPolicy,
+    /// Whether command lines are cut after their first word.
+    pub redact: bool,
 }
 
 const STATUS_AGE_NS: u64 = 10_000_000_000;
@@ -418,7 +420,8 @@ impl Tasks {
             for (i, track) in self.identity.iter_mut().enumerate() {
                 match texts.as_ref().map(|texts| &texts[i]) {
                     Some(Ok(text)) => {
-                        track.read(slot, text);
+                        let cut = self.plan.redact && identity::KINDS[i] == kind::PID_CMDLINE;
+                        track.read(slot, if cut { first_word(text) } else { text });
                     }
                     Some(Err(errno)) => track.failed(slot, *errno),
                     None => track.unread(slot, Why::NotDue),
@@ -446,6 +449,14 @@ impl Tasks {
             (identity::KINDS[1], b.end()),
             (identity::KINDS[2], c.end()),
         ]
+    }
+
+    /// Tasks with a file that we may not read.
+    pub fn forbidden(&self) -> usize {
+        let files = self.tasks.iter().flatten();
+        files
+            .filter(|task| task.stat.forbidden != 0 || task.io.forbidden != 0)
+            .count()
     }
 
     /// Files kept open.
@@ -511,6 +522,14 @@ impl File {
         }
         Ok(())
     }
+}
+
+/// A command line without its arguments.
+fn first_word(cmdline: &[u8]) -> &[u8] {
+    cmdline
+        .split(|&b| b == 0 || b == b' ')
+        .next()
+        .unwrap_or_default()
 }
 
 /// Where the marks of change are in the values of stat: size (threads, vsize, rss) and

@@ -176,7 +176,10 @@ mod tests {
                 "kymo --json --csv",
                 "cannot use --json: not together with --csv",
             ),
-            ("kymo -R", "cannot use --runtime <DURATION>: its value is missing"),
+            (
+                "kymo -R",
+                "cannot use --runtime <DURATION>: its value is missing",
+            ),
             (
                 "kymo record --status x",
                 "cannot use --status <always|never|auto> x: it takes always, never, auto",

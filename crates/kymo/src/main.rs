@@ -22,6 +22,7 @@ use std::process::ExitCode;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    kymo_sys::machine::share_heap();
     let arguments = match cli::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(cli::Stop::Say(text)) => {
@@ -35,7 +36,18 @@ fn main() -> ExitCode {
         }
     };
     cli::run(arguments).unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
         eprintln!("{error:#}");
         ExitCode::from(FAILED)
     })
+}
+
+/// Whoever read our output has gone: nothing is wrong.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kind = error
+        .downcast_ref::<std::io::Error>()
+        .map(std::io::Error::kind);
+    kind == Some(std::io::ErrorKind::BrokenPipe)
 }

@@ -115,6 +115,9 @@ pub struct RecordOptions {
     /// Write the number of each recorded sample to this file descriptor
     #[arg(long, value_name = "N", hide = true)]
     pub ack_fd: Option<i32>,
+    /// Seal a tail at so many bytes
+    #[arg(long, value_name = "SIZE", hide = true)]
+    pub seal_bytes: Option<String>,
     /// When to read /proc/PID/status
     #[arg(long, value_name = "always|never|auto", default_value = "auto",
           value_parser = ["always", "never", "auto"], hide_possible_values = true)]
@@ -189,6 +192,11 @@ impl RecordOptions {
     /// Bytes the recordings may take.
     pub fn cap_bytes(&self) -> Result<Option<u64>, String> {
         self.cap.as_deref().map(size_bytes).transpose()
+    }
+
+    /// Bytes at which a tail is sealed, and which it takes at first.
+    pub fn seal_bytes(&self) -> Result<Option<u64>, String> {
+        self.seal_bytes.as_deref().map(size_bytes).transpose()
     }
 }
 

@@ -44,7 +44,11 @@ impl Setup {
     /// Makes sense of the switches and opens the root.
     pub fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
         let usage = anyhow::Error::msg;
-        let default = if view.is_some_and(|view| view.top.is_some()) { "Z" } else { "cdn" };
+        let default = if view.is_some_and(|view| view.top.is_some()) {
+            "Z"
+        } else {
+            "cdn"
+        };
         let letters = options.letters(default).map_err(usage)?;
         let intervals = options.intervals(&letters).map_err(usage)?;
         let root = open_root(&options.root)?;
@@ -59,10 +63,19 @@ impl Setup {
             interval: Duration::from_nanos(intervals.first_ns),
             scan_each: intervals.second,
             count: options.count().map_err(usage)?,
-            runtime: options.runtime_ns().map_err(usage)?.map(Duration::from_nanos),
+            runtime: options
+                .runtime_ns()
+                .map_err(usage)?
+                .map(Duration::from_nanos),
         };
         let context = facts::gather(&root);
-        Ok(Setup { root, letters, plan, schedule, context })
+        Ok(Setup {
+            root,
+            letters,
+            plan,
+            schedule,
+            context,
+        })
     }
 }
 
@@ -74,14 +87,18 @@ pub fn open_root(path: &Path) -> Result<Arc<Root>> {
 
 /// How many files the sampler may keep open.
 pub fn files_to_keep() -> u64 {
-    machine::raise_open_files().saturating_sub(limits::KEPT_FILES_RESERVE).min(limits::KEPT_FILES_MAX)
+    machine::raise_open_files()
+        .saturating_sub(limits::KEPT_FILES_RESERVE)
+        .min(limits::KEPT_FILES_MAX)
 }
 
 /// The kinds of source that the letters need, processes' aside.
 pub fn machine_kinds(letters: &str) -> Vec<u8> {
     let mut kinds = Vec::new();
     for subsystem in subsystem::ALL.iter().filter(|s| s.letter != 'z') {
-        let asked = letters.chars().any(|letter| letter.eq_ignore_ascii_case(&subsystem.letter));
+        let asked = letters
+            .chars()
+            .any(|letter| letter.eq_ignore_ascii_case(&subsystem.letter));
         kinds.extend(subsystem.sources.iter().filter(|_| asked));
     }
     kinds.sort_unstable();
@@ -90,7 +107,10 @@ pub fn machine_kinds(letters: &str) -> Vec<u8> {
 }
 
 fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
-    let has = |letter| view.and_then(|view| view.procopts.as_deref()).is_some_and(|opts| opts.contains(letter));
+    let has = |letter| {
+        view.and_then(|view| view.procopts.as_deref())
+            .is_some_and(|opts| opts.contains(letter))
+    };
     let status = match options.status.as_str() {
         "always" => StatusPolicy::Always,
         "never" => StatusPolicy::Never,
@@ -98,7 +118,12 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
         _ if has('x') => StatusPolicy::Always,
         _ => StatusPolicy::Changed,
     };
-    TaskPlan { threads: has('t') || options.threads, io: true, status }
+    TaskPlan {
+        threads: has('t') || options.threads,
+        io: true,
+        status,
+        redact: options.redact.is_some(),
+    }
 }
 
 /// The threads that sample.
@@ -121,14 +146,24 @@ impl Session {
         let lane = sampler.lane();
         let ticker = match schedule.interval.is_zero() {
             true => None,
-            false => Some(Arc::new(Ticker::new(schedule.interval).context("cannot set a timer")?)),
+            false => Some(Arc::new(
+                Ticker::new(schedule.interval).context("cannot set a timer")?,
+            )),
         };
         let (control, queue) = (Arc::new(Control::default()), Arc::new(Queue::default()));
         let run = {
-            let (ticker, control, queue, lane) = (ticker.clone(), control.clone(), queue.clone(), lane.clone());
+            let (ticker, control, queue, lane) =
+                (ticker.clone(), control.clone(), queue.clone(), lane.clone());
             move || {
                 machine::lock_memory();
-                beat::run(sampler, schedule, ticker.as_deref(), &RealClock, &control, (&queue, &key_wanted));
+                beat::run(
+                    sampler,
+                    schedule,
+                    ticker.as_deref(),
+                    &RealClock,
+                    &control,
+                    (&queue, &key_wanted),
+                );
                 if let Some(lane) = lane {
                     lane.close();
                 }
@@ -142,12 +177,23 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { control, queue, ticker, lane, sampler, slow_lane })
+        Ok(Session {
+            control,
+            queue,
+            ticker,
+            lane,
+            sampler,
+            slow_lane,
+        })
     }
 
     /// Ends sampling, from any thread; a sleeping sampler is woken.
     pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
-        let (control, ticker, queue) = (self.control.clone(), self.ticker.clone(), self.queue.clone());
+        let (control, ticker, queue) = (
+            self.control.clone(),
+            self.ticker.clone(),
+            self.queue.clone(),
+        );
         move || {
             control.stop.store(true, Ordering::Relaxed);
             let rung = ticker.as_ref().map(|ticker| ticker.ring());
@@ -172,7 +218,14 @@ impl Session {
 }
 
 /// Starts a named thread with a small stack.
-pub fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
-    let builder = thread::Builder::new().name(name.to_string()).stack_size(STACK_BYTES);
-    builder.spawn(run).with_context(|| format!("cannot start the {name} thread"))
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
+    let builder = thread::Builder::new()
+        .name(name.to_string())
+        .stack_size(STACK_BYTES);
+    builder
+        .spawn(run)
+        .with_context(|| format!("cannot start the {name} thread"))
 }

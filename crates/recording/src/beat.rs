@@ -40,8 +40,22 @@ pub struct Control {
     pub samples: AtomicU64,
     /// Most files the sampler kept open.
     pub kept_files: AtomicU64,
+    /// Processes in the baseline, and those with a file that may not be read.
+    pub processes: AtomicU64,
+    /// See `processes`.
+    pub forbidden: AtomicU64,
     /// Beats missed.
     pub missed: AtomicU64,
+}
+
+impl Control {
+    fn note_sizes(&self, sampler: &Sampler) {
+        let (processes, _, files) = sampler.sizes();
+        self.processes.store(processes as u64, Ordering::Relaxed);
+        self.forbidden
+            .store(sampler.forbidden() as u64, Ordering::Relaxed);
+        self.kept_files.fetch_max(files as u64, Ordering::Relaxed);
+    }
 }
 
 /// Takes samples until the schedule or `control` says stop, then closes the queue.
@@ -61,15 +75,25 @@ pub fn run(
         if beat.is_over(stamp) {
             break;
         }
-        control.sampling_since_ns.store(stamp.mono_ns, Ordering::Relaxed);
+        control
+            .sampling_since_ns
+            .store(stamp.mono_ns, Ordering::Relaxed);
         let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
         beat.note_clock(stamp, &mut out);
-        take(&mut sampler, clock, stamp, key, beat.due(stamp), missed, &mut out);
+        take(
+            &mut sampler,
+            clock,
+            stamp,
+            key,
+            beat.due(stamp),
+            missed,
+            &mut out,
+        );
         report(&mut sampler, stamp, &mut out);
         control.sampling_since_ns.store(0, Ordering::Relaxed);
         if key {
-            control.kept_files.fetch_max(sampler.sizes().2 as u64, Ordering::Relaxed);
+            control.note_sizes(&sampler);
         }
         if sampler.devices_changed() {
             control.devices_changed.store(true, Ordering::Relaxed);
@@ -81,7 +105,9 @@ pub fn run(
             break;
         }
         missed = ticker.map_or(0, |ticker| wait(ticker, &mut beat));
-        control.missed.fetch_add(u64::from(missed), Ordering::Relaxed);
+        control
+            .missed
+            .fetch_add(u64::from(missed), Ordering::Relaxed);
     }
     queue.close();
 }
@@ -103,7 +129,15 @@ const STEP_NS: i64 = 100_000_000;
 
 impl BeatState {
     fn new(schedule: Schedule, start: Stamp) -> BeatState {
-        BeatState { schedule, start, last: start, taken: 0, since_key: 0, clock_set: false, lost: false }
+        BeatState {
+            schedule,
+            start,
+            last: start,
+            taken: 0,
+            since_key: 0,
+            clock_set: false,
+            lost: false,
+        }
     }
 
     fn is_over(&self, now: Stamp) -> bool {
@@ -116,7 +150,8 @@ impl BeatState {
     }
 
     fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
-        let asked = |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
+        let asked =
+            |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
         let wanted = wishes.map(asked).contains(&true) || self.lost;
         let key = wanted || self.taken == 0 || self.since_key >= limits::KEY_SAMPLES;
         self.since_key = if key { 1 } else { self.since_key + 1 };
@@ -130,16 +165,24 @@ impl BeatState {
         let index = match interval_ns {
             0 => self.taken,
             // The timer fires a little after the multiple.
-            _ => (now.real_ns + interval_ns / 4).div_euclid(interval_ns).rem_euclid(each as i64) as u64,
+            _ => (now.real_ns + interval_ns / 4)
+                .div_euclid(interval_ns)
+                .rem_euclid(each as i64) as u64,
         };
-        if self.taken == 0 || index % each == 0 { Due::Now } else { Due::Later }
+        if self.taken == 0 || index % each == 0 {
+            Due::Now
+        } else {
+            Due::Later
+        }
     }
 
     /// A step of the wall clock, or time asleep, becomes an event before the sample.
     fn note_clock(&mut self, now: Stamp, out: &mut Vec<u8>) {
         let mono = now.mono_ns as i64 - self.last.mono_ns as i64;
         let asleep = (now.boot_ns as i64 - self.last.boot_ns as i64) - mono;
-        let step = (now.real_ns - self.last.real_ns).saturating_sub(mono).saturating_sub(asleep);
+        let step = (now.real_ns - self.last.real_ns)
+            .saturating_sub(mono)
+            .saturating_sub(asleep);
         if self.clock_set || step.abs() >= STEP_NS {
             record::push_event(out, now, &format!("clock step {:+.3} s", step as f64 / 1e9));
         }
@@ -163,7 +206,15 @@ fn wait(ticker: &Ticker, beat: &mut BeatState) -> u32 {
     }
 }
 
-fn take(sampler: &mut Sampler, clock: &dyn Clock, stamp: Stamp, key: bool, due: Due, missed: u32, out: &mut Vec<u8>) {
+fn take(
+    sampler: &mut Sampler,
+    clock: &dyn Clock,
+    stamp: Stamp,
+    key: bool,
+    due: Due,
+    missed: u32,
+    out: &mut Vec<u8>,
+) {
     let mut open = record::begin(out, &Head::sample(stamp, key, missed));
     sampler.sample(clock, key, due, |kind, cost, section| {
         open.section(kind, cost, |out| out.extend_from_slice(section));
@@ -177,11 +228,135 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     }
 }
 
-/// `slow read: proc/stat took 15.2 ms; read each 2nd sample from now on`.
+/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read once in 2 samples from now on`.
 fn slow_line(slow: &SlowRead) -> String {
-    let mut line = format!("slow read: {} took {:.1} ms", slow.path, slow.cost_ns as f64 / 1e6);
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let mut line = format!(
+        "slow read: {} took {:.1} ms, again {:.1} ms",
+        slow.path,
+        ms(slow.cost_ns),
+        ms(slow.again_ns)
+    );
     if slow.stride > 1 {
-        line.push_str(&format!("; read once in {} samples from now on", slow.stride));
+        line.push_str(&format!(
+            "; read once in {} samples from now on",
+            slow.stride
+        ));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_sys::sim_clock::SimClock;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn events(before: Stamp, after: Stamp) -> Vec<String> {
+        let schedule = Schedule {
+            interval: Duration::from_secs(1),
+            scan_each: 5,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, before);
+        let mut out = Vec::new();
+        beat.note_clock(after, &mut out);
+        let mut lines = Vec::new();
+        let mut rest = &out[..];
+        while let Ok(record) = record::parse_unsealed(rest) {
+            lines.push(record.text().into_owned());
+            rest = &rest[record.length..];
+        }
+        lines
+    }
+
+    /// A second passes on all clocks, and so much more on the wall clock and asleep.
+    fn later(start: Stamp, wall_s: i64, asleep_s: u64) -> Stamp {
+        Stamp {
+            real_ns: start.real_ns + (1 + wall_s + asleep_s as i64) * SECOND as i64,
+            mono_ns: start.mono_ns + SECOND,
+            boot_ns: start.boot_ns + (1 + asleep_s) * SECOND,
+        }
+    }
+
+    #[test]
+    fn steps_and_sleep_are_events() {
+        let start = SimClock::new(Stamp {
+            real_ns: 1_700_000_000 * SECOND as i64,
+            mono_ns: SECOND,
+            boot_ns: SECOND,
+        })
+        .now();
+        for (wall_s, asleep_s, expected) in [
+            (0, 0, &[][..]),
+            (-12 * 3600, 0, &["clock step -43200.000 s"][..]),
+            (10 * 365 * 86_400, 0, &["clock step +315360000.000 s"]),
+            (0, 8 * 3600, &["suspended 28800.000 s"]),
+            (-1, 60, &["clock step -1.000 s", "suspended 60.000 s"]),
+        ] {
+            assert_eq!(events(start, later(start, wall_s, asleep_s)), expected);
+        }
+    }
+
+    #[test]
+    fn scans_come_at_absolute_multiples() {
+        let schedule = Schedule {
+            interval: Duration::from_secs(1),
+            scan_each: 5,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, Stamp::default());
+        assert_eq!(
+            beat.due(Stamp {
+                real_ns: 3,
+                ..Stamp::default()
+            }),
+            Due::Now,
+            "the baseline"
+        );
+        beat.taken = 1;
+        let due: Vec<i64> = (0..12)
+            .filter(|&s| {
+                beat.due(Stamp {
+                    real_ns: s * SECOND as i64 + 70_000,
+                    ..Stamp::default()
+                }) == Due::Now
+            })
+            .collect();
+        assert_eq!(due, [0, 5, 10]);
+    }
+
+    #[test]
+    fn a_lost_record_makes_the_next_one_a_key() {
+        let schedule = Schedule {
+            interval: Duration::ZERO,
+            scan_each: 1,
+            count: None,
+            runtime: None,
+        };
+        let mut beat = BeatState::new(schedule, Stamp::default());
+        let wish = AtomicBool::new(false);
+        let mut key = |taken, lost| {
+            (beat.taken, beat.lost) = (taken, lost);
+            beat.is_key([&wish, &wish])
+        };
+        assert!(key(0, false));
+        assert!(!key(1, false));
+        assert!(key(2, true));
+        wish.store(true, Ordering::Relaxed);
+        let mut key = |taken, lost| {
+            (beat.taken, beat.lost) = (taken, lost);
+            beat.is_key([&wish, &wish])
+        };
+        assert!(key(3, false), "a wish is granted");
+        assert!(!key(4, false), "once");
+        assert_eq!(
+            (5..70).filter(|&taken| key(taken, false)).count(),
+            1,
+            "and every 60 samples"
+        );
+    }
 }

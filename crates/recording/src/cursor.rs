@@ -300,7 +300,8 @@ impl Cursor {
     fn tail_header(&mut self, path: &Path) -> Option<TailHeader> {
         let file = self.recording.disk.open(path, OpenMode::Read).ok()?;
         let header = TailHeader::read(&*file).ok()?.ok()?;
-        self.bytes_read += TailHeader::records_offset(header.context.len());
+        let context_len = header.context.as_ref().map_or(0, String::len);
+        self.bytes_read += (4096 + context_len) as u64;
         Some(header)
     }
 
@@ -430,12 +431,10 @@ impl Cursor {
                 self.ready.push_back(Ready::Text(head, context.clone()));
             }
             (Some(_), _) => {}
-            (None, _) => self.ready.push_back(Ready::Gap(Gap {
-                first_missing_seq: block.index.first_seq,
-                last_missing_seq: None,
-                kind: None,
-                message: format!("cannot read the context of {}", open.path.display()),
-            })),
+            (None, _) => {
+                let lost = lost_context(&open.path, block.index.first_seq);
+                self.ready.push_back(lost);
+            }
         }
     }
 
@@ -511,9 +510,10 @@ impl Cursor {
             seq: header.first_seq,
             ..Head::sample(header.stamp, false, 0)
         };
-        let head = context_head(&head);
-        self.ready
-            .push_back(Ready::Text(head, header.context.clone()));
+        self.ready.push_back(match &header.context {
+            Some(context) => Ready::Text(context_head(&head), context.clone()),
+            None => lost_context(&path, header.first_seq),
+        });
         self.place = Place::Tail(Box::new(OpenTail {
             path,
             file,
@@ -572,7 +572,7 @@ impl Cursor {
         let Place::Tail(tail) = &self.place else {
             return Ok(true);
         };
-        let (path, header, offset) = (tail.path.clone(), tail.header.clone(), tail.walk.offset);
+        let (path, header) = (tail.path.clone(), tail.header.clone());
         let (newest_before, queue_before) = (self.newest_block, self.queue.len());
         self.look_around()?;
         let still = self
@@ -593,7 +593,7 @@ impl Cursor {
         };
         let size = tail.file.metadata().map_or(0, |stat| stat.size_bytes);
         let mut window = Window::new(&*tail.file, size);
-        if still && window.check(offset, header.epoch).is_some() {
+        if still && !matches!(tail.walk.clone().step(&mut window), Step::End) {
             return Ok(true);
         }
         if still {
@@ -665,6 +665,18 @@ fn read_record(window: &mut Window<'_>, offset: u64, length: usize, out: &mut Ve
     out.clear();
     window.pieces(offset, length, &mut |piece| out.extend_from_slice(piece));
     out.len() == length
+}
+
+fn lost_context(path: &Path, first_seq: u64) -> Ready {
+    Ready::Gap(Gap {
+        first_missing_seq: first_seq,
+        last_missing_seq: None,
+        kind: None,
+        message: format!(
+            "cannot read the context of {}: bad checksum",
+            path.display()
+        ),
+    })
 }
 
 fn context_head(head: &Head) -> Head {

@@ -19,6 +19,8 @@ pub mod collectl;
 pub mod cursor;
 mod error;
 pub mod folder;
+#[doc(hidden)]
+pub mod fuzz;
 mod heads;
 pub mod queue;
 pub mod reader;

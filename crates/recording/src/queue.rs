@@ -33,8 +33,17 @@ pub enum Taken {
 
 impl Default for Queue {
     fn default() -> Queue {
-        let state = State { bytes: Vec::new(), capacity: limits::QUEUE_START, closed: false, dropped: 0, grown: 0 };
-        Queue { state: Mutex::new(state), arrived: Condvar::new() }
+        let state = State {
+            bytes: Vec::new(),
+            capacity: limits::QUEUE_START,
+            closed: false,
+            dropped: 0,
+            grown: 0,
+        };
+        Queue {
+            state: Mutex::new(state),
+            arrived: Condvar::new(),
+        }
     }
 }
 
@@ -47,7 +56,10 @@ impl Queue {
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();
         let needed = state.bytes.len() + record.len();
-        while needed > state.capacity && record.len() > state.capacity && state.capacity < limits::QUEUE_MAX {
+        while needed > state.capacity
+            && record.len() > state.capacity
+            && state.capacity < limits::QUEUE_MAX
+        {
             state.capacity *= 2;
             state.grown += 1;
         }
@@ -69,7 +81,9 @@ impl Queue {
         into.clear();
         let mut state = self.lock();
         if state.bytes.is_empty() && !state.closed {
-            let waited = self.arrived.wait_timeout_while(state, at_most, |s| s.bytes.is_empty() && !s.closed);
+            let waited = self
+                .arrived
+                .wait_timeout_while(state, at_most, |s| s.bytes.is_empty() && !s.closed);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         match (state.bytes.is_empty(), state.closed) {

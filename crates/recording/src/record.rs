@@ -221,6 +221,13 @@ pub fn peek(bytes: &[u8]) -> Option<RawHead> {
     })
 }
 
+/// The length of the record that `bytes` starts with, if it was completed and lies there whole.
+pub fn whole_len(bytes: &[u8]) -> Option<usize> {
+    let raw = peek(bytes)?;
+    let body = bytes.get(HEAD_LEN..raw.length)?;
+    sections_fit(body, raw.sections).then_some(raw.length)
+}
+
 /// Gives a complete record its sequence number and its checksum.
 pub fn seal(record: &mut [u8], epoch: u64, seq: u64) {
     record[8..16].copy_from_slice(&seq.to_le_bytes());
@@ -271,7 +278,12 @@ pub fn parse_unsealed(bytes: &[u8]) -> Result<Record<'_>, &'static str> {
     if !sections_fit(&record[HEAD_LEN..], raw.sections) {
         return Err("bad sections");
     }
-    Ok(Record { head: raw.head, length: raw.length, body: &record[HEAD_LEN..], count: raw.sections })
+    Ok(Record {
+        head: raw.head,
+        length: raw.length,
+        body: &record[HEAD_LEN..],
+        count: raw.sections,
+    })
 }
 
 fn sections_fit(mut body: &[u8], count: u16) -> bool {

@@ -49,7 +49,7 @@ impl Scan {
             real_max_ns: i64::MIN,
             first: Stamp::default(),
             last: Stamp::default(),
-            context_len: header.context.len(),
+            context_len: header.context.as_ref().map_or(0, String::len),
             kinds: vec![(0, 0); 256],
         }
     }
@@ -285,7 +285,7 @@ fn pack(
     packer.put(&block::encode_header(
         scan.first_seq,
         header.epoch,
-        &header.context,
+        header.context.as_deref().unwrap_or(""),
     ));
     let ids = (0..256u16).filter(|id| scan.kinds[usize::from(*id)].0 > 0);
     for id in std::iter::once(HEADS).chain(ids) {

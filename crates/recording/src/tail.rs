@@ -21,6 +21,8 @@ pub const NAMES: [&str; 2] = ["tail-A", "tail-B"];
 /// The largest piece that is read at once.
 pub(crate) const PIECE: usize = 64 << 10;
 const FIXED_LEN: usize = 64;
+/// Where the fixed part lies a second time, in another sector.
+const COPY_OFFSET: usize = 2048;
 const PAGE: usize = 4096;
 /// Sequence numbers further ahead than this are damage.
 const SEQ_LEAP_MAX: u64 = 1 << 32;
@@ -34,19 +36,37 @@ pub struct TailHeader {
     pub first_seq: u64,
     /// When this use began.
     pub stamp: Stamp,
-    /// Host facts, "key=value" lines.
-    pub context: String,
+    /// Host facts, "key=value" lines; absent when damaged.
+    pub context: Option<String>,
+    /// Where the records start.
+    pub records_offset: u64,
 }
 
 impl TailHeader {
-    /// Where the records start when the context is this long.
-    pub fn records_offset(context_len: usize) -> u64 {
-        (FIXED_LEN + context_len).next_multiple_of(PAGE) as u64
+    /// A header with this context.
+    pub fn new(epoch: u64, first_seq: u64, stamp: Stamp, context: &str) -> Self {
+        TailHeader {
+            epoch,
+            first_seq,
+            stamp,
+            context: Some(context.to_string()),
+            records_offset: records_offset(context.len()),
+        }
     }
 
     /// The bytes up to the first record.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(FIXED_LEN + self.context.len() + PAGE);
+        let context = self.context.as_deref().unwrap_or("");
+        let fixed = self.encode_fixed(context);
+        let mut bytes = vec![0; self.records_offset as usize];
+        bytes[..FIXED_LEN].copy_from_slice(&fixed);
+        bytes[COPY_OFFSET..COPY_OFFSET + FIXED_LEN].copy_from_slice(&fixed);
+        bytes[PAGE..PAGE + context.len()].copy_from_slice(context.as_bytes());
+        bytes
+    }
+
+    fn encode_fixed(&self, context: &str) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(FIXED_LEN);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
@@ -55,46 +75,59 @@ impl TailHeader {
         bytes.extend_from_slice(&self.stamp.real_ns.to_le_bytes());
         bytes.extend_from_slice(&self.stamp.mono_ns.to_le_bytes());
         bytes.extend_from_slice(&self.stamp.boot_ns.to_le_bytes());
-        bytes.extend_from_slice(&(self.context.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(self.context.as_bytes());
+        bytes.extend_from_slice(&(context.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(context.as_bytes()).to_le_bytes());
         let crc = crc32c::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
-        bytes.resize(Self::records_offset(self.context.len()) as usize, 0);
         bytes
     }
 
     /// Reads the header of `file`; the sentence says why it has none.
     pub fn read(file: &dyn DiskFile) -> io::Result<Result<Self, &'static str>> {
-        let mut fixed = [0; FIXED_LEN];
-        if file.read_at(&mut fixed, 0)? < FIXED_LEN || &fixed[..8] != MAGIC {
-            return Ok(Err("bad magic"));
-        }
-        if u32_at(&fixed, 8) != VERSION {
-            return Ok(Err("unknown version"));
-        }
-        let length = u32_at(&fixed, 56) as usize;
-        if length > CONTEXT_MAX {
-            return Ok(Err("context too long"));
-        }
+        let mut page = vec![0; PAGE];
+        let count = file.read_at(&mut page, 0)?;
+        page.truncate(count);
+        let fixed = match (fixed_at(&page, 0), fixed_at(&page, COPY_OFFSET)) {
+            (Ok(fixed), _) | (Err(_), Ok(fixed)) => fixed,
+            (Err(cause), Err(_)) => return Ok(Err(cause)),
+        };
+        let length = u32_at(fixed, 56) as usize;
         let mut context = vec![0; length];
-        if file.read_at(&mut context, FIXED_LEN as u64)? < length {
-            return Ok(Err("cut short"));
-        }
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&fixed[16..]), &context);
-        if crc != u32_at(&fixed, 12) {
-            return Ok(Err("bad checksum"));
-        }
+        let whole = file.read_at(&mut context, PAGE as u64)? == length;
+        let right = whole && crc32c::crc32c(&context) == u32_at(fixed, 60);
         Ok(Ok(TailHeader {
-            epoch: u64_at(&fixed, 16),
-            first_seq: u64_at(&fixed, 24),
+            epoch: u64_at(fixed, 16),
+            first_seq: u64_at(fixed, 24),
             stamp: Stamp {
-                real_ns: u64_at(&fixed, 32) as i64,
-                mono_ns: u64_at(&fixed, 40),
-                boot_ns: u64_at(&fixed, 48),
+                real_ns: u64_at(fixed, 32) as i64,
+                mono_ns: u64_at(fixed, 40),
+                boot_ns: u64_at(fixed, 48),
             },
-            context: String::from_utf8_lossy(&context).into_owned(),
+            context: right.then(|| String::from_utf8_lossy(&context).into_owned()),
+            records_offset: records_offset(length),
         }))
+    }
+}
+
+/// Where the records start when the context is this long.
+pub fn records_offset(context_len: usize) -> u64 {
+    (PAGE + context_len).next_multiple_of(PAGE) as u64
+}
+
+fn fixed_at(page: &[u8], at: usize) -> Result<&[u8], &'static str> {
+    let fixed = page.get(at..at + FIXED_LEN).ok_or("cut short")?;
+    if &fixed[..8] != MAGIC {
+        return Err("bad magic");
+    }
+    if u32_at(fixed, 8) != VERSION {
+        return Err("unknown version");
+    }
+    if crc32c::crc32c(&fixed[16..]) != u32_at(fixed, 12) {
+        return Err("bad checksum");
+    }
+    match u32_at(fixed, 56) as usize > CONTEXT_MAX {
+        true => Err("context too long"),
+        false => Ok(fixed),
     }
 }
 
@@ -184,12 +217,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The head at `offset` if a record with the right checksum starts there.
-    pub(crate) fn check(&mut self, offset: u64, epoch: u64) -> Option<RawHead> {
-        let raw = record::peek(self.get(offset, HEAD_LEN))?;
-        self.check_whole(offset, raw, epoch).then_some(raw)
-    }
-
+    /// Whether the record at `offset` with this head has the right checksum.
     fn check_whole(&mut self, offset: u64, raw: RawHead, epoch: u64) -> bool {
         if raw.length as u64 > self.end.saturating_sub(offset) {
             return false;
@@ -228,7 +256,7 @@ impl Walk {
     pub(crate) fn new(header: &TailHeader) -> Self {
         Walk {
             epoch: header.epoch,
-            offset: TailHeader::records_offset(header.context.len()),
+            offset: header.records_offset,
             last_seq: header.first_seq.wrapping_sub(1),
             need_key: true,
             searched: false,

@@ -30,6 +30,8 @@ const SEQ_LEAP: u64 = 1 << 20;
 /// A tail never holds more than a reader decodes of one block.
 const TAIL_BYTES_MAX: u64 = block::DECODED_MAX - (8 << 20);
 const SEAL_BYTES_MAX: u64 = 32 << 20;
+/// Failures in a row make the wait longer, up to this many times `retry_after`.
+const RETRY_FACTOR_MAX: u64 = 16;
 const PAGE: u64 = 4096;
 const NOTICES_MAX: usize = 64;
 
@@ -163,11 +165,9 @@ impl Slot {
     }
 
     fn records_offset(&self) -> u64 {
-        let length = self
-            .header
+        self.header
             .as_ref()
-            .map_or(0, |header| header.context.len());
-        TailHeader::records_offset(length)
+            .map_or(0, |header| header.records_offset)
     }
 }
 
@@ -196,6 +196,7 @@ pub struct Writer {
     last_epoch: u64,
     last_key_bytes: u64,
     unsynced_since_ns: Option<u64>,
+    retry_ns: u64,
     retry_at_ns: u64,
 }
 
@@ -239,6 +240,7 @@ impl Writer {
             last_epoch: 0,
             last_key_bytes: 0,
             unsynced_since_ns: None,
+            retry_ns: 0,
             retry_at_ns: 0,
         })
     }
@@ -375,7 +377,7 @@ impl Writer {
         while let Some(raw) = record::peek(&batch[at..]) {
             let seq = self.next_seq;
             self.next_seq += 1;
-            if raw.head.key && self.switch_due((at - run_start) as u64, now) {
+            if raw.head.key && self.seal_due((at - run_start) as u64, now.mono_ns) {
                 self.flush(&mut batch[run_start..at], now, &mut appended);
                 run_start = at;
                 self.switch(now, seq);
@@ -512,7 +514,8 @@ impl Writer {
 
     /// Puts what went wrong into the recording itself.
     fn append_events(&mut self, now: Stamp) {
-        if self.events.is_empty() || self.current.is_none() {
+        // While a key is missing the disk may still be full: an event would only be one more loss.
+        if self.events.is_empty() || self.current.is_none() || self.need_key {
             return;
         }
         let mut batch = Vec::new();
@@ -527,7 +530,7 @@ impl Writer {
         if self.notices.len() < NOTICES_MAX && self.notices.last() != Some(&line) {
             self.notices.push(line.clone());
         }
-        if self.events.len() < NOTICES_MAX && self.events.last() != Some(&line) {
+        if self.events.len() < NOTICES_MAX && !self.events.contains(&line) {
             self.events.push(line);
         }
     }
@@ -556,14 +559,16 @@ impl Writer {
         held > self.seal_threshold() || age_ns >= nanoseconds(self.options.seal_after)
     }
 
-    fn switch_due(&self, run_bytes: u64, now: Stamp) -> bool {
-        self.seal_due(run_bytes, now.mono_ns)
-    }
-
     fn want_key(&mut self, now: Stamp) {
-        if self.need_key || self.seal_due(0, now.mono_ns) {
+        if self.need_key || self.seal_due(0, now.mono_ns) && self.can_switch(now) {
             self.key_wanted.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Keys are large: none is asked for while there is nowhere to go with it.
+    fn can_switch(&self, now: Stamp) -> bool {
+        let unsealed = |slot: &Slot| slot.state == SlotState::Unsealed;
+        now.mono_ns >= self.retry_at_ns && !self.slots.iter().any(unsealed)
     }
 
     fn age_deadline(&self) -> Option<u64> {
@@ -622,22 +627,19 @@ impl Writer {
 
     fn failed(&mut self, error: &Error, now: Stamp) {
         self.counters.write_errors += 1;
-        self.retry_at_ns = now.mono_ns + nanoseconds(self.options.retry_after);
+        let least_ns = nanoseconds(self.options.retry_after);
+        self.retry_ns = (2 * self.retry_ns).clamp(least_ns, RETRY_FACTOR_MAX * least_ns);
+        self.retry_at_ns = now.mono_ns + self.retry_ns;
         self.notice(error);
     }
 
     /// The header is on the disk before any record is written: an epoch is never used twice.
     fn begin(&mut self, index: usize, now: Stamp, first_seq: u64) -> Result<()> {
-        let start = TailHeader::records_offset(self.context.len());
+        let start = tail::records_offset(self.context.len());
         self.provide_file(index, self.options.tail_bytes.max(start + PAGE))?;
         let epoch = (self.last_epoch + 1).max(now.real_ns.max(0) as u64);
         self.last_epoch = epoch;
-        let header = TailHeader {
-            epoch,
-            first_seq,
-            stamp: now,
-            context: self.context.clone(),
-        };
+        let header = TailHeader::new(epoch, first_seq, now, &self.context);
         let bytes = header.encode();
         let slot = &mut self.slots[index];
         if let Some(file) = &slot.file {
@@ -649,6 +651,7 @@ impl Writer {
         slot.used = start;
         slot.first_mono_ns = None;
         slot.state = SlotState::Active;
+        self.retry_ns = 0;
         self.current = Some(index);
         Ok(())
     }
@@ -733,11 +736,8 @@ impl Writer {
         if now.mono_ns < self.retry_at_ns {
             return;
         }
-        while let Some(path) = self.leftovers.first().cloned() {
-            match self.seal_leftover(&path) {
-                Ok(()) => drop(self.leftovers.remove(0)),
-                Err(error) => return self.failed(&error, now),
-            }
+        if let Err(error) = self.seal_leftovers() {
+            return self.failed(&error, now);
         }
         for index in self.by_age() {
             if self.slots[index].state == SlotState::Unsealed && !self.try_seal(index, now) {
@@ -758,8 +758,17 @@ impl Writer {
         if first(1) < first(0) { [1, 0] } else { [0, 1] }
     }
 
+    fn seal_leftovers(&mut self) -> Result<()> {
+        while let Some(path) = self.leftovers.first().cloned() {
+            self.seal_leftover(&path)?;
+            self.leftovers.remove(0);
+        }
+        Ok(())
+    }
+
     fn try_seal(&mut self, index: usize, now: Stamp) -> bool {
-        match self.seal_slot(index, now) {
+        let sealed = self.seal_leftovers();
+        match sealed.and_then(|()| self.seal_slot(index, now)) {
             Ok(()) => true,
             Err(error) => {
                 self.failed(&error, now);
@@ -783,6 +792,7 @@ impl Writer {
             sealed?;
         }
         self.slots[index].state = SlotState::Free;
+        self.retry_ns = 0;
         self.shrink(index);
         self.apply_keep(now);
         Ok(())
@@ -964,13 +974,13 @@ fn make_folder(disk: &dyn Disk, dir: &Path, folder: &Path) -> Result<()> {
     disk.create_dir_all(folder).tried("make", folder)?;
     disk.sync_dir(dir).tried("sync", dir)?;
     match dir.parent() {
-        // The folder above may not be ours to open; then its entry is as safe as it can be.
-        Some(above) if !above.as_os_str().is_empty() => {
-            let _not_ours = disk.sync_dir(above);
-        }
-        _ => {}
+        // The folder above may not be ours to open; then the entry is as safe as it can be.
+        Some(above) if !above.as_os_str().is_empty() => match disk.sync_dir(above) {
+            Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced.tried("sync", above),
+        },
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn take_lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskFile>> {
@@ -1001,9 +1011,9 @@ fn limited_context(lines: &str) -> String {
 fn check_batch(batch: &[u8]) -> Result<()> {
     let mut offset = 0;
     while offset < batch.len() {
-        match record::peek(&batch[offset..]) {
-            Some(raw) if raw.length <= batch.len() - offset => offset += raw.length,
-            _ => return Err(Error::BadBatch { offset }),
+        match record::whole_len(&batch[offset..]) {
+            Some(length) => offset += length,
+            None => return Err(Error::BadBatch { offset }),
         }
     }
     Ok(())

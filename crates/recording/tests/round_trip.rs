@@ -8,6 +8,8 @@ use common::{Bench, SECOND, START_NS, dir, drain, read, tiny};
 use kymo_recording::Error;
 use kymo_recording::cursor::Cursor;
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_recording::record::Head;
+use kymo_recording::writer::Options;
 use std::sync::Arc;
 
 #[test]
@@ -40,6 +42,75 @@ fn samples_come_back_from_tails_and_blocks() {
         let tails = bench.disk.files();
         assert!(tails.iter().all(|(path, _)| !path.ends_with("tail-A")));
     }
+}
+
+/// Batches of several records that a switch may part, sections of no bytes and of many pieces.
+#[test]
+fn records_of_every_shape() {
+    for seed in 0..12 {
+        eprintln!("seed {seed}");
+        let options = Options {
+            seal_bytes: 200_000,
+            tail_bytes: 256 << 10,
+            cap_bytes: 64 << 20,
+            ..tiny()
+        };
+        let mut bench = Bench::new(seed, options);
+        bench.open();
+        for round in 0..60 {
+            let (mut batch, mut said) = (Vec::new(), Vec::new());
+            for number in 0..1 + bench.random(5) {
+                bench.clock.advance_ns(SECOND);
+                let key = number == 2 || round == 0;
+                let missed = bench.random(3) as u32;
+                let head = Head::sample(bench.now(), key, missed);
+                let mut sections = Vec::new();
+                for _ in 0..bench.random(6) {
+                    let length = [0, 1, 127, 128, 5000, 70_000][bench.random(6) as usize];
+                    let (kind, cost) = (bench.random(256) as u8, bench.random(256) as u8);
+                    let bytes = (0..length)
+                        .map(|_| (bench.random(7) as u8).wrapping_add(kind))
+                        .collect();
+                    sections.push((kind, cost, bytes));
+                }
+                common::push(&mut batch, &head, &sections);
+                said.push(common::Said {
+                    head,
+                    sections,
+                    text: String::new(),
+                });
+            }
+            bench.submit(batch, said);
+        }
+        let counters = bench.writer().counters();
+        assert!(
+            counters.seals > 2 && counters.dropped_records == 0,
+            "{counters:?}"
+        );
+        assert!(counters.appends < 60 + counters.switches + 1);
+        bench.judge(&bench.read(), &bench.acked, "live");
+        bench.writer.take().unwrap().close().unwrap();
+        let read = bench.read();
+        bench.judge(&read, &bench.acked, "closed");
+        assert_eq!(read.gaps, []);
+    }
+}
+
+#[test]
+fn a_batch_that_is_no_batch_is_refused() {
+    let mut bench = Bench::new(1, tiny());
+    bench.open();
+    let mut whole = Vec::new();
+    bench.build(&mut whole, true);
+    let mut torso = whole.clone();
+    torso.extend_from_slice(&whole[..40]);
+    let message = bench.writer().append(&mut torso).unwrap_err().to_string();
+    let expected = format!(
+        "cannot append a batch: byte {} starts no whole record",
+        whole.len()
+    );
+    assert_eq!(message, expected);
+    assert_eq!(bench.writer().append(&mut []).unwrap().recorded, 0);
 }
 
 #[test]
@@ -92,7 +163,7 @@ fn a_range_reads_little_and_has_a_predecessor() {
                 .iter()
                 .all(|said| said.sections.iter().all(|s| s.0 == 7))
         );
-        assert!(few.bytes_read < all.bytes_read / 3);
+        assert!(few.bytes_read < all.bytes_read / 2);
     }
 }
 

@@ -58,6 +58,17 @@ pub fn raise_open_files() -> u64 {
     hard
 }
 
+/// Lets all threads share one heap: a heap a thread costs memory, and a system call for each
+/// page it grows.
+#[allow(unsafe_code)]
+pub fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt takes no pointers and is called before any other thread is started.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Keeps what is touched from now on in memory. Best effort: refused without privilege.
 #[allow(unsafe_code)]
 pub fn lock_memory() -> bool {

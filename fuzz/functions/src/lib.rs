@@ -23,8 +23,14 @@ pub const TARGETS: &[Target] = &[
     ("tail", kymo_recording::fuzz::fuzz_tail),
 ];
 
-const GRAMMARS: [Grammar; 6] =
-    [Grammar::Plain, Grammar::Named(0), Grammar::Named(2), Grammar::Stat, Grammar::Keyed, Grammar::Word];
+const GRAMMARS: [Grammar; 6] = [
+    Grammar::Plain,
+    Grammar::Named(0),
+    Grammar::Named(2),
+    Grammar::Stat,
+    Grammar::Keyed,
+    Grammar::Word,
+];
 
 /// Two texts parted by a NUL: the template of the first, and the step to the second, render what was given.
 pub fn template(input: &[u8]) {
@@ -32,13 +38,22 @@ pub fn template(input: &[u8]) {
     let (first, second) = (&input[..cut], input.get(cut + 1..).unwrap_or_default());
     for grammar in GRAMMARS {
         let mut words = Words::default();
-        let mut text = Text { bytes: first.to_vec(), ..Text::default() };
+        let mut text = Text {
+            bytes: first.to_vec(),
+            ..Text::default()
+        };
         let template = derive(first, grammar, &mut words, &mut text.values, &mut text.ends);
         let mut out = Vec::new();
-        assert!(template.render(&text.values, &words, &mut out) && out == first, "a text came back changed");
+        assert!(
+            template.render(&text.values, &words, &mut out) && out == first,
+            "a text came back changed"
+        );
         if text.advance(&template, &mut words, second, &mut Vec::new()) {
             out.clear();
-            assert!(template.render(&text.values, &words, &mut out) && out == second, "a step came back changed");
+            assert!(
+                template.render(&text.values, &words, &mut out) && out == second,
+                "a step came back changed"
+            );
         }
     }
 }
@@ -56,11 +71,25 @@ pub fn track_written(input: &[u8]) {
             writer.add(1, b"b");
         }
         writer.read(0, text);
-        if i % 3 == 0 { writer.read(1, text) } else { writer.unread(1, Why::NotDue) ; false };
+        if i % 3 == 0 {
+            writer.read(1, text)
+        } else {
+            writer.unread(1, Why::NotDue);
+            false
+        };
         let section = writer.end().to_vec();
-        assert!(track.apply(key, &section).is_ok(), "a writer's own section was refused");
+        assert!(
+            track.apply(key, &section).is_ok(),
+            "a writer's own section was refused"
+        );
         let mut out = Vec::new();
-        assert!(track.single().is_some_and(|instance| track.render(instance, &mut out)) && out == text, "a text was lost");
+        assert!(
+            track
+                .single()
+                .is_some_and(|instance| track.render(instance, &mut out))
+                && out == text,
+            "a text was lost"
+        );
     }
 }
 
@@ -84,12 +113,17 @@ pub fn layouts(input: &[u8]) {
     let context = Context::default();
     for subsystem in subsystem::ALL {
         for &kind in subsystem.sources {
-            let Some(source) = source::of(kind) else { continue };
+            let Some(source) = source::of(kind) else {
+                continue;
+            };
             let (mut words, mut values, mut ends) = (Words::default(), Vec::new(), Vec::new());
             let template = derive(input, source.grammar, &mut words, &mut values, &mut ends);
             let layout = (subsystem.layout)(kind, &template, &context);
             let slots = layout.rows.iter().flat_map(|row| &row.key).copied();
-            assert!(slots.max().is_none_or(|slot| slot < template.len()), "a key beyond the text");
+            assert!(
+                slots.max().is_none_or(|slot| slot < template.len()),
+                "a key beyond the text"
+            );
         }
     }
 }

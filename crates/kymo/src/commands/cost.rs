@@ -15,11 +15,17 @@ pub fn run(options: &RecordOptions) -> Result<ExitCode> {
     let letters = options.letters("cdn").map_err(anyhow::Error::msg)?;
     let folder = std::env::temp_dir().join(format!("kymo-cost-{}", std::process::id()));
     let scans = if letters.contains('Z') { "0:6" } else { "0" };
-    let result = heading(&format!("a day of 10 s samples, without pause (-s {letters} -i {scans} -c 8640)"))
-        .and_then(|()| record(options, &letters, scans, "8640", &folder.join("day")))
-        .and_then(|()| heading(&format!("30 samples a second apart (-s {letters} -i 1:1 -c 30)")))
-        .and_then(|()| wait_note())
-        .and_then(|()| record(options, &letters, "1:1", "30", &folder.join("spaced")));
+    let result = heading(&format!(
+        "a day of 10 s samples, without pause (-s {letters} -i {scans} -c 8640)"
+    ))
+    .and_then(|()| record(options, &letters, scans, "8640", &folder.join("day")))
+    .and_then(|()| {
+        heading(&format!(
+            "30 samples a second apart (-s {letters} -i 1:1 -c 30)"
+        ))
+    })
+    .and_then(|()| wait_note())
+    .and_then(|()| record(options, &letters, "1:1", "30", &folder.join("spaced")));
     // What cannot be removed is in the temporary folder, which others clean.
     let _ = std::fs::remove_dir_all(&folder);
     result.map(|()| ExitCode::SUCCESS)
@@ -36,11 +42,24 @@ fn wait_note() -> Result<()> {
     Ok(())
 }
 
-fn record(options: &RecordOptions, letters: &str, interval: &str, count: &str, folder: &Path) -> Result<()> {
+fn record(
+    options: &RecordOptions,
+    letters: &str,
+    interval: &str,
+    count: &str,
+    folder: &Path,
+) -> Result<()> {
     let own = std::env::current_exe().context("cannot find the kymo program")?;
     let mut child = Command::new(own);
-    child.args(["record", "--cost", "-s", letters, "-i", interval, "-c", count, "--cap", "1G"]);
-    child.arg("-f").arg(folder).arg("--root").arg(&options.root).args(["--status", &options.status]);
+    child.args([
+        "record", "--cost", "-s", letters, "-i", interval, "-c", count, "--cap", "1G",
+    ]);
+    child
+        .arg("-f")
+        .arg(folder)
+        .arg("--root")
+        .arg(&options.root)
+        .args(["--status", &options.status]);
     let status = child.status().context("cannot run the recorder")?;
     if !status.success() {
         bail!("cannot measure: the recorder ended with {status}");

@@ -61,7 +61,11 @@ impl Spread {
     fn of(mut ns: Vec<u64>) -> Spread {
         ns.sort_unstable();
         let at = |index: usize| ns.get(index).copied().unwrap_or(0);
-        Spread { min: at(0), median: at(ns.len() / 2), max: at(ns.len().saturating_sub(1)) }
+        Spread {
+            min: at(0),
+            median: at(ns.len() / 2),
+            max: at(ns.len().saturating_sub(1)),
+        }
     }
 }
 
@@ -83,7 +87,10 @@ pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
 
 fn measure(root: &Root) -> Vec<Price> {
     let pids = some_processes(root);
-    let mut prices: Vec<_> = source::ALL.iter().filter_map(|source| Probe::new(root, source, &pids)).collect();
+    let mut prices: Vec<_> = source::ALL
+        .iter()
+        .filter_map(|source| Probe::new(root, source, &pids))
+        .collect();
     for probe in &mut prices {
         for _ in 0..WARM_READS {
             probe.round(root, false);
@@ -123,18 +130,35 @@ struct Probe {
 
 impl Probe {
     /// `None` for kinds that are not files of their own to be measured: links and threads.
-    fn new(root: &Root, source: &'static Source, (pids, processes): &(Vec<u64>, usize)) -> Option<Probe> {
+    fn new(
+        root: &Root,
+        source: &'static Source,
+        (pids, processes): &(Vec<u64>, usize),
+    ) -> Option<Probe> {
         let names: Vec<String> = match source.scope {
             Scope::Machine => vec![String::new()],
-            Scope::Process if source.kind != kind::PID_EXE => pids.iter().map(u64::to_string).collect(),
+            Scope::Process if source.kind != kind::PID_EXE => {
+                pids.iter().map(u64::to_string).collect()
+            }
             _ => return None,
         };
         let net = facts::net_path(root);
-        let path = |name: &String| source.path_of(name).replace("proc/net/", &format!("{net}/"));
+        let path = |name: &String| {
+            source
+                .path_of(name)
+                .replace("proc/net/", &format!("{net}/"))
+        };
         Some(Probe {
             source,
-            readers: names.iter().map(|name| Reader::new(source, path(name))).collect(),
-            instances: if source.scope == Scope::Machine { 1 } else { *processes },
+            readers: names
+                .iter()
+                .map(|name| Reader::new(source, path(name)))
+                .collect(),
+            instances: if source.scope == Scope::Machine {
+                1
+            } else {
+                *processes
+            },
             warm: Vec::new(),
             cold: Vec::new(),
             text: Vec::new(),
@@ -153,7 +177,11 @@ impl Probe {
             match result {
                 Ok(()) if opened || !root.keeps_files() => {
                     self.bytes = self.bytes.max(self.text.len());
-                    if cold { self.cold.push(ns) } else { self.warm.push(ns) }
+                    if cold {
+                        self.cold.push(ns)
+                    } else {
+                        self.warm.push(ns)
+                    }
                 }
                 Ok(()) => {}
                 Err(errno) => self.errno = errno,
@@ -164,7 +192,10 @@ impl Probe {
     fn price(self) -> Price {
         Price {
             path: match self.source.scope {
-                Scope::Machine => self.readers.first().map_or(String::new(), |reader| reader.path().to_string()),
+                Scope::Machine => self
+                    .readers
+                    .first()
+                    .map_or(String::new(), |reader| reader.path().to_string()),
                 _ => self.source.path_of("PID"),
             },
             source: self.source,
@@ -186,7 +217,7 @@ impl Price {
     fn kernel_bytes(&self) -> usize {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
-            Reads::Records => 4096,
+            Reads::Records { .. } => 4096,
         };
         (buffer + 1024) * self.instances
     }
@@ -199,11 +230,21 @@ impl Price {
 
     fn cause(&self) -> &'static str {
         match self.source.kind {
-            kind::STAT => "the kernel adds up the interrupts of every CPU at each read; many CPUs or IRQs, or a kernel that does it badly (as 2.6.32 on 48 cores)",
-            kind::VMSTAT | kind::MEMINFO => "per-CPU and per-zone counters are added up at each read; many CPUs or NUMA nodes",
-            kind::DISKSTATS => "a line for every block device; many disks, partitions or loop devices",
-            kind::NET_DEV => "a line for every interface; many virtual interfaces, or a driver that asks its hardware",
-            kind::PID_CMDLINE => "the process's memory lock is held; it is mapping or faulting heavily",
+            kind::STAT => {
+                "the kernel adds up the interrupts of every CPU at each read; many CPUs or IRQs, or a kernel that does it badly (as 2.6.32 on 48 cores)"
+            }
+            kind::VMSTAT | kind::MEMINFO => {
+                "per-CPU and per-zone counters are added up at each read; many CPUs or NUMA nodes"
+            }
+            kind::DISKSTATS => {
+                "a line for every block device; many disks, partitions or loop devices"
+            }
+            kind::NET_DEV => {
+                "a line for every interface; many virtual interfaces, or a driver that asks its hardware"
+            }
+            kind::PID_CMDLINE => {
+                "the process's memory lock is held; it is mapping or faulting heavily"
+            }
             _ => "the kernel, a hypervisor or a tracer delays this read",
         }
     }
@@ -212,7 +253,7 @@ impl Price {
 fn reads_text(reads: Reads) -> &'static str {
     match reads {
         Reads::Whole => "whole",
-        Reads::Records => "records",
+        Reads::Records { .. } => "records",
     }
 }
 
@@ -220,7 +261,19 @@ fn table(prices: &[Price], cpus: u64, out: &mut String) {
     let _ = writeln!(
         out,
         "{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>9}{:>7}{:>10}{:>9}{:>8}{:>8}",
-        "# ns a read", "min", "median", "max", "spaced", "per CPU", "bytes", "read", "files", "kernel kB", "day@1s", "@10s", "@60s"
+        "# ns a read",
+        "min",
+        "median",
+        "max",
+        "spaced",
+        "per CPU",
+        "bytes",
+        "read",
+        "files",
+        "kernel kB",
+        "day@1s",
+        "@10s",
+        "@60s"
     );
     for price in prices {
         if price.errno != 0 {
@@ -250,18 +303,41 @@ fn table(prices: &[Price], cpus: u64, out: &mut String) {
     let _ = writeln!(
         out,
         "\nReading all of it: {:.1} s of CPU a day at 1 s ({:.3} %), {:.1} s at 10 s ({:.3} %), {:.1} s at 60 s ({:.4} %).",
-        total(1), share(1), total(10), share(10), total(60), share(60)
+        total(1),
+        share(1),
+        total(10),
+        share(10),
+        total(60),
+        share(60)
     );
-    let _ = writeln!(out, "Files that may be kept open: {}; those above would be {}.", session::files_to_keep(), kept(prices));
+    let _ = writeln!(
+        out,
+        "Files that may be kept open: {}; those above would be {}.",
+        session::files_to_keep(),
+        kept(prices)
+    );
     for price in prices.iter().filter(|price| price.is_slow()) {
         let worst = price.cold.median.max(price.warm.median) as f64 / 1e6;
-        let _ = writeln!(out, "WARNING: {} is slow to read: {worst:.1} ms, {:.1} s of CPU a day at 1 s. Likely cause: {}.", price.path, price.day_s(1), price.cause());
+        let _ = writeln!(
+            out,
+            "WARNING: {} is slow to read: {worst:.1} ms, {:.1} s of CPU a day at 1 s. Likely cause: {}.",
+            price.path,
+            price.day_s(1),
+            price.cause()
+        );
     }
 }
 
 fn kept(prices: &[Price]) -> usize {
-    let keeps = |price: &&Price| price.source.scope == Scope::Machine || [kind::PID_STAT, kind::PID_IO].contains(&price.source.kind);
-    prices.iter().filter(keeps).map(|price| price.instances).sum()
+    let keeps = |price: &&Price| {
+        price.source.scope == Scope::Machine
+            || [kind::PID_STAT, kind::PID_IO].contains(&price.source.kind)
+    };
+    prices
+        .iter()
+        .filter(keeps)
+        .map(|price| price.instances)
+        .sum()
 }
 
 fn json(prices: &[Price], cpus: u64, out: &mut String) {
@@ -270,8 +346,18 @@ fn json(prices: &[Price], cpus: u64, out: &mut String) {
         let _ = writeln!(
             out,
             "{{\"source\":\"{}\",\"min_ns\":{min},\"median_ns\":{median},\"max_ns\":{max},\"spaced_median_ns\":{},\"per_cpu_ns\":{},\"bytes\":{},\"read\":\"{}\",\"files\":{},\"kernel_bytes\":{},\"day_1s_cpu_s\":{:.3},\"day_10s_cpu_s\":{:.3},\"day_60s_cpu_s\":{:.3},\"slow\":{},\"errno\":{}}}",
-            price.path, price.cold.median, median / cpus, price.bytes, reads_text(price.source.reads), price.instances,
-            price.kernel_bytes(), price.day_s(1), price.day_s(10), price.day_s(60), price.is_slow(), price.errno
+            price.path,
+            price.cold.median,
+            median / cpus,
+            price.bytes,
+            reads_text(price.source.reads),
+            price.instances,
+            price.kernel_bytes(),
+            price.day_s(1),
+            price.day_s(10),
+            price.day_s(60),
+            price.is_slow(),
+            price.errno
         );
     }
 }

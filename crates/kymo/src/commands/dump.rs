@@ -35,7 +35,11 @@ pub struct DumpOptions {
 /// Runs the command.
 pub fn run(options: &DumpOptions) -> Result<ExitCode> {
     let (kinds, instance) = wanted(options.source.as_deref())?;
-    let range = times::range(options.from.as_deref(), options.thru.as_deref(), &options.dir)?;
+    let range = times::range(
+        options.from.as_deref(),
+        options.thru.as_deref(),
+        &options.dir,
+    )?;
     let mut recorded = Recorded::open(&options.dir, range, kinds).map_err(anyhow::Error::msg)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let mut printed = false;
@@ -63,8 +67,12 @@ fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
         let found = match source.path.split_once("{}") {
             None => (source.path == name).then(String::new),
             Some((before, after)) => {
-                let middle = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-                middle.filter(|m| source::is_instance(source.scope, m)).map(str::to_string)
+                let middle = name
+                    .strip_prefix(before)
+                    .and_then(|rest| rest.strip_suffix(after));
+                middle
+                    .filter(|m| source::is_instance(source.scope, m))
+                    .map(str::to_string)
             }
         };
         if let Some(found) = found {
@@ -79,7 +87,13 @@ fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
 }
 
 /// Prints every text that was read in this sample; whether there was one.
-fn sample(recorded: &Recorded, moment: Moment, kinds: &Kinds, only: Option<&str>, out: &mut impl Write) -> Result<bool> {
+fn sample(
+    recorded: &Recorded,
+    moment: Moment,
+    kinds: &Kinds,
+    only: Option<&str>,
+    out: &mut impl Write,
+) -> Result<bool> {
     let mut printed = false;
     for &(kind, code) in recorded.costs() {
         let Some(source) = source::of(kind).filter(|_| kinds.contains(kind)) else {
@@ -102,7 +116,14 @@ fn sample(recorded: &Recorded, moment: Moment, kinds: &Kinds, only: Option<&str>
 
 /// `>>> SOURCE SEQ WALL MONO COST_KIND_NS STATE LEN`, the text, a newline. An instance that was not read
 /// has a header only when nothing is hidden by leaving it out: it is left out.
-fn frame(instance: &Instance, path: &str, moment: Moment, cost_ns: u64, text: &[u8], out: &mut impl Write) -> Result<bool> {
+fn frame(
+    instance: &Instance,
+    path: &str,
+    moment: Moment,
+    cost_ns: u64,
+    text: &[u8],
+    out: &mut impl Write,
+) -> Result<bool> {
     let state = match instance.state {
         State::Changed => "changed".to_string(),
         State::Same => "same".to_string(),
@@ -110,14 +131,30 @@ fn frame(instance: &Instance, path: &str, moment: Moment, cost_ns: u64, text: &[
         State::Unread(Why::Slow) => "not-read:slow".to_string(),
         State::Unread(_) => return Ok(false),
     };
-    let text = if matches!(instance.state, State::Changed | State::Same) { text } else { &[] };
-    let (wall, mono) = (seconds(moment.real_ns.into()), seconds(moment.mono_ns.into()));
-    writeln!(out, ">>> {path} {} {wall} {mono} {cost_ns} {state} {}", moment.seq, text.len())?;
+    let text = if matches!(instance.state, State::Changed | State::Same) {
+        text
+    } else {
+        &[]
+    };
+    let (wall, mono) = (
+        seconds(moment.real_ns.into()),
+        seconds(moment.mono_ns.into()),
+    );
+    writeln!(
+        out,
+        ">>> {path} {} {wall} {mono} {cost_ns} {state} {}",
+        moment.seq,
+        text.len()
+    )?;
     out.write_all(text)?;
     out.write_all(b"\n")?;
     Ok(true)
 }
 
 fn seconds(ns: i128) -> String {
-    format!("{}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000))
+    format!(
+        "{}.{:09}",
+        ns.div_euclid(1_000_000_000),
+        ns.rem_euclid(1_000_000_000)
+    )
 }

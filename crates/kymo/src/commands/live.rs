@@ -18,7 +18,9 @@ pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let setup = Setup::new(options, Some(view))?;
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
-    spawn("signals", move || super::record::wait_for_end(&signals, &stop))?;
+    spawn("signals", move || {
+        super::record::wait_for_end(&signals, &stop)
+    })?;
     let shown = show(&setup, view, session.queue.clone());
     (session.stopper())();
     session.join();

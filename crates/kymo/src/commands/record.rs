@@ -48,6 +48,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
+        capability_named: false,
     };
     let writer = spawn("writer", move || drain.run())?;
     let stop = session.stopper();
@@ -60,7 +61,9 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     }
     let control = session.control.clone();
     session.join();
-    let end = writer.join().map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
+    let end = writer
+        .join()
+        .map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
     let (counters, dropped, run) = end?;
     if let Some(run) = run {
         cost::print(&run, &control, &counters, dropped, start.elapsed())?;
@@ -70,12 +73,19 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
 
 fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> Result<Writer> {
     let usage = anyhow::Error::msg;
-    let dir = options.dir.clone().context("cannot record: no folder is given; use -f DIR")?;
+    let dir = options
+        .dir
+        .clone()
+        .context("cannot record: no folder is given; use -f DIR")?;
     let mut writing = Options {
         keep: options.keep_ns().map_err(usage)?.map(Duration::from_nanos),
         sync_interval: Duration::from_nanos(options.sync_ns().map_err(usage)?),
         ..Options::default()
     };
+    if let Some(bytes) = options.seal_bytes().map_err(usage)? {
+        writing.seal_bytes = bytes;
+        writing.tail_bytes = bytes;
+    }
     let disk = Arc::new(RealDisk::default());
     writing.cap_bytes = match options.cap_bytes().map_err(usage)? {
         Some(bytes) => bytes,
@@ -83,7 +93,11 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
     };
     let place = Place {
         host: setup.context.get("host").unwrap_or("localhost").to_string(),
-        boot_id: setup.context.get("boot_id").unwrap_or("00000000").to_string(),
+        boot_id: setup
+            .context
+            .get("boot_id")
+            .unwrap_or("00000000")
+            .to_string(),
         context: setup.context.text(),
         dir,
     };
@@ -92,8 +106,12 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
 
 /// 1 GiB, or 5 % of the file system if that is less.
 fn default_cap(dir: &std::path::Path) -> u64 {
-    let existing = dir.ancestors().find(|path| path.exists() && !path.as_os_str().is_empty());
-    let size = existing.or(Some(".".as_ref())).and_then(machine::file_system_bytes);
+    let existing = dir
+        .ancestors()
+        .find(|path| path.exists() && !path.as_os_str().is_empty());
+    let size = existing
+        .or(Some(".".as_ref()))
+        .and_then(machine::file_system_bytes);
     size.map_or(1 << 30, |bytes| (bytes / 20).min(1 << 30))
 }
 
@@ -106,7 +124,10 @@ struct RunClock {
 
 impl RunClock {
     fn new(pauseless: bool) -> RunClock {
-        RunClock { pauseless, samples: AtomicU64::new(0) }
+        RunClock {
+            pauseless,
+            samples: AtomicU64::new(0),
+        }
     }
 
     fn sampled(&self, samples: u64) {
@@ -147,9 +168,22 @@ struct Drain {
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
+    capability_named: bool,
 }
 
 impl Drain {
+    /// Says once what cannot be read, and what it would take.
+    fn name_capability(&mut self) {
+        let [processes, forbidden] =
+            [&self.control.processes, &self.control.forbidden].map(|n| n.load(Ordering::Relaxed));
+        if forbidden > 0 && !self.capability_named {
+            self.capability_named = true;
+            eprintln!(
+                "kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: it takes CAP_SYS_PTRACE"
+            );
+        }
+    }
+
     /// Takes records until there are no more, then seals what is left.
     fn run(mut self) -> Result<(Counters, u64, Option<RunCost>)> {
         let mut batch = Vec::new();
@@ -180,11 +214,13 @@ impl Drain {
     }
 
     fn records(&mut self, batch: &mut [u8]) -> Result<()> {
-        self.clock.sampled(self.control.samples.load(Ordering::Relaxed));
+        self.clock
+            .sampled(self.control.samples.load(Ordering::Relaxed));
         let appended = self.writer.append(batch)?;
         if let Some(fd) = self.ack_fd {
             acknowledge(fd, batch)?;
         }
+        self.name_capability();
         self.notices.events(batch);
         if let Some(cost) = &mut self.cost {
             cost.add(batch);
@@ -195,7 +231,10 @@ impl Drain {
             self.control.key_wanted.store(true, Ordering::Relaxed);
         }
         if appended.dropped > 0 {
-            self.notices.say(&format!("cannot record {} records: they are dropped", appended.dropped));
+            self.notices.say(&format!(
+                "cannot record {} records: they are dropped",
+                appended.dropped
+            ));
         }
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
             self.writer.set_context(&facts::gather(&self.root).text())?;
@@ -217,7 +256,9 @@ impl Drain {
         let next_sample = self.interval + Duration::from_nanos(WATCHDOG_NS);
         let due = due.map(|at| Duration::from_nanos(at.saturating_sub(now.mono_ns)));
         match due {
-            Some(due) if due + Duration::from_millis(200) < self.interval => due + Duration::from_millis(1),
+            Some(due) if due + Duration::from_millis(200) < self.interval => {
+                due + Duration::from_millis(1)
+            }
             _ => next_sample,
         }
     }
@@ -227,7 +268,10 @@ impl Drain {
         let since_ns = self.control.sampling_since_ns.load(Ordering::Relaxed);
         let running_ns = RealClock.mono_ns().saturating_sub(since_ns);
         if since_ns != 0 && running_ns > WATCHDOG_NS {
-            self.notices.say(&format!("a sample is still being read after {} ms", running_ns / 1_000_000));
+            self.notices.say(&format!(
+                "a sample is still being read after {} ms",
+                running_ns / 1_000_000
+            ));
         }
     }
 }
@@ -242,5 +286,6 @@ fn acknowledge(fd: i32, batch: &[u8]) -> Result<()> {
         }
         rest = &rest[raw.length.min(rest.len())..];
     }
-    machine::write_fd(fd, lines.as_bytes()).with_context(|| format!("cannot write to file descriptor {fd}"))
+    machine::write_fd(fd, lines.as_bytes())
+        .with_context(|| format!("cannot write to file descriptor {fd}"))
 }

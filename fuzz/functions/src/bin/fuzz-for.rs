@@ -10,22 +10,39 @@ use kymo_fuzz::TARGETS;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let seconds: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(20.0);
+    let seconds: f64 = arguments
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20.0);
     let only = arguments.next();
-    let seed = std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(now);
+    let seed = std::env::var("FUZZ_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(now);
     let corpus = corpus();
-    eprintln!("fuzz-for: {seconds} s a target, {} corpus texts, FUZZ_SEED={seed}", corpus.len());
+    eprintln!(
+        "fuzz-for: {seconds} s a target, {} corpus texts, FUZZ_SEED={seed}",
+        corpus.len()
+    );
     let mut failed = 0;
     for (name, target) in TARGETS {
         if only.as_deref().is_none_or(|only| only == *name) {
-            failed += u32::from(!run(name, *target, Duration::from_secs_f64(seconds), seed, &corpus));
+            failed += u32::from(!run(
+                name,
+                *target,
+                Duration::from_secs_f64(seconds),
+                seed,
+                &corpus,
+            ));
         }
     }
     ExitCode::from(u8::from(failed > 0))
 }
 
 fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64 | 1)
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(1, |t| t.as_nanos() as u64 | 1)
 }
 
 fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u8>]) -> bool {
@@ -51,7 +68,9 @@ fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u
 fn corpus() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    files.filter_map(|file| std::fs::read(file.path()).ok()).collect()
+    files
+        .filter_map(|file| std::fs::read(file.path()).ok())
+        .collect()
 }
 
 /// xorshift64.

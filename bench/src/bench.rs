@@ -1,0 +1,128 @@
+//! What one run of the bench has to hand: who takes part, where files go, how big
+//! the rows are. Holds the temporary directory and the guard for the run's life.
+
+use crate::args::Args;
+use crate::fault::{Cannot, Fault, Result};
+use crate::guard::Guard;
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Full rows, or the same work in a few seconds to see that it works.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Size {
+    Full,
+    Quick,
+}
+
+pub struct Bench {
+    pub size: Size,
+    pub rounds: usize,
+    pub minutes: Option<u32>,
+    pub kymo: Option<PathBuf>,
+    /// The recorder-only build, for the memory row.
+    pub kymo_small: Option<PathBuf>,
+    pub collectl: Option<PathBuf>,
+    pub sadc: Option<PathBuf>,
+    pub ring1: Option<PathBuf>,
+    pub ring30: Option<PathBuf>,
+    /// Arguments of kymo's command for a simulated day; `DIR` is replaced.
+    pub seal_args: String,
+    /// This program, for the floor and the loads.
+    pub own: PathBuf,
+    pub guard: Rc<Guard>,
+    dir: PathBuf,
+    made: Cell<u32>,
+}
+
+impl Bench {
+    pub fn new(args: &mut Args) -> Result<Bench> {
+        let size = if args.flag("--quick") {
+            Size::Quick
+        } else {
+            Size::Full
+        };
+        let rounds = if size == Size::Quick { 2 } else { 5 };
+        let parent = args.value("--dir")?.unwrap_or_else(std::env::temp_dir);
+        let guard = Rc::new(Guard::start()?);
+        Ok(Bench {
+            size,
+            rounds: args.value("--rounds")?.unwrap_or(rounds).max(1),
+            minutes: args.value("--minutes")?,
+            kymo: program(args, "--kymo")?,
+            kymo_small: program(args, "--kymo-small")?,
+            collectl: on_path("collectl"),
+            sadc: sadc(),
+            ring1: args.value("--ring1")?,
+            ring30: args.value("--ring30")?,
+            seal_args: args
+                .value("--seal-args")?
+                .unwrap_or_else(|| "record --cost -s cdnm -i 0 -c 86400 -f DIR".into()),
+            own: std::env::current_exe().cannot("find the bench's own program")?,
+            dir: work_dir(&parent, &guard)?,
+            guard,
+            made: Cell::new(0),
+        })
+    }
+
+    /// The count of a full row or of a quick one.
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        match self.size {
+            Size::Full => full,
+            Size::Quick => quick,
+        }
+    }
+
+    /// A path nobody has used yet, below the run's directory.
+    pub fn new_path(&self, what: &str) -> PathBuf {
+        self.made.set(self.made.get() + 1);
+        self.dir.join(format!("{:04}-{what}", self.made.get()))
+    }
+
+    /// A directory nobody has used yet.
+    pub fn new_dir(&self, what: &str) -> Result<PathBuf> {
+        let path = self.new_path(what);
+        fs::create_dir(&path).cannot(format_args!("create {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// The guard removes it, whatever happens to the bench.
+fn work_dir(parent: &Path, guard: &Guard) -> Result<PathBuf> {
+    let dir = parent.join(format!("kymo-bench-{}", std::process::id()));
+    fs::create_dir(&dir).cannot(format_args!("create {}", dir.display()))?;
+    let dir = dir.canonicalize().cannot("find the new directory")?;
+    guard.directory(&dir)?;
+    Ok(dir)
+}
+
+/// The program named by `switch`, made absolute.
+fn program(args: &mut Args, switch: &str) -> Result<Option<PathBuf>> {
+    let Some(path) = args.value::<PathBuf>(switch)? else {
+        return Ok(None);
+    };
+    let absolute = path
+        .canonicalize()
+        .cannot(format_args!("find {}", path.display()))?;
+    match absolute.is_file() {
+        true => Ok(Some(absolute)),
+        false => Err(Fault::new(format!("{} is not a file", path.display()))),
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// Distributions keep sadc off the PATH.
+fn sadc() -> Option<PathBuf> {
+    let homes = ["/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa"];
+    homes
+        .iter()
+        .map(|home| Path::new(home).join("sadc"))
+        .find(|candidate| candidate.is_file())
+}

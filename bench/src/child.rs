@@ -1,0 +1,191 @@
+//! A measured child: bounded in time, in a process group of its own, its CPU by
+//! `wait4` (with the children it waited for, so start-up forks count), its end
+//! seen through a pidfd, its peak memory and reads taken before it is reaped.
+
+use crate::bench::Bench;
+use crate::fault::{Cannot, Fault, Result};
+use crate::guard::Guard;
+use crate::procfs;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::time::Timespec;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use wait4::try_wait4_pid;
+
+/// How often peak memory is looked at, for those who ask.
+const PEAK_EVERY: Duration = Duration::from_millis(2);
+
+/// What a child has used, from its start to its end.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    pub wall: Duration,
+    pub cpu: Duration,
+    pub peak_bytes: u64,
+    pub read_bytes: u64,
+}
+
+/// A child that is running; dropped early, its whole group is killed.
+pub struct Running {
+    name: String,
+    pid: Pid,
+    pidfd: OwnedFd,
+    stdout: Option<ChildStdout>,
+    stderr: PathBuf,
+    guard: Rc<Guard>,
+    started: Instant,
+    ended: bool,
+}
+
+impl Running {
+    /// Starts `command`; its complaints go to a file, quoted if it fails.
+    pub fn start(bench: &Bench, command: &mut Command) -> Result<Running> {
+        let name = name(command);
+        let stderr = bench.new_path("stderr");
+        let complaints = File::create(&stderr).cannot("create a file for complaints")?;
+        command
+            .stdin(Stdio::null())
+            .stderr(complaints)
+            .process_group(0);
+        let started = Instant::now();
+        let mut child = command.spawn().cannot(format_args!("start {name}"))?;
+        bench.guard.group(child.id())?;
+        let stdout = child.stdout.take();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).cannot(format_args!("watch {name}"))?;
+        Ok(Running {
+            name,
+            pid,
+            pidfd,
+            stdout,
+            stderr,
+            guard: Rc::clone(&bench.guard),
+            started,
+            ended: false,
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Where its complaints go.
+    pub fn stderr(&self) -> &Path {
+        &self.stderr
+    }
+
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.stdout.take()
+    }
+
+    pub fn is_running(&self) -> Result<bool> {
+        Ok(!self.ends_within(Duration::ZERO)?)
+    }
+
+    /// Waits for the end; past `limit` the child is killed and that is a fault.
+    pub fn finish(self, limit: Duration) -> Result<Usage> {
+        if !self.ends_within(limit)? {
+            return Err(Fault::new(format!("{} ran over {limit:?}", self.name)));
+        }
+        self.reap(0)
+    }
+
+    /// As [`Running::finish`], with peak memory watched until the end.
+    pub fn finish_watching_memory(self, limit: Duration) -> Result<Usage> {
+        let until = Instant::now() + limit;
+        let mut peak_bytes = 0;
+        while !self.ends_within(PEAK_EVERY)? {
+            if Instant::now() > until {
+                return Err(Fault::new(format!("{} ran over {limit:?}", self.name)));
+            }
+            peak_bytes = procfs::peak_bytes(self.pid()).unwrap_or(0).max(peak_bytes);
+        }
+        self.reap(peak_bytes)
+    }
+
+    fn ends_within(&self, limit: Duration) -> Result<bool> {
+        let limit = Timespec::try_from(limit).cannot("wait so long")?;
+        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let ready = poll(&mut ended, Some(&limit));
+        Ok(ready.cannot(format_args!("wait for {}", self.name))? > 0)
+    }
+
+    fn reap(mut self, peak_bytes: u64) -> Result<Usage> {
+        let wall = self.started.elapsed();
+        let read_bytes = procfs::read_bytes(self.pid()).unwrap_or(0);
+        let end = self.end()?;
+        judge(&self.name, end.status, &self.stderr)?;
+        Ok(Usage {
+            wall,
+            cpu: end.rusage.utime + end.rusage.stime,
+            peak_bytes: true_peak(peak_bytes, end.rusage.maxrss),
+            read_bytes,
+        })
+    }
+
+    /// Kills what is left of the group while its number is still ours, then reaps.
+    fn end(&mut self) -> Result<wait4::ResUse> {
+        self.ended = true;
+        // ESRCH cannot be: the leader is unreaped. EPERM would be a setuid child's.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.ends_within(Duration::from_secs(10))?;
+        let end = try_wait4_pid(self.pid()).cannot(format_args!("wait for {}", self.name))?;
+        self.guard.group_ended(self.pid())?;
+        end.ok_or_else(|| Fault::new(format!("{} cannot be killed", self.name)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left to hear of a failure; the guard still has the group.
+            let _ = self.end();
+        }
+    }
+}
+
+/// `ru_maxrss` is exact to the end but begins with the bench's own memory (the
+/// child before its exec); above that it is the child's, below it the watched
+/// value stands.
+fn true_peak(watched_bytes: u64, maxrss_bytes: u64) -> u64 {
+    let own_bytes = procfs::peak_bytes(std::process::id()).unwrap_or(0);
+    if maxrss_bytes > own_bytes {
+        maxrss_bytes.max(watched_bytes)
+    } else {
+        watched_bytes
+    }
+}
+
+fn judge(name: &str, status: ExitStatus, stderr: &Path) -> Result<()> {
+    // collectl at 10 ms, on its way out, dies of its own timer now and then; its
+    // file is whole by then, and the rows that read it count the samples.
+    if status.success() || status.signal() == Some(Signal::ALARM.as_raw()) {
+        return Ok(());
+    }
+    let complaints = fs::read_to_string(stderr).unwrap_or_default();
+    let first = complaints.lines().next().unwrap_or("no complaint");
+    Err(Fault::new(format!("{name} ended with {status}: {first}")))
+}
+
+fn name(command: &Command) -> String {
+    let path = PathBuf::from(command.get_program());
+    let mut name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    if let Some(verb) = command.get_args().next() {
+        name.push(' ');
+        name.push_str(&verb.to_string_lossy());
+    }
+    name
+}

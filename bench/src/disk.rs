@@ -1,0 +1,107 @@
+//! An ext4 of one's own on a loop device, whose writes nobody else adds to.
+//! Needs root. Unmounted when dropped; the guard has it too.
+
+use crate::bench::Bench;
+use crate::fault::{Cannot, Fault, Result};
+use crate::guard::Guard;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+const IMAGE_MB: u32 = 300;
+const SECTOR_BYTES: u64 = 512;
+/// Sectors written, among the numbers of /sys/block/NAME/stat.
+const SECTORS_WRITTEN: usize = 6;
+
+pub struct LoopDisk {
+    dir: PathBuf,
+    device: String,
+    guard: Rc<Guard>,
+}
+
+impl LoopDisk {
+    pub fn mount(bench: &Bench, name: &str) -> Result<LoopDisk> {
+        let image = bench.new_path(&format!("{name}.img"));
+        let dir = bench.new_dir(&format!("{name}.mnt"))?;
+        make_image(&image)?;
+        // Told first: of a mount that then fails the guard finds nothing to undo.
+        bench.guard.mounted(&dir)?;
+        tool(
+            Command::new("mount")
+                .args(["-o", "loop"])
+                .arg(&image)
+                .arg(&dir),
+        )?;
+        let device = device_of(&dir)?;
+        Ok(LoopDisk {
+            dir,
+            device,
+            guard: Rc::clone(&bench.guard),
+        })
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Bytes the device was told to write so far, everything dirty written first.
+    pub fn written_bytes(&self) -> Result<u64> {
+        let root = File::open(&self.dir).cannot("open the loop disk")?;
+        rustix::fs::syncfs(root).cannot("sync the loop disk")?;
+        let path = format!("/sys/block/{}/stat", self.device);
+        let text = fs::read_to_string(&path).cannot(format_args!("read {path}"))?;
+        let sectors = text.split_whitespace().nth(SECTORS_WRITTEN);
+        let sectors: Option<u64> = sectors.and_then(|word| word.parse().ok());
+        let sectors = sectors.ok_or_else(|| Fault::new(format!("{path} is too short")))?;
+        Ok(sectors * SECTOR_BYTES)
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        // If it fails, the guard tries again, harder, when the bench has ended.
+        if tool(Command::new("umount").arg(&self.dir)).is_ok() {
+            let _ = self.guard.unmounted(&self.dir);
+        }
+    }
+}
+
+/// Made whole at once, or the file system would go on initialising itself.
+fn make_image(image: &Path) -> Result<()> {
+    tool(
+        Command::new("fallocate")
+            .arg(format!("-l{IMAGE_MB}MiB"))
+            .arg(image),
+    )?;
+    tool(
+        Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"])
+            .arg(image),
+    )
+}
+
+fn device_of(dir: &Path) -> Result<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").cannot("read the mounts")?;
+    let dir = dir.to_string_lossy();
+    let mut lines = mounts.lines().map(|line| line.split(' '));
+    let device = lines.find_map(|mut words| {
+        let device = words.next()?;
+        (words.next()? == dir).then(|| device.to_string())
+    });
+    let device = device.ok_or_else(|| Fault::new(format!("{dir} is not mounted")))?;
+    Ok(device.trim_start_matches("/dev/").to_string())
+}
+
+/// Runs a tool to its end; its failure is ours, in its own words.
+fn tool(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let end = command.output().cannot(format_args!("run {name}"))?;
+    match end.status.success() {
+        true => Ok(()),
+        false => {
+            let words = String::from_utf8_lossy(&end.stderr);
+            Err(Fault::because(format_args!("run {name}"), words.trim()))
+        }
+    }
+}

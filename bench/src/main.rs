@@ -1,0 +1,86 @@
+//! Side-by-side cost runs: kymo, its peers (collectl, sysstat's sadc) and the
+//! physical floor (our own loop of `pread`s over the same files).
+//!
+//! `kymo-bench record` runs the rows of the recorder's cost table; the other
+//! words (`floor`, `tick`, `load`, `crowd`, `stir`, `guard`) are the child
+//! processes it starts, each a contender or a surrounding of its own.
+//! Nothing here asserts a time: a row is measured, compared and reported.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod args;
+mod bench;
+mod child;
+mod collectl_raw;
+mod crowd;
+mod disk;
+mod fault;
+mod figures;
+mod floor;
+mod guard;
+mod load;
+mod machine;
+mod peer;
+mod procfs;
+mod report;
+mod row;
+mod sides;
+mod ticks;
+
+use args::Args;
+use fault::{Fault, Result};
+use std::io::Write;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small PATH]
+                         [--rounds N] [--minutes N] [--ring1 DIR] [--ring30 DIR]
+                         [--seal-args 'WORDS'] [--dir DIR] [--results FILE]
+       kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
+       kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
+       kymo-bench load   --dir DIR [--seconds N] [--fsync]
+       kymo-bench crowd  [--count N] [--seconds N]
+       kymo-bench rows
+";
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let verb = words.next().unwrap_or_default();
+    match run(&verb, Args::new(words.collect())) {
+        Ok(code) => code,
+        Err(fault) => {
+            eprintln!("kymo-bench {verb}: {fault}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(verb: &str, args: Args) -> Result<ExitCode> {
+    match verb {
+        "record" => return row::record(args),
+        "floor" => floor::run(args)?,
+        "tick" => ticks::run(args)?,
+        "load" => load::run(args)?,
+        "crowd" => crowd::run(args)?,
+        "stir" => crowd::stir(args)?,
+        "guard" => guard::run()?,
+        "rows" => say(&row::list())?,
+        "help" | "--help" | "-h" => say(USAGE)?,
+        _ => {
+            eprint!("{USAGE}");
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output; a closed pipe ends quietly.
+fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Fault::because("write to stdout", cause))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,202 @@
+//! The table of results: what was asked, what was measured, met or missed.
+
+use crate::fault::{Cannot, Result};
+use crate::machine;
+use std::fmt::{self, Display, Write as _};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+/// One comparison of a row: smaller is better.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    pub value: f64,
+    pub bar: f64,
+    pub aim: f64,
+}
+
+/// What a row has found.
+#[derive(Default, Debug)]
+pub struct Outcome {
+    /// Everyone's figures, kymo's ratios among them.
+    pub figures: Vec<String>,
+    /// Empty when kymo took no part.
+    pub checks: Vec<Check>,
+}
+
+impl Outcome {
+    pub fn new(figures: Vec<String>) -> Outcome {
+        Outcome {
+            figures,
+            checks: Vec::new(),
+        }
+    }
+
+    pub fn figure(&mut self, figure: impl Into<String>) {
+        self.figures.push(figure.into());
+    }
+
+    /// Adds a comparison if kymo and the other side have figures.
+    pub fn check(&mut self, value: Option<f64>, bar: f64, aim: f64) {
+        if let Some(value) = value {
+            self.checks.push(Check { value, bar, aim });
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let all = |holds: fn(&Check) -> bool| self.checks.iter().all(holds);
+        if self.checks.is_empty() {
+            Verdict::NotJudged
+        } else if all(|check| check.value <= check.aim) {
+            Verdict::AimMet
+        } else if all(|check| check.value <= check.bar) {
+            Verdict::Met
+        } else {
+            Verdict::Missed
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    AimMet,
+    Met,
+    Missed,
+    NotJudged,
+    Failed,
+}
+
+impl Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::AimMet => "aim met",
+            Verdict::Met => "met",
+            Verdict::Missed => "missed",
+            Verdict::NotJudged => "n/a",
+            Verdict::Failed => "failed",
+        })
+    }
+}
+
+/// One line of the table.
+pub struct Line {
+    pub name: &'static str,
+    pub work: &'static str,
+    pub bar: &'static str,
+    pub aim: &'static str,
+    pub result: Result<Outcome>,
+}
+
+impl Line {
+    pub fn verdict(&self) -> Verdict {
+        match &self.result {
+            Ok(outcome) => outcome.verdict(),
+            Err(_) => Verdict::Failed,
+        }
+    }
+
+    fn measured(&self) -> String {
+        match &self.result {
+            Ok(outcome) => outcome.figures.join("; "),
+            Err(fault) => fault.to_string(),
+        }
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let measured = self.measured().replace('|', "/");
+        let (name, work, bar, aim) = (self.name, self.work, self.bar, self.aim);
+        let verdict = self.verdict();
+        writeln!(
+            f,
+            "| {name} | {work} | {bar} | {aim} | {measured} | {verdict} |"
+        )
+    }
+}
+
+/// When, where and how big; then the table's head.
+pub fn head(title: &str) -> Result<String> {
+    let (now, machine) = (machine::now()?, machine::describe()?);
+    Ok(format!(
+        "## {now}, {title}\n\n{machine}\n\n\
+         | row | work | bar | aim | measured | verdict |\n|---|---|---|---|---|---|\n"
+    ))
+}
+
+/// The whole table.
+pub fn table(title: &str, lines: &[Line]) -> Result<String> {
+    let mut text = head(title)?;
+    for line in lines {
+        write!(text, "{line}").cannot("print a row")?;
+    }
+    Ok(text)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Keep {
+    /// A run of all rows replaces the file.
+    Nothing,
+    /// A run of some is added to it.
+    Earlier,
+}
+
+pub fn write(path: &Path, table: &str, keep: Keep) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true);
+    match keep {
+        Keep::Nothing => options.truncate(true),
+        Keep::Earlier => options.append(true),
+    };
+    let name = path.display();
+    let mut file = options.open(path).cannot(format_args!("open {name}"))?;
+    let is_new = file.metadata().is_ok_and(|meta| meta.len() == 0);
+    let title = if is_new {
+        "# What recording costs\n"
+    } else {
+        ""
+    };
+    let text = format!("{title}\n{table}");
+    file.write_all(text.as_bytes())
+        .cannot(format_args!("write {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Fault;
+
+    fn outcome(values: &[f64]) -> Outcome {
+        let mut outcome = Outcome::default();
+        for value in values {
+            outcome.check(Some(*value), 2.0, 1.0);
+        }
+        outcome
+    }
+
+    #[test]
+    fn a_verdict_is_the_worst_of_its_checks() {
+        for (values, want) in [
+            (&[][..], Verdict::NotJudged),
+            (&[1.0, 0.5], Verdict::AimMet),
+            (&[0.5, 1.5], Verdict::Met),
+            (&[0.5, 2.5], Verdict::Missed),
+            (&[f64::NAN], Verdict::Missed),
+        ] {
+            assert_eq!(outcome(values).verdict(), want, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_row_says_why() {
+        let line = Line {
+            name: "day",
+            work: "w",
+            bar: "b",
+            aim: "a",
+            result: Err(Fault::new("cannot x: y")),
+        };
+        let want = "| day | w | b | a | cannot x: y | failed |\n";
+        assert_eq!(line.to_string(), want);
+    }
+}

@@ -1,0 +1,132 @@
+//! The rows of the recorder's cost table, one file each, in the table's order.
+
+mod bytes;
+mod cold;
+mod day;
+mod lateness;
+mod memory;
+mod play;
+mod processes;
+mod seal;
+mod seek;
+mod spaced;
+mod start;
+mod writes;
+
+use crate::args::Args;
+use crate::bench::{Bench, Size};
+use crate::fault::{Fault, Result};
+use crate::report::{self, Keep, Line, Outcome, Verdict};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One row: its texts as in the table, and the run.
+pub struct Row {
+    pub name: &'static str,
+    pub work: &'static str,
+    pub bar: &'static str,
+    pub aim: &'static str,
+    pub run: fn(&Bench) -> Result<Outcome>,
+}
+
+const ROWS: [&Row; 12] = [
+    &day::ROW,
+    &spaced::ROW,
+    &cold::ROW,
+    &processes::ROW,
+    &seal::ROW,
+    &bytes::ROW,
+    &writes::ROW,
+    &memory::ROW,
+    &start::ROW,
+    &lateness::ROW,
+    &play::ROW,
+    &seek::ROW,
+];
+
+/// `kymo-bench rows`.
+pub fn list() -> String {
+    let line = |row: &&Row| format!("{:<10} {}\n", row.name, row.work);
+    ROWS.iter().map(line).collect()
+}
+
+/// `kymo-bench record`: a row that cannot run is a line of the table too; a
+/// missed bar is reported, not an error.
+pub fn record(mut args: Args) -> Result<ExitCode> {
+    let only: Option<String> = args.value("--only")?;
+    let results: Option<PathBuf> = args.value("--results")?;
+    let rows = choose(only.as_deref())?;
+    let bench = Bench::new(&mut args)?;
+    args.done()?;
+    let title = title(&bench);
+    crate::say(&report::head(&title)?)?;
+    let mut lines = Vec::new();
+    for row in rows {
+        let line = run(&bench, row);
+        crate::say(&line.to_string())?;
+        lines.push(line);
+    }
+    keep(
+        &bench,
+        results,
+        &report::table(&title, &lines)?,
+        only.is_some(),
+    )?;
+    let failed = lines.iter().any(|line| line.verdict() == Verdict::Failed);
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn choose(only: Option<&str>) -> Result<Vec<&'static Row>> {
+    let Some(names) = only else {
+        return Ok(ROWS.to_vec());
+    };
+    let find = |name: &str| {
+        let row = ROWS.iter().copied().find(|row| row.name == name);
+        row.ok_or_else(|| Fault::new(format!("no such row: {name} (see kymo-bench rows)")))
+    };
+    names.split(',').map(find).collect()
+}
+
+fn title(bench: &Bench) -> String {
+    match bench.size {
+        Size::Full => "full".into(),
+        Size::Quick => "quick (counts too small to quote)".into(),
+    }
+}
+
+fn run(bench: &Bench, row: &'static Row) -> Line {
+    eprintln!("kymo-bench: {} ...", row.name);
+    Line {
+        name: row.name,
+        work: row.work,
+        bar: row.bar,
+        aim: row.aim,
+        result: (row.run)(bench),
+    }
+}
+
+/// A quick run is kept only where it was asked to be.
+fn keep(bench: &Bench, results: Option<PathBuf>, table: &str, some: bool) -> Result<()> {
+    let usual = Path::new("bench");
+    let path = match results {
+        Some(path) => path,
+        None if bench.size == Size::Full && usual.is_dir() => usual.join("RESULTS.md"),
+        None => return Ok(()),
+    };
+    let keep = if some { Keep::Earlier } else { Keep::Nothing };
+    report::write(&path, table, keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_name() {
+        let names =
+            |only| -> Vec<&str> { choose(only).unwrap().iter().map(|row| row.name).collect() };
+        assert_eq!(names(None).len(), ROWS.len());
+        assert_eq!(names(Some("start,day")), ["start", "day"]);
+        assert!(choose(Some("day,none")).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! A kernel file made slow from outside is noticed, named and backed off.
+
+use std::process::Command;
+
+use kymo_tests::{Scratch, kymo, parse_dump, run};
+
+/// Runs kymo under strace, which delays each pread64 of one file by 15 ms.
+fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
+    let output = Command::new("strace")
+        .args([
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=pread64",
+            "-e",
+            "inject=pread64:delay_enter=15000",
+            "-P",
+            path,
+        ])
+        .arg(kymo())
+        .args(arguments)
+        .output()
+        .expect("strace runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn doctor_warns_of_it() {
+    let (out, err) = with_slow("/proc/stat", &["doctor"]);
+    let warning = out
+        .lines()
+        .find(|line| line.starts_with("WARNING: proc/stat is slow"))
+        .unwrap_or_else(|| panic!("{out}{err}"));
+    assert!(
+        warning.contains("Likely cause") && warning.contains("interrupts"),
+        "{warning}"
+    );
+    assert_eq!(
+        out.matches("WARNING").count(),
+        1,
+        "only that file is slow:\n{out}"
+    );
+}
+
+#[test]
+fn record_says_so_and_backs_off() {
+    let scratch = Scratch::new("slow");
+    let dir = scratch.text("ring");
+    let (_, err) = with_slow(
+        "/proc/stat",
+        &["record", "-s", "cm", "-i", ".1", "-c", "20", "-f", &dir],
+    );
+    let slow: Vec<_> = err
+        .lines()
+        .filter(|line| line.contains("slow read: proc/stat"))
+        .collect();
+    assert_eq!(slow.len(), 1, "one line a minute: {err}");
+    assert!(slow[0].contains("once in 2 samples"), "{err}");
+    let frames = parse_dump(&run(&["dump", &dir]).stdout);
+    let count = |source: &str, state: &str| {
+        frames
+            .iter()
+            .filter(|f| f.source == source && f.state.starts_with(state))
+            .count()
+    };
+    assert!(
+        count("proc/stat", "not-read:slow") >= 8,
+        "backed off: {}",
+        count("proc/stat", "not-read:slow")
+    );
+    assert_eq!(
+        count("proc/meminfo", "not-read"),
+        0,
+        "a slow source costs its own rows only"
+    );
+    assert!(count("proc/meminfo", "") >= 20);
+}
+
+#[test]
+fn no_backoff_reads_on() {
+    let scratch = Scratch::new("slow-on");
+    let dir = scratch.text("ring");
+    with_slow(
+        "/proc/loadavg",
+        &[
+            "record",
+            "-s",
+            "c",
+            "-i",
+            ".1",
+            "-c",
+            "10",
+            "-f",
+            &dir,
+            "--no-backoff",
+        ],
+    );
+    let frames = parse_dump(&run(&["dump", &dir, "--source", "proc/loadavg"]).stdout);
+    assert!(
+        frames
+            .iter()
+            .all(|frame| !frame.state.starts_with("not-read"))
+    );
+}

@@ -1,0 +1,195 @@
+//! What the end-to-end tests share: the program under test, scratch folders, load.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The built program. `make unit` builds it; otherwise it is built here.
+pub fn kymo() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    static BUILT: std::sync::Once = std::sync::Once::new();
+    BUILT.call_once(|| {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let build = Command::new(cargo)
+            .args(["build", "--release", "-q", "-p", "kymo"])
+            .current_dir(&root)
+            .status();
+        assert!(
+            build.is_ok_and(|status| status.success()),
+            "kymo does not build"
+        );
+    });
+    root.join("target/release/kymo")
+}
+
+/// Runs the program to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    let output = Command::new(kymo())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    output.unwrap_or_else(|error| panic!("cannot run kymo: {error}"))
+}
+
+/// Runs the program, which must succeed; its stdout.
+pub fn stdout_of(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "kymo {arguments:?}: {}: {stderr}",
+        output.status
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder of its own, removed when dropped.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new, empty folder.
+    pub fn new(name: &str) -> Scratch {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("kymo-test-{}-{number}-{name}", std::process::id()));
+        assert!(
+            std::fs::create_dir_all(&path).is_ok(),
+            "cannot make {}",
+            path.display()
+        );
+        Scratch(path)
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The same as text.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left is in the temporary folder.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A child that is killed when dropped.
+pub struct Running(pub Child);
+
+impl Running {
+    /// Starts a shell command.
+    pub fn shell(script: &str) -> Running {
+        let child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        Running(child.unwrap_or_else(|error| panic!("cannot run sh: {error}")))
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill")
+            .args([signal, &self.0.id().to_string()])
+            .status();
+        assert!(sent.is_ok(), "cannot send {signal}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A frame of `kymo dump`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dumped {
+    /// Path under the root.
+    pub source: String,
+    /// Sequence number.
+    pub seq: u64,
+    /// `changed`, `same`, `failed:N`, `not-read:slow`.
+    pub state: String,
+    /// The text.
+    pub text: Vec<u8>,
+}
+
+/// Reads the output of `kymo dump`.
+pub fn parse_dump(mut bytes: &[u8]) -> Vec<Dumped> {
+    let mut frames = Vec::new();
+    while !bytes.is_empty() {
+        let line_len = bytes
+            .iter()
+            .position(|&b| b == b'\n')
+            .unwrap_or(bytes.len());
+        let line = String::from_utf8_lossy(&bytes[..line_len]).into_owned();
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(
+            words.len() == 8 && words[0] == ">>>",
+            "not a header: {line}"
+        );
+        let number = |i: usize| {
+            words[i]
+                .parse::<u64>()
+                .unwrap_or_else(|_| panic!("not a number: {line}"))
+        };
+        let len = number(7) as usize;
+        let text = bytes[line_len + 1..line_len + 1 + len].to_vec();
+        assert_eq!(bytes[line_len + 1 + len], b'\n');
+        bytes = &bytes[line_len + len + 2..];
+        frames.push(Dumped {
+            source: words[1].into(),
+            seq: number(2),
+            state: words[6].into(),
+            text,
+        });
+    }
+    frames
+}
+
+/// Lets children inherit an open file.
+#[allow(unsafe_code)]
+pub fn inherit(file: &impl std::os::fd::AsRawFd) {
+    // SAFETY: clears a flag of an open descriptor; no memory is touched.
+    let cleared = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) };
+    assert_eq!(cleared, 0, "cannot pass on a file descriptor");
+}
+
+/// Whether the tests run as root.
+#[allow(unsafe_code)]
+pub fn is_root() -> bool {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The first sequence numbers that the tails of a ring say they hold; docs/formats/recording.md, "Tails".
+pub fn tail_first_seqs(dir: &str) -> Vec<u64> {
+    let folders = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let files = folders
+        .filter_map(|folder| std::fs::read_dir(folder.path()).ok())
+        .flatten()
+        .flatten();
+    let tails = files.filter(|file| file.file_name().to_string_lossy().starts_with("tail"));
+    let heads = tails.filter_map(|tail| std::fs::read(tail.path()).ok());
+    heads
+        .filter_map(|head| {
+            Some(u64::from_le_bytes(
+                head.get(TAIL_FIRST_SEQ..TAIL_FIRST_SEQ + 8)?
+                    .try_into()
+                    .ok()?,
+            ))
+        })
+        .collect()
+}
+
+/// Where a tail's header holds its first sequence number.
+const TAIL_FIRST_SEQ: usize = 24;
