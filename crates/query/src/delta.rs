@@ -179,6 +179,11 @@ impl Delta {
         &self.rates
     }
 
+    /// What the last reading added.
+    pub fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
     fn advance_rows(&mut self, rows: &[Row], span: Span, births: Option<Births>) {
         self.rates.len = 0;
         self.arrange(rows);

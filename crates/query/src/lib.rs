@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod collectl;
 pub mod delta;
 pub mod live;
 pub mod recorded;

@@ -15,6 +15,7 @@
 
 pub mod beat;
 pub mod block;
+pub mod collectl;
 pub mod cursor;
 mod error;
 pub mod folder;

@@ -327,7 +327,7 @@ pub static DISK: Subsystem = Subsystem {
         detail: Lines {
             title: "DISK STATISTICS ({rate})",
             heads: &[
-                "         <---------reads---------------><---------writes--------------><--------averages--------> Pct",
+                "          <---------reads---------------><---------writes--------------><--------averages--------> Pct",
                 "Name       KBytes Merged  IOs Size  Wait  KBytes Merged  IOs Size  Wait  RWSize  QLen  Wait SvcTim Util",
             ],
             row: "{name:-11s} {read_kb:6d} {read_merges:6d} {reads:4c} {read_size:4u} {read_wait:5d}  {write_kb:6d} {write_merges:6d} {writes:4c} {write_size:4u} {write_wait:5d}   {size:5d} {queue:5d}  {wait:4d}   {service:4d}  {util:3d}",

@@ -1,0 +1,52 @@
+//! collectl's raw files as a source.
+
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
+use kymo_recording::collectl::{File, Item, Reader};
+
+use crate::source::{Moment, Source, Step};
+
+/// Raw files being played.
+pub struct Collectl {
+    reader: Reader,
+    seq: u64,
+}
+
+impl Collectl {
+    /// Plays `files` in the order of their names. `users` are pairs of number and name, which raw
+    /// files lack.
+    pub fn new(files: Vec<File>, users: Vec<(String, String)>) -> Collectl {
+        let mut reader = Reader::new(files);
+        reader.set_users(users);
+        Collectl { reader, seq: 0 }
+    }
+}
+
+impl Source for Collectl {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        let item = self.reader.next().map_err(|error| error.to_string())?;
+        Ok(item.map(|item| match item {
+            Item::Gap(why) => Step::Gap(why),
+            Item::Sample(stamp) => {
+                self.seq += 1;
+                Step::Sample(Moment {
+                    seq: self.seq,
+                    real_ns: stamp.real_ns,
+                    // collectl has the wall clock only: when that is set back, the rate rule sees a new boot.
+                    mono_ns: u64::try_from(stamp.real_ns).unwrap_or(0),
+                    boot_ns: stamp.boot_ns,
+                    missed: stamp.missed,
+                    warmup: false,
+                })
+            }
+        }))
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.reader.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.reader.context()
+    }
+}

@@ -1,0 +1,724 @@
+//! collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`), turned back into the kernel's texts.
+//!
+//! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the
+//! kernel's lines, most with a prefix. Here each interval's lines are put together again as the texts
+//! they came from, and into the same tracks a recording fills. What kymo does not know is passed
+//! over; a file cut short is played as far as it goes. Nothing here opens files or has a clock.
+
+use std::collections::HashMap;
+use std::io::{BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use kymo_base::context::Context;
+use kymo_base::limits;
+use kymo_base::scan;
+use kymo_base::track::Tracks;
+use kymo_kernel::source::{self, kind};
+
+/// Bytes taken from a file at a time.
+const CHUNK: usize = 64 << 10;
+const SECOND_NS: f64 = 1e9;
+
+/// Why a file cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is something else.
+    #[error("cannot play {0}: not a collectl raw file")]
+    NotCollectl(String),
+    /// Reading it failed.
+    #[error("cannot read {name}: {cause}")]
+    Read {
+        /// Name of the file.
+        name: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub enum Item {
+    /// An interval's texts are in the tracks.
+    Sample(Stamp),
+    /// Samples are missing here, and why.
+    Gap(String),
+}
+
+/// When a sample was taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stamp {
+    /// Nanoseconds since 1970; collectl has no other clock.
+    pub real_ns: i64,
+    /// Nanoseconds since boot, as far as the header tells.
+    pub boot_ns: u64,
+    /// Samples missed before it, by the nominal interval.
+    pub missed: u32,
+}
+
+/// A file to play: its name, and where its bytes come from.
+pub struct File {
+    /// Its name, without folders.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Box<dyn Read>,
+}
+
+/// Plays files, one after the other; those of one run side by side (`.raw` and `.rawp`).
+pub struct Reader {
+    groups: std::vec::IntoIter<Vec<File>>,
+    streams: Vec<Stream>,
+    tracks: Tracks,
+    context: Context,
+    header: Header,
+    users: Vec<(String, String)>,
+    tasks: Tasks,
+    last: Option<i64>,
+    notes: Vec<String>,
+}
+
+/// What the header says that is not a fact of the machine.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+struct Header {
+    booted_ns: i64,
+    interval_ns: i64,
+}
+
+impl Reader {
+    /// A reader of `files`, which are put in order by name.
+    pub fn new(mut files: Vec<File>) -> Reader {
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut groups: Vec<Vec<File>> = Vec::new();
+        for file in files {
+            match groups.last_mut() {
+                Some(group) if run_of(&group[0].name) == run_of(&file.name) => group.push(file),
+                _ => groups.push(vec![file]),
+            }
+        }
+        Reader {
+            groups: groups.into_iter(),
+            streams: Vec::new(),
+            tracks: Tracks::default(),
+            context: Context::default(),
+            header: Header::default(),
+            users: Vec::new(),
+            tasks: Tasks::default(),
+            last: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Names of users, which raw files lack: pairs of number and name.
+    pub fn set_users(&mut self, users: Vec<(String, String)>) {
+        self.users = users;
+    }
+
+    /// The texts of the last sample.
+    pub fn tracks(&self) -> &Tracks {
+        &self.tracks
+    }
+
+    /// Facts of the recorded machine.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Moves on to the next interval; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Item>, Error> {
+        loop {
+            if let Some(note) = self.notes.pop() {
+                return Ok(Some(Item::Gap(note)));
+            }
+            let due = self.streams.iter().filter_map(Stream::due).min();
+            match due {
+                Some(real_ns) => {
+                    if let Some(item) = self.interval(real_ns)? {
+                        return Ok(Some(item));
+                    }
+                }
+                None => {
+                    let Some(group) = self.groups.next() else { return Ok(None) };
+                    self.open(group)?;
+                }
+            }
+        }
+    }
+
+    /// Opens the files of one run. Where the last one ended another begins, nothing is missing.
+    fn open(&mut self, files: Vec<File>) -> Result<(), Error> {
+        let (last_header, last_host) = (self.header, self.context.get("host").map(str::to_string));
+        let ends: Vec<i64> = self.streams.iter().filter_map(|stream| stream.closed_at).collect();
+        self.streams.clear();
+        for file in files {
+            let mut stream = Stream::open(file)?;
+            let (mut context, header) = read_header(&mut stream)?;
+            for (uid, name) in &self.users {
+                context.set(&format!("uid.{uid}"), name);
+            }
+            if self.streams.is_empty() {
+                self.header = header;
+                if self.context != context {
+                    self.context = context;
+                }
+            }
+            self.streams.push(stream);
+        }
+        if self.last.is_none() {
+            return Ok(());
+        }
+        let begins = self.streams.iter().filter_map(Stream::due).min();
+        let same_boot = (self.header.booted_ns - last_header.booted_ns).abs() < 2_000_000_000;
+        let follows = begins.is_some_and(|begins| ends.contains(&begins)) && same_boot;
+        if !follows || last_host.as_deref() != self.context.get("host") {
+            self.tracks.restart();
+            self.tasks = Tasks::default();
+            self.last = None;
+            let name = self.streams.first().map_or("", |stream| stream.name.as_str());
+            self.notes.push(format!("{name} does not follow the file before it"));
+        }
+        Ok(())
+    }
+
+    /// Takes in all that was sampled at `real_ns`; `None` where that is nothing, as at a file's end.
+    fn interval(&mut self, real_ns: i64) -> Result<Option<Item>, Error> {
+        let mut texts = std::mem::take(&mut self.tasks.texts);
+        texts.clear();
+        let mut broken = None;
+        for stream in self.streams.iter_mut().filter(|stream| stream.due() == Some(real_ns)) {
+            match stream.interval(&mut texts)? {
+                Ended::Whole => {}
+                Ended::Cut(cause) => broken = Some(format!("{} is cut short: {cause}", stream.name)),
+            }
+        }
+        self.tracks.begin_sample();
+        let any = self.tasks.fill(&texts, &mut self.tracks);
+        self.tasks.texts = texts;
+        if let Some(note) = broken {
+            // The interval that was being read is not whole: better none than half of one.
+            return Ok(Some(Item::Gap(note)));
+        }
+        if !any {
+            return Ok(None);
+        }
+        let missed = self.last.map_or(0, |last| missed(real_ns - last, self.header.interval_ns));
+        self.last = Some(real_ns);
+        Ok(Some(Item::Sample(Stamp {
+            real_ns,
+            boot_ns: u64::try_from(real_ns - self.header.booted_ns).unwrap_or(0),
+            missed,
+        })))
+    }
+}
+
+/// What the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
+fn run_of(name: &str) -> &str {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name.strip_suffix(".rawp").or(name.strip_suffix(".raw")).unwrap_or(name)
+}
+
+/// Samples that should have been between two that are `ns` apart.
+fn missed(ns: i64, interval_ns: i64) -> u32 {
+    if interval_ns <= 0 || ns <= 0 {
+        return 0;
+    }
+    let steps = (ns + interval_ns / 2) / interval_ns;
+    u32::try_from(steps.saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+/// Whether a file looks like collectl's by its name.
+pub fn is_collectl_name(name: &str) -> bool {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name.ends_with(".raw") || name.ends_with(".rawp")
+}
+
+/// One file being read, line by line.
+struct Stream {
+    name: String,
+    bytes: Box<dyn Read>,
+    buffer: Vec<u8>,
+    at: usize,
+    /// A line was seen that is not consumed: the buffer's `at` is behind it.
+    marker: Option<i64>,
+    /// The marker after which nothing came: where the next file goes on.
+    closed_at: Option<i64>,
+    end: Option<Ended>,
+}
+
+/// How an interval, or a file, ended.
+#[derive(Clone, Debug)]
+enum Ended {
+    Whole,
+    Cut(String),
+}
+
+impl Stream {
+    fn open(file: File) -> Result<Stream, Error> {
+        let File { name, mut bytes } = file;
+        let mut magic = Vec::new();
+        let started = bytes.by_ref().take(2).read_to_end(&mut magic);
+        started.map_err(|cause| Error::Read { name: name.clone(), cause })?;
+        let is_gzip = magic == [0x1f, 0x8b];
+        let whole = BufReader::with_capacity(CHUNK, std::io::Cursor::new(magic).chain(bytes));
+        let bytes: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        Ok(Stream { name, bytes, buffer: Vec::new(), at: 0, marker: None, closed_at: None, end: None })
+    }
+
+    /// When the next interval was sampled; `None` at the end.
+    fn due(&self) -> Option<i64> {
+        self.marker
+    }
+
+    /// Where the next line is in the buffer; `None` at the end.
+    fn line(&mut self) -> Result<Option<(usize, usize)>, Error> {
+        let mut searched = self.at;
+        loop {
+            let found = self.buffer[searched..].iter().position(|&b| b == b'\n');
+            if let Some(found) = found {
+                let (start, end) = (self.at, searched + found);
+                self.at = end + 1;
+                return Ok(Some((start, end)));
+            }
+            if self.end.is_some() {
+                // A last line without a newline is half a line.
+                return Ok(None);
+            }
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            searched = self.buffer.len();
+            if searched > limits::TEXT_MAX {
+                self.end = Some(Ended::Cut("a line is too long".into()));
+                return Ok(None);
+            }
+            self.fill();
+        }
+    }
+
+    fn fill(&mut self) {
+        let start = self.buffer.len();
+        self.buffer.resize(start + CHUNK, 0);
+        let read = loop {
+            match self.bytes.read(&mut self.buffer[start..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                other => break other,
+            }
+        };
+        self.buffer.truncate(start + read.as_ref().copied().unwrap_or(0));
+        match read {
+            Ok(0) => self.end = Some(Ended::Whole),
+            Ok(_) => {}
+            Err(error) => self.end = Some(Ended::Cut(error.to_string())),
+        }
+    }
+
+    /// Takes in the lines up to the next marker.
+    fn interval(&mut self, texts: &mut Texts) -> Result<Ended, Error> {
+        let began = self.marker.take();
+        let mut lines = 0u64;
+        while let Some((start, end)) = self.line()? {
+            let line = &self.buffer[start..end];
+            if let Some(real_ns) = marker(line) {
+                self.marker = Some(real_ns);
+                return Ok(Ended::Whole);
+            }
+            if !line.starts_with(b"#") {
+                lines += 1;
+                texts.take(line);
+            }
+        }
+        if lines == 0 {
+            self.closed_at = began;
+        }
+        Ok(self.end.clone().unwrap_or(Ended::Whole))
+    }
+}
+
+/// `>>> 1795287585.001 <<<` as nanoseconds.
+fn marker(line: &[u8]) -> Option<i64> {
+    let text = line.strip_prefix(b">>> ")?.strip_suffix(b" <<<")?;
+    let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
+    let secs = i64::try_from(scan::number(&text[..point])?).ok()?;
+    let fraction = text.get(point + 1..).unwrap_or_default();
+    let digits = fraction.len().min(9);
+    let units = if digits == 0 { 0 } else { scan::number(&fraction[..digits])? };
+    secs.checked_mul(1_000_000_000)?.checked_add(units as i64 * 10i64.pow(9 - digits as u32))
+}
+
+/// Reads the lines before the first marker.
+fn read_header(stream: &mut Stream) -> Result<(Context, Header), Error> {
+    let (mut context, mut header, mut known) = (Context::default(), Header::default(), false);
+    while let Some((start, end)) = stream.line()? {
+        let line = &stream.buffer[start..end];
+        if let Some(real_ns) = marker(line) {
+            stream.marker = Some(real_ns);
+            break;
+        }
+        known |= line.starts_with(b"# Collectl:");
+        header_line(&String::from_utf8_lossy(line), &mut context, &mut header);
+        if !known && !line.starts_with(b"#") {
+            break;
+        }
+    }
+    if known { Ok((context, header)) } else { Err(Error::NotCollectl(stream.name.clone())) }
+}
+
+/// `# KEY:   VALUE  KEY: VALUE ...`
+fn header_line(line: &str, context: &mut Context, header: &mut Header) {
+    let after = |key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        rest.split_whitespace().next()
+    };
+    let secs = |text: &str| text.parse::<f64>().ok().filter(|secs| secs.abs() < 1e10).map(|secs| (secs * SECOND_NS) as i64);
+    for (key, fact) in [
+        ("# Host: ", "host"), ("# HZ: ", "hz"), (" Arch: ", "arch"), (" PageSize: ", "page_size"), (" NumCPUs: ", "cpus"),
+        ("# Kernel: ", "kernel"), (" Memory: ", "mem_kb"), (" Swap: ", "swap_kb"), (" TZ: ", "tz"), ("# Collectl: ", "collectl"),
+    ] {
+        if let Some(value) = after(key) {
+            context.set(fact, value);
+        }
+    }
+    if let Some(booted) = after("# Booted: ").and_then(secs) {
+        header.booted_ns = booted;
+    }
+    if let Some(interval) = after(" Interval: ").and_then(|text| secs(text.split(':').next()?)) {
+        header.interval_ns = interval;
+    }
+    if let Some((_, names)) = line.split_once(" NetNames: ") {
+        for (name, speed) in names.split_whitespace().filter_map(|name| name.rsplit_once(':')) {
+            // −1 and ?? are unknown.
+            if speed.parse::<u32>().is_ok() {
+                context.set(&format!("speed.{name}"), speed);
+            }
+        }
+    }
+}
+
+/// The lines of one interval by the text they belong to.
+#[derive(Default)]
+struct Texts {
+    stat: Vec<u8>,
+    loadavg: Vec<u8>,
+    meminfo: Vec<u8>,
+    vmstat: Vec<u8>,
+    diskstats: Vec<u8>,
+    net_dev: Vec<u8>,
+    tasks: Vec<Task>,
+    tasks_len: usize,
+}
+
+/// The texts of one process or thread.
+#[derive(Default)]
+struct Task {
+    id: u64,
+    is_thread: bool,
+    tgid: u64,
+    stat: Vec<u8>,
+    status: Vec<u8>,
+    io: Vec<u8>,
+    cmdline: Vec<u8>,
+}
+
+impl Texts {
+    fn clear(&mut self) {
+        for text in [&mut self.stat, &mut self.loadavg, &mut self.meminfo, &mut self.vmstat, &mut self.diskstats, &mut self.net_dev] {
+            text.clear();
+        }
+        self.tasks_len = 0;
+    }
+
+    /// Takes in a line: the first word says what it is of.
+    fn take(&mut self, line: &[u8]) {
+        let word = line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len());
+        let (word, rest) = line.split_at(word);
+        let rest = rest.get(1..).unwrap_or_default();
+        match word {
+            [b'p', b'r', b'o', b'c', b':' | b'T', ..] => self.take_task(word, rest),
+            b"disk" => push_line(&mut self.diskstats, rest),
+            b"Net" => push_line(&mut self.net_dev, rest),
+            b"load" => push_line(&mut self.loadavg, rest),
+            b"intr" | b"ctxt" | b"processes" | b"procs_running" | b"procs_blocked" => push_line(&mut self.stat, line),
+            [b'c', b'p', b'u', number @ ..] if number.iter().all(u8::is_ascii_digit) => push_line(&mut self.stat, line),
+            [b'A'..=b'Z', .., b':'] => push_line(&mut self.meminfo, line),
+            [b'a'..=b'z', ..] if is_vmstat(word, rest) => push_line(&mut self.vmstat, line),
+            _ => {}
+        }
+    }
+
+    /// `proc:PID stat ...`, `procT:TID VmRSS: ...`
+    fn take_task(&mut self, word: &[u8], rest: &[u8]) {
+        let is_thread = word.starts_with(b"procT:");
+        let id = word.strip_prefix(b"procT:").or(word.strip_prefix(b"proc:")).and_then(scan::number);
+        let Some(id) = id else { return };
+        let current = self.tasks[..self.tasks_len].last();
+        if current.is_none_or(|task| (task.id, task.is_thread) != (id, is_thread)) {
+            self.begin_task(id, is_thread);
+        }
+        let Some(task) = self.tasks[..self.tasks_len].last_mut() else { return };
+        if let Some(stat) = rest.strip_prefix(b"stat ") {
+            task.stat.clear();
+            push_line(&mut task.stat, stat);
+        } else if let Some(command) = rest.strip_prefix(b"cmd ") {
+            task.cmdline.clear();
+            task.cmdline.extend_from_slice(command);
+        } else if let Some(io) = rest.strip_prefix(b"io ") {
+            push_line(&mut task.io, io);
+        } else {
+            if let Some(tgid) = rest.strip_prefix(b"Tgid:\t").and_then(scan::number) {
+                task.tgid = tgid;
+            }
+            push_line(&mut task.status, rest);
+        }
+    }
+
+    fn begin_task(&mut self, id: u64, is_thread: bool) {
+        if self.tasks_len >= limits::INSTANCES_MAX {
+            return;
+        }
+        if self.tasks_len == self.tasks.len() {
+            self.tasks.push(Task::default());
+        }
+        let task = &mut self.tasks[self.tasks_len];
+        self.tasks_len += 1;
+        (task.id, task.is_thread, task.tgid) = (id, is_thread, id);
+        for text in [&mut task.stat, &mut task.status, &mut task.io, &mut task.cmdline] {
+            text.clear();
+        }
+    }
+}
+
+/// `pgpgin 123`: a lower-case name and one number.
+fn is_vmstat(word: &[u8], rest: &[u8]) -> bool {
+    let name = word.iter().all(|&b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    name && scan::number(rest.trim_ascii()).is_some()
+}
+
+fn push_line(text: &mut Vec<u8>, line: &[u8]) {
+    text.extend_from_slice(line);
+    text.push(b'\n');
+}
+
+/// Places of processes in the tracks, from scan to scan.
+#[derive(Default)]
+struct Tasks {
+    texts: Texts,
+    slots: HashMap<Vec<u8>, Slot>,
+    free: Vec<usize>,
+    used: usize,
+    scan: u64,
+}
+
+/// A process's place, and the scan it was last in.
+struct Slot {
+    slot: usize,
+    is_thread: bool,
+    scan: u64,
+}
+
+/// Kinds of a process's texts: stat, status, io, cmdline.
+const PROCESS_KINDS: [u8; 4] = [kind::PID_STAT, kind::PID_STATUS, kind::PID_IO, kind::PID_CMDLINE];
+const THREAD_KINDS: [u8; 3] = [kind::TID_STAT, kind::TID_STATUS, kind::TID_IO];
+
+impl Tasks {
+    /// Puts the texts into the tracks; tells whether there were any.
+    fn fill(&mut self, texts: &Texts, tracks: &mut Tracks) -> bool {
+        let mut any = false;
+        for (kind, text) in [
+            (kind::STAT, &texts.stat), (kind::LOADAVG, &texts.loadavg), (kind::MEMINFO, &texts.meminfo),
+            (kind::VMSTAT, &texts.vmstat), (kind::DISKSTATS, &texts.diskstats), (kind::NET_DEV, &texts.net_dev),
+        ] {
+            if !text.is_empty() {
+                put(tracks, kind, 0, b"", text);
+                any = true;
+            }
+        }
+        let tasks = &texts.tasks[..texts.tasks_len];
+        if tasks.is_empty() {
+            return any;
+        }
+        self.scan += 1;
+        for task in tasks.iter().filter(|task| !task.stat.is_empty()) {
+            self.fill_task(task, tracks);
+        }
+        self.drop_gone(tracks);
+        true
+    }
+
+    fn fill_task(&mut self, task: &Task, tracks: &mut Tracks) {
+        let name = match task.is_thread {
+            true => format!("{}/task/{}", task.tgid, task.id),
+            false => task.id.to_string(),
+        };
+        let slot = self.slot(name.as_bytes(), task.is_thread);
+        let texts = [&task.stat, &task.status, &task.io, &task.cmdline];
+        let kinds: &[u8] = if task.is_thread { &THREAD_KINDS } else { &PROCESS_KINDS };
+        for (&kind, text) in kinds.iter().zip(texts) {
+            if text.is_empty() {
+                tracks.get_mut(kind).remove(slot);
+            } else {
+                put(tracks, kind, slot, name.as_bytes(), text);
+            }
+        }
+    }
+
+    fn slot(&mut self, name: &[u8], is_thread: bool) -> usize {
+        if let Some(known) = self.slots.get_mut(name) {
+            known.scan = self.scan;
+            return known.slot;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.used += 1;
+            self.used - 1
+        });
+        self.slots.insert(name.to_vec(), Slot { slot, is_thread, scan: self.scan });
+        slot
+    }
+
+    fn drop_gone(&mut self, tracks: &mut Tracks) {
+        let Tasks { slots, free, scan, .. } = self;
+        slots.retain(|_, slot| {
+            if slot.scan == *scan {
+                return true;
+            }
+            let kinds: &[u8] = if slot.is_thread { &THREAD_KINDS } else { &PROCESS_KINDS };
+            kinds.iter().for_each(|&kind| tracks.get_mut(kind).remove(slot.slot));
+            free.push(slot.slot);
+            false
+        });
+    }
+}
+
+fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {
+    if let Some(source) = source::of(kind) {
+        tracks.get_mut(kind).put_text(slot, name, text, source.grammar);
+    }
+}
+
+/// Plays any bytes as a raw file; for fuzzing.
+pub fn fuzz_collectl(data: &[u8]) {
+    let file = File { name: "fuzz.raw".into(), bytes: Box::new(std::io::Cursor::new(data.to_vec())) };
+    let mut reader = Reader::new(vec![file]);
+    for _ in 0..10_000 {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const HEADER: &str = "################################################################################\n# Collectl:   V4.3.1-1  HiRes: 1  Options: -scdn\n# Host:       vm  DaemonOpts: \n# Booted:     1000.50 [20261121-20:49:39]\n# Date:       20261121-211241  Secs: 1795295561 TZ: +0100\n# SubSys:     cdn Options:  Interval: 1:60 NumCPUs: 2  NumBud: 0 Flags: ix\n# HZ:         100  Arch: x86_64 PageSize: 4096\n# Kernel:     6.18.44  Memory: 24684084 kB  Swap: 0 kB\n# NumNets:    3 NetNames: lo:?? eth0:-1 eth1:1000\n################################################################################\n";
+
+    fn file(name: &str, text: &str) -> File {
+        File { name: name.into(), bytes: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())) }
+    }
+
+    fn text(reader: &Reader, kind: u8, slot: usize) -> String {
+        let track = reader.tracks().get(kind);
+        let mut out = Vec::new();
+        if let Some(instance) = track.instance(slot) {
+            assert!(track.render(instance, &mut out));
+        }
+        String::from_utf8(out).expect("text")
+    }
+
+    fn all(files: Vec<File>) -> Vec<String> {
+        let mut reader = Reader::new(files);
+        let mut items = Vec::new();
+        while let Some(item) = reader.next().expect("readable") {
+            items.push(match item {
+                Item::Sample(stamp) => format!("{}+{} {}", stamp.real_ns / 1_000_000, stamp.missed, text(&reader, kind::LOADAVG, 0).trim()),
+                Item::Gap(why) => why,
+            });
+        }
+        items
+    }
+
+    #[test]
+    fn lines_become_texts_again() {
+        let body = format!("{HEADER}>>> 2000.001 <<<\ncpu  1 2\ncpu0 1 2\nintr 5\ndisk  254       0 vda 1 2 3\nload 0.5 1/2 3\nMemTotal:  5 kB\nSlab name 1 2\npgpgin 7\ntcp-Ip: Forwarding 1\nsock used 5\nNet   eth0: 1 2\nproc:7 stat 7 (a b) S 1\nproc:7 Tgid:\t7\nproc:7 VmRSS:\t    9 kB\nproc:7 cmd sleep 45 \nproc:7 io rchar: 1\nproc:7 io wchar: 2\nprocT:8 stat 8 (t) R 1\nprocT:8 Tgid:\t7\n### 123.4 interval done\n>>> 2001.001 <<<\n");
+        let mut reader = Reader::new(vec![file("vm-20261121-211241.raw", &body)]);
+        let Some(Item::Sample(stamp)) = reader.next().expect("readable") else { panic!("a sample") };
+        assert_eq!((stamp.real_ns, stamp.boot_ns), (2_000_001_000_000, 999_501_000_000));
+        for (kind, slot, expect) in [
+            (kind::STAT, 0, "cpu  1 2\ncpu0 1 2\nintr 5\n"),
+            (kind::DISKSTATS, 0, " 254       0 vda 1 2 3\n"),
+            (kind::LOADAVG, 0, "0.5 1/2 3\n"),
+            (kind::MEMINFO, 0, "MemTotal:  5 kB\n"),
+            (kind::VMSTAT, 0, "pgpgin 7\n"),
+            (kind::NET_DEV, 0, "  eth0: 1 2\n"),
+            (kind::PID_STAT, 0, "7 (a b) S 1\n"),
+            (kind::PID_STATUS, 0, "Tgid:\t7\nVmRSS:\t    9 kB\n"),
+            (kind::PID_CMDLINE, 0, "sleep 45 "),
+            (kind::PID_IO, 0, "rchar: 1\nwchar: 2\n"),
+            (kind::TID_STAT, 1, "8 (t) R 1\n"),
+        ] {
+            assert_eq!(text(&reader, kind, slot), expect, "kind {kind}");
+        }
+        let thread = reader.tracks().get(kind::TID_STAT).instance(1).expect("a thread");
+        assert_eq!(thread.name, b"7/task/8");
+        for (key, expect) in [("host", Some("vm")), ("tz", Some("+0100")), ("hz", Some("100")), ("cpus", Some("2")), ("page_size", Some("4096")), ("speed.eth0", None), ("speed.eth1", Some("1000")), ("mem_kb", Some("24684084"))] {
+            assert_eq!(reader.context().get(key), expect, "{key}");
+        }
+        assert_eq!(reader.next().expect("readable"), None);
+    }
+
+    #[test]
+    fn files_are_stitched() {
+        let body = |from: u32, to: u32| {
+            let lines: String = (from..to).map(|n| format!(">>> {n}.001 <<<\nload {n}\n")).collect();
+            format!("{HEADER}{lines}>>> {to}.001 <<<\n")
+        };
+        let follows = [file("a.raw", &body(10, 12)), file("b.raw", &body(12, 14))];
+        assert_eq!(all(follows.into()), ["10001+0 10", "11001+0 11", "12001+0 12", "13001+0 13"]);
+        let apart = [file("b.raw", &body(20, 21)), file("a.raw", &body(10, 11))];
+        assert_eq!(all(apart.into()), ["10001+0 10", "b.raw does not follow the file before it", "20001+0 20"]);
+        let missing = format!("{HEADER}>>> 10.0 <<<\nload 1\n>>> 14.1 <<<\nload 2\n>>> 15.0 <<<\n");
+        assert_eq!(all(vec![file("a.raw", &missing)]), ["10000+0 1", "14100+3 2"]);
+        // Processes in a file of their own.
+        let other = format!("{HEADER}>>> 11.001 <<<\nproc:1 stat 1 (a) S\n>>> 12.001 <<<\n");
+        assert_eq!(all(vec![file("a.rawp.gz", &other), file("a.raw.gz", &body(10, 12))]), ["10001+0 10", "11001+0 11"]);
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(text).expect("memory");
+        out.finish().expect("memory")
+    }
+
+    /// However a file is cut, what comes out is a beginning of what would have.
+    #[test]
+    fn cut_anywhere() {
+        let body = format!("{HEADER}>>> 10.001 <<<\nload 1\ncpu 1\n>>> 11.001 <<<\nload 2\ncpu 2\n>>> 12.001 <<<\n");
+        let plain = body.into_bytes();
+        let members = [gzip(&plain[..plain.len() / 2]), gzip(&plain[plain.len() / 2..])].concat();
+        for whole in [plain, members] {
+            for cut in 0..=whole.len() {
+                let bytes = Box::new(std::io::Cursor::new(whole[..cut].to_vec()));
+                let mut reader = Reader::new(vec![File { name: "a.raw".into(), bytes }]);
+                let mut samples = 0;
+                while let Ok(Some(item)) = reader.next() {
+                    samples += usize::from(matches!(item, Item::Sample(_)));
+                }
+                assert!(samples <= 2 && (cut < whole.len() || samples == 2), "{cut}: {samples}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for text in ["", "\x1f\u{8b}", "hello\n", "# something\n>>> 1.0 <<<\n", "\n\n\n"] {
+            let error = Reader::new(vec![file("x.raw", text)]).next().expect_err("refused");
+            assert_eq!(error.to_string(), "cannot play x.raw: not a collectl raw file");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes(data: Vec<u8>, body in "(>>> [0-9]{1,3}\\.[0-9]{0,3} <<<\n|(proc:[0-9]{1,2} |cpu|disk|Net|load)? ?[a-zA-Z0-9:(). ]{0,12}\n){0,30}") {
+            fuzz_collectl(&data);
+            fuzz_collectl(format!("{HEADER}{body}").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Brief: one line an interval, the columns of all subsystems side by side.
+
+use std::io;
+
+use kymo_base::name::DisplayName;
+
+use crate::feed::Interval;
+use crate::options::{Options, Stamp};
+use crate::play::{Note, Remark, Show, put_epoch};
+use crate::row::RowText;
+use crate::sink::{Sink, To};
+
+/// The format's state.
+pub struct Brief {
+    rows: Vec<RowText>,
+    header: Vec<u8>,
+    lines: u64,
+    line: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Brief {
+    /// Lays out the columns of what is chosen.
+    pub fn new(options: &Options) -> Brief {
+        let shown = || options.choices.iter().map(|choice| choice.subsystem);
+        Brief {
+            rows: shown()
+                .map(|subsystem| RowText::new(subsystem.text.brief.row, subsystem.columns))
+                .collect(),
+            header: header(options),
+            lines: 0,
+            line: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+}
+
+fn header(options: &Options) -> Vec<u8> {
+    let stamp = stamp_head(options);
+    let subsystems = || {
+        options
+            .choices
+            .iter()
+            .map(|choice| &choice.subsystem.text.brief)
+    };
+    let banners: String = subsystems().map(|lines| lines.title).collect();
+    let names: String = subsystems()
+        .flat_map(|lines| lines.heads.iter().copied())
+        .collect();
+    format!(
+        "#{:width$}{banners}\n#{stamp}{names}\n",
+        "",
+        width = stamp.len()
+    )
+    .into_bytes()
+}
+
+/// What stands over the stamps.
+pub fn stamp_head(options: &Options) -> String {
+    let name = match options.stamp {
+        Stamp::Default => return String::new(),
+        Stamp::Time => "Time     ",
+        Stamp::MonthDay => "Date  Time     ",
+        Stamp::Day => "Date     Time     ",
+        Stamp::Epoch => "UTC        ",
+    };
+    let milli = if options.milliseconds { "    " } else { "" };
+    format!("{name}{milli}")
+}
+
+/// Appends a stamp as it stands before a terminal line, with a blank behind it.
+pub fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
+    let local = &interval.local;
+    match options.stamp {
+        Stamp::Default => return,
+        Stamp::Epoch => {
+            put_epoch(out, interval.moment.real_ns, options.milliseconds);
+            return out.push(b' ');
+        }
+        Stamp::Time => {}
+        Stamp::MonthDay => {
+            local.put_month_day(out);
+            out.push(b' ');
+        }
+        Stamp::Day => {
+            local.put_day(out);
+            out.push(b' ');
+        }
+    }
+    local.put_time(out);
+    if options.milliseconds {
+        local.put_milli(out);
+    }
+    out.push(b' ');
+}
+
+/// Whether a header is due before line number `lines`.
+pub fn header_due(lines: u64, options: &Options) -> bool {
+    options.header
+        && options
+            .header_every
+            .map_or(lines == 0, |every| lines.is_multiple_of(every.max(1)))
+}
+
+/// Appends a remark as terminal formats show it: a gap is a blank line.
+pub fn put_note(out: &mut Vec<u8>, note: &Note) {
+    if let Remark::Event(text) = note.remark {
+        out.extend_from_slice(b"# ");
+        note.local.put_time(out);
+        out.push(b' ');
+        out.extend_from_slice(DisplayName(text.as_bytes()).text().as_bytes());
+    }
+    out.push(b'\n');
+}
+
+impl Show for Brief {
+    fn interval(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        self.line.clear();
+        if header_due(self.lines, options) {
+            self.line.extend_from_slice(&self.header);
+        }
+        self.lines += 1;
+        if options.stamp == Stamp::Default {
+            self.line.push(b' ');
+        } else {
+            put_stamp(&mut self.line, interval, options);
+            self.line.push(b' ');
+        }
+        for (part, row) in interval.parts.iter().zip(&self.rows) {
+            let cells = part.summary(interval.context, options);
+            row.put(&mut self.line, &cells, 0, &mut self.scratch);
+        }
+        self.line.push(b'\n');
+        sink.write(To::Stream, &self.line)
+    }
+
+    fn note(&mut self, note: &Note, _: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        self.line.clear();
+        put_note(&mut self.line, note);
+        sink.write(To::Stream, &self.line)
+    }
+}

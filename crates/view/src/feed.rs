@@ -1,0 +1,162 @@
+//! From samples to what an interval has to show: each chosen subsystem's readings and rates.
+
+use kymo_base::column::Cells;
+use kymo_base::context::Context;
+use kymo_base::reading::Reading;
+use kymo_kernel::interpret::Interpreter;
+use kymo_kernel::subsystem::Summary;
+use kymo_query::delta::{Delta, Numbers, RateRow};
+use kymo_query::source::{Moment, Source};
+
+use crate::options::{Choice, Options};
+use crate::time::{Local, Zone};
+
+/// One chosen subsystem.
+pub struct Part {
+    /// What of it to show.
+    pub choice: Choice,
+    /// Whether this interval has numbers of it.
+    pub fresh: bool,
+    interpreter: Interpreter,
+    reading: Reading,
+    delta: Delta,
+    missing: Numbers,
+}
+
+/// All chosen subsystems.
+pub struct Feed {
+    parts: Vec<Part>,
+    zone: Option<(u64, Zone)>,
+}
+
+/// One interval, as formats see it.
+pub struct Interval<'a> {
+    /// When it ended.
+    pub moment: Moment,
+    /// The same in local time.
+    pub local: Local,
+    /// The subsystems.
+    pub parts: &'a [Part],
+    /// Facts of the machine.
+    pub context: &'a Context,
+}
+
+impl Feed {
+    /// Feeds what the options choose.
+    pub fn new(options: &Options) -> Feed {
+        let parts = options
+            .choices
+            .iter()
+            .map(|&choice| Part::new(choice))
+            .collect();
+        Feed { parts, zone: None }
+    }
+
+    /// Takes in a sample. Tells whether the interval it ends has anything to show.
+    pub fn take(&mut self, source: &dyn Source, moment: &Moment) -> bool {
+        let mut any = false;
+        for part in &mut self.parts {
+            part.take(source, moment);
+            any |= part.fresh;
+        }
+        any
+    }
+
+    /// What is missing here makes the next sample a baseline.
+    pub fn restart(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.delta.restart());
+    }
+
+    /// The local time of a moment on the recorded machine.
+    pub fn local(&mut self, context: &Context, real_ns: i64) -> Local {
+        let zone = match &mut self.zone {
+            Some((stamp, zone)) if *stamp == context.stamp() => zone,
+            place => &mut place.insert((context.stamp(), Zone::of(context))).1,
+        };
+        zone.local(real_ns)
+    }
+
+    /// The parts, for an [`Interval`].
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl Part {
+    fn new(choice: Choice) -> Part {
+        let width = choice
+            .subsystem
+            .globals
+            .len()
+            .max(choice.subsystem.fields.len());
+        let nothing = vec![f64::NAN; width];
+        Part {
+            choice,
+            fresh: false,
+            interpreter: Interpreter::new(choice.subsystem),
+            reading: Reading::default(),
+            delta: Delta::new(choice.subsystem),
+            missing: Numbers {
+                now: nothing.clone(),
+                delta: nothing,
+            },
+        }
+    }
+
+    fn take(&mut self, source: &dyn Source, moment: &Moment) {
+        let context = source.context();
+        self.fresh = self
+            .interpreter
+            .read(source.tracks(), context, &mut self.reading)
+            && !self.delta.advance(&self.reading, moment, context).baseline;
+    }
+
+    /// The summary; all missing where this interval has none.
+    pub fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
+        let rates = self.delta.rates();
+        let numbers = match (self.fresh, self.choice.subsystem.summary) {
+            (false, _) | (_, Summary::None) => &self.missing,
+            (_, Summary::Globals) => &rates.globals,
+            (_, Summary::Rows) => &rates.sum,
+        };
+        rates.cells(numbers, None, context, options.secs(rates.elapsed))
+    }
+
+    /// The instances; none where this interval has no numbers.
+    pub fn rows(&self) -> &[RateRow] {
+        if self.fresh {
+            self.delta.rates().rows()
+        } else {
+            &[]
+        }
+    }
+
+    /// The name of an instance.
+    pub fn name(&self, row: &RateRow) -> &[u8] {
+        &self.reading.rows[row.row].name
+    }
+
+    /// The numbers of an instance.
+    pub fn cells<'a>(
+        &'a self,
+        row: &'a RateRow,
+        context: &'a Context,
+        options: &Options,
+    ) -> Cells<'a> {
+        let rates = self.delta.rates();
+        rates.cells(
+            &row.numbers,
+            Some(&self.reading.rows[row.row]),
+            context,
+            options.secs(rates.elapsed),
+        )
+    }
+
+    /// Cells of an instance nothing is known of.
+    pub fn missing<'a>(&'a self, name: &'a [u8], context: &'a Context) -> Cells<'a> {
+        Cells {
+            name,
+            ..self.delta.rates().cells(&self.missing, None, context, 1.0)
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Numbers as text: collectl's shortened ones, decimals, times. All append to the caller's buffer.
+
+use kymo_base::scan;
+
+/// How a place of a row shows its value; see `kymo_kernel::subsystem::Text`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A whole number, cut off.
+    Whole,
+    /// So many decimals.
+    Decimals(u8),
+    /// A count, shortened by thousands.
+    Count,
+    /// KiB, shortened by 1024.
+    Kilobytes,
+    /// Bytes, shown as KiB, shortened by 1024.
+    Bytes,
+    /// A count, shortened by 1024.
+    Units,
+    /// Seconds as `MM:SS.hh`, or `H:MM:SS` over an hour.
+    Time,
+    /// A text.
+    Text,
+}
+
+/// Stands for what is not known.
+const UNKNOWN: &[u8] = b"-";
+
+/// Appends `value` in `form`, shortened to `limit`.
+pub fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize) {
+    if value.is_nan() {
+        out.extend_from_slice(UNKNOWN);
+        return;
+    }
+    match form {
+        Form::Whole => whole(out, value),
+        Form::Decimals(decimals) => fixed(out, value, decimals),
+        Form::Count => short(out, value, limit, 0, 1000),
+        Form::Kilobytes => short(out, value, limit, 1, 1024),
+        Form::Bytes => short(out, value / 1024.0, limit, 1, 1024),
+        Form::Units => short(out, value, limit, 0, 1024),
+        Form::Time => time(out, value),
+        Form::Text => whole(out, value),
+    }
+}
+
+/// Appends `value` without its fraction.
+pub fn whole(out: &mut Vec<u8>, value: f64) {
+    let cut = value.trunc();
+    if cut < 0.0 {
+        out.push(b'-');
+    }
+    scan::put_number(out, cut.abs() as u64, 0, b' ');
+}
+
+/// Appends `value` with `decimals` decimals, rounded as C does: the exact value decides, a tie goes
+/// to the even digit.
+pub fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
+    const SCALES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
+    let scale = SCALES[usize::from(decimals.min(3))];
+    let scaled = value.abs() * scale;
+    let rest = scaled.fract();
+    // Close to a tie the product is not exact enough to tell: there the slow way is taken.
+    if decimals > 3 || scaled > 1e15 || (rest - 0.5).abs() < 1e-4 || !value.is_finite() {
+        out.extend_from_slice(format!("{value:.*}", usize::from(decimals)).as_bytes());
+        return;
+    }
+    let units = scaled.round() as u64;
+    if value.is_sign_negative() && units > 0 {
+        out.push(b'-');
+    }
+    let scale = scale as u64;
+    scan::put_number(out, units / scale, 0, b' ');
+    if decimals > 0 {
+        out.push(b'.');
+        scan::put_number(out, units % scale, decimals.into(), b'0');
+    }
+}
+
+/// Appends `value` as short as `width` wants it. Rounded to a whole number first, then cut:
+/// 2047 KiB are 1M. `unit` 1 begins at K. A value that vanishes is 1 of its unit.
+pub fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, divisor: u64) {
+    const UNITS: &[u8] = b" KMGTPE";
+    let (negative, value) = (value < 0.0, value.abs());
+    let mut rest = if negative {
+        value
+    } else {
+        (value + 0.5).floor()
+    } as u64;
+    if rest == 0 {
+        out.push(b'0');
+        return;
+    }
+    if negative {
+        out.push(b'-');
+    }
+    let mut unit = unit;
+    if unit == 0 && scan::digits(rest) <= width {
+        scan::put_number(out, rest, 0, b' ');
+        return;
+    }
+    while scan::digits(rest) >= width && unit + 1 < UNITS.len() {
+        rest /= divisor;
+        unit += 1;
+    }
+    scan::put_number(out, rest.max(1), 0, b' ');
+    out.push(UNITS[unit]);
+}
+
+/// Appends seconds as `MM:SS.hh`, or `HH:MM:SS` over an hour.
+pub fn time(out: &mut Vec<u8>, secs: f64) {
+    // A thousandth more, so that 0.29 s, which is a little less in binary, is 29 hundredths.
+    let hundredths = (secs.max(0.0) * 100.0 + 0.1) as u64;
+    let (minutes, rest) = (hundredths / 6000, hundredths % 6000);
+    if minutes < 60 {
+        parts(out, &[minutes, rest / 100], b':');
+        out.push(b'.');
+        scan::put_number(out, rest % 100, 2, b'0');
+    } else {
+        parts(out, &[minutes / 60, minutes % 60, rest / 100], b':');
+    }
+}
+
+/// Appends seconds as `H:MM:SS`.
+pub fn clock(out: &mut Vec<u8>, secs: f64) {
+    let secs = secs.max(0.0) as u64;
+    scan::put_number(out, secs / 3600, 0, b' ');
+    out.push(b':');
+    parts(out, &[secs / 60 % 60, secs % 60], b':');
+}
+
+fn parts(out: &mut Vec<u8>, parts: &[u64], separator: u8) {
+    for (n, &part) in parts.iter().enumerate() {
+        if n > 0 {
+            out.push(separator);
+        }
+        scan::put_number(out, part, 2, b'0');
+    }
+}
+
+/// Appends a number for a program: at most four decimals, none that are 0.
+pub fn plain(out: &mut Vec<u8>, value: f64) {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return whole(out, value);
+    }
+    let start = out.len();
+    out.extend_from_slice(format!("{value:.4}").as_bytes());
+    while out.len() > start + 1 && out.ends_with(b"0") {
+        out.pop();
+    }
+    if out.ends_with(b".") {
+        out.pop();
+    }
+    if &out[start..] == b"-0" {
+        out.truncate(start);
+        out.push(b'0');
+    }
+}
+
+/// Sets what stands from `start` on to `width`: to the right, or to the left where it is negative.
+pub fn align(out: &mut Vec<u8>, start: usize, width: i32) {
+    let shown =
+        std::str::from_utf8(&out[start..]).map_or(out.len() - start, |text| text.chars().count());
+    let missing = (width.unsigned_abs() as usize).saturating_sub(shown);
+    out.resize(out.len() + missing, b' ');
+    if width > 0 {
+        out[start..].rotate_right(missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    /// As collectl's cvt of 4.3.1 says.
+    #[test]
+    fn shortened() {
+        for (value, width, unit, divisor, expect) in [
+            (0.0, 4, 0, 1000, "0"),
+            (0.4, 4, 0, 1000, "0"),
+            (0.5, 4, 0, 1000, "1"),
+            (9999.0, 4, 0, 1000, "9999"),
+            (10000.0, 4, 0, 1000, "10K"),
+            (999_499.0, 4, 0, 1000, "999K"),
+            (1_000_000.0, 4, 0, 1000, "1M"),
+            (0.0, 4, 1, 1024, "0"),
+            (1.0, 4, 1, 1024, "1K"),
+            (999.0, 4, 1, 1024, "999K"),
+            (1000.0, 4, 1, 1024, "1M"),
+            (2047.0, 4, 1, 1024, "1M"),
+            (24_684_084.0, 4, 1, 1024, "23G"),
+            (24_684_084.0, 7, 1, 1024, "24105M"),
+            (16384.0, 6, 0, 1024, "16384"),
+            (1_638_400.0, 6, 0, 1024, "1600K"),
+            (-5000.0, 4, 1, 1024, "-4M"),
+            (1e19, 4, 0, 1000, "10E"),
+        ] {
+            assert_eq!(
+                text(|out| short(out, value, width, unit, divisor)),
+                expect,
+                "{value} in {width}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_and_plain_numbers() {
+        for (secs, short, long) in [
+            (0.0, "00:00.00", "0:00:00"),
+            (0.29, "00:00.29", "0:00:00"),
+            (59.99, "00:59.99", "0:00:59"),
+            (3599.0, "59:59.00", "0:59:59"),
+            (3600.0, "01:00:00", "1:00:00"),
+            (360_000.0, "100:00:00", "100:00:00"),
+        ] {
+            assert_eq!(text(|out| time(out, secs)), short);
+            assert_eq!(text(|out| clock(out, secs)), long);
+        }
+        for (value, expect) in [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (-0.00001, "0"),
+            (1.0 / 3.0, "0.3333"),
+            (1e9, "1000000000"),
+            (-2.0, "-2"),
+            (100.00001, "100"),
+        ] {
+            assert_eq!(text(|out| plain(out, value)), expect);
+        }
+        assert_eq!(text(|out| put(out, f64::NAN, Form::Whole, 4)), "-");
+    }
+
+    proptest! {
+        #[test]
+        fn fixed_is_what_c_prints(value in prop_oneof![any::<f64>(), -1e6..1e6, (0u32..100_000).prop_map(|n| f64::from(n) / 8.0)], decimals in 0u8..4) {
+            prop_assume!(value.is_finite());
+            let expect = format!("{value:.*}", usize::from(decimals));
+            let zero = expect.trim_start_matches('-').bytes().all(|b| b == b'0' || b == b'.');
+            let got = text(|out| fixed(out, value, decimals));
+            prop_assert_eq!(got.trim_start_matches('-'), expect.trim_start_matches('-'));
+            if !zero { prop_assert_eq!(got, expect); }
+        }
+
+        #[test]
+        fn short_fits(value in 0f64..1e17, width in 4usize..8) {
+            prop_assert!(text(|out| short(out, value, width, 0, 1000)).len() <= width);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What to show, and how: the switches' meaning, checked once.
+
+use kymo_kernel::subsystem::{self, Subsystem, Summary};
+
+use crate::processes::{self, Filter, Top};
+use crate::time::Span;
+
+/// The format of the output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// One line an interval.
+    Brief,
+    /// Lines of their own for each subsystem.
+    Verbose,
+    /// collectl's plot format, all on one line.
+    Plot,
+    /// collectl's plot format, into files.
+    PlotFiles,
+    /// Comma-separated values.
+    Csv,
+    /// JSON, an object a line.
+    Json,
+}
+
+/// What of one subsystem to show.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    /// The subsystem.
+    pub subsystem: &'static Subsystem,
+    /// Its summary: the lower-case letter.
+    pub summary: bool,
+    /// Its instances: the upper-case letter.
+    pub detail: bool,
+}
+
+/// How a date stands before a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stamp {
+    /// Nothing; in plot format date and time.
+    #[default]
+    Default,
+    /// The time.
+    Time,
+    /// Month/day and time.
+    MonthDay,
+    /// yyyymmdd and time.
+    Day,
+    /// Seconds since 1970.
+    Epoch,
+}
+
+/// Everything a view needs to be told.
+pub struct Options {
+    /// What to show, in the order of `subsystem::ALL`.
+    pub choices: Vec<Choice>,
+    /// In which format.
+    pub format: Format,
+    /// How moments are written.
+    pub stamp: Stamp,
+    /// Whether milliseconds are.
+    pub milliseconds: bool,
+    /// Counts of the interval instead of rates.
+    pub per_interval: bool,
+    /// Decimals of plot values.
+    pub decimals: u8,
+    /// Separator of plot and CSV columns.
+    pub separator: u8,
+    /// Lines (verbose: intervals) from one header to the next; `None`: one at the start only.
+    pub header_every: Option<u64>,
+    /// Whether there is a header at all.
+    pub header: bool,
+    /// The first processes by a column.
+    pub top: Option<Top>,
+    /// Which processes.
+    pub filter: Filter,
+    /// Process columns.
+    pub process: processes::Columns,
+    /// From when and to when.
+    pub span: Span,
+    /// End after so many intervals.
+    pub count: Option<u64>,
+    /// Whether somebody watches on a terminal: `top` then stays in place.
+    pub watched: bool,
+}
+
+/// The subsystems of `letters`.
+pub fn choices(letters: &str) -> Result<Vec<Choice>, String> {
+    for letter in letters.chars() {
+        let known =
+            subsystem::of(letter).is_some_and(|subsystem| match letter.is_ascii_uppercase() {
+                true => !subsystem.detail.is_empty(),
+                false => subsystem.summary != Summary::None,
+            });
+        if !known {
+            return Err(format!(
+                "cannot show -s {}: no such subsystem",
+                letter.escape_debug()
+            ));
+        }
+    }
+    let choice = |&subsystem: &&'static Subsystem| {
+        let summary = letters.contains(subsystem.letter);
+        let detail = letters.contains(subsystem.letter.to_ascii_uppercase());
+        (summary || detail).then_some(Choice {
+            subsystem,
+            summary,
+            detail,
+        })
+    };
+    Ok(subsystem::ALL.iter().filter_map(choice).collect())
+}
+
+impl Options {
+    /// What to show, with defaults for all the rest.
+    pub fn new(letters: &str) -> Result<Options, String> {
+        let choices = choices(letters)?;
+        Ok(Options {
+            format: Format::Brief.fit(&choices),
+            choices,
+            stamp: Stamp::Default,
+            milliseconds: false,
+            per_interval: false,
+            decimals: 0,
+            separator: b' ',
+            header_every: None,
+            header: true,
+            top: None,
+            filter: Filter::default(),
+            process: processes::Columns::default(),
+            span: Span::default(),
+            count: None,
+            watched: false,
+        })
+    }
+
+    /// Takes in the letters of `-o`.
+    pub fn set_stamp(&mut self, letters: &str) -> Result<(), String> {
+        for letter in letters.chars() {
+            match letter {
+                'T' => self.stamp = Stamp::Time,
+                'd' => self.stamp = Stamp::MonthDay,
+                'D' => self.stamp = Stamp::Day,
+                'U' => self.stamp = Stamp::Epoch,
+                'm' => self.milliseconds = true,
+                'n' => self.per_interval = true,
+                '1' => self.decimals = 1,
+                '2' => self.decimals = 2,
+                // Plot files not compressed: the sink's business.
+                'z' => {}
+                'a' | 'c' | 'g' | 'G' | 'i' | 'u' | 'x' | 'X' => {
+                    return Err(format!("cannot use -o {letter}: not yet"));
+                }
+                _ => {
+                    return Err(format!(
+                        "cannot use -o {}: it takes d D T m U n 1 2 z",
+                        letter.escape_debug()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in `--sep`: a character, or the number of one.
+    pub fn set_separator(&mut self, text: &str) -> Result<(), String> {
+        let by_number = || {
+            text.parse::<u8>()
+                .ok()
+                .filter(|&n| text.len() > 1 || n < 10 && n == 9)
+        };
+        let character = match text.as_bytes() {
+            [one] if !one.is_ascii_digit() => Some(*one),
+            _ => by_number(),
+        };
+        let usable = |&c: &u8| {
+            c == b'\t'
+                || (0x20..0x7f).contains(&c) && c != b'"' && !c.is_ascii_alphanumeric() && c != b'.'
+        };
+        self.separator = character.filter(usable).ok_or_else(|| {
+            format!(
+                "cannot use --sep {}: not a separator, nor the number of one",
+                text.escape_debug()
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Sets the format; text formats that cannot show what is chosen give way to those that can.
+    pub fn set_format(&mut self, format: Format) -> Result<(), String> {
+        let tables = self.choices.iter().filter(|choice| choice.detail).count()
+            + usize::from(self.choices.iter().any(|choice| choice.summary));
+        let processes = self
+            .choices
+            .iter()
+            .any(|choice| choice.subsystem.letter == 'z');
+        if format == Format::Csv && tables > 1 {
+            return Err("cannot use --csv: one table at a time, lower-case letters or one upper-case letter".into());
+        }
+        if format == Format::Plot && processes && self.choices.len() > 1 {
+            return Err(
+                "cannot use -P: processes have lines of their own, use -sZ alone or -f DIR".into(),
+            );
+        }
+        self.format = format.fit(&self.choices);
+        Ok(())
+    }
+
+    /// The unit of rates, as headers say it.
+    pub fn rate(&self) -> &'static str {
+        if self.per_interval { "/int" } else { "/sec" }
+    }
+
+    /// What rates divide by in an interval of `elapsed` seconds.
+    pub fn secs(&self, elapsed: f64) -> f64 {
+        if self.per_interval { 1.0 } else { elapsed }
+    }
+}
+
+impl Format {
+    /// Brief has no instances.
+    fn fit(self, choices: &[Choice]) -> Format {
+        let brief = choices
+            .iter()
+            .all(|choice| !choice.detail && !choice.subsystem.text.brief.row.is_empty());
+        if self == Format::Brief && !brief {
+            Format::Verbose
+        } else {
+            self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_separators_and_stamps() {
+        for (letters, names) in [
+            ("cdn", "cnd"),
+            ("ndc", "cnd"),
+            ("CDNZ", "CNDZ"),
+            ("cCm", "cCm"),
+        ] {
+            let shown: String = choices(letters)
+                .expect("sound")
+                .iter()
+                .flat_map(|choice| {
+                    let letter = choice.subsystem.letter;
+                    [
+                        choice.summary.then_some(letter),
+                        choice.detail.then_some(letter.to_ascii_uppercase()),
+                    ]
+                })
+                .flatten()
+                .collect();
+            assert_eq!(shown, names);
+        }
+        assert!(choices("z").is_err() && choices("M").is_err() && choices("q").is_err());
+        let mut options = Options::new("cd").expect("sound");
+        for (text, expect) in [
+            (",", Some(b',')),
+            ("9", Some(b'\t')),
+            ("44", Some(b',')),
+            ("5", None),
+            ("x", None),
+            ("200", None),
+            ("", None),
+            (";;", None),
+            ("|", Some(b'|')),
+        ] {
+            assert_eq!(
+                options.set_separator(text).ok().map(|()| options.separator),
+                expect,
+                "{text}"
+            );
+        }
+        assert!(options.set_stamp("Tm2n").is_ok() && options.set_stamp("q").is_err());
+    }
+}

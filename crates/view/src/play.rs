@@ -1,0 +1,212 @@
+//! The one loop behind playing and showing live: steps of a source in, intervals to a format.
+
+use std::fmt;
+use std::io;
+
+use kymo_query::source::{Moment, Source, Step};
+
+use crate::feed::{Feed, Interval};
+use crate::options::{Format, Options};
+use crate::sink::Sink;
+use crate::time::{Local, Place};
+use crate::{brief, csv, json, plot, verbose};
+
+/// Why showing ended early.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The source failed.
+    Source(String),
+    /// The output failed; a closed pipe is among these.
+    Output(io::Error),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Source(error) => f.write_str(error),
+            Stopped::Output(error) => write!(f, "cannot write output: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Stopped {
+        Stopped::Output(error)
+    }
+}
+
+/// What is worth a remark between intervals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remark<'a> {
+    /// So many ticks were missed; rates go on.
+    Missed(u32),
+    /// Samples are missing; rates begin anew.
+    Gap(&'a str),
+    /// Something happened.
+    Event(&'a str),
+}
+
+/// A remark and when it is made.
+pub struct Note<'a> {
+    /// What.
+    pub remark: Remark<'a>,
+    /// When.
+    pub moment: Moment,
+    /// The same in local time.
+    pub local: Local,
+    /// The machine.
+    pub host: &'a str,
+}
+
+/// A format.
+pub(crate) trait Show {
+    /// Shows an interval.
+    fn interval(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()>;
+    /// Shows a remark.
+    fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()>;
+}
+
+/// Shows all that `source` gives, within the options' span and count. Gives the number of intervals
+/// shown.
+pub fn play(
+    source: &mut dyn Source,
+    options: &Options,
+    sink: &mut dyn Sink,
+) -> Result<u64, Stopped> {
+    let mut show: Box<dyn Show> = match options.format {
+        Format::Brief => Box::new(brief::Brief::new(options)),
+        Format::Verbose => Box::new(verbose::Verbose::new(options)),
+        Format::Plot => Box::new(plot::Plot::new(options, plot::Target::Line)),
+        Format::PlotFiles => Box::new(plot::Plot::new(options, plot::Target::Files)),
+        Format::Csv => Box::new(csv::Csv::new(options)),
+        Format::Json => Box::new(json::Json::new(options)),
+    };
+    let mut player = Player {
+        options,
+        feed: Feed::new(options),
+        shown: 0,
+        last: Moment::default(),
+    };
+    while let Some(step) = source.next().map_err(Stopped::Source)? {
+        if !player.step(source, step, show.as_mut(), sink)? {
+            break;
+        }
+    }
+    sink.interval()?;
+    Ok(player.shown)
+}
+
+struct Player<'a> {
+    options: &'a Options,
+    feed: Feed,
+    shown: u64,
+    last: Moment,
+}
+
+impl Player<'_> {
+    /// Handles one step; `false`: nothing more is wanted.
+    fn step(
+        &mut self,
+        source: &dyn Source,
+        step: Step,
+        show: &mut dyn Show,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
+        match step {
+            Step::Sample(moment) => return self.sample(source, moment, show, sink),
+            Step::Event(moment, text) => {
+                self.note(source, moment, Remark::Event(&text), show, sink)?
+            }
+            Step::Gap(why) => {
+                self.feed.restart();
+                self.note(source, self.last, Remark::Gap(&why), show, sink)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn sample(
+        &mut self,
+        source: &dyn Source,
+        moment: Moment,
+        show: &mut dyn Show,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
+        let local = self.feed.local(source.context(), moment.real_ns);
+        let place = if moment.warmup {
+            Place::Before
+        } else {
+            self.options.span.place(local)
+        };
+        if place == Place::After {
+            return Ok(false);
+        }
+        let any = self.feed.take(source, &moment);
+        self.last = moment;
+        if !any || place == Place::Before {
+            return Ok(true);
+        }
+        if moment.missed > 0 {
+            self.note(source, moment, Remark::Missed(moment.missed), show, sink)?;
+        }
+        let interval = Interval {
+            moment,
+            local,
+            parts: self.feed.parts(),
+            context: source.context(),
+        };
+        show.interval(&interval, self.options, sink)?;
+        sink.interval()?;
+        self.shown += 1;
+        Ok(self.options.count.is_none_or(|count| self.shown < count))
+    }
+
+    fn note(
+        &mut self,
+        source: &dyn Source,
+        moment: Moment,
+        remark: Remark,
+        show: &mut dyn Show,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        let local = self.feed.local(source.context(), moment.real_ns);
+        // Before the first interval there is nothing a gap could be in.
+        if self.shown == 0 && !matches!(remark, Remark::Event(_))
+            || self.options.span.place(local) != Place::Within
+        {
+            return Ok(());
+        }
+        let host = source.context().get("host").unwrap_or_default();
+        show.note(
+            &Note {
+                remark,
+                moment,
+                local,
+                host,
+            },
+            self.options,
+            sink,
+        )
+    }
+}
+
+/// Appends the milliseconds-or-whole seconds since 1970.
+pub(crate) fn put_epoch(out: &mut Vec<u8>, real_ns: i64, milliseconds: bool) {
+    let ms = real_ns.div_euclid(1_000_000);
+    if ms < 0 {
+        out.push(b'-');
+    }
+    let ms = ms.unsigned_abs();
+    kymo_base::scan::put_number(out, ms / 1000, 0, b' ');
+    if milliseconds {
+        out.push(b'.');
+        kymo_base::scan::put_number(out, ms % 1000, 3, b'0');
+    }
+}

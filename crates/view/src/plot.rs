@@ -1,0 +1,517 @@
+//! collectl's plot format: its names, its order, its files. One line an interval; instances
+//! side by side, processes a line each. A missing number is 0; when instances come or go a new
+//! header line says so.
+
+use std::io;
+
+use kymo_base::column::{Cells, Column, Value};
+use kymo_kernel::subsystem::{Form, Place, Shape};
+
+use crate::feed::{Interval, Part};
+use crate::form;
+use crate::options::{Options, Stamp};
+use crate::play::{Note, Remark, Show, put_epoch};
+use crate::processes;
+use crate::row::put_name;
+use crate::sink::{Sink, To};
+
+/// Where plot lines go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// All on one line of the stream.
+    Line,
+    /// A file for summaries, and one for the details of each subsystem.
+    Files,
+}
+
+/// The format's state.
+pub struct Plot {
+    target: Target,
+    groups: Vec<Group>,
+    stamp: Vec<u8>,
+    line: Vec<u8>,
+    header: Vec<u8>,
+    scratch: Vec<u8>,
+    chosen: Vec<usize>,
+    lines: u64,
+    /// The terminal's header as last written.
+    shown_header: Vec<u8>,
+}
+
+/// What goes into one file.
+struct Group {
+    suffix: &'static str,
+    blocks: Vec<Block>,
+    shape: Shape,
+    header: Vec<u8>,
+    day: u32,
+}
+
+/// The places of a summary, or of the instances of one subsystem.
+struct Block {
+    part: usize,
+    detail: bool,
+    tag: &'static str,
+    places: Vec<(Place, Option<Value>)>,
+    /// The instances of the last interval.
+    names: Vec<Vec<u8>>,
+}
+
+impl Plot {
+    /// Lays out the groups of what is chosen.
+    pub fn new(options: &Options, target: Target) -> Plot {
+        let mut groups = vec![Group::new("tab", Shape::Wide)];
+        for (part, choice) in options.choices.iter().enumerate() {
+            let plot = &choice.subsystem.plot;
+            if choice.summary {
+                groups[0].blocks.push(Block::new(
+                    part,
+                    false,
+                    plot.tag,
+                    plot.summary,
+                    choice.subsystem.columns,
+                ));
+            }
+            if choice.detail {
+                let mut group = Group::new(plot.file, plot.shape);
+                group.blocks.push(Block::new(
+                    part,
+                    true,
+                    plot.tag,
+                    plot.detail,
+                    choice.subsystem.detail,
+                ));
+                groups.push(group);
+            }
+        }
+        groups.retain(|group| !group.blocks.is_empty());
+        Plot {
+            target,
+            groups,
+            stamp: Vec::new(),
+            line: Vec::new(),
+            header: Vec::new(),
+            scratch: Vec::new(),
+            chosen: Vec::new(),
+            lines: 0,
+            shown_header: Vec::new(),
+        }
+    }
+
+    fn one_line(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        self.line.clear();
+        if self.groups.iter().any(|group| group.shape == Shape::Long) {
+            return self.long_lines(interval, options, sink);
+        }
+        put_stamp_head(&mut self.header, options);
+        self.line.extend_from_slice(&self.stamp);
+        for group in &mut self.groups {
+            for block in &mut group.blocks {
+                block.refresh(&interval.parts[block.part]);
+                block.put_header(&mut self.header, options);
+                block.put(
+                    &mut self.line,
+                    &interval.parts[block.part],
+                    interval,
+                    options,
+                    &mut self.scratch,
+                );
+            }
+        }
+        self.header.push(b'\n');
+        self.line.push(b'\n');
+        self.show_header(options, sink)?;
+        sink.write(To::Stream, &self.line)
+    }
+
+    /// Writes the header to the stream where it is due.
+    fn show_header(&mut self, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        let due = options
+            .header_every
+            .is_some_and(|every| self.lines.is_multiple_of(every.max(1)));
+        self.lines += 1;
+        if options.header && (due || self.header != self.shown_header) {
+            self.shown_header.clone_from(&self.header);
+            sink.write(To::Stream, &self.header)?;
+        }
+        Ok(())
+    }
+
+    fn long_lines(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        put_stamp_head(&mut self.header, options);
+        for group in &self.groups {
+            let block = &group.blocks[0];
+            block.put_names(&mut self.header, None, options);
+            let part = &interval.parts[block.part];
+            block.put_lines(
+                &mut self.line,
+                &self.stamp,
+                part,
+                interval,
+                options,
+                (&mut self.chosen, &mut self.scratch),
+            );
+        }
+        self.header.push(b'\n');
+        self.show_header(options, sink)?;
+        sink.write(To::Stream, &self.line)
+    }
+
+    fn files(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        let host = interval.context.get("host").unwrap_or("unknown");
+        let day = interval.local.day;
+        for group in &mut self.groups {
+            if !group
+                .blocks
+                .iter()
+                .any(|block| interval.parts[block.part].fresh)
+            {
+                continue;
+            }
+            put_stamp_head(&mut self.header, options);
+            self.line.clear();
+            match group.shape {
+                Shape::Wide => {
+                    self.line.extend_from_slice(&self.stamp);
+                    for block in &mut group.blocks {
+                        let part = &interval.parts[block.part];
+                        block.refresh(part);
+                        block.put_header(&mut self.header, options);
+                        block.put(&mut self.line, part, interval, options, &mut self.scratch);
+                    }
+                    self.line.push(b'\n');
+                }
+                Shape::Long => {
+                    let block = &group.blocks[0];
+                    block.put_names(&mut self.header, None, options);
+                    let part = &interval.parts[block.part];
+                    block.put_lines(
+                        &mut self.line,
+                        &self.stamp,
+                        part,
+                        interval,
+                        options,
+                        (&mut self.chosen, &mut self.scratch),
+                    );
+                }
+            }
+            self.header.push(b'\n');
+            let to = To::File {
+                host,
+                day,
+                suffix: group.suffix,
+            };
+            if group.day != day {
+                sink.write(to, about(interval).as_bytes())?;
+            }
+            if group.day != day || group.header != self.header {
+                group.header.clone_from(&self.header);
+                group.day = day;
+                sink.write(to, &self.header)?;
+            }
+            sink.write(to, &self.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl Show for Plot {
+    fn interval(
+        &mut self,
+        interval: &Interval,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        put_stamp(&mut self.stamp, interval, options);
+        match self.target {
+            Target::Line => self.one_line(interval, options, sink),
+            Target::Files => self.files(interval, options, sink),
+        }
+    }
+
+    fn note(&mut self, note: &Note, _: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        let text = match note.remark {
+            Remark::Missed(ticks) => format!("# gap {ticks} ticks\n"),
+            Remark::Gap(why) => {
+                format!("# gap: {}\n", kymo_base::name::DisplayName(why.as_bytes()))
+            }
+            Remark::Event(text) => format!(
+                "# event: {}\n",
+                kymo_base::name::DisplayName(text.as_bytes())
+            ),
+        };
+        if self.target == Target::Line {
+            return sink.write(To::Stream, text.as_bytes());
+        }
+        for group in self.groups.iter().filter(|group| group.day != 0) {
+            sink.write(
+                To::File {
+                    host: note.host,
+                    day: group.day,
+                    suffix: group.suffix,
+                },
+                text.as_bytes(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Group {
+    fn new(suffix: &'static str, shape: Shape) -> Group {
+        Group {
+            suffix,
+            blocks: Vec::new(),
+            shape,
+            header: Vec::new(),
+            day: 0,
+        }
+    }
+}
+
+impl Block {
+    fn new(
+        part: usize,
+        detail: bool,
+        tag: &'static str,
+        places: &[Place],
+        columns: &[Column],
+    ) -> Block {
+        let value = |place: &Place| {
+            columns
+                .iter()
+                .find(|column| column.name == place.column)
+                .map(|column| column.value)
+        };
+        Block {
+            part,
+            detail,
+            tag,
+            places: places.iter().map(|place| (*place, value(place))).collect(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Notes the instances of this interval; where it has no numbers, those of the last one stay.
+    fn refresh(&mut self, part: &Part) {
+        if !self.detail || !part.fresh {
+            return;
+        }
+        let rows = part.rows();
+        let same = rows.len() == self.names.len()
+            && rows
+                .iter()
+                .zip(&self.names)
+                .all(|(row, name)| part.name(row) == name);
+        if !same {
+            self.names = rows.iter().map(|row| part.name(row).to_vec()).collect();
+        }
+    }
+
+    fn put_header(&self, out: &mut Vec<u8>, options: &Options) {
+        match self.detail {
+            false => self.put_names(out, Some(b""), options),
+            true => self
+                .names
+                .iter()
+                .for_each(|name| self.put_names(out, Some(name), options)),
+        }
+    }
+
+    /// Appends the names of all places: `[CPU]User%`, of an instance `[CPU:0]User%`, or bare.
+    fn put_names(&self, out: &mut Vec<u8>, instance: Option<&[u8]>, options: &Options) {
+        for (place, _) in &self.places {
+            out.push(options.separator);
+            if let Some(instance) = instance {
+                out.push(b'[');
+                out.extend_from_slice(self.tag.as_bytes());
+                if !instance.is_empty() {
+                    out.push(b':');
+                    put_text(out, instance, options.separator);
+                }
+                out.push(b']');
+            }
+            match place.head.split_once("{rate}") {
+                Some((head, _)) => {
+                    out.extend_from_slice(head.as_bytes());
+                    out.extend_from_slice(options.rate().as_bytes());
+                }
+                None => out.extend_from_slice(place.head.as_bytes()),
+            }
+        }
+    }
+
+    fn put(
+        &self,
+        out: &mut Vec<u8>,
+        part: &Part,
+        interval: &Interval,
+        options: &Options,
+        scratch: &mut Vec<u8>,
+    ) {
+        let context = interval.context;
+        if !self.detail {
+            return self.put_cells(out, &part.summary(context, options), options, scratch);
+        }
+        if part.fresh {
+            for row in part.rows() {
+                self.put_cells(out, &part.cells(row, context, options), options, scratch);
+            }
+        } else {
+            for name in &self.names {
+                self.put_cells(out, &part.missing(name, context), options, scratch);
+            }
+        }
+    }
+
+    /// Appends a line an instance.
+    fn put_lines(
+        &self,
+        out: &mut Vec<u8>,
+        stamp: &[u8],
+        part: &Part,
+        interval: &Interval,
+        options: &Options,
+        (chosen, scratch): (&mut Vec<usize>, &mut Vec<u8>),
+    ) {
+        processes::select(part, interval.context, options, chosen);
+        if let Some(top) = options.top {
+            processes::rank(part, interval.context, options, top, chosen);
+        }
+        for row in chosen
+            .iter()
+            .map(|&at| &part.rows()[at])
+            .filter(|row| !row.baseline)
+        {
+            out.extend_from_slice(stamp);
+            self.put_cells(
+                out,
+                &part.cells(row, interval.context, options),
+                options,
+                scratch,
+            );
+            out.push(b'\n');
+        }
+    }
+
+    fn put_cells(
+        &self,
+        out: &mut Vec<u8>,
+        cells: &Cells,
+        options: &Options,
+        scratch: &mut Vec<u8>,
+    ) {
+        let last = self.places.len() - 1;
+        for (n, (place, value)) in self.places.iter().enumerate() {
+            out.push(options.separator);
+            match value {
+                None if place.column == "name" => put_text(out, cells.name, options.separator),
+                None => put_number(out, 0.0, place.form, options),
+                Some(Value::Number(value)) => put_number(out, value(cells), place.form, options),
+                Some(Value::Text(value)) => {
+                    scratch.clear();
+                    value(cells, scratch);
+                    // Only at the end of a line can blanks be told from separators.
+                    let separator = if n == last && options.separator == b' ' {
+                        0
+                    } else {
+                        options.separator
+                    };
+                    put_text(out, scratch, separator);
+                }
+            }
+        }
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {
+    let value = if value.is_nan() { 0.0 } else { value };
+    match form {
+        Form::Asked => form::fixed(out, value, options.decimals),
+        Form::Two => form::fixed(out, value, 2),
+        Form::Whole | Form::Text => form::whole(out, value),
+        Form::Clock => form::clock(out, value),
+    }
+}
+
+/// Appends a text from outside: safe, and without separators; `-` where there is none.
+fn put_text(out: &mut Vec<u8>, text: &[u8], separator: u8) {
+    let start = out.len();
+    put_name(out, text, 0);
+    if out.len() == start {
+        return out.push(b'-');
+    }
+    if out[start..].contains(&separator) {
+        let escaped = format!("\\x{separator:02x}").into_bytes();
+        let safe: Vec<u8> = out[start..]
+            .iter()
+            .flat_map(|b| {
+                if *b == separator {
+                    escaped.clone()
+                } else {
+                    vec![*b]
+                }
+            })
+            .collect();
+        out.truncate(start);
+        out.extend(safe);
+    }
+}
+
+fn put_stamp_head(out: &mut Vec<u8>, options: &Options) {
+    out.clear();
+    match options.stamp {
+        Stamp::Epoch => out.extend_from_slice(b"#UTC"),
+        _ => {
+            out.extend_from_slice(b"#Date");
+            out.push(options.separator);
+            out.extend_from_slice(b"Time");
+        }
+    }
+}
+
+fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
+    out.clear();
+    match options.stamp {
+        Stamp::Epoch => return put_epoch(out, interval.moment.real_ns, options.milliseconds),
+        Stamp::MonthDay => interval.local.put_month_day(out),
+        _ => interval.local.put_day(out),
+    }
+    out.push(options.separator);
+    interval.local.put_time(out);
+    if options.milliseconds {
+        interval.local.put_milli(out);
+    }
+}
+
+/// The comment that a plot file begins with.
+fn about(interval: &Interval) -> String {
+    let fact = |key| interval.context.get(key).unwrap_or("?").to_string();
+    let rule = "#".repeat(80);
+    format!(
+        "{rule}\n# kymo:       {}\n# Host:       {}\n# Kernel:     {}  Arch: {}  HZ: {}  PageSize: {}\n# NumCPUs:    {}  Memory: {} kB\n{rule}\n",
+        env!("CARGO_PKG_VERSION"),
+        fact("host"),
+        fact("kernel"),
+        fact("arch"),
+        fact("hz"),
+        fact("page_size"),
+        fact("cpus"),
+        fact("mem_kb"),
+    )
+}

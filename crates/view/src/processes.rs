@@ -1,0 +1,485 @@
+//! Which processes are shown, and in what order: `--procfilt`, `--procopts`, `--top`.
+
+use std::collections::HashSet;
+
+use kymo_base::column::{Cells, Value};
+use kymo_base::context::Context;
+use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS};
+use regex_lite::Regex;
+
+use crate::feed::Part;
+use crate::options::Options;
+
+/// `--procopts`: what is shown of processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Columns {
+    /// `i`: I/O columns.
+    pub io: bool,
+    /// `m`: memory columns.
+    pub memory: bool,
+    /// `t`: threads too.
+    pub threads: bool,
+    /// `w`: whole command lines.
+    pub wide: bool,
+    /// `x`: context switches.
+    pub switches: bool,
+}
+
+impl Columns {
+    /// Reads the letters of `--procopts`.
+    pub fn parse(letters: &str) -> Result<Columns, String> {
+        let mut columns = Columns::default();
+        for letter in letters.chars() {
+            match letter {
+                'i' => columns.io = true,
+                'm' => columns.memory = true,
+                't' => columns.threads = true,
+                'w' => columns.wide = true,
+                'x' => columns.switches = true,
+                'c' | 'f' | 'I' | 'k' | 'p' | 'r' | 'R' | 's' | 'S' | 'u' | 'z' => {
+                    return Err(format!("cannot use --procopts {letter}: not yet"));
+                }
+                _ => {
+                    return Err(format!(
+                        "cannot use --procopts {}: it takes i m t w x",
+                        letter.escape_debug()
+                    ));
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Names and row for these columns.
+    pub fn lines(self) -> (&'static str, String) {
+        let default = &PROCESS.text.detail;
+        let (head, row) = match self {
+            Columns { io: true, .. } => process::IO,
+            Columns { memory: true, .. } => process::MEMORY,
+            Columns { switches: true, .. } => process::SWITCHES,
+            _ => (default.heads[0], default.row),
+        };
+        let row = if self.wide {
+            row.replace("{program:s}", "{command:s}")
+        } else {
+            row.to_string()
+        };
+        (head, row)
+    }
+}
+
+/// `--top`: the first few processes by a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Top {
+    sort: &'static Sort,
+    /// How many.
+    pub count: usize,
+}
+
+/// An order of processes.
+#[derive(PartialEq, Eq, Debug)]
+struct Sort {
+    name: &'static str,
+    /// Columns whose sum decides.
+    columns: &'static [&'static str],
+    order: Order,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    Most,
+    Least,
+}
+
+const fn most(name: &'static str, columns: &'static [&'static str]) -> Sort {
+    Sort {
+        name,
+        columns,
+        order: Order::Most,
+    }
+}
+
+const fn least(name: &'static str, columns: &'static [&'static str]) -> Sort {
+    Sort {
+        name,
+        columns,
+        order: Order::Least,
+    }
+}
+
+/// collectl's names of orders; the first is the default.
+static SORTS: &[Sort] = &[
+    most("time", &["syst", "usrt"]),
+    most("vsz", &["vsz"]),
+    most("rss", &["rss"]),
+    most("syst", &["syst"]),
+    most("usrt", &["usrt"]),
+    most("accum", &["accum"]),
+    most("rkb", &["rkb"]),
+    most("wkb", &["wkb"]),
+    most("iokb", &["rkb", "wkb"]),
+    most("rkbc", &["rkbc"]),
+    most("wkbc", &["wkbc"]),
+    most("iokbc", &["rkbc", "wkbc"]),
+    most("ioall", &["rkb", "wkb", "rkbc", "wkbc"]),
+    most("rsys", &["rsys"]),
+    most("wsys", &["wsys"]),
+    most("iosys", &["rsys", "wsys"]),
+    most("iocncl", &["cncl"]),
+    most("majf", &["majf"]),
+    most("minf", &["minf"]),
+    most("flt", &["majf", "minf"]),
+    most("vctx", &["vctx"]),
+    most("nctx", &["nctx"]),
+    most("thread", &["threads"]),
+    least("cpu", &["cpu"]),
+    least("pid", &["pid"]),
+];
+
+impl Top {
+    /// Reads `[sort][,n]`.
+    pub fn parse(text: &str, default_count: usize) -> Result<Top, String> {
+        let wrong = |cause: &str| format!("cannot use --top {}: {cause}", text.escape_debug());
+        let (name, count) = match text.split_once(',') {
+            Some((name, count)) => (name, Some(count)),
+            None if text.starts_with(|c: char| c.is_ascii_digit()) => ("", Some(text)),
+            None => (text, None),
+        };
+        let sort = match name {
+            "" => SORTS.first(),
+            _ => SORTS.iter().find(|sort| sort.name == name),
+        };
+        let names = || {
+            SORTS
+                .iter()
+                .map(|sort| sort.name)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let count = match count {
+            None => default_count,
+            Some(count) => count
+                .parse()
+                .ok()
+                .filter(|&n| n > 0)
+                .ok_or_else(|| wrong("not a number of processes"))?,
+        };
+        Ok(Top {
+            sort: sort.ok_or_else(|| wrong(&format!("no such order; there are {}", names())))?,
+            count,
+        })
+    }
+
+    /// The order's name.
+    pub fn name(&self) -> &'static str {
+        self.sort.name
+    }
+
+    /// What decides, larger first.
+    fn value(&self, cells: &Cells) -> f64 {
+        let columns = PROCESS
+            .detail
+            .iter()
+            .filter(|column| self.sort.columns.contains(&column.name));
+        let sum: f64 = columns
+            .filter_map(|column| match column.value {
+                Value::Number(value) => Some(value(cells)),
+                Value::Text(_) => None,
+            })
+            .filter(|value| !value.is_nan())
+            .sum();
+        if self.sort.order == Order::Most {
+            sum
+        } else {
+            -sum
+        }
+    }
+}
+
+/// `--procfilt`: processes that match any of its tests.
+#[derive(Default)]
+pub struct Filter {
+    tests: Vec<Test>,
+}
+
+struct Test {
+    what: What,
+    /// `+`: their threads as well.
+    threads: bool,
+}
+
+enum What {
+    /// `c`: the name matches.
+    Comm(Regex),
+    /// `C`: the name begins so.
+    CommStart(Vec<u8>),
+    /// `f`: the command line matches.
+    Command(Regex),
+    /// `p`: the process id.
+    Pid(u64),
+    /// `P`: the parent's.
+    Parent(u64),
+    /// `u`: a user id or a range of them.
+    Uids(u64, u64),
+    /// `U`: a user's name.
+    User(Vec<u8>),
+}
+
+impl Filter {
+    /// Reads `TYPE MATCH[+][,...]`.
+    pub fn parse(text: &str) -> Result<Filter, String> {
+        let tests = text.split(',').map(|test| {
+            Test::parse(test.trim())
+                .map_err(|cause| format!("cannot use --procfilt {}: {cause}", test.escape_debug()))
+        });
+        Ok(Filter {
+            tests: tests.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether all processes pass.
+    fn is_open(&self) -> bool {
+        self.tests.is_empty()
+    }
+}
+
+impl Test {
+    fn parse(text: &str) -> Result<Test, String> {
+        let (text, threads) = text
+            .strip_suffix('+')
+            .map_or((text, false), |text| (text, true));
+        let mut rest = text.chars();
+        let kind = rest.next().ok_or("empty")?;
+        let text = rest.as_str().trim_start();
+        let number = |text: &str| {
+            text.parse::<u64>()
+                .map_err(|_| format!("{} is not a number", text.escape_debug()))
+        };
+        let regex = || {
+            Regex::new(text)
+                .map_err(|error| format!("not a regular expression: {error}").replace('\n', " "))
+        };
+        if text.is_empty() {
+            return Err("nothing to match".into());
+        }
+        let what = match kind {
+            'c' => What::Comm(regex()?),
+            'C' => What::CommStart(text.into()),
+            'f' => What::Command(regex()?),
+            'p' => What::Pid(number(text)?),
+            'P' => What::Parent(number(text)?),
+            'u' => {
+                let (low, high) = text.split_once('-').unwrap_or((text, text));
+                What::Uids(number(low)?, number(high)?)
+            }
+            'U' => What::User(text.into()),
+            _ => return Err("it begins with one of c C f p P u U".into()),
+        };
+        Ok(Test { what, threads })
+    }
+
+    fn passes(&self, cells: &Cells) -> bool {
+        let number = |name: &str| column(cells, name).0;
+        let matches = |regex: &Regex, text: &[u8]| regex.is_match(&String::from_utf8_lossy(text));
+        match &self.what {
+            What::Comm(regex) => matches(regex, &cells.labels[COMM]),
+            What::CommStart(start) => cells.labels[COMM].starts_with(start),
+            What::Command(regex) => {
+                !cells.labels[CMDLINE].is_empty() && matches(regex, &column(cells, "command").1)
+            }
+            What::Pid(pid) => process::pid_of(cells.name) == *pid,
+            What::Parent(pid) => number("ppid") == *pid as f64,
+            What::Uids(low, high) => (*low as f64..=*high as f64).contains(&number("uid")),
+            What::User(name) => column(cells, "user").1 == *name,
+        }
+    }
+}
+
+/// A column of a process, as number or text.
+fn column(cells: &Cells, name: &str) -> (f64, Vec<u8>) {
+    let mut text = Vec::new();
+    let mut number = f64::NAN;
+    if let Some(column) = PROCESS.detail.iter().find(|column| column.name == name) {
+        match column.value {
+            Value::Number(value) => number = value(cells),
+            Value::Text(value) => value(cells, &mut text),
+        }
+    }
+    (number, text)
+}
+
+/// The instances of a part that are shown, in order, as indices of its rows. Of processes those that
+/// pass the filter, by pid; of anything else all, as they come.
+pub fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
+    chosen.clear();
+    chosen.extend(0..part.rows().len());
+    if part.choice.subsystem.letter != PROCESS.letter {
+        return;
+    }
+    let with_threads = passing(part, context, options, chosen);
+    chosen.retain(|&at| {
+        let name = part.name(&part.rows()[at]);
+        let shown = options.process.threads || with_threads.contains(&process::pid_of(name));
+        !process::is_thread(name) || shown
+    });
+    let id = |at: usize| {
+        let name = part.name(&part.rows()[at]);
+        (
+            process::pid_of(name),
+            process::id_of(name),
+            process::is_thread(name),
+        )
+    };
+    chosen.sort_by_cached_key(|&at| {
+        let (pid, id, is_thread) = id(at);
+        (pid, is_thread, id)
+    });
+}
+
+/// Keeps what passes the filter; gives the processes whose threads are asked for.
+fn passing(
+    part: &Part,
+    context: &Context,
+    options: &Options,
+    chosen: &mut Vec<usize>,
+) -> HashSet<u64> {
+    let filter = &options.filter;
+    let (mut passed, mut with_threads) = (HashSet::new(), HashSet::new());
+    if filter.is_open() {
+        return with_threads;
+    }
+    for &at in chosen.iter() {
+        let row = &part.rows()[at];
+        let cells = part.cells(row, context, options);
+        let pid = process::pid_of(cells.name);
+        if process::is_thread(cells.name) {
+            continue;
+        }
+        for test in filter.tests.iter().filter(|test| test.passes(&cells)) {
+            passed.insert(pid);
+            if test.threads {
+                with_threads.insert(pid);
+            }
+        }
+    }
+    chosen.retain(|&at| passed.contains(&process::pid_of(part.name(&part.rows()[at]))));
+    with_threads
+}
+
+/// Orders `chosen` by `top` and keeps its first.
+pub fn rank(part: &Part, context: &Context, options: &Options, top: Top, chosen: &mut Vec<usize>) {
+    let mut ranked: Vec<(f64, usize)> = chosen
+        .iter()
+        .map(|&at| {
+            (
+                top.value(&part.cells(&part.rows()[at], context, options)),
+                at,
+            )
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    chosen.clear();
+    chosen.extend(ranked.into_iter().take(top.count).map(|(_, at)| at));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders() {
+        for (text, expect) in [
+            ("", Ok(("time", 10))),
+            ("cpu", Ok(("cpu", 10))),
+            ("rss,5", Ok(("rss", 5))),
+            (",7", Ok(("time", 7))),
+            ("7", Ok(("time", 7))),
+            (
+                "rss,0",
+                Err("cannot use --top rss,0: not a number of processes"),
+            ),
+            (
+                "rss,x",
+                Err("cannot use --top rss,x: not a number of processes"),
+            ),
+        ] {
+            let got = Top::parse(text, 10).map(|top| (top.name(), top.count));
+            assert_eq!(got, expect.map_err(str::to_string), "{text}");
+        }
+        assert!(Top::parse("best", 10).is_err_and(|error| error.contains("no such order")));
+    }
+
+    #[test]
+    fn every_order_has_its_columns() {
+        for sort in SORTS {
+            for name in sort.columns {
+                let known = PROCESS
+                    .detail
+                    .iter()
+                    .any(|column| column.name == *name && matches!(column.value, Value::Number(_)));
+                assert!(known, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn filters() {
+        let labels = [
+            b"cc1".to_vec(),
+            b"R".to_vec(),
+            b"/usr/lib/cc1\0-quiet\0x.c\0".to_vec(),
+        ];
+        let mut context = Context::default();
+        context.set("uid.1000", "ann");
+        let mut now = vec![f64::NAN; PROCESS.fields.len()];
+        let field = |name: &str| {
+            PROCESS
+                .fields
+                .iter()
+                .position(|field| field.name == name)
+                .expect("a field")
+        };
+        (now[field("ppid")], now[field("Uid")]) = (12.0, 1000.0);
+        let cells = Cells {
+            now: &now,
+            delta: &now,
+            secs: 1.0,
+            elapsed: 1.0,
+            name: b"34",
+            labels: &labels,
+            context: &context,
+        };
+        for (text, expect) in [
+            ("cc1", true),
+            ("c^c.1$", true),
+            ("cgcc", false),
+            ("C cc", true),
+            ("Cc1", false),
+            ("f-quiet x", true),
+            ("fnope", false),
+            ("p34", true),
+            ("p35", false),
+            ("P12", true),
+            ("P34", false),
+            ("u1000", true),
+            ("u0-999", false),
+            ("u 900-1100", true),
+            ("Uann", true),
+            ("Uan", false),
+            ("cx,p34+", true),
+        ] {
+            let filter = Filter::parse(text).expect(text);
+            assert_eq!(
+                filter.tests.iter().any(|test| test.passes(&cells)),
+                expect,
+                "{text}"
+            );
+        }
+        for text in ["", "c", "pxyz", "zfoo", "c(", "u1-x", "p1,,p2"] {
+            assert!(
+                Filter::parse(text).is_err_and(|error| error.starts_with("cannot use --procfilt")),
+                "{text}"
+            );
+        }
+    }
+}
