@@ -337,6 +337,7 @@ pub static CPU: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "CPU",
+        order: 1,
         file: "cpu",
         summary: PLOT,
         detail: PLOT_DETAIL,

@@ -335,6 +335,7 @@ pub static DISK: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "DSK",
+        order: 4,
         file: "dsk",
         summary: PLOT,
         detail: PLOT_DETAIL,

@@ -257,6 +257,7 @@ pub static NET: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "NET",
+        order: 3,
         file: "net",
         summary: PLOT,
         detail: PLOT_DETAIL,
