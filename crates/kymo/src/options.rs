@@ -264,7 +264,7 @@ pub fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
         _ => f64::NAN,
     };
     let ns = digits.parse::<f64>().unwrap_or(f64::NAN) * unit;
-    if ns >= 0.0 && ns < 1e19 {
+    if (0.0..1e19).contains(&ns) {
         return Ok(ns as u64);
     }
     Err(format!(

@@ -50,7 +50,7 @@ fn beginning(path: &Path) -> Result<(Context, i64)> {
 
 /// No sample is later than this: the present, or of a single block the end that its name tells.
 fn last_ns(path: &Path) -> Result<i64> {
-    let recording = Recording::open(Arc::new(RealDisk::default()), path)?;
+    let recording = Recording::open(Arc::new(RealDisk), path)?;
     let blocks = recording.blocks(&recording.folders()?)?;
     let now_ns = RealClock.now().real_ns;
     Ok(match path.is_file() {

@@ -24,7 +24,7 @@ impl Collectl {
 
 impl Source for Collectl {
     fn next(&mut self) -> Result<Option<Step>, String> {
-        let item = self.reader.next().map_err(|error| error.to_string())?;
+        let item = self.reader.read().map_err(|error| error.to_string())?;
         Ok(item.map(|item| match item {
             Item::Gap(why) => Step::Gap(why),
             Item::Sample(stamp) => {

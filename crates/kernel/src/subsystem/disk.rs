@@ -212,6 +212,9 @@ const COLUMNS: &[Column] = &{
         n,
         o,
         p,
+        number("discard_merges", Unit::PerSecond, "Discards merged", |c| {
+            c.rate(DISCARD_MERGES)
+        }),
         number("ops", Unit::PerSecond, "Reads and writes", |c| {
             requests(c) / c.secs
         }),
@@ -246,6 +249,9 @@ const DETAIL: &[Column] = &{
         n,
         o,
         p,
+        number("discard_merges", Unit::PerSecond, "Discards merged", |c| {
+            c.rate(DISCARD_MERGES)
+        }),
         number("size", Unit::Kilobytes, "Mean request", |c| {
             ratio(
                 (c.delta[READ_SECTORS] + c.delta[WRITE_SECTORS]) / 2.0,
