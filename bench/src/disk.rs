@@ -45,10 +45,14 @@ impl LoopDisk {
         &self.dir
     }
 
-    /// Bytes the device was told to write so far, everything dirty written first.
-    pub fn written_bytes(&self) -> Result<u64> {
+    /// Writes everything dirty.
+    pub fn sync(&self) -> Result<()> {
         let root = File::open(&self.dir).cannot("open the loop disk")?;
-        rustix::fs::syncfs(root).cannot("sync the loop disk")?;
+        rustix::fs::syncfs(root).cannot("sync the loop disk")
+    }
+
+    /// Bytes the device was told to write so far.
+    pub fn written_bytes(&self) -> Result<u64> {
         let path = format!("/sys/block/{}/stat", self.device);
         let text = fs::read_to_string(&path).cannot(format_args!("read {path}"))?;
         let sectors = text.split_whitespace().nth(SECTORS_WRITTEN);

@@ -26,7 +26,7 @@ record)
     -c) count=$2; shift ;;
     -f) dir=$2; shift ;;
     --ack-fd) ack=--ack; shift ;;
-    --cost) echo "kernel memory 12 kB"; echo "sampling_cpu_ns 100"; echo "sealing_cpu_ns 5" ;;
+    --cost) echo "12 kB of the kernel"; echo "sampling_cpu_ns 100"; echo "sealing_cpu_ns 5" ;;
     esac
     shift
   done
@@ -96,7 +96,7 @@ fn rows_give_figures_and_verdicts() {
             "{line}"
         );
     }
-    assert!(table.contains("kernel memory 12 kB"), "{table}");
+    assert!(table.contains("it prints: 12 kB of the kernel"), "{table}");
     assert!(fs::read_to_string(&results).unwrap().contains("| day |"));
     assert_eq!(work.entries(), 0, "files left behind");
 }

@@ -79,11 +79,11 @@ fn tell_kernel_memory(bench: &Bench, outcome: &mut Outcome) {
         let text = printed(bench, command.arg("--cost"))?;
         Ok(text
             .lines()
-            .find(|line| line.contains("kernel memory"))
+            .find(|line| line.contains("kernel"))
             .map(str::to_string))
     });
     match line {
-        Ok(Some(line)) => outcome.figure(line.trim()),
+        Ok(Some(line)) => outcome.figure(format!("it prints: {}", line.trim())),
         _ => outcome.figure("kernel memory: kymo printed none"),
     }
 }

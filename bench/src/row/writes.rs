@@ -1,6 +1,9 @@
 //! What reaches the device in a day at 1 Hz with processes each 5 s: half an hour
 //! (with its seals) times 48, on an ext4 nobody else writes to. collectl runs
 //! beside it on a second one, with the flush of its packaged service.
+//!
+//! Times 48 counts what is made once at the start 48 times; the figure without the
+//! first minute is told beside it, the verdict is on the plain one.
 
 use super::Row;
 use crate::bench::Bench;
@@ -22,13 +25,15 @@ pub const ROW: Row = Row {
 
 const PEERS: [Peer; 2] = [Peer::Kymo, Peer::Collectl];
 const DAY_SECONDS: f64 = 86_400.0;
+const SETTLE_SECONDS_MAX: u32 = 60;
 const SLACK: Duration = Duration::from_secs(60);
 
 struct Side {
     peer: Peer,
     disk: LoopDisk,
-    before: u64,
     running: Running,
+    before_bytes: u64,
+    settled_bytes: u64,
 }
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -36,25 +41,46 @@ fn run(bench: &Bench) -> Result<Outcome> {
         Some(minutes) => minutes * 60,
         None => bench.pick(30 * 60, 6),
     };
-    let mut sides = Vec::new();
-    for peer in present(bench, &PEERS) {
-        sides.push(start(bench, peer, seconds)?);
-    }
+    let settle = SETTLE_SECONDS_MAX.min(seconds / 4);
     let mut outcome = Outcome::new(vec![format!("of {seconds} s")]);
-    for side in sides {
-        let (peer, written) = end(side, Duration::from_secs(seconds.into()) + SLACK)?;
-        let a_day = written as f64 * DAY_SECONDS / f64::from(seconds);
-        outcome.figure(format!("{} {} a day", peer.name(), bytes(a_day)));
+    for side in start_all(bench, seconds, settle)? {
+        let peer = side.peer;
+        let (all, settled) = end(side, Duration::from_secs(seconds.into()) + SLACK)?;
+        let all = a_day(all, seconds);
+        let settled = bytes(a_day(settled, seconds - settle));
+        outcome.figure(format!(
+            "{} {} a day ({settled} without the first {settle} s)",
+            peer.name(),
+            bytes(all)
+        ));
         if peer == Peer::Kymo {
-            outcome.check(Some(a_day), 500e6, 150e6);
+            outcome.check(Some(all), 500e6, 150e6);
         }
     }
     Ok(outcome)
 }
 
+fn a_day(written_bytes: u64, seconds: u32) -> f64 {
+    written_bytes as f64 * DAY_SECONDS / f64::from(seconds.max(1))
+}
+
+fn start_all(bench: &Bench, seconds: u32, settle: u32) -> Result<Vec<Side>> {
+    let mut sides = Vec::new();
+    for peer in present(bench, &PEERS) {
+        sides.push(start(bench, peer, seconds)?);
+    }
+    std::thread::sleep(Duration::from_secs(settle.into()));
+    for side in &mut sides {
+        // No sync here: it would write what the recorder has not asked for.
+        side.settled_bytes = side.disk.written_bytes()?;
+    }
+    Ok(sides)
+}
+
 fn start(bench: &Bench, peer: Peer, seconds: u32) -> Result<Side> {
     let disk = LoopDisk::mount(bench, peer.name())?;
-    let before = disk.written_bytes()?;
+    disk.sync()?;
+    let before_bytes = disk.written_bytes()?;
     let take = Take {
         letters: "cdnmZ",
         interval: "1:5",
@@ -68,12 +94,16 @@ fn start(bench: &Bench, peer: Peer, seconds: u32) -> Result<Side> {
     Ok(Side {
         peer,
         disk,
-        before,
         running,
+        before_bytes,
+        settled_bytes: before_bytes,
     })
 }
 
-fn end(side: Side, limit: Duration) -> Result<(Peer, u64)> {
+/// Bytes written in all, and after settling.
+fn end(side: Side, limit: Duration) -> Result<(u64, u64)> {
     side.running.finish(limit)?;
-    Ok((side.peer, side.disk.written_bytes()? - side.before))
+    side.disk.sync()?;
+    let bytes = side.disk.written_bytes()?;
+    Ok((bytes - side.before_bytes, bytes - side.settled_bytes))
 }
