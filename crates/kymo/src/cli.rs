@@ -117,8 +117,8 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
             view,
         });
     }
-    if record.dir.is_some() && !view.plot {
-        return record::run(&record, record.show.then_some(&view));
+    if record.dir.is_some() && (!view.plot || record.rawtoo) {
+        return record::run(&record, (record.show || view.plot).then_some(&view));
     }
     live::run(&record, &view)
 }

@@ -40,7 +40,7 @@ impl Intervals {
 fn benchmark(second: Option<u64>, third: Option<u64>) -> Option<Intervals> {
     let ratio = |ns: Option<u64>, default: u64| {
         let ns = ns.unwrap_or(default * SECOND);
-        (ns >= SECOND && ns % SECOND == 0).then(|| u32::try_from(ns / SECOND).ok())?
+        (ns >= SECOND && ns.is_multiple_of(SECOND)).then(|| u32::try_from(ns / SECOND).ok())?
     };
     Some(Intervals {
         first_ns: 0,
@@ -82,7 +82,7 @@ fn timed(
     let multiple = |ns: u64, short: &'static str, odd: &'static str| {
         if ns < first {
             Err(short)
-        } else if ns % first != 0 {
+        } else if !ns.is_multiple_of(first) {
             Err(odd)
         } else {
             u32::try_from(ns / first).map_err(|_| short)

@@ -11,8 +11,10 @@ mod cost;
 mod intervals;
 mod notices;
 mod options;
+mod output;
 mod refuse;
 mod session;
+mod show;
 mod times;
 
 use std::io::Write;

@@ -146,13 +146,7 @@ impl RecordOptions {
 
     /// Intervals after which to end.
     pub fn count(&self) -> Result<Option<u64>, String> {
-        let Some(text) = &self.count else {
-            return Ok(None);
-        };
-        match text.parse() {
-            Ok(n) if n > 0 => Ok(Some(n)),
-            _ => Err(format!("cannot use -c {text}: not a number of intervals")),
-        }
+        count(self.count.as_deref())
     }
 
     /// Nanoseconds after which to end.
@@ -197,6 +191,20 @@ impl RecordOptions {
     /// Bytes at which a tail is sealed, and which it takes at first.
     pub fn seal_bytes(&self) -> Result<Option<u64>, String> {
         self.seal_bytes.as_deref().map(size_bytes).transpose()
+    }
+}
+
+/// Reads the number of intervals of `-c`.
+pub fn count(text: Option<&str>) -> Result<Option<u64>, String> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(Some(n)),
+        _ => Err(format!(
+            "cannot use -c {}: not a number of intervals",
+            text.escape_debug()
+        )),
     }
 }
 
@@ -256,7 +264,7 @@ pub fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
         _ => f64::NAN,
     };
     let ns = digits.parse::<f64>().unwrap_or(f64::NAN) * unit;
-    if ns >= 0.0 && ns < 1e19 {
+    if (0.0..1e19).contains(&ns) {
         return Ok(ns as u64);
     }
     Err(format!(

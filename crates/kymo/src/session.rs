@@ -49,7 +49,10 @@ impl Setup {
         } else {
             "cdn"
         };
-        let letters = options.letters(default).map_err(usage)?;
+        let mut letters = options.letters(default).map_err(usage)?;
+        if let Some(view) = view {
+            letters = crate::show::letters(letters, view);
+        }
         let intervals = options.intervals(&letters).map_err(usage)?;
         let root = open_root(&options.root)?;
         let plan = Plan {

@@ -1,13 +1,64 @@
-//! `--from` and `--thru` as a range of wall time.
+//! `--from` and `--thru` as a range of wall time, in the time zone of the recorded machine.
+
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
-use kymo_recording::reader::TimeRange;
+use kymo_base::context::Context;
+use kymo_query::recorded::Recorded;
+use kymo_query::source::{Source as _, Step};
+use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::disk::RealDisk;
+use kymo_view::time::{Span, Zone};
 
-/// The range between two times, either of which may be left open.
-pub fn range(from: Option<&str>, thru: Option<&str>, _path: &std::path::Path) -> Result<TimeRange> {
-    anyhow::ensure!(
-        from.is_none() && thru.is_none(),
-        "cannot use --from: not built yet"
-    );
-    Ok(TimeRange::ALL)
+/// The range between two times, either of which may be left open. Times without a day hold for every
+/// day: where the recording is of one day they are that day's, else nothing can be left out
+/// here (the view looks at each sample).
+pub fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
+    let mut span = Span::parse(from, thru).map_err(anyhow::Error::msg)?;
+    if span == Span::default() {
+        return Ok(TimeRange::ALL);
+    }
+    let (context, first_ns) = beginning(path)?;
+    let mut zone = Zone::of(&context);
+    let first_day = zone.local(first_ns).day;
+    if first_day == zone.local(last_ns(path)?).day {
+        for bound in [&mut span.from, &mut span.thru].into_iter().flatten() {
+            bound.day.get_or_insert(first_day);
+        }
+    }
+    let (from_ns, thru_ns) = span.moments(&zone);
+    Ok(TimeRange { from_ns, thru_ns })
+}
+
+/// The facts of a recording's first sample, and when it was taken.
+fn beginning(path: &Path) -> Result<(Context, i64)> {
+    let mut recorded =
+        Recorded::open(path, TimeRange::ALL, Kinds::NONE).map_err(anyhow::Error::msg)?;
+    let mut first_ns = 0;
+    while let Some(step) = recorded.next().map_err(anyhow::Error::msg)? {
+        if let Step::Sample(moment) | Step::Event(moment, _) = step {
+            first_ns = moment.real_ns;
+            if recorded.context().get("host").is_some() {
+                break;
+            }
+        }
+    }
+    Ok((recorded.context().clone(), first_ns))
+}
+
+/// No sample is later than this: the present, or of a single block the end that its name tells.
+fn last_ns(path: &Path) -> Result<i64> {
+    let recording = Recording::open(Arc::new(RealDisk), path)?;
+    let blocks = recording.blocks(&recording.folders()?)?;
+    let now_ns = RealClock.now().real_ns;
+    Ok(match path.is_file() {
+        true => blocks
+            .iter()
+            .map(|block| i64::try_from(block.name.wall_max_s).unwrap_or(0) * 1_000_000_000)
+            .max()
+            .unwrap_or(now_ns),
+        false => now_ns,
+    })
 }

@@ -24,7 +24,7 @@ impl Collectl {
 
 impl Source for Collectl {
     fn next(&mut self) -> Result<Option<Step>, String> {
-        let item = self.reader.next().map_err(|error| error.to_string())?;
+        let item = self.reader.read().map_err(|error| error.to_string())?;
         Ok(item.map(|item| match item {
             Item::Gap(why) => Step::Gap(why),
             Item::Sample(stamp) => {
@@ -32,8 +32,7 @@ impl Source for Collectl {
                 Step::Sample(Moment {
                     seq: self.seq,
                     real_ns: stamp.real_ns,
-                    // collectl has the wall clock only: when that is set back, the rate rule sees a new boot.
-                    mono_ns: u64::try_from(stamp.real_ns).unwrap_or(0),
+                    mono_ns: mono_ns(stamp.real_ns),
                     boot_ns: stamp.boot_ns,
                     missed: stamp.missed,
                     warmup: false,
@@ -49,4 +48,15 @@ impl Source for Collectl {
     fn context(&self) -> &Context {
         self.reader.context()
     }
+}
+
+/// collectl has the wall clock only: when that is set back, the rate rule sees a new boot. It
+/// reckons in seconds as doubles, which at this date are multiples of 0.24 us; so that rates are the
+/// same to the last digit, this is the moment as such a double has it.
+fn mono_ns(real_ns: i64) -> u64 {
+    const SECOND_NS: i64 = 1_000_000_000;
+    let whole = real_ns.div_euclid(SECOND_NS);
+    let secs = whole as f64 + real_ns.rem_euclid(SECOND_NS) as f64 / 1e9;
+    let fraction_ns = ((secs - whole as f64) * 1e9).round() as i64;
+    u64::try_from(whole * SECOND_NS + fraction_ns).unwrap_or(0)
 }

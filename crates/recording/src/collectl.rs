@@ -123,7 +123,7 @@ impl Reader {
     }
 
     /// Moves on to the next interval; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Item>, Error> {
+    pub fn read(&mut self) -> Result<Option<Item>, Error> {
         loop {
             if let Some(note) = self.notes.pop() {
                 return Ok(Some(Item::Gap(note)));
@@ -136,7 +136,9 @@ impl Reader {
                     }
                 }
                 None => {
-                    let Some(group) = self.groups.next() else { return Ok(None) };
+                    let Some(group) = self.groups.next() else {
+                        return Ok(None);
+                    };
                     self.open(group)?;
                 }
             }
@@ -146,7 +148,11 @@ impl Reader {
     /// Opens the files of one run. Where the last one ended another begins, nothing is missing.
     fn open(&mut self, files: Vec<File>) -> Result<(), Error> {
         let (last_header, last_host) = (self.header, self.context.get("host").map(str::to_string));
-        let ends: Vec<i64> = self.streams.iter().filter_map(|stream| stream.closed_at).collect();
+        let ends: Vec<i64> = self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.closed_at)
+            .collect();
         self.streams.clear();
         for file in files {
             let mut stream = Stream::open(file)?;
@@ -172,8 +178,12 @@ impl Reader {
             self.tracks.restart();
             self.tasks = Tasks::default();
             self.last = None;
-            let name = self.streams.first().map_or("", |stream| stream.name.as_str());
-            self.notes.push(format!("{name} does not follow the file before it"));
+            let name = self
+                .streams
+                .first()
+                .map_or("", |stream| stream.name.as_str());
+            self.notes
+                .push(format!("{name} does not follow the file before it"));
         }
         Ok(())
     }
@@ -183,10 +193,16 @@ impl Reader {
         let mut texts = std::mem::take(&mut self.tasks.texts);
         texts.clear();
         let mut broken = None;
-        for stream in self.streams.iter_mut().filter(|stream| stream.due() == Some(real_ns)) {
+        for stream in self
+            .streams
+            .iter_mut()
+            .filter(|stream| stream.due() == Some(real_ns))
+        {
             match stream.interval(&mut texts)? {
                 Ended::Whole => {}
-                Ended::Cut(cause) => broken = Some(format!("{} is cut short: {cause}", stream.name)),
+                Ended::Cut(cause) => {
+                    broken = Some(format!("{} is cut short: {cause}", stream.name))
+                }
             }
         }
         self.tracks.begin_sample();
@@ -199,7 +215,9 @@ impl Reader {
         if !any {
             return Ok(None);
         }
-        let missed = self.last.map_or(0, |last| missed(real_ns - last, self.header.interval_ns));
+        let missed = self
+            .last
+            .map_or(0, |last| missed(real_ns - last, self.header.interval_ns));
         self.last = Some(real_ns);
         Ok(Some(Item::Sample(Stamp {
             real_ns,
@@ -212,7 +230,9 @@ impl Reader {
 /// What the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
 fn run_of(name: &str) -> &str {
     let name = name.strip_suffix(".gz").unwrap_or(name);
-    name.strip_suffix(".rawp").or(name.strip_suffix(".raw")).unwrap_or(name)
+    name.strip_suffix(".rawp")
+        .or(name.strip_suffix(".raw"))
+        .unwrap_or(name)
 }
 
 /// Samples that should have been between two that are `ns` apart.
@@ -255,11 +275,26 @@ impl Stream {
         let File { name, mut bytes } = file;
         let mut magic = Vec::new();
         let started = bytes.by_ref().take(2).read_to_end(&mut magic);
-        started.map_err(|cause| Error::Read { name: name.clone(), cause })?;
+        started.map_err(|cause| Error::Read {
+            name: name.clone(),
+            cause,
+        })?;
         let is_gzip = magic == [0x1f, 0x8b];
         let whole = BufReader::with_capacity(CHUNK, std::io::Cursor::new(magic).chain(bytes));
-        let bytes: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        Ok(Stream { name, bytes, buffer: Vec::new(), at: 0, marker: None, closed_at: None, end: None })
+        let bytes: Box<dyn Read> = if is_gzip {
+            Box::new(MultiGzDecoder::new(whole))
+        } else {
+            Box::new(whole)
+        };
+        Ok(Stream {
+            name,
+            bytes,
+            buffer: Vec::new(),
+            at: 0,
+            marker: None,
+            closed_at: None,
+            end: None,
+        })
     }
 
     /// When the next interval was sampled; `None` at the end.
@@ -301,7 +336,8 @@ impl Stream {
                 other => break other,
             }
         };
-        self.buffer.truncate(start + read.as_ref().copied().unwrap_or(0));
+        self.buffer
+            .truncate(start + read.as_ref().copied().unwrap_or(0));
         match read {
             Ok(0) => self.end = Some(Ended::Whole),
             Ok(_) => {}
@@ -338,8 +374,13 @@ fn marker(line: &[u8]) -> Option<i64> {
     let secs = i64::try_from(scan::number(&text[..point])?).ok()?;
     let fraction = text.get(point + 1..).unwrap_or_default();
     let digits = fraction.len().min(9);
-    let units = if digits == 0 { 0 } else { scan::number(&fraction[..digits])? };
-    secs.checked_mul(1_000_000_000)?.checked_add(units as i64 * 10i64.pow(9 - digits as u32))
+    let units = if digits == 0 {
+        0
+    } else {
+        scan::number(&fraction[..digits])?
+    };
+    secs.checked_mul(1_000_000_000)?
+        .checked_add(units as i64 * 10i64.pow(9 - digits as u32))
 }
 
 /// Reads the lines before the first marker.
@@ -357,7 +398,11 @@ fn read_header(stream: &mut Stream) -> Result<(Context, Header), Error> {
             break;
         }
     }
-    if known { Ok((context, header)) } else { Err(Error::NotCollectl(stream.name.clone())) }
+    if known {
+        Ok((context, header))
+    } else {
+        Err(Error::NotCollectl(stream.name.clone()))
+    }
 }
 
 /// `# KEY:   VALUE  KEY: VALUE ...`
@@ -366,10 +411,23 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
         let (_, rest) = line.split_once(key)?;
         rest.split_whitespace().next()
     };
-    let secs = |text: &str| text.parse::<f64>().ok().filter(|secs| secs.abs() < 1e10).map(|secs| (secs * SECOND_NS) as i64);
+    let secs = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .filter(|secs| secs.abs() < 1e10)
+            .map(|secs| (secs * SECOND_NS) as i64)
+    };
     for (key, fact) in [
-        ("# Host: ", "host"), ("# HZ: ", "hz"), (" Arch: ", "arch"), (" PageSize: ", "page_size"), (" NumCPUs: ", "cpus"),
-        ("# Kernel: ", "kernel"), (" Memory: ", "mem_kb"), (" Swap: ", "swap_kb"), (" TZ: ", "tz"), ("# Collectl: ", "collectl"),
+        ("# Host: ", "host"),
+        ("# HZ: ", "hz"),
+        (" Arch: ", "arch"),
+        (" PageSize: ", "page_size"),
+        (" NumCPUs: ", "cpus"),
+        ("# Kernel: ", "kernel"),
+        (" Memory: ", "mem_kb"),
+        (" Swap: ", "swap_kb"),
+        (" TZ: ", "tz"),
+        ("# Collectl: ", "collectl"),
     ] {
         if let Some(value) = after(key) {
             context.set(fact, value);
@@ -382,7 +440,10 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
         header.interval_ns = interval;
     }
     if let Some((_, names)) = line.split_once(" NetNames: ") {
-        for (name, speed) in names.split_whitespace().filter_map(|name| name.rsplit_once(':')) {
+        for (name, speed) in names
+            .split_whitespace()
+            .filter_map(|name| name.rsplit_once(':'))
+        {
             // −1 and ?? are unknown.
             if speed.parse::<u32>().is_ok() {
                 context.set(&format!("speed.{name}"), speed);
@@ -418,7 +479,14 @@ struct Task {
 
 impl Texts {
     fn clear(&mut self) {
-        for text in [&mut self.stat, &mut self.loadavg, &mut self.meminfo, &mut self.vmstat, &mut self.diskstats, &mut self.net_dev] {
+        for text in [
+            &mut self.stat,
+            &mut self.loadavg,
+            &mut self.meminfo,
+            &mut self.vmstat,
+            &mut self.diskstats,
+            &mut self.net_dev,
+        ] {
             text.clear();
         }
         self.tasks_len = 0;
@@ -426,7 +494,10 @@ impl Texts {
 
     /// Takes in a line: the first word says what it is of.
     fn take(&mut self, line: &[u8]) {
-        let word = line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len());
+        let word = line
+            .iter()
+            .position(|b| b.is_ascii_whitespace())
+            .unwrap_or(line.len());
         let (word, rest) = line.split_at(word);
         let rest = rest.get(1..).unwrap_or_default();
         match word {
@@ -434,8 +505,12 @@ impl Texts {
             b"disk" => push_line(&mut self.diskstats, rest),
             b"Net" => push_line(&mut self.net_dev, rest),
             b"load" => push_line(&mut self.loadavg, rest),
-            b"intr" | b"ctxt" | b"processes" | b"procs_running" | b"procs_blocked" => push_line(&mut self.stat, line),
-            [b'c', b'p', b'u', number @ ..] if number.iter().all(u8::is_ascii_digit) => push_line(&mut self.stat, line),
+            b"intr" | b"ctxt" | b"processes" | b"procs_running" | b"procs_blocked" => {
+                push_line(&mut self.stat, line)
+            }
+            [b'c', b'p', b'u', number @ ..] if number.iter().all(u8::is_ascii_digit) => {
+                push_line(&mut self.stat, line)
+            }
             [b'A'..=b'Z', .., b':'] => push_line(&mut self.meminfo, line),
             [b'a'..=b'z', ..] if is_vmstat(word, rest) => push_line(&mut self.vmstat, line),
             _ => {}
@@ -445,13 +520,18 @@ impl Texts {
     /// `proc:PID stat ...`, `procT:TID VmRSS: ...`
     fn take_task(&mut self, word: &[u8], rest: &[u8]) {
         let is_thread = word.starts_with(b"procT:");
-        let id = word.strip_prefix(b"procT:").or(word.strip_prefix(b"proc:")).and_then(scan::number);
+        let id = word
+            .strip_prefix(b"procT:")
+            .or(word.strip_prefix(b"proc:"))
+            .and_then(scan::number);
         let Some(id) = id else { return };
         let current = self.tasks[..self.tasks_len].last();
         if current.is_none_or(|task| (task.id, task.is_thread) != (id, is_thread)) {
             self.begin_task(id, is_thread);
         }
-        let Some(task) = self.tasks[..self.tasks_len].last_mut() else { return };
+        let Some(task) = self.tasks[..self.tasks_len].last_mut() else {
+            return;
+        };
         if let Some(stat) = rest.strip_prefix(b"stat ") {
             task.stat.clear();
             push_line(&mut task.stat, stat);
@@ -478,7 +558,12 @@ impl Texts {
         let task = &mut self.tasks[self.tasks_len];
         self.tasks_len += 1;
         (task.id, task.is_thread, task.tgid) = (id, is_thread, id);
-        for text in [&mut task.stat, &mut task.status, &mut task.io, &mut task.cmdline] {
+        for text in [
+            &mut task.stat,
+            &mut task.status,
+            &mut task.io,
+            &mut task.cmdline,
+        ] {
             text.clear();
         }
     }
@@ -486,7 +571,9 @@ impl Texts {
 
 /// `pgpgin 123`: a lower-case name and one number.
 fn is_vmstat(word: &[u8], rest: &[u8]) -> bool {
-    let name = word.iter().all(|&b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let name = word
+        .iter()
+        .all(|&b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     name && scan::number(rest.trim_ascii()).is_some()
 }
 
@@ -513,7 +600,12 @@ struct Slot {
 }
 
 /// Kinds of a process's texts: stat, status, io, cmdline.
-const PROCESS_KINDS: [u8; 4] = [kind::PID_STAT, kind::PID_STATUS, kind::PID_IO, kind::PID_CMDLINE];
+const PROCESS_KINDS: [u8; 4] = [
+    kind::PID_STAT,
+    kind::PID_STATUS,
+    kind::PID_IO,
+    kind::PID_CMDLINE,
+];
 const THREAD_KINDS: [u8; 3] = [kind::TID_STAT, kind::TID_STATUS, kind::TID_IO];
 
 impl Tasks {
@@ -521,8 +613,12 @@ impl Tasks {
     fn fill(&mut self, texts: &Texts, tracks: &mut Tracks) -> bool {
         let mut any = false;
         for (kind, text) in [
-            (kind::STAT, &texts.stat), (kind::LOADAVG, &texts.loadavg), (kind::MEMINFO, &texts.meminfo),
-            (kind::VMSTAT, &texts.vmstat), (kind::DISKSTATS, &texts.diskstats), (kind::NET_DEV, &texts.net_dev),
+            (kind::STAT, &texts.stat),
+            (kind::LOADAVG, &texts.loadavg),
+            (kind::MEMINFO, &texts.meminfo),
+            (kind::VMSTAT, &texts.vmstat),
+            (kind::DISKSTATS, &texts.diskstats),
+            (kind::NET_DEV, &texts.net_dev),
         ] {
             if !text.is_empty() {
                 put(tracks, kind, 0, b"", text);
@@ -548,7 +644,11 @@ impl Tasks {
         };
         let slot = self.slot(name.as_bytes(), task.is_thread);
         let texts = [&task.stat, &task.status, &task.io, &task.cmdline];
-        let kinds: &[u8] = if task.is_thread { &THREAD_KINDS } else { &PROCESS_KINDS };
+        let kinds: &[u8] = if task.is_thread {
+            &THREAD_KINDS
+        } else {
+            &PROCESS_KINDS
+        };
         for (&kind, text) in kinds.iter().zip(texts) {
             if text.is_empty() {
                 tracks.get_mut(kind).remove(slot);
@@ -567,18 +667,33 @@ impl Tasks {
             self.used += 1;
             self.used - 1
         });
-        self.slots.insert(name.to_vec(), Slot { slot, is_thread, scan: self.scan });
+        self.slots.insert(
+            name.to_vec(),
+            Slot {
+                slot,
+                is_thread,
+                scan: self.scan,
+            },
+        );
         slot
     }
 
     fn drop_gone(&mut self, tracks: &mut Tracks) {
-        let Tasks { slots, free, scan, .. } = self;
+        let Tasks {
+            slots, free, scan, ..
+        } = self;
         slots.retain(|_, slot| {
             if slot.scan == *scan {
                 return true;
             }
-            let kinds: &[u8] = if slot.is_thread { &THREAD_KINDS } else { &PROCESS_KINDS };
-            kinds.iter().for_each(|&kind| tracks.get_mut(kind).remove(slot.slot));
+            let kinds: &[u8] = if slot.is_thread {
+                &THREAD_KINDS
+            } else {
+                &PROCESS_KINDS
+            };
+            kinds
+                .iter()
+                .for_each(|&kind| tracks.get_mut(kind).remove(slot.slot));
             free.push(slot.slot);
             false
         });
@@ -587,16 +702,21 @@ impl Tasks {
 
 fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {
     if let Some(source) = source::of(kind) {
-        tracks.get_mut(kind).put_text(slot, name, text, source.grammar);
+        tracks
+            .get_mut(kind)
+            .put_text(slot, name, text, source.grammar);
     }
 }
 
 /// Plays any bytes as a raw file; for fuzzing.
 pub fn fuzz_collectl(data: &[u8]) {
-    let file = File { name: "fuzz.raw".into(), bytes: Box::new(std::io::Cursor::new(data.to_vec())) };
+    let file = File {
+        name: "fuzz.raw".into(),
+        bytes: Box::new(std::io::Cursor::new(data.to_vec())),
+    };
     let mut reader = Reader::new(vec![file]);
     for _ in 0..10_000 {
-        match reader.next() {
+        match reader.read() {
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => return,
         }
@@ -611,7 +731,10 @@ mod tests {
     const HEADER: &str = "################################################################################\n# Collectl:   V4.3.1-1  HiRes: 1  Options: -scdn\n# Host:       vm  DaemonOpts: \n# Booted:     1000.50 [20261121-20:49:39]\n# Date:       20261121-211241  Secs: 1795295561 TZ: +0100\n# SubSys:     cdn Options:  Interval: 1:60 NumCPUs: 2  NumBud: 0 Flags: ix\n# HZ:         100  Arch: x86_64 PageSize: 4096\n# Kernel:     6.18.44  Memory: 24684084 kB  Swap: 0 kB\n# NumNets:    3 NetNames: lo:?? eth0:-1 eth1:1000\n################################################################################\n";
 
     fn file(name: &str, text: &str) -> File {
-        File { name: name.into(), bytes: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())) }
+        File {
+            name: name.into(),
+            bytes: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())),
+        }
     }
 
     fn text(reader: &Reader, kind: u8, slot: usize) -> String {
@@ -626,9 +749,14 @@ mod tests {
     fn all(files: Vec<File>) -> Vec<String> {
         let mut reader = Reader::new(files);
         let mut items = Vec::new();
-        while let Some(item) = reader.next().expect("readable") {
+        while let Some(item) = reader.read().expect("readable") {
             items.push(match item {
-                Item::Sample(stamp) => format!("{}+{} {}", stamp.real_ns / 1_000_000, stamp.missed, text(&reader, kind::LOADAVG, 0).trim()),
+                Item::Sample(stamp) => format!(
+                    "{}+{} {}",
+                    stamp.real_ns / 1_000_000,
+                    stamp.missed,
+                    text(&reader, kind::LOADAVG, 0).trim()
+                ),
                 Item::Gap(why) => why,
             });
         }
@@ -637,10 +765,17 @@ mod tests {
 
     #[test]
     fn lines_become_texts_again() {
-        let body = format!("{HEADER}>>> 2000.001 <<<\ncpu  1 2\ncpu0 1 2\nintr 5\ndisk  254       0 vda 1 2 3\nload 0.5 1/2 3\nMemTotal:  5 kB\nSlab name 1 2\npgpgin 7\ntcp-Ip: Forwarding 1\nsock used 5\nNet   eth0: 1 2\nproc:7 stat 7 (a b) S 1\nproc:7 Tgid:\t7\nproc:7 VmRSS:\t    9 kB\nproc:7 cmd sleep 45 \nproc:7 io rchar: 1\nproc:7 io wchar: 2\nprocT:8 stat 8 (t) R 1\nprocT:8 Tgid:\t7\n### 123.4 interval done\n>>> 2001.001 <<<\n");
+        let body = format!(
+            "{HEADER}>>> 2000.001 <<<\ncpu  1 2\ncpu0 1 2\nintr 5\ndisk  254       0 vda 1 2 3\nload 0.5 1/2 3\nMemTotal:  5 kB\nSlab name 1 2\npgpgin 7\ntcp-Ip: Forwarding 1\nsock used 5\nNet   eth0: 1 2\nproc:7 stat 7 (a b) S 1\nproc:7 Tgid:\t7\nproc:7 VmRSS:\t    9 kB\nproc:7 cmd sleep 45 \nproc:7 io rchar: 1\nproc:7 io wchar: 2\nprocT:8 stat 8 (t) R 1\nprocT:8 Tgid:\t7\n### 123.4 interval done\n>>> 2001.001 <<<\n"
+        );
         let mut reader = Reader::new(vec![file("vm-20261121-211241.raw", &body)]);
-        let Some(Item::Sample(stamp)) = reader.next().expect("readable") else { panic!("a sample") };
-        assert_eq!((stamp.real_ns, stamp.boot_ns), (2_000_001_000_000, 999_501_000_000));
+        let Some(Item::Sample(stamp)) = reader.read().expect("readable") else {
+            panic!("a sample")
+        };
+        assert_eq!(
+            (stamp.real_ns, stamp.boot_ns),
+            (2_000_001_000_000, 999_501_000_000)
+        );
         for (kind, slot, expect) in [
             (kind::STAT, 0, "cpu  1 2\ncpu0 1 2\nintr 5\n"),
             (kind::DISKSTATS, 0, " 254       0 vda 1 2 3\n"),
@@ -656,29 +791,63 @@ mod tests {
         ] {
             assert_eq!(text(&reader, kind, slot), expect, "kind {kind}");
         }
-        let thread = reader.tracks().get(kind::TID_STAT).instance(1).expect("a thread");
+        let thread = reader
+            .tracks()
+            .get(kind::TID_STAT)
+            .instance(1)
+            .expect("a thread");
         assert_eq!(thread.name, b"7/task/8");
-        for (key, expect) in [("host", Some("vm")), ("tz", Some("+0100")), ("hz", Some("100")), ("cpus", Some("2")), ("page_size", Some("4096")), ("speed.eth0", None), ("speed.eth1", Some("1000")), ("mem_kb", Some("24684084"))] {
+        for (key, expect) in [
+            ("host", Some("vm")),
+            ("tz", Some("+0100")),
+            ("hz", Some("100")),
+            ("cpus", Some("2")),
+            ("page_size", Some("4096")),
+            ("speed.eth0", None),
+            ("speed.eth1", Some("1000")),
+            ("mem_kb", Some("24684084")),
+        ] {
             assert_eq!(reader.context().get(key), expect, "{key}");
         }
-        assert_eq!(reader.next().expect("readable"), None);
+        assert_eq!(reader.read().expect("readable"), None);
     }
 
     #[test]
     fn files_are_stitched() {
         let body = |from: u32, to: u32| {
-            let lines: String = (from..to).map(|n| format!(">>> {n}.001 <<<\nload {n}\n")).collect();
+            let lines: String = (from..to)
+                .map(|n| format!(">>> {n}.001 <<<\nload {n}\n"))
+                .collect();
             format!("{HEADER}{lines}>>> {to}.001 <<<\n")
         };
         let follows = [file("a.raw", &body(10, 12)), file("b.raw", &body(12, 14))];
-        assert_eq!(all(follows.into()), ["10001+0 10", "11001+0 11", "12001+0 12", "13001+0 13"]);
+        assert_eq!(
+            all(follows.into()),
+            ["10001+0 10", "11001+0 11", "12001+0 12", "13001+0 13"]
+        );
         let apart = [file("b.raw", &body(20, 21)), file("a.raw", &body(10, 11))];
-        assert_eq!(all(apart.into()), ["10001+0 10", "b.raw does not follow the file before it", "20001+0 20"]);
+        assert_eq!(
+            all(apart.into()),
+            [
+                "10001+0 10",
+                "b.raw does not follow the file before it",
+                "20001+0 20"
+            ]
+        );
         let missing = format!("{HEADER}>>> 10.0 <<<\nload 1\n>>> 14.1 <<<\nload 2\n>>> 15.0 <<<\n");
-        assert_eq!(all(vec![file("a.raw", &missing)]), ["10000+0 1", "14100+3 2"]);
+        assert_eq!(
+            all(vec![file("a.raw", &missing)]),
+            ["10000+0 1", "14100+3 2"]
+        );
         // Processes in a file of their own.
         let other = format!("{HEADER}>>> 11.001 <<<\nproc:1 stat 1 (a) S\n>>> 12.001 <<<\n");
-        assert_eq!(all(vec![file("a.rawp.gz", &other), file("a.raw.gz", &body(10, 12))]), ["10001+0 10", "11001+0 11"]);
+        assert_eq!(
+            all(vec![
+                file("a.rawp.gz", &other),
+                file("a.raw.gz", &body(10, 12))
+            ]),
+            ["10001+0 10", "11001+0 11"]
+        );
     }
 
     fn gzip(text: &[u8]) -> Vec<u8> {
@@ -690,27 +859,50 @@ mod tests {
     /// However a file is cut, what comes out is a beginning of what would have.
     #[test]
     fn cut_anywhere() {
-        let body = format!("{HEADER}>>> 10.001 <<<\nload 1\ncpu 1\n>>> 11.001 <<<\nload 2\ncpu 2\n>>> 12.001 <<<\n");
+        let body = format!(
+            "{HEADER}>>> 10.001 <<<\nload 1\ncpu 1\n>>> 11.001 <<<\nload 2\ncpu 2\n>>> 12.001 <<<\n"
+        );
         let plain = body.into_bytes();
-        let members = [gzip(&plain[..plain.len() / 2]), gzip(&plain[plain.len() / 2..])].concat();
+        let members = [
+            gzip(&plain[..plain.len() / 2]),
+            gzip(&plain[plain.len() / 2..]),
+        ]
+        .concat();
         for whole in [plain, members] {
             for cut in 0..=whole.len() {
                 let bytes = Box::new(std::io::Cursor::new(whole[..cut].to_vec()));
-                let mut reader = Reader::new(vec![File { name: "a.raw".into(), bytes }]);
+                let mut reader = Reader::new(vec![File {
+                    name: "a.raw".into(),
+                    bytes,
+                }]);
                 let mut samples = 0;
-                while let Ok(Some(item)) = reader.next() {
+                while let Ok(Some(item)) = reader.read() {
                     samples += usize::from(matches!(item, Item::Sample(_)));
                 }
-                assert!(samples <= 2 && (cut < whole.len() || samples == 2), "{cut}: {samples}");
+                assert!(
+                    samples <= 2 && (cut < whole.len() || samples == 2),
+                    "{cut}: {samples}"
+                );
             }
         }
     }
 
     #[test]
     fn other_files_are_refused() {
-        for text in ["", "\x1f\u{8b}", "hello\n", "# something\n>>> 1.0 <<<\n", "\n\n\n"] {
-            let error = Reader::new(vec![file("x.raw", text)]).next().expect_err("refused");
-            assert_eq!(error.to_string(), "cannot play x.raw: not a collectl raw file");
+        for text in [
+            "",
+            "\x1f\u{8b}",
+            "hello\n",
+            "# something\n>>> 1.0 <<<\n",
+            "\n\n\n",
+        ] {
+            let error = Reader::new(vec![file("x.raw", text)])
+                .read()
+                .expect_err("refused");
+            assert_eq!(
+                error.to_string(),
+                "cannot play x.raw: not a collectl raw file"
+            );
         }
     }
 

@@ -192,3 +192,10 @@ pub fn write_fd(fd: i32, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Lines of the terminal that stdout is; `None`: it is none.
+pub fn terminal_lines() -> Option<u16> {
+    let stdout = io::stdout();
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    rustix::termios::isatty(&stdout).then_some(size.ws_row)
+}

@@ -15,7 +15,7 @@ pub mod metrics;
 pub mod options;
 mod play;
 mod plot;
-mod processes;
+pub mod processes;
 mod row;
 pub mod sink;
 pub mod time;

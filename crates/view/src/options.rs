@@ -237,9 +237,9 @@ mod tests {
     #[test]
     fn letters_separators_and_stamps() {
         for (letters, names) in [
-            ("cdn", "cnd"),
-            ("ndc", "cnd"),
-            ("CDNZ", "CNDZ"),
+            ("cdn", "cdn"),
+            ("ndc", "cdn"),
+            ("CDNZ", "CDNZ"),
             ("cCm", "cCm"),
         ] {
             let shown: String = choices(letters)

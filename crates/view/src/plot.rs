@@ -84,6 +84,9 @@ impl Plot {
                 groups.push(group);
             }
         }
+        groups[0]
+            .blocks
+            .sort_by_key(|block| options.choices[block.part].subsystem.plot.order);
         groups.retain(|group| !group.blocks.is_empty());
         Plot {
             target,

@@ -175,13 +175,13 @@ impl Show for Verbose {
         self.intervals += 1;
         let stays = options.watched && options.top.is_some();
         if stays {
-            // Home; what is left of the last screen is cleared behind the last line.
-            self.out.extend_from_slice(b"\x1b[H\x1b[2J");
+            self.out.extend_from_slice(b"\x1b[H");
         }
         if !self.table && !stays {
             self.record_line(interval);
         }
-        let stamped = self.table && options.stamp != Stamp::Default;
+        let alone = self.sections.len() == 1 && options.top.is_none();
+        let stamped = alone && options.stamp != Stamp::Default;
         let stamp = if stamped {
             stamp_head(options)
         } else {
@@ -204,6 +204,9 @@ impl Show for Verbose {
             };
             line.section(section, part, &mut self.chosen);
         }
+        if stays {
+            over_the_last_screen(&mut self.out, &mut self.scratch);
+        }
         sink.write(To::Stream, &self.out)
     }
 
@@ -212,6 +215,19 @@ impl Show for Verbose {
         put_note(&mut self.out, note);
         sink.write(To::Stream, &self.out)
     }
+}
+
+/// Clears what the last screen had behind each line and below; clearing all of it first would flicker.
+fn over_the_last_screen(out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+    scratch.clear();
+    for &byte in out.iter() {
+        if byte == b'\n' {
+            scratch.extend_from_slice(b"\x1b[K");
+        }
+        scratch.push(byte);
+    }
+    scratch.extend_from_slice(b"\x1b[J");
+    std::mem::swap(out, scratch);
 }
 
 /// Writes lines of one interval.

@@ -211,6 +211,9 @@ const COLUMNS: &[Column] = &{
         n,
         o,
         p,
+        number("discard_merges", Unit::PerSecond, "Discards merged", |c| {
+            c.rate(DISCARD_MERGES)
+        }),
         number("ops", Unit::PerSecond, "Reads and writes", |c| {
             requests(c) / c.secs
         }),
@@ -245,6 +248,9 @@ const DETAIL: &[Column] = &{
         n,
         o,
         p,
+        number("discard_merges", Unit::PerSecond, "Discards merged", |c| {
+            c.rate(DISCARD_MERGES)
+        }),
         number("size", Unit::Kilobytes, "Mean request", |c| {
             ratio(
                 (c.delta[READ_SECTORS] + c.delta[WRITE_SECTORS]) / 2.0,
@@ -334,6 +340,7 @@ pub static DISK: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "DSK",
+        order: 4,
         file: "dsk",
         summary: PLOT,
         detail: PLOT_DETAIL,

@@ -261,6 +261,7 @@ pub static MEMORY: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "MEM",
+        order: 2,
         file: "",
         summary: PLOT,
         detail: &[],

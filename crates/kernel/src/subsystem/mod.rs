@@ -97,6 +97,8 @@ impl Lines {
 pub struct Plot {
     /// What stands in brackets before each name.
     pub tag: &'static str,
+    /// Place among the summaries of one line, which is not that of brief.
+    pub order: u8,
     /// Suffix of the file of details.
     pub file: &'static str,
     /// The summary's names, in order, and the columns they show.
@@ -142,12 +144,12 @@ pub enum Shape {
     Long,
 }
 
-/// Every subsystem there is, in the order of collectl's plot columns.
+/// Every subsystem there is, in the order of collectl's brief columns.
 pub const ALL: &[&Subsystem] = &[
     &cpu::CPU,
     &memory::MEMORY,
-    &net::NET,
     &disk::DISK,
+    &net::NET,
     &pressure::PRESSURE,
     &process::PROCESS,
 ];

@@ -242,21 +242,20 @@ pub static NET: Subsystem = Subsystem {
         },
         verbose: Lines {
             title: "NETWORK SUMMARY ({rate})",
-            heads: &[
-                "  KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO",
-            ],
+            heads: &[" KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO"],
             row: "{rx_kb:6d} {rx_packets:6d} {rx_size:6d} {rx_multicast:6d} {rx_compressed:6d} {rx_trouble:6d} {tx_kb:6d} {tx_packets:6d} {tx_size:6d} {tx_compressed:6d} {tx_trouble:6d}",
         },
         detail: Lines {
             title: "NETWORK STATISTICS ({rate})",
             heads: &[
-                "Num      Name   KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO",
+                "Num    Name   KBIn  PktIn SizeIn  MultI   CmpI  ErrsI  KBOut PktOut  SizeO   CmpO  ErrsO",
             ],
-            row: " {number:3d}  {name:8s} {rx_kb:6d} {rx_packets:6d} {rx_size:6d} {rx_multicast:6d} {rx_compressed:6d} {rx_trouble:6d} {tx_kb:6d} {tx_packets:6d} {tx_size:6d} {tx_compressed:6d} {tx_trouble:6d}",
+            row: " {number:3d}  {name:6s} {rx_kb:6d} {rx_packets:6d} {rx_size:6d} {rx_multicast:6d} {rx_compressed:6d} {rx_trouble:6d} {tx_kb:6d} {tx_packets:6d} {tx_size:6d} {tx_compressed:6d} {tx_trouble:6d}",
         },
     },
     plot: Plot {
         tag: "NET",
+        order: 3,
         file: "net",
         summary: PLOT,
         detail: PLOT_DETAIL,

@@ -166,6 +166,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "PSI",
+        order: 5,
         file: "psi",
         summary: PLOT,
         detail: PLOT_DETAIL,

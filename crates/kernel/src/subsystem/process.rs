@@ -379,6 +379,7 @@ pub static PROCESS: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "",
+        order: 6,
         file: "prc",
         summary: &[],
         detail: PLOT_DETAIL,

@@ -1,35 +1,61 @@
 //! Live on the terminal: the sampler's records straight to a view.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
 use kymo_query::live::Live;
-use kymo_query::source::Source as _;
 use kymo_recording::queue::Queue;
 use kymo_sys::machine::Signals;
 
 use crate::options::{RecordOptions, ViewOptions};
+use crate::output::Pace;
 use crate::session::{Session, Setup, spawn};
+use crate::show;
 
 /// Runs the command.
 pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let signals = Signals::block();
     let setup = Setup::new(options, Some(view))?;
+    check(&setup, view, plot_dir(options, view))?;
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
     spawn("signals", move || {
         super::record::wait_for_end(&signals, &stop)
     })?;
-    let shown = show(&setup, view, session.queue.clone());
+    let shown = show(&setup, view, plot_dir(options, view), session.queue.clone());
     (session.stopper())();
     session.join();
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// Shows what comes out of `queue` until it is closed.
-pub fn show(setup: &Setup, _view: &ViewOptions, queue: Arc<Queue>) -> Result<()> {
+/// The folder of plot files.
+pub fn plot_dir<'a>(options: &'a RecordOptions, view: &ViewOptions) -> Option<&'a Path> {
+    options.dir.as_deref().filter(|_| view.plot)
+}
+
+/// Wrong switches are told before anything begins.
+pub fn check(setup: &Setup, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
+    let options = show::options(&setup.letters, view, dir, None, Pace::Live);
+    options.map(|_| ()).map_err(anyhow::Error::msg)
+}
+
+/// Shows what comes out of `queue` until it is closed or has been counted.
+pub fn show(
+    setup: &Setup,
+    view: &ViewOptions,
+    dir: Option<&Path>,
+    queue: Arc<Queue>,
+) -> Result<()> {
+    let options = show::options(&setup.letters, view, dir, setup.schedule.count, Pace::Live);
     let mut live = Live::new(queue, setup.context.clone());
-    while live.next().map_err(anyhow::Error::msg)?.is_some() {}
+    show::run(
+        &mut live,
+        &options.map_err(anyhow::Error::msg)?,
+        view,
+        dir,
+        Pace::Live,
+    )?;
     Ok(())
 }

@@ -34,6 +34,9 @@ const GATHERED_SAMPLES: u64 = 60;
 pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
     let signals = Signals::block();
     let setup = Setup::new(options, view)?;
+    if let Some(view) = view {
+        super::live::check(&setup, view, super::live::plot_dir(options, view))?;
+    }
     let start = Instant::now();
     let clock = Arc::new(RunClock::new(setup.schedule.interval.is_zero()));
     let writer = open_writer(options, &setup, clock.clone())?;
@@ -56,7 +59,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     let stop = session.stopper();
     if let (Some(view), Some(tee)) = (view, tee) {
         spawn("signals", move || wait_for_end(&signals, &stop))?;
-        super::live::show(&setup, view, tee)?;
+        super::live::show(&setup, view, super::live::plot_dir(options, view), tee)?;
         (session.stopper())();
     } else {
         wait_for_end(&signals, &stop);

@@ -1,0 +1,112 @@
+//! From switches to a view: what is shown, how, and where to.
+
+use std::path::Path;
+
+use anyhow::Result;
+use kymo_query::source::Source;
+use kymo_sys::machine;
+use kymo_view::options::Format;
+use kymo_view::processes::{Columns, Filter, Top};
+use kymo_view::time::Span;
+use kymo_view::{Options, Stopped, play};
+
+use crate::options::ViewOptions;
+use crate::output::{Output, Pace};
+
+/// Processes that `--top` shows where no terminal says how many there is room for.
+const TOP_DEFAULT: usize = 10;
+/// Lines of a terminal that `--top` needs for its heads.
+const TOP_HEADS: usize = 5;
+
+/// The letters to show: those asked for, and processes when `--top` wants them.
+pub fn letters(chosen: String, view: &ViewOptions) -> String {
+    match view.top {
+        Some(_) if !chosen.contains('Z') => chosen + "Z",
+        _ => chosen,
+    }
+}
+
+/// Makes sense of the switches.
+pub fn options(
+    letters: &str,
+    view: &ViewOptions,
+    dir: Option<&Path>,
+    count: Option<u64>,
+    pace: Pace,
+) -> Result<Options, String> {
+    let mut options = Options::new(letters)?;
+    let terminal = machine::terminal_lines().map(usize::from);
+    options.set_stamp(view.stamp.as_deref().unwrap_or_default())?;
+    if view.utc {
+        options.set_stamp("U")?;
+    }
+    if let Some(separator) = &view.sep {
+        options.set_separator(separator)?;
+    }
+    if let Some(filter) = &view.procfilt {
+        options.filter = Filter::parse(filter)?;
+    }
+    if let Some(columns) = &view.procopts {
+        options.process = Columns::parse(columns)?;
+    }
+    if let Some(top) = &view.top {
+        let room = terminal
+            .filter(|_| pace == Pace::Live)
+            .map(|lines| lines.saturating_sub(TOP_HEADS).max(1));
+        options.top = Some(Top::parse(top, room.unwrap_or(TOP_DEFAULT))?);
+    }
+    options.set_format(format(view, dir)?)?;
+    options.watched = terminal.is_some() && pace == Pace::Live;
+    options.count = count;
+    options.span = Span::parse(view.from.as_deref(), view.thru.as_deref())?;
+    match view.header_repeat {
+        Some(n) if n < -1 => {
+            return Err(format!(
+                "cannot use --hr {n}: it takes -1, 0 or a number of lines"
+            ));
+        }
+        Some(-1) => options.header = false,
+        Some(n) => options.header_every = u64::try_from(n).ok().filter(|&n| n > 0),
+        // So that a header is always in sight.
+        None if view.plot || view.csv => {}
+        None => options.header_every = terminal.map(|lines| lines.saturating_sub(2).max(1) as u64),
+    }
+    Ok(options)
+}
+
+fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
+    if dir.is_some() && !view.plot {
+        return Err("cannot use -f here: only plot files (-P) are written".into());
+    }
+    Ok(match view {
+        ViewOptions { plot: true, .. } if dir.is_some() => Format::PlotFiles,
+        ViewOptions { plot: true, .. } => Format::Plot,
+        ViewOptions { csv: true, .. } => Format::Csv,
+        ViewOptions { json: true, .. } => Format::Json,
+        ViewOptions { verbose: true, .. } => Format::Verbose,
+        _ => Format::Brief,
+    })
+}
+
+/// Shows all of `source`; gives the number of intervals shown.
+pub fn run(
+    source: &mut dyn Source,
+    options: &Options,
+    view: &ViewOptions,
+    dir: Option<&Path>,
+    pace: Pace,
+) -> Result<u64> {
+    let gzip = !view.stamp.as_deref().unwrap_or_default().contains('z');
+    let mut output = Output::new(pace, dir, gzip)?;
+    let shown = match play(source, options, &mut output) {
+        Ok(shown) => shown,
+        Err(Stopped::Source(error)) => {
+            // What was shown so far stays shown.
+            output.finish()?;
+            anyhow::bail!(error);
+        }
+        Err(Stopped::Output(error)) => return Err(error.into()),
+    };
+    output.finish()?;
+    Ok(shown)
+}
