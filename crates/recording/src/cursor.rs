@@ -72,8 +72,8 @@ pub struct Cursor {
     tails: Vec<(PathBuf, TailHeader)>,
     /// First sequence number of the newest block seen.
     newest_block: Option<u64>,
-    /// First sequence number of the newest tail that was read to its end.
-    newest_tail: Option<u64>,
+    /// The newest tail that was read to its end.
+    newest_tail: Option<(u64, u64)>,
     listed: bool,
     place: Place,
     chain: Chain,
@@ -265,8 +265,11 @@ impl Cursor {
             self.enter_block(&queued);
             return Ok(true);
         }
-        let sealed = self.newest_block.max(self.newest_tail);
-        let next = |header: &TailHeader| sealed.is_none_or(|sealed| header.first_seq > sealed);
+        let (sealed, done) = (self.newest_block, self.newest_tail);
+        let next = |header: &TailHeader| {
+            sealed.is_none_or(|sealed| header.first_seq > sealed)
+                && done.is_none_or(|done| tail_order(header) > done)
+        };
         match self.tails.iter().position(|(_, header)| next(header)) {
             Some(index) => {
                 let (path, header) = self.tails.remove(index);
@@ -286,7 +289,7 @@ impl Cursor {
                 self.tails.push((path, header));
             }
         }
-        self.tails.sort_by_key(|(_, header)| header.first_seq);
+        self.tails.sort_by_key(|(_, header)| tail_order(header));
         let blocks = self.recording.blocks(&self.folders)?;
         let known = self.newest_block;
         let fresh = |block: &Listed| known.is_none_or(|known| block.name.first_seq > known);
@@ -500,7 +503,7 @@ impl Cursor {
     fn enter_tail(&mut self, path: PathBuf, header: TailHeader) -> Result<bool> {
         let early = header.stamp.real_ns.saturating_sub(TAIL_SLACK_NS);
         if early > self.range.thru_ns {
-            self.newest_tail = Some(header.first_seq);
+            self.newest_tail = Some(tail_order(&header));
             return self.enter_next();
         }
         let Ok(file) = self.recording.disk.open(&path, OpenMode::Read) else {
@@ -582,7 +585,7 @@ impl Cursor {
         let later = self
             .tails
             .iter()
-            .any(|(_, now)| now.first_seq > header.first_seq);
+            .any(|(_, now)| tail_order(now) > tail_order(&header));
         if still && !later && self.queue.len() == queue_before && self.newest_block == newest_before
         {
             return Ok(false);
@@ -597,7 +600,7 @@ impl Cursor {
             return Ok(true);
         }
         if still {
-            self.newest_tail = self.newest_tail.max(Some(header.first_seq));
+            self.newest_tail = self.newest_tail.max(Some(tail_order(&header)));
         }
         self.place = Place::Between;
         Ok(true)
@@ -665,6 +668,12 @@ fn read_record(window: &mut Window<'_>, offset: u64, length: usize, out: &mut Ve
     out.clear();
     window.pieces(offset, length, &mut |piece| out.extend_from_slice(piece));
     out.len() == length
+}
+
+/// Tails in the order of their use. Two may begin with the same number: the header of the first
+/// was written, and then something failed.
+fn tail_order(header: &TailHeader) -> (u64, u64) {
+    (header.first_seq, header.epoch)
 }
 
 fn lost_context(path: &Path, first_seq: u64) -> Ready {

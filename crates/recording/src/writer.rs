@@ -616,6 +616,7 @@ impl Writer {
             Err(error) => {
                 if !error.is_full() {
                     self.slots[index].distrusted = true;
+                    let _tried_again_at_next_use = self.remove_tail(index);
                 }
                 self.failed(&error, now);
                 false
