@@ -329,8 +329,12 @@ impl Cursor {
     /// Blocks that begin before this number were read, as blocks or as tails. The one made of the
     /// tail that is being read was not: the tail may be overwritten before its end is seen.
     fn unread_from(&self) -> u64 {
-        let block = self.entered_block.map_or(0, |first_seq| first_seq + 1);
-        let tail = self.newest_tail.map_or(0, |(first_seq, _)| first_seq + 1);
+        let block = self
+            .entered_block
+            .map_or(0, |first_seq| first_seq.saturating_add(1));
+        let tail = self
+            .newest_tail
+            .map_or(0, |(first_seq, _)| first_seq.saturating_add(1));
         let current = match &self.place {
             Place::Tail(tail) => tail.header.first_seq,
             _ => 0,

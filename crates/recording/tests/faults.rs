@@ -491,6 +491,53 @@ fn hostile_files_do_no_harm() {
     fuzz::fuzz_block(&[]);
 }
 
+/// The same with checksums that are right again afterwards, as only malice makes them.
+#[test]
+fn malicious_files_do_no_harm() {
+    let mut bench = small(25);
+    let tail = bench.disk.bytes(&only_file(&bench, "tail-A")).unwrap();
+    bench.writer.take().unwrap().close().unwrap();
+    let block = bench.disk.bytes(&only_file(&bench, ".blk")).unwrap();
+    let mut random = 12;
+    eprintln!("seed {random}");
+    for _ in 0..2000 {
+        let (mut tail, mut block) = (tail.clone(), block.clone());
+        let index = u64_at(&block, block.len() - 32) as usize;
+        spoil(&mut block[index..], &mut random);
+        let end = block.len() - 12;
+        let crc = crc32c::crc32c(&block[index..end]);
+        block[end..end + 4].copy_from_slice(&crc.to_le_bytes());
+        spoil(&mut tail[16..64], &mut random);
+        let crc = crc32c::crc32c(&tail[16..64]);
+        tail[12..16].copy_from_slice(&crc.to_le_bytes());
+        let length = u64_at(&tail, 8192) as u32 as usize;
+        let epoch = u64_at(&tail, 16);
+        let seq = u64_at(&tail, 24);
+        spoil(&mut tail[8192 + 16..8192 + length], &mut random);
+        record::seal(&mut tail[8192..8192 + length], epoch, seq);
+        fuzz::fuzz_tail(&tail);
+        fuzz::fuzz_block(&block);
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn spoil(bytes: &mut [u8], random: &mut u64) {
+    for _ in 0..next_random(random) % 4 {
+        let at = next_random(random) as usize % (bytes.len() - 12);
+        let value = match next_random(random) % 4 {
+            0 => u64::MAX,
+            1 => 0,
+            2 => next_random(random) % (1 << 27),
+            _ => next_random(random),
+        };
+        let width = 1 << (next_random(random) % 4);
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+}
+
 /// Many candidates, each as long as the file: the search must not become quadratic.
 #[test]
 fn a_tail_made_to_be_slow_is_not() {
