@@ -139,7 +139,11 @@ impl Sampler {
         for source in &mut self.machine {
             source.read(&self.root, clock, &mut self.text);
             source.encode(key, &self.text);
-            emit(source.kind, cost::encode(source.cost_ns), source.track.end());
+            emit(
+                source.kind,
+                cost::encode(source.cost_ns),
+                source.track.end(),
+            );
         }
         self.note_slow_machine(clock);
         if self.processes.is_some() {

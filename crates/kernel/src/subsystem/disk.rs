@@ -27,6 +27,7 @@ const IO_MS: usize = 9;
 const WEIGHTED_MS: usize = 10;
 const DISCARDS: usize = 11;
 const DISCARD_SECTORS: usize = 13;
+const DISCARD_MERGES: usize = 12;
 const DISCARD_MS: usize = 14;
 const FLUSHES: usize = 15;
 const FLUSH_MS: usize = 16;
