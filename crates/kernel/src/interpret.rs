@@ -111,7 +111,7 @@ impl Interpreter {
     /// texts are the last ones known.
     pub fn read(&mut self, tracks: &Tracks, context: &Context, out: &mut Reading) -> bool {
         let kinds = self.subsystem.sources;
-        if !kinds.iter().any(|&kind| is_read(tracks.get(kind))) {
+        if !self.is_fresh(tracks) {
             return false;
         }
         self.layouts.forget_if_new(context);
@@ -141,6 +141,23 @@ impl Interpreter {
         let len = rows.len;
         out.rows.truncate(len);
         true
+    }
+
+    /// Whether the sample has read anything that makes a reading: any source of the machine, but of processes
+    /// their leading one; the others only say more of the same rows, and may come at other times.
+    fn is_fresh(&self, tracks: &Tracks) -> bool {
+        let kinds = || {
+            self.subsystem
+                .sources
+                .iter()
+                .filter_map(|&kind| source::of(kind))
+        };
+        let leading = |scope| kinds().find(|source| source.scope == scope);
+        let machine = kinds().filter(|source| source.scope == Scope::Machine);
+        machine
+            .chain(leading(Scope::Process))
+            .chain(leading(Scope::Thread))
+            .any(|source| is_read(tracks.get(source.kind)))
     }
 
     /// A source of the whole machine: globals, and a row for each of its lines.
