@@ -166,15 +166,6 @@ impl TrackWriter {
         }
     }
 
-    /// The instance was read: `text` is its text, taken over by swapping buffers.
-    pub fn read_swap(&mut self, slot: usize, text: &mut Vec<u8>) {
-        if self.frame(slot, text) {
-            if let Some(held) = self.held(slot) {
-                std::mem::swap(&mut held.text.bytes, text);
-            }
-        }
-    }
-
     /// The instance was read: `text` is its text. Tells whether it differs from the last.
     pub fn read(&mut self, slot: usize, text: &[u8]) -> bool {
         let changed = self.frame(slot, text);

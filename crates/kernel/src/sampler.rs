@@ -58,7 +58,6 @@ struct MachineSource {
     kind: u8,
     reader: Reader,
     track: TrackWriter,
-    text: Vec<u8>,
     /// The template of the last text: another one means that rows came or went.
     shape: Option<usize>,
     result: Result<(), u16>,
@@ -81,7 +80,8 @@ pub struct Sampler {
     budget: Budget,
     samples: u64,
     slow: Vec<SlowRead>,
-    spare: Vec<u8>,
+    /// The text just read: one buffer for all, for at one sample a second memory is cold.
+    text: Vec<u8>,
     scan_stride: u32,
     scan_wait: u32,
 }
@@ -116,7 +116,7 @@ impl Sampler {
             listing: Vec::new(),
             samples: 0,
             slow: Vec::new(),
-            spare: Vec::new(),
+            text: Vec::with_capacity(limits::TEXT_START),
             scan_stride: 1,
             scan_wait: 0,
         }
@@ -136,9 +136,9 @@ impl Sampler {
         mut emit: impl FnMut(u8, u8, &[u8]),
     ) {
         self.samples += 1;
-        self.read_machine(clock);
         for source in &mut self.machine {
-            source.encode(key);
+            source.read(&self.root, clock, &mut self.text);
+            source.encode(key, &self.text);
             emit(
                 source.kind,
                 cost::encode(source.cost_ns),
@@ -195,22 +195,6 @@ impl Sampler {
         )
     }
 
-    fn read_machine(&mut self, clock: &dyn Clock) {
-        let mut last_ns = clock.mono_ns();
-        for source in &mut self.machine {
-            source.read = source.wait == 0;
-            if !source.read {
-                source.wait -= 1;
-                continue;
-            }
-            source.wait = source.stride - 1;
-            source.result = source.reader.read(&self.root, last_ns, &mut source.text);
-            let now_ns = clock.mono_ns();
-            source.cost_ns = now_ns - last_ns;
-            last_ns = now_ns;
-        }
-    }
-
     fn note_slow_machine(&mut self, clock: &dyn Clock) {
         let Plan {
             slow_ns,
@@ -225,7 +209,7 @@ impl Sampler {
             }
             let start_ns = clock.mono_ns();
             // The text of the second reading is thrown away; only its price counts.
-            let _ = source.reader.read(&self.root, start_ns, &mut self.spare);
+            let _ = source.reader.read(&self.root, start_ns, &mut self.text);
             let again_ns = clock.mono_ns() - start_ns;
             let longest = if source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
@@ -285,7 +269,7 @@ impl Sampler {
                     let (cost_ns, path) = report.slowest.clone();
                     let start_ns = clock.mono_ns();
                     // A process that ended meanwhile is quick to say so.
-                    let _ = self.root.read(&path, &mut self.spare);
+                    let _ = self.root.read(&path, &mut self.text);
                     let again_ns = clock.mono_ns() - start_ns;
                     let Plan {
                         slow_ns,
@@ -355,7 +339,6 @@ impl MachineSource {
                 track.add(0, b"");
                 track
             },
-            text: Vec::with_capacity(limits::TEXT_START),
             shape: None,
             result: Ok(()),
             cost_ns: 0,
@@ -365,11 +348,25 @@ impl MachineSource {
         }
     }
 
-    fn encode(&mut self, key: bool) {
+    fn read(&mut self, root: &Root, clock: &dyn Clock, text: &mut Vec<u8>) {
+        self.read = self.wait == 0;
+        if !self.read {
+            self.wait -= 1;
+            return;
+        }
+        self.wait = self.stride - 1;
+        let start_ns = clock.mono_ns();
+        self.result = self.reader.read(root, start_ns, text);
+        self.cost_ns = clock.mono_ns() - start_ns;
+    }
+
+    fn encode(&mut self, key: bool, text: &[u8]) {
         self.track.begin(key);
         match (self.read, self.result) {
             (false, _) => self.track.unread(0, Why::Slow),
-            (true, Ok(())) => self.track.read_swap(0, &mut self.text),
+            (true, Ok(())) => {
+                self.track.read(0, text);
+            }
             (true, Err(errno)) => self.track.failed(0, errno),
         }
     }

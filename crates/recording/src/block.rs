@@ -4,7 +4,7 @@
 //! anything is allocated. Layout: docs/formats/recording.md, "Block".
 
 use crate::error::{Error, Result, Tried};
-use crate::record::{u32_at, u64_at};
+use crate::record::{SEQ_MAX, u32_at, u64_at};
 use crate::tail::{CONTEXT_MAX, PIECE, VERSION};
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::{Disk, DiskFile, OpenMode};
@@ -128,7 +128,8 @@ impl Index {
         };
         let count = u32_at(fixed, 92) as usize;
         let rest = &bytes[INDEX_LEN..];
-        let whole = count <= STREAMS_MAX && rest.len() == count * STREAM_LEN;
+        let ordered = number(0) <= number(8) && number(8) <= SEQ_MAX;
+        let whole = ordered && count <= STREAMS_MAX && rest.len() == count * STREAM_LEN;
         whole.then(|| Index {
             first_seq: number(0),
             last_seq: number(8),
@@ -357,10 +358,12 @@ impl<'a> Unpacker<'a> {
 /// Decodes a whole stream, if it fits into `budget` bytes.
 pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, budget: &mut u64) -> Result<Vec<u8>, String> {
     let stream = unpacker.stream;
-    // Packed bytes are never many more than raw ones: zstd stores what it cannot pack.
-    let packed_max = stream.raw_len / 64 + stream.raw_len + 1024;
-    if stream.raw_len > *budget || stream.packed_len > packed_max {
+    if stream.raw_len > *budget {
         return Err(format!("{} bytes are too many", stream.raw_len));
+    }
+    // Packed bytes are never many more than raw ones: zstd stores what it cannot pack.
+    if stream.packed_len > stream.raw_len + stream.raw_len / 64 + 1024 {
+        return Err(format!("{} packed bytes are too many", stream.packed_len));
     }
     if stream.offset.checked_add(stream.packed_len).is_none() {
         return Err("bad place".to_string());

@@ -70,11 +70,12 @@ pub struct Cursor {
     folders: Vec<PathBuf>,
     queue: VecDeque<Queued>,
     tails: Vec<(PathBuf, TailHeader)>,
-    /// First sequence number of the newest block seen.
+    /// First sequence number of the newest block there is.
     newest_block: Option<u64>,
-    /// First sequence number of the newest tail that was read to its end.
-    newest_tail: Option<u64>,
-    listed: bool,
+    /// First sequence number of the newest block that was entered.
+    entered_block: Option<u64>,
+    /// The newest tail that was read to its end.
+    newest_tail: Option<(u64, u64)>,
     place: Place,
     chain: Chain,
     ready: VecDeque<Ready>,
@@ -156,7 +157,7 @@ impl Cursor {
             tails: Vec::new(),
             newest_block: None,
             newest_tail: None,
-            listed: false,
+            entered_block: None,
             place: Place::Between,
             chain: Chain {
                 broken: true,
@@ -261,19 +262,40 @@ impl Cursor {
         if self.queue.is_empty() {
             self.look_around()?;
         }
+        if self.hole_ahead() {
+            // A name given while the folder was being listed may have been missed.
+            self.look_around()?;
+        }
         if let Some(queued) = self.queue.pop_front() {
+            self.entered_block = Some(queued.block.name.first_seq);
             self.enter_block(&queued);
             return Ok(true);
         }
-        let sealed = self.newest_block.max(self.newest_tail);
-        let next = |header: &TailHeader| sealed.is_none_or(|sealed| header.first_seq > sealed);
-        match self.tails.iter().position(|(_, header)| next(header)) {
+        match self.next_tail() {
             Some(index) => {
                 let (path, header) = self.tails.remove(index);
                 self.enter_tail(path, header)
             }
             None => Ok(false),
         }
+    }
+
+    /// The oldest tail that is in no block and was not read yet.
+    fn next_tail(&self) -> Option<usize> {
+        let (sealed, done) = (self.newest_block, self.newest_tail);
+        self.tails.iter().position(|(_, header)| {
+            sealed.is_none_or(|sealed| header.first_seq > sealed)
+                && done.is_none_or(|done| tail_order(header) > done)
+        })
+    }
+
+    fn hole_ahead(&self) -> bool {
+        let next = match (self.queue.front(), self.next_tail()) {
+            (Some(queued), _) => queued.follows.then_some(queued.block.name.first_seq),
+            (None, Some(index)) => Some(self.tails[index].1.first_seq),
+            (None, None) => None,
+        };
+        matches!((next, self.chain.expected), (Some(next), Some(expected)) if next > expected)
     }
 
     /// Reads the heads of tails before it lists blocks: what a recorder seals in between is then
@@ -286,14 +308,13 @@ impl Cursor {
                 self.tails.push((path, header));
             }
         }
-        self.tails.sort_by_key(|(_, header)| header.first_seq);
+        self.tails.sort_by_key(|(_, header)| tail_order(header));
         let blocks = self.recording.blocks(&self.folders)?;
-        let known = self.newest_block;
-        let fresh = |block: &Listed| known.is_none_or(|known| block.name.first_seq > known);
-        let from = blocks.partition_point(|block| !fresh(block));
+        let floor = self.unread_from();
+        let from = blocks.partition_point(|block| block.name.first_seq < floor);
+        self.queue.clear();
         self.enqueue(&blocks, from);
-        self.newest_block = blocks.last().map(|block| block.name.first_seq).max(known);
-        self.listed = true;
+        self.newest_block = blocks.last().map(|block| block.name.first_seq);
         Ok(())
     }
 
@@ -305,11 +326,29 @@ impl Cursor {
         Some(header)
     }
 
+    /// Blocks that begin before this number were read, as blocks or as tails. The one made of the
+    /// tail that is being read was not: the tail may be overwritten before its end is seen.
+    fn unread_from(&self) -> u64 {
+        let block = self
+            .entered_block
+            .map_or(0, |first_seq| first_seq.saturating_add(1));
+        let tail = self
+            .newest_tail
+            .map_or(0, |(first_seq, _)| first_seq.saturating_add(1));
+        let current = match &self.place {
+            Place::Tail(tail) => tail.header.first_seq,
+            _ => 0,
+        };
+        block.max(tail).max(current)
+    }
+
+    /// Queues the blocks from `from` on that the range asks for.
     fn enqueue(&mut self, blocks: &[Listed], from: usize) {
         let range = self.range;
+        let started = self.unread_from() > 0;
         let wanted = |block: &Listed| intersects(&range, block);
         let mut first = (from..blocks.len()).find(|index| wanted(&blocks[*index]));
-        if !self.listed && self.needs_predecessor(first.map(|index| &blocks[index])) {
+        if !started && self.needs_predecessor(first.map(|index| &blocks[index])) {
             let before = first.unwrap_or(blocks.len()).checked_sub(1);
             first = before.or(first);
         }
@@ -319,7 +358,7 @@ impl Cursor {
         for index in first..blocks.len() {
             if index == first || wanted(&blocks[index]) {
                 let follows = index > first && wanted(&blocks[index - 1]) || index == first + 1;
-                let follows = follows || self.listed && index == from;
+                let follows = follows || started && index == from;
                 self.queue.push_back(Queued {
                     block: blocks[index],
                     follows,
@@ -500,7 +539,7 @@ impl Cursor {
     fn enter_tail(&mut self, path: PathBuf, header: TailHeader) -> Result<bool> {
         let early = header.stamp.real_ns.saturating_sub(TAIL_SLACK_NS);
         if early > self.range.thru_ns {
-            self.newest_tail = Some(header.first_seq);
+            self.newest_tail = Some(tail_order(&header));
             return self.enter_next();
         }
         let Ok(file) = self.recording.disk.open(&path, OpenMode::Read) else {
@@ -573,7 +612,6 @@ impl Cursor {
             return Ok(true);
         };
         let (path, header) = (tail.path.clone(), tail.header.clone());
-        let (newest_before, queue_before) = (self.newest_block, self.queue.len());
         self.look_around()?;
         let still = self
             .tails
@@ -582,9 +620,8 @@ impl Cursor {
         let later = self
             .tails
             .iter()
-            .any(|(_, now)| now.first_seq > header.first_seq);
-        if still && !later && self.queue.len() == queue_before && self.newest_block == newest_before
-        {
+            .any(|(_, now)| tail_order(now) > tail_order(&header));
+        if still && !later && self.queue.is_empty() {
             return Ok(false);
         }
         // The recorder went on elsewhere; what it wrote here until then is complete now.
@@ -596,8 +633,10 @@ impl Cursor {
         if still && !matches!(tail.walk.clone().step(&mut window), Step::End) {
             return Ok(true);
         }
-        if still {
-            self.newest_tail = self.newest_tail.max(Some(header.first_seq));
+        // Only if the tail was not overwritten meanwhile has all of it been seen.
+        let same = TailHeader::read(&*tail.file).is_ok_and(|now| now.as_ref() == Ok(&header));
+        if still && same {
+            self.newest_tail = self.newest_tail.max(Some(tail_order(&header)));
         }
         self.place = Place::Between;
         Ok(true)
@@ -665,6 +704,12 @@ fn read_record(window: &mut Window<'_>, offset: u64, length: usize, out: &mut Ve
     out.clear();
     window.pieces(offset, length, &mut |piece| out.extend_from_slice(piece));
     out.len() == length
+}
+
+/// Tails in the order of their use. Two may begin with the same number: the header of the first
+/// was written, and then something failed.
+fn tail_order(header: &TailHeader) -> (u64, u64) {
+    (header.first_seq, header.epoch)
 }
 
 fn lost_context(path: &Path, first_seq: u64) -> Ready {

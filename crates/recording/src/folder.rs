@@ -3,6 +3,7 @@
 //! The names carry what a seek needs, so that finding a minute is one readdir.
 
 use crate::error::{Result, Tried};
+use crate::record::SEQ_MAX;
 use kymo_sys::disk::{Disk, NameKind};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,8 @@ impl BlockName {
             wall_min_s,
             wall_max_s,
         };
-        parts.next().is_none().then_some(name)
+        let fits = first_seq <= SEQ_MAX && parts.next().is_none();
+        fits.then_some(name)
     }
 }
 
@@ -138,6 +140,7 @@ mod tests {
             "1-+2-3.blk",
             "1-2-3.blk.tmp",
             "99999999999999999999-1-1.blk",
+            "18446744073709551615-1-1.blk",
         ] {
             assert_eq!(BlockName::parse(bad), None, "{bad}");
         }

@@ -14,6 +14,9 @@ pub const RECORD_MAX: usize = 32 << 20;
 /// Every record starts and ends at a multiple of this.
 pub const ALIGN: usize = 8;
 
+/// The highest sequence number that is believed; one can always be added to it.
+pub const SEQ_MAX: u64 = 1 << 62;
+
 const FLAG_KEY: u8 = 1;
 
 /// What a record holds.
@@ -202,7 +205,8 @@ pub fn peek(bytes: &[u8]) -> Option<RawHead> {
     let (flags, record_type) = (bytes[41], RecordType::from_byte(bytes[40])?);
     let plausible = (HEAD_LEN..=RECORD_MAX).contains(&length)
         && length.is_multiple_of(ALIGN)
-        && flags & !FLAG_KEY == 0;
+        && flags & !FLAG_KEY == 0
+        && u64_at(bytes, 8) <= SEQ_MAX;
     plausible.then(|| RawHead {
         length,
         crc: u32_at(bytes, 4),

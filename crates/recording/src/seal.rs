@@ -239,16 +239,22 @@ pub(crate) fn seal(
         }
         _ => {}
     }
-    let sealed = write_block(disk, &unfinished, tail, header, scan, level).and_then(|sealed| {
-        disk.rename(&unfinished, &path)
-            .tried("rename", &unfinished)?;
-        disk.sync_dir(folder).tried("sync", folder)?;
-        Ok(sealed)
-    });
+    let sealed = write_block(disk, &unfinished, tail, header, scan, level)
+        .and_then(|sealed| name_block(disk, folder, &unfinished, &path).map(|()| sealed));
     if sealed.is_err() {
-        let _already_named_or_gone = disk.unlink(&unfinished);
+        let _named_or_gone = disk.unlink(&unfinished);
     }
     sealed
+}
+
+fn name_block(disk: &dyn Disk, folder: &Path, unfinished: &Path, path: &Path) -> Result<()> {
+    disk.rename(unfinished, path).tried("rename", unfinished)?;
+    let synced = disk.sync_dir(folder).tried("sync", folder);
+    if synced.is_err() {
+        // A name that may not be on the disk must not pass for one by which the tail is safe.
+        let _made_again = disk.unlink(path);
+    }
+    synced
 }
 
 fn write_block(

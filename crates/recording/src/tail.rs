@@ -125,8 +125,9 @@ fn fixed_at(page: &[u8], at: usize) -> Result<&[u8], &'static str> {
     if crc32c::crc32c(&fixed[16..]) != u32_at(fixed, 12) {
         return Err("bad checksum");
     }
-    match u32_at(fixed, 56) as usize > CONTEXT_MAX {
-        true => Err("context too long"),
+    let (context_len, first_seq) = (u32_at(fixed, 56) as usize, u64_at(fixed, 24));
+    match context_len > CONTEXT_MAX || first_seq > record::SEQ_MAX {
+        true => Err("number too large"),
         false => Ok(fixed),
     }
 }

@@ -291,7 +291,9 @@ impl Writer {
         self.ring = Ring::load(&*self.disk, &self.dir, &self.host)?;
         if let Some(newest) = self.ring.newest.clone() {
             self.next_seq = block::last_seq(&*self.disk, &newest.path())
-                .map_or(newest.name.first_seq + SEQ_LEAP, |last| last + 1);
+                .map_or(newest.name.first_seq.saturating_add(SEQ_LEAP), |last| {
+                    last.saturating_add(1)
+                });
         }
         self.adopt_tails(&folders)?;
         self.recovered = true;
@@ -376,7 +378,7 @@ impl Writer {
         let (mut run_start, mut at) = (0, 0);
         while let Some(raw) = record::peek(&batch[at..]) {
             let seq = self.next_seq;
-            self.next_seq += 1;
+            self.next_seq = seq.saturating_add(1);
             if raw.head.key && self.seal_due((at - run_start) as u64, now.mono_ns) {
                 self.flush(&mut batch[run_start..at], now, &mut appended);
                 run_start = at;
@@ -618,6 +620,7 @@ impl Writer {
             Err(error) => {
                 if !error.is_full() {
                     self.slots[index].distrusted = true;
+                    let _tried_again_at_next_use = self.remove_tail(index);
                 }
                 self.failed(&error, now);
                 false
@@ -637,7 +640,10 @@ impl Writer {
     fn begin(&mut self, index: usize, now: Stamp, first_seq: u64) -> Result<()> {
         let start = tail::records_offset(self.context.len());
         self.provide_file(index, self.options.tail_bytes.max(start + PAGE))?;
-        let epoch = (self.last_epoch + 1).max(now.real_ns.max(0) as u64);
+        let epoch = self
+            .last_epoch
+            .saturating_add(1)
+            .max(now.real_ns.max(0) as u64);
         self.last_epoch = epoch;
         let header = TailHeader::new(epoch, first_seq, now, &self.context);
         let bytes = header.encode();
@@ -888,7 +894,7 @@ impl Writer {
         if scan.records == 0 {
             return Ok(None);
         }
-        self.next_seq = self.next_seq.max(scan.last_seq + 1);
+        self.next_seq = self.next_seq.max(scan.last_seq.saturating_add(1));
         let folder = path.parent().unwrap_or(&self.folder);
         let sealed = is_sealed(&*self.disk, folder, scan.first_seq, scan.last_seq)?;
         Ok((!sealed).then_some(header))

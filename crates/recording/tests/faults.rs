@@ -113,6 +113,80 @@ fn power_cut_at_every_operation() {
     assert!(cuts > 200 && lost > 300, "{cuts} {lost}");
 }
 
+/// Long lives: kills, cuts, full disks and broken syncs one after the other on the same disk.
+#[test]
+fn many_faults_by_chance() {
+    let seeds = std::env::var("KYMO_SEEDS").ok();
+    let seeds = seeds.and_then(|text| text.parse().ok()).unwrap_or(40);
+    let (mut lost, mut faults) = (0, 0);
+    for seed in 0..seeds {
+        let mut bench = Bench::new(seed, tiny());
+        for life in 0..6 {
+            let story = format!("seed {seed}, life {life}");
+            bench.open();
+            let wrong = one_life(&mut bench);
+            bench.judge(&bench.read(), &bench.acked, &story);
+            match bench.random(3) {
+                0 => bench.kill(),
+                1 => drop(bench.writer.take().unwrap().close()),
+                _ => {
+                    let chance = bench.random(u64::MAX);
+                    bench.disk.crash_by_chance(chance);
+                    // A sync that failed may have taken what was promised before it.
+                    bench.acked = if wrong {
+                        Vec::new()
+                    } else {
+                        bench.synced.clone()
+                    };
+                    bench.reboot();
+                }
+            }
+            bench
+                .synced
+                .retain(|seq| bench.acked.binary_search(seq).is_ok());
+            faults += bench.disk.counts().faults;
+            bench.disk.set_faults(Faults::default());
+            if let Ok(found) = read(&bench.disk, &dir(), TimeRange::ALL, Kinds::ALL) {
+                bench.judge(&found, &bench.acked, &story);
+            }
+        }
+        lost += bench.disk.counts().lost_at_cut;
+        bench.acked.clear();
+        bench.synced.clear();
+        bench.reboot();
+        survives(bench, &format!("seed {seed}, at last"));
+    }
+    assert!(lost > 2 * seeds && faults > seeds, "{lost} {faults}");
+}
+
+/// Whether a write or a sync was broken in it.
+fn one_life(bench: &mut Bench) -> bool {
+    let mut wrong = false;
+    for _ in 0..1 + bench.random(4) {
+        let counts = bench.disk.counts();
+        let mut faults = Faults::default();
+        match bench.random(5) {
+            0 => {
+                let from = counts.writes + bench.random(20);
+                faults.full_writes = Some((from, from + bench.random(6)));
+            }
+            1 => faults.capacity_bytes = Some(bench.disk.allocated_bytes() + bench.random(20_000)),
+            2 => faults.broken_sync = Some(counts.syncs + 1 + bench.random(8)),
+            3 => faults.broken_write = Some(counts.writes + 1 + bench.random(20)),
+            _ => {}
+        }
+        wrong |= faults.broken_sync.is_some() || faults.broken_write.is_some();
+        bench.disk.set_faults(faults);
+        for _ in 0..bench.random(60) {
+            bench.sample();
+            if bench.random(4) > 0 {
+                bench.tick();
+            }
+        }
+    }
+    wrong
+}
+
 fn run_until_dark(bench: &mut Bench) {
     let Ok(writer) = bench.try_open() else {
         return;
@@ -415,6 +489,53 @@ fn hostile_files_do_no_harm() {
     }
     fuzz::fuzz_tail(&[]);
     fuzz::fuzz_block(&[]);
+}
+
+/// The same with checksums that are right again afterwards, as only malice makes them.
+#[test]
+fn malicious_files_do_no_harm() {
+    let mut bench = small(25);
+    let tail = bench.disk.bytes(&only_file(&bench, "tail-A")).unwrap();
+    bench.writer.take().unwrap().close().unwrap();
+    let block = bench.disk.bytes(&only_file(&bench, ".blk")).unwrap();
+    let mut random = 12;
+    eprintln!("seed {random}");
+    for _ in 0..2000 {
+        let (mut tail, mut block) = (tail.clone(), block.clone());
+        let index = u64_at(&block, block.len() - 32) as usize;
+        spoil(&mut block[index..], &mut random);
+        let end = block.len() - 12;
+        let crc = crc32c::crc32c(&block[index..end]);
+        block[end..end + 4].copy_from_slice(&crc.to_le_bytes());
+        spoil(&mut tail[16..64], &mut random);
+        let crc = crc32c::crc32c(&tail[16..64]);
+        tail[12..16].copy_from_slice(&crc.to_le_bytes());
+        let length = u64_at(&tail, 8192) as u32 as usize;
+        let epoch = u64_at(&tail, 16);
+        let seq = u64_at(&tail, 24);
+        spoil(&mut tail[8192 + 16..8192 + length], &mut random);
+        record::seal(&mut tail[8192..8192 + length], epoch, seq);
+        fuzz::fuzz_tail(&tail);
+        fuzz::fuzz_block(&block);
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn spoil(bytes: &mut [u8], random: &mut u64) {
+    for _ in 0..next_random(random) % 4 {
+        let at = next_random(random) as usize % (bytes.len() - 12);
+        let value = match next_random(random) % 4 {
+            0 => u64::MAX,
+            1 => 0,
+            2 => next_random(random) % (1 << 27),
+            _ => next_random(random),
+        };
+        let width = 1 << (next_random(random) % 4);
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    }
 }
 
 /// Many candidates, each as long as the file: the search must not become quadratic.

@@ -26,7 +26,9 @@ use crate::session::{Session, Setup, spawn};
 /// How long a read may run before the watchdog speaks up.
 const WATCHDOG_NS: u64 = 100_000_000;
 /// Without pause, the writer lets samples gather for so long, to write them with one call.
-const GATHER: Duration = Duration::from_millis(1);
+const GATHER: Duration = Duration::from_millis(5);
+/// And writes so many at a time, so that syncs and seals come as often as by time.
+const GATHERED_SAMPLES: u64 = 60;
 
 /// Runs the command; with `view`, also shows what is recorded.
 pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
@@ -134,7 +136,7 @@ impl RunClock {
     }
 
     fn sampled(&self, samples: u64) {
-        self.samples.store(samples, Ordering::Relaxed);
+        self.samples.fetch_add(samples, Ordering::Relaxed);
     }
 }
 
@@ -194,7 +196,11 @@ impl Drain {
         let result = loop {
             match self.queue.take(&mut batch, pause) {
                 Taken::Records => {
-                    if let Err(error) = self.records(&mut batch) {
+                    let done = match self.interval.is_zero() {
+                        true => self.gathered(&mut batch),
+                        false => self.records(&mut batch),
+                    };
+                    if let Err(error) = done {
                         break Err(error);
                     }
                 }
@@ -217,8 +223,6 @@ impl Drain {
     }
 
     fn records(&mut self, batch: &mut [u8]) -> Result<()> {
-        self.clock
-            .sampled(self.control.samples.load(Ordering::Relaxed));
         let appended = self.writer.append(batch)?;
         if let Some(fd) = self.ack_fd {
             acknowledge(fd, batch)?;
@@ -242,9 +246,21 @@ impl Drain {
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
             self.writer.set_context(&facts::gather(&self.root).text())?;
         }
-        if self.interval.is_zero() {
-            std::thread::sleep(GATHER);
+        Ok(())
+    }
+
+    /// What gathered without pause goes to the writer in portions, time passing between them.
+    fn gathered(&mut self, batch: &mut [u8]) -> Result<()> {
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let (length, samples) = portion(rest);
+            let (now, later) = rest.split_at_mut(length);
+            self.clock.sampled(samples);
+            self.records(now)?;
+            self.tick();
+            rest = later;
         }
+        std::thread::sleep(GATHER);
         Ok(())
     }
 
@@ -277,6 +293,19 @@ impl Drain {
             ));
         }
     }
+}
+
+/// Length of the records up to so many samples, and how many samples those are.
+fn portion(batch: &[u8]) -> (usize, u64) {
+    let (mut length, mut samples) = (0, 0);
+    while let Some(raw) = record::peek(&batch[length..]) {
+        length = (length + raw.length).min(batch.len());
+        samples += u64::from(raw.head.record_type == record::RecordType::Sample);
+        if samples == GATHERED_SAMPLES {
+            break;
+        }
+    }
+    (if length == 0 { batch.len() } else { length }, samples)
 }
 
 /// One line for each recorded sample: its sequence number.
