@@ -29,7 +29,7 @@ fn nothing_acknowledged_is_lost() {
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or_else(|| u64::from(std::process::id()));
-    println!("SEED={seed}");
+    eprintln!("SEED={seed}");
     let mut random = seed | 1;
     let scratch = Scratch::new("kill9");
     let dir = scratch.text("ring");
@@ -45,7 +45,7 @@ fn nothing_acknowledged_is_lost() {
         hits.acknowledged += acked.len() as u64;
         check(&dir, &acked, &mut newest, round);
     }
-    println!("{hits:?}");
+    eprintln!("{hits:?}");
     let inside = hits.sealing + hits.switched + hits.removing;
     assert!(
         u64::from(inside) >= ROUNDS / 4,
@@ -75,7 +75,7 @@ fn record_and_kill(dir: &str, random: u64, pauseless: bool) -> Vec<u64> {
         "--seal-bytes",
         "8K",
     ]);
-    command.args(["--sync", if random % 3 == 0 { "0" } else { "5s" }]);
+    command.args(["--sync", if random.is_multiple_of(3) { "0" } else { "5s" }]);
     command
         .arg("--ack-fd")
         .arg(child_end.as_raw_fd().to_string())

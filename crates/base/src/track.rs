@@ -903,16 +903,16 @@ mod tests {
                     truth[slot] = None;
                 }
             }
-            for slot in 0..truth.len() {
+            for (slot, truth) in truth.iter_mut().enumerate() {
                 let act = acts.get(slot).unwrap_or(&Act::Skip);
-                if truth[slot].is_none() {
+                if truth.is_none() {
                     if !matches!(act, Act::Read(_) | Act::Fail(_)) {
                         continue;
                     }
                     writer.add(slot, slot.to_string().as_bytes());
                 }
-                let last = truth[slot].clone();
-                truth[slot] = Some(step(&mut writer, slot, act, last));
+                let last = truth.clone();
+                *truth = Some(step(&mut writer, slot, act, last));
             }
             let section = writer.end().to_vec();
             synced = key || (synced && i != drop_from);

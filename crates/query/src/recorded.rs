@@ -26,7 +26,7 @@ impl Recorded {
     /// Opens the recording at `path` (its folder, a host's folder or one block); only `kinds`
     /// are read, and only what `range` needs.
     pub fn open(path: &Path, range: TimeRange, kinds: Kinds) -> Result<Recorded, String> {
-        let disk = Arc::new(RealDisk::default());
+        let disk = Arc::new(RealDisk);
         let recording = Recording::open(disk, path).map_err(|error| error.to_string())?;
         let cursor = Cursor::new(&recording, range, kinds);
         Ok(Recorded {

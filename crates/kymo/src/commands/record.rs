@@ -91,7 +91,7 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
         writing.seal_bytes = bytes;
         writing.tail_bytes = bytes;
     }
-    let disk = Arc::new(RealDisk::default());
+    let disk = Arc::new(RealDisk);
     writing.cap_bytes = match options.cap_bytes().map_err(usage)? {
         Some(bytes) => bytes,
         None => default_cap(&dir),
