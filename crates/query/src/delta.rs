@@ -6,6 +6,7 @@
 //! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
 //! that take several reads are not atomic.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use kymo_base::column::Cells;
@@ -152,8 +153,15 @@ impl Delta {
 
     /// Takes in the next reading and gives what it adds to the one before.
     pub fn advance(&mut self, reading: &Reading, moment: &Moment, context: &Context) -> &Rates {
-        if self.last.is_some_and(|last| last.mono_ns >= moment.mono_ns) {
-            self.restart();
+        match self.last.map(|last| last.mono_ns.cmp(&moment.mono_ns)) {
+            // Another boot.
+            Some(Ordering::Greater) => self.restart(),
+            // No time has passed by a coarse clock: the next interval has what this one would.
+            Some(Ordering::Equal) => {
+                self.rates.baseline = true;
+                return &self.rates;
+            }
+            _ => {}
         }
         self.turn += 1;
         let last = self.last.replace(*moment);
@@ -527,6 +535,17 @@ mod tests {
                 format!("{expect:?}")
             );
         }
+    }
+
+    #[test]
+    fn a_coarse_clock_loses_nothing() {
+        let mut delta = Delta::new(&DISK);
+        let mut take = |reads, secs| {
+            let rates = delta.advance(&rows(&[("a", 1, reads)]), &at(secs), &Context::default());
+            (!rates.baseline).then(|| rates.sum.delta[0])
+        };
+        let taken = [take(10, 1.0), take(12, 1.0), take(15, 2.0)];
+        assert_eq!(taken, [None, None, Some(5.0)]);
     }
 
     #[test]
