@@ -319,6 +319,7 @@ pub static DISK: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
+    hides_unused: true,
     text: Text {
         brief: Lines {
             title: "<----------Disks----------->",

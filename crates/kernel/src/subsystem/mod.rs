@@ -53,6 +53,8 @@ pub struct Subsystem {
     /// The field that says when an instance was born, in clock ticks since boot: its counters
     /// were 0 then, so that a newborn has a difference in its first sample.
     pub born: Option<usize>,
+    /// Whether a terminal leaves out instances that have done nothing since boot (loop devices).
+    pub hides_unused: bool,
     /// How columns stand on a terminal.
     pub text: Text,
     /// How columns stand in collectl's plot format.
