@@ -259,7 +259,8 @@ impl Line<'_> {
                     .all(|&now| now.is_nan() || now == 0.0)
             };
             // What has no past has no rates; a newborn process has.
-            if !row.baseline && !(part.choice.subsystem.hides_unused && unused()) {
+            let hidden = part.choice.subsystem.hides_unused && unused();
+            if !row.baseline && !hidden {
                 self.put(&section.row, &part.cells(row, context, options), number);
             }
         }
