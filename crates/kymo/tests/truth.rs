@@ -125,15 +125,13 @@ fn processes_add_up_to_proc_stat() {
 fn average(report: &str, head: &str, row: impl Fn(&str) -> bool) -> Vec<(String, f64)> {
     let names: Vec<&str> = report
         .lines()
-        .filter(|line| line.contains(head))
-        .last()
+        .rfind(|line| line.contains(head))
         .expect("names")
         .split_whitespace()
         .collect();
     let values: Vec<&str> = report
         .lines()
-        .filter(|line| line.starts_with("Average:") && row(line))
-        .last()
+        .rfind(|line| line.starts_with("Average:") && row(line))
         .expect("a mean")
         .split_whitespace()
         .collect();
