@@ -126,7 +126,13 @@ fn names(root: &Root, path: &str) -> Vec<String> {
     names
 }
 
-/// Who lies on whom, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `hidden`.
+/// Whether a disk is memory: major number 1, or compressed (only zram has `mm_stat`).
+fn is_ram(root: &Root, folder: &str) -> bool {
+    let ramdisk = text(root, &format!("{folder}/dev")).is_some_and(|dev| dev.starts_with("1:"));
+    ramdisk || root.file(&format!("{folder}/mm_stat")).is_ok()
+}
+
+/// Who lies on whom, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
 fn disks(root: &Root, context: &mut Context) {
     for disk in names(root, "sys/block") {
         let folder = format!("sys/block/{disk}");
@@ -137,6 +143,8 @@ fn disks(root: &Root, context: &mut Context) {
             format!("on:{}", below.join(","))
         } else if text(root, &format!("{folder}/dev")).is_some_and(|dev| dev.starts_with("7:")) {
             "loop".to_string()
+        } else if is_ram(root, &folder) {
+            "ram".to_string()
         } else {
             "whole".to_string()
         };

@@ -83,10 +83,9 @@ pub struct Interpreter {
 
 /// Layouts by template. A template is kept with its layout, so that its address stays its own.
 struct Layouts {
-    known: HashMap<(u8, usize), (Arc<Template>, Arc<Layout>)>,
+    subsystem: &'static Subsystem,
+    known: HashMap<(u8, usize), (Arc<Template>, Layout)>,
     context_stamp: u64,
-    /// The last one asked for: nearly always the next one too.
-    last: Option<(u8, Arc<Template>, Arc<Layout>)>,
 }
 
 /// More templates than this are a surprise; the layouts are then made anew.
@@ -98,9 +97,9 @@ impl Interpreter {
         Interpreter {
             subsystem,
             layouts: Layouts {
+                subsystem,
                 known: HashMap::new(),
                 context_stamp: 0,
-                last: None,
             },
             by_name: HashMap::new(),
         }
@@ -111,7 +110,7 @@ impl Interpreter {
     /// texts are the last ones known.
     pub fn read(&mut self, tracks: &Tracks, context: &Context, out: &mut Reading) -> bool {
         let kinds = self.subsystem.sources;
-        if !kinds.iter().any(|&kind| is_read(tracks.get(kind))) {
+        if !self.is_fresh(tracks) {
             return false;
         }
         self.layouts.forget_if_new(context);
@@ -143,6 +142,23 @@ impl Interpreter {
         true
     }
 
+    /// Whether the sample has read anything that makes a reading: any source of the machine, but of processes
+    /// their leading one; the others only say more of the same rows, and may come at other times.
+    fn is_fresh(&self, tracks: &Tracks) -> bool {
+        let kinds = || {
+            self.subsystem
+                .sources
+                .iter()
+                .filter_map(|&kind| source::of(kind))
+        };
+        let leading = |scope| kinds().find(|source| source.scope == scope);
+        let machine = kinds().filter(|source| source.scope == Scope::Machine);
+        machine
+            .chain(leading(Scope::Process))
+            .chain(leading(Scope::Thread))
+            .any(|source| is_read(tracks.get(source.kind)))
+    }
+
     /// A source of the whole machine: globals, and a row for each of its lines.
     fn machine(
         &mut self,
@@ -156,22 +172,14 @@ impl Interpreter {
         let Some(instance) = track.single() else {
             return;
         };
-        self.layouts.with(
-            subsystem,
-            kind,
-            track,
-            instance,
-            context,
-            |layout, values, words| {
-                let stale = is_stale(track, instance);
-                put(globals, &layout.globals, values, subsystem.globals, stale);
-                for row in &layout.rows {
-                    let place = rows.next(subsystem);
-                    place.begin(&row.name, row, values);
-                    place.fill(row, values, words, subsystem, stale);
-                }
-            },
-        );
+        self.layouts.cut(kind, track, instance, context, |text| {
+            text.put(globals, &text.layout.globals, subsystem.globals);
+            for layout in &text.layout.rows {
+                let row = rows.next(subsystem);
+                text.begin(row, &layout.name, layout);
+                text.fill(row, layout, subsystem);
+            }
+        });
     }
 
     /// The first source of processes: a row for each instance.
@@ -179,20 +187,13 @@ impl Interpreter {
         let subsystem = self.subsystem;
         self.by_name.clear();
         for (_, instance) in track.instances() {
-            self.layouts.with(
-                subsystem,
-                kind,
-                track,
-                instance,
-                context,
-                |layout, values, words| {
-                    if let Some(row) = layout.rows.first() {
-                        let place = rows.next(subsystem);
-                        place.begin(&instance.name, row, values);
-                        place.fill(row, values, words, subsystem, is_stale(track, instance));
-                    }
-                },
-            );
+            self.layouts.cut(kind, track, instance, context, |text| {
+                if let Some(layout) = text.layout.rows.first() {
+                    let row = rows.next(subsystem);
+                    text.begin(row, &instance.name, layout);
+                    text.fill(row, layout, subsystem);
+                }
+            });
         }
     }
 
@@ -207,19 +208,11 @@ impl Interpreter {
                 continue;
             };
             cursor = at + 1;
-            let place = &mut rows.out[at];
-            self.layouts.with(
-                subsystem,
-                kind,
-                track,
-                instance,
-                context,
-                |layout, values, words| {
-                    if let Some(row) = layout.rows.first() {
-                        place.fill(row, values, words, subsystem, is_stale(track, instance));
-                    }
-                },
-            );
+            self.layouts.cut(kind, track, instance, context, |text| {
+                if let Some(layout) = text.layout.rows.first() {
+                    text.fill(&mut rows.out[at], layout, subsystem);
+                }
+            });
         }
     }
 }
@@ -244,7 +237,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn next(&mut self, subsystem: &Subsystem) -> &mut Place {
+    fn next(&mut self, subsystem: &Subsystem) -> &mut Row {
         if self.len == self.out.len() {
             self.out.push(Row::default());
         }
@@ -280,66 +273,47 @@ impl Rows<'_> {
     }
 }
 
-type Place = Row;
-
-trait Fill {
-    fn begin(&mut self, name: &[u8], row: &RowLayout, values: &[u64]);
-    fn fill(
-        &mut self,
-        row: &RowLayout,
-        values: &[u64],
-        words: &Words,
-        subsystem: &Subsystem,
-        stale: bool,
-    );
+/// A text, cut: what it has for readings.
+struct Cut<'a> {
+    layout: &'a Layout,
+    values: &'a [u64],
+    words: &'a Words,
+    /// Its counters are older than the sample.
+    stale: bool,
 }
 
-impl Fill for Row {
-    fn begin(&mut self, name: &[u8], row: &RowLayout, values: &[u64]) {
-        self.name.clear();
-        self.name.extend_from_slice(name);
-        self.counted = row.counted;
-        self.key = row.key.iter().fold(0, |key, &slot| {
-            key.rotate_left(32) ^ values.get(slot).copied().unwrap_or(MISSING)
+impl Cut<'_> {
+    /// Begins a row: its name, its key and whether it counts.
+    fn begin(&self, row: &mut Row, name: &[u8], layout: &RowLayout) {
+        row.name.clear();
+        row.name.extend_from_slice(name);
+        row.counted = layout.counted;
+        row.key = layout.key.iter().fold(0, |key, &slot| {
+            key.rotate_left(32) ^ self.values.get(slot).copied().unwrap_or(MISSING)
         });
     }
 
-    fn fill(
-        &mut self,
-        row: &RowLayout,
-        values: &[u64],
-        words: &Words,
-        subsystem: &Subsystem,
-        stale: bool,
-    ) {
-        put(
-            &mut self.values,
-            &row.cells,
-            values,
-            subsystem.fields,
-            stale,
-        );
-        for &(label, slot) in &row.labels {
-            if let (Some(text), Some(&id)) = (self.labels.get_mut(label), values.get(slot)) {
+    /// Puts the text's numbers and words into a row.
+    fn fill(&self, row: &mut Row, layout: &RowLayout, subsystem: &Subsystem) {
+        self.put(&mut row.values, &layout.cells, subsystem.fields);
+        for &(label, slot) in &layout.labels {
+            if let (Some(text), Some(&id)) = (row.labels.get_mut(label), self.values.get(slot)) {
                 text.clear();
-                text.extend_from_slice(words.get(id).unwrap_or_default());
+                text.extend_from_slice(self.words.get(id).unwrap_or_default());
             }
         }
     }
-}
 
-#[inline]
-fn put(out: &mut [u64], cells: &[Cell], values: &[u64], fields: &[Field], stale: bool) {
-    for cell in cells {
-        if stale
-            && fields
-                .get(cell.field)
-                .is_none_or(|field| field.rule != Rule::Gauge)
-        {
-            continue;
-        }
-        if let Some(place) = out.get_mut(cell.field) {
-            *place = cell.from.value(values);
+    #[inline]
+    fn put(&self, out: &mut [u64], cells: &[Cell], fields: &[Field]) {
+        for cell in cells {
+            let is_gauge = |field: &Field| field.rule == Rule::Gauge;
+            if self.stale && !fields.get(cell.field).is_some_and(is_gauge) {
+                continue;
+            }
+            if let Some(place) = out.get_mut(cell.field) {
+                *place = cell.from.value(self.values);
+            }
         }
     }
 }
@@ -349,72 +323,63 @@ impl Layouts {
     fn forget_if_new(&mut self, context: &Context) {
         if self.context_stamp != context.stamp() || self.known.len() > LAYOUTS_MAX {
             self.known.clear();
-            self.last = None;
             self.context_stamp = context.stamp();
         }
     }
 
-    /// Calls `then` with the layout of the instance's text, its values and words, if it has a text.
-    fn with(
+    /// Calls `then` with the instance's text, if it has one.
+    fn cut(
         &mut self,
-        subsystem: &Subsystem,
         kind: u8,
         track: &Track,
         instance: &Instance,
         context: &Context,
-        then: impl FnOnce(&Layout, &[u64], &Words),
+        then: impl FnOnce(&Cut),
     ) {
-        if let State::Failed(_) = instance.state {
-            return;
-        }
+        let stale = is_stale(track, instance);
         match &instance.template {
-            Some(template) => {
-                let layout = self.of(subsystem, kind, template, context);
-                then(&layout, &instance.values, track.words());
-            }
+            _ if matches!(instance.state, State::Failed(_)) => {}
+            Some(template) => then(&Cut {
+                layout: self.of(kind, template, context),
+                values: &instance.values,
+                words: track.words(),
+                stale,
+            }),
             None if instance.bytes.is_empty() => {}
-            None => {
-                // A text kept as bytes is cut here, in the same way, for this once.
-                let Some(source) = source::of(kind) else {
-                    return;
-                };
-                let (mut words, mut values, mut ends) = (Words::default(), Vec::new(), Vec::new());
-                let template = derive(
-                    &instance.bytes,
-                    source.grammar,
-                    &mut words,
-                    &mut values,
-                    &mut ends,
-                );
-                then(
-                    &(subsystem.layout)(kind, &template, context),
-                    &values,
-                    &words,
-                );
-            }
+            None => self.cut_bytes(kind, &instance.bytes, context, stale, then),
         }
     }
 
-    fn of(
-        &mut self,
-        subsystem: &Subsystem,
+    /// A text kept as bytes is cut here, in the same way, for this once.
+    fn cut_bytes(
+        &self,
         kind: u8,
-        template: &Arc<Template>,
+        bytes: &[u8],
         context: &Context,
-    ) -> Arc<Layout> {
-        if let Some((last_kind, last, layout)) = &self.last
-            && *last_kind == kind
-            && Arc::ptr_eq(last, template)
-        {
-            return layout.clone();
-        }
-        let address = Arc::as_ptr(template) as usize;
-        let (_, layout) = self.known.entry((kind, address)).or_insert_with(|| {
-            let layout = (subsystem.layout)(kind, template, context);
-            (template.clone(), Arc::new(layout))
+        stale: bool,
+        then: impl FnOnce(&Cut),
+    ) {
+        let Some(source) = source::of(kind) else {
+            return;
+        };
+        let (mut words, mut values, mut ends) = (Words::default(), Vec::new(), Vec::new());
+        let template = derive(bytes, source.grammar, &mut words, &mut values, &mut ends);
+        then(&Cut {
+            layout: &(self.subsystem.layout)(kind, &template, context),
+            values: &values,
+            words: &words,
+            stale,
         });
-        let layout = layout.clone();
-        self.last = Some((kind, template.clone(), layout.clone()));
-        layout
+    }
+
+    /// The layout of a template, made when it is first seen.
+    fn of(&mut self, kind: u8, template: &Arc<Template>, context: &Context) -> &Layout {
+        let key = (kind, Arc::as_ptr(template) as usize);
+        let make = self.subsystem.layout;
+        let known = self
+            .known
+            .entry(key)
+            .or_insert_with(|| (template.clone(), make(kind, template, context)));
+        &known.1
     }
 }

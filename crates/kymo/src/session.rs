@@ -114,6 +114,10 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
         view.and_then(|view| view.procopts.as_deref())
             .is_some_and(|opts| opts.contains(letter))
     };
+    // `--procfilt cNAME+`: their threads as well.
+    let filters_threads = view
+        .and_then(|view| view.procfilt.as_deref())
+        .is_some_and(|filter| filter.split(',').any(|test| test.trim_end().ends_with('+')));
     let status = match options.status.as_str() {
         "always" => StatusPolicy::Always,
         "never" => StatusPolicy::Never,
@@ -122,7 +126,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
         _ => StatusPolicy::Changed,
     };
     TaskPlan {
-        threads: has('t') || options.threads,
+        threads: has('t') || options.threads || filters_threads,
         io: true,
         status,
         redact: options.redact.is_some(),

@@ -6,6 +6,7 @@
 //! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
 //! that take several reads are not atomic.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use kymo_base::column::Cells;
@@ -43,8 +44,30 @@ pub struct Delta {
     rows: Vec<Past>,
     by_name: HashMap<Vec<u8>, usize>,
     last: Option<Moment>,
+    boot: Boot,
     turn: u64,
     rates: Rates,
+}
+
+/// The boot that the past is of.
+#[derive(Default)]
+struct Boot {
+    context_stamp: u64,
+    id: String,
+}
+
+impl Boot {
+    /// Whether the facts are of another boot than the last ones.
+    fn changes(&mut self, context: &Context) -> bool {
+        if self.context_stamp == context.stamp() {
+            return false;
+        }
+        self.context_stamp = context.stamp();
+        let id = context.get("boot_id").unwrap_or_default();
+        let changed = self.id != id;
+        self.id = id.to_string();
+        changed
+    }
 }
 
 /// What is known of the past of a row (or of the globals).
@@ -138,6 +161,7 @@ impl Delta {
             rows: Vec::new(),
             by_name: HashMap::new(),
             last: None,
+            boot: Boot::default(),
             turn: 0,
             rates: Rates::default(),
         }
@@ -152,8 +176,18 @@ impl Delta {
 
     /// Takes in the next reading and gives what it adds to the one before.
     pub fn advance(&mut self, reading: &Reading, moment: &Moment, context: &Context) -> &Rates {
-        if self.last.is_some_and(|last| last.mono_ns >= moment.mono_ns) {
+        if self.boot.changes(context) {
             self.restart();
+        }
+        match self.last.map(|last| last.mono_ns.cmp(&moment.mono_ns)) {
+            // Another boot.
+            Some(Ordering::Greater) => self.restart(),
+            // No time has passed by a coarse clock: the next interval has what this one would.
+            Some(Ordering::Equal) => {
+                self.rates.baseline = true;
+                return &self.rates;
+            }
+            _ => {}
         }
         self.turn += 1;
         let last = self.last.replace(*moment);
@@ -530,15 +564,33 @@ mod tests {
     }
 
     #[test]
+    fn a_coarse_clock_loses_nothing() {
+        let mut delta = Delta::new(&DISK);
+        let mut take = |reads, secs| {
+            let rates = delta.advance(&rows(&[("a", 1, reads)]), &at(secs), &Context::default());
+            (!rates.baseline).then(|| rates.sum.delta[0])
+        };
+        let taken = [take(10, 1.0), take(12, 1.0), take(15, 2.0)];
+        assert_eq!(taken, [None, None, Some(5.0)]);
+    }
+
+    #[test]
     fn a_gap_is_a_baseline() {
         let mut delta = Delta::new(&DISK);
         delta.advance(&rows(&[("a", 1, 10)]), &at(1.0), &Context::default());
         delta.restart();
         let rates = delta.advance(&rows(&[("a", 1, 20)]), &at(2.0), &Context::default());
         assert!(rates.baseline && rates.rows()[0].baseline);
-        // Another boot, whose clock begins anew.
+        // Another boot, by its clock and by its name.
         let rates = delta.advance(&rows(&[("a", 1, 30)]), &at(0.5), &Context::default());
         assert!(rates.baseline);
+        let mut context = Context::default();
+        context.set("boot_id", "another");
+        let rates = delta.advance(&rows(&[("a", 1, 40)]), &at(0.6), &context);
+        assert!(rates.baseline);
+        context.set("uid.0", "root");
+        let rates = delta.advance(&rows(&[("a", 1, 41)]), &at(0.7), &context);
+        assert!(!rates.baseline);
     }
 
     proptest! {

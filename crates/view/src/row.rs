@@ -6,12 +6,12 @@ use kymo_base::name::DisplayName;
 use crate::form::{self, Form};
 
 /// A row: literal texts and places.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RowText {
     parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Part {
     Literal(Box<str>),
     Place {
@@ -23,23 +23,13 @@ enum Part {
 }
 
 /// What stands at a place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 enum What {
     /// The instance's name.
     Name,
     /// The instance's number, from 0.
     Number,
-    Column(Value2),
-}
-
-/// A column's value; `Value` is not `Debug`.
-#[derive(Clone, Copy)]
-struct Value2(Value);
-
-impl std::fmt::Debug for Value2 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("value")
-    }
+    Column(Value),
 }
 
 impl RowText {
@@ -76,10 +66,10 @@ impl RowText {
                     match what {
                         What::Name => put_name(out, cells.name, limit),
                         What::Number => form::whole(out, number as f64),
-                        What::Column(Value2(Value::Number(value))) => {
+                        What::Column(Value::Number(value)) => {
                             form::put(out, value(cells), form, limit)
                         }
-                        What::Column(Value2(Value::Text(value))) => {
+                        What::Column(Value::Text(value)) => {
                             scratch.clear();
                             value(cells, scratch);
                             put_name(out, scratch, limit);
@@ -134,9 +124,7 @@ fn read_place(place: &str, columns: &[Column]) -> Option<Part> {
     let what = match name {
         "name" => What::Name,
         "number" => What::Number,
-        _ => What::Column(Value2(
-            columns.iter().find(|column| column.name == name)?.value,
-        )),
+        _ => What::Column(columns.iter().find(|column| column.name == name)?.value),
     };
     Some(Part::Place {
         what,

@@ -252,8 +252,15 @@ impl Line<'_> {
         }
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];
+            let unused = || {
+                row.numbers
+                    .now
+                    .iter()
+                    .all(|&now| now.is_nan() || now == 0.0)
+            };
             // What has no past has no rates; a newborn process has.
-            if !row.baseline {
+            let hidden = part.choice.subsystem.hides_unused && unused();
+            if !row.baseline && !hidden {
                 self.put(&section.row, &part.cells(row, context, options), number);
             }
         }

@@ -316,6 +316,7 @@ pub static CPU: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
+    hides_unused: false,
     text: Text {
         brief: Lines {
             title: "<--------CPU-------->",

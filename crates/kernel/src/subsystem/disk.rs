@@ -319,6 +319,7 @@ pub static DISK: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
+    hides_unused: true,
     text: Text {
         brief: Lines {
             title: "<----------Disks----------->",
@@ -406,7 +407,7 @@ fn counts_by_name(name: &[u8]) -> bool {
     if name.starts_with(b"dm-") || name.starts_with(b"psv") {
         return false;
     }
-    let stem = name.trim_ascii_end_digits();
+    let stem = without_digits(name);
     stem.len() == name.len() || is_nvme(stem)
 }
 
@@ -418,15 +419,9 @@ fn is_nvme(stem: &[u8]) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-trait TrimDigits {
-    fn trim_ascii_end_digits(&self) -> &[u8];
-}
-
-impl TrimDigits for [u8] {
-    fn trim_ascii_end_digits(&self) -> &[u8] {
-        let digits = self.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-        &self[..self.len() - digits]
-    }
+fn without_digits(name: &[u8]) -> &[u8] {
+    let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    &name[..name.len() - digits]
 }
 
 #[cfg(test)]

@@ -243,6 +243,7 @@ pub static MEMORY: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: &[],
     born: None,
+    hides_unused: false,
     text: Text {
         brief: Lines {
             title: "<-----------Memory----------->",

@@ -53,6 +53,8 @@ pub struct Subsystem {
     /// The field that says when an instance was born, in clock ticks since boot: its counters
     /// were 0 then, so that a newborn has a difference in its first sample.
     pub born: Option<usize>,
+    /// Whether a terminal leaves out instances that have done nothing since boot (loop devices).
+    pub hides_unused: bool,
     /// How columns stand on a terminal.
     pub text: Text,
     /// How columns stand in collectl's plot format.
@@ -324,6 +326,30 @@ mod tests {
                         "{} twice",
                         column.name
                     );
+                }
+            }
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever a text is, reading it does no harm.
+        #[test]
+        fn any_text_is_survived(
+            bytes: Vec<u8>,
+            text in "((cpu|intr|ctxt|MemTotal:|pgfault|some|full|eth0:|[0-9]{1,2} \\([a-z )(]{0,4}\\) S|VmRSS:|rchar:|avg10=)?[ 0-9./:=()a-z-]{0,24}\n){0,8}",
+        ) {
+            for subsystem in ALL {
+                for &kind in subsystem.sources {
+                    for text in [&bytes[..], text.as_bytes()] {
+                        let mut tracks = kymo_base::track::Tracks::default();
+                        let grammar = crate::source::of(kind).expect("a known kind").grammar;
+                        tracks.get_mut(kind).put_text(0, b"1", text, grammar);
+                        let mut reading = kymo_base::reading::Reading::default();
+                        crate::interpret::Interpreter::new(subsystem).read(&tracks, &Context::default(), &mut reading);
+                        for row in &reading.rows {
+                            assert_eq!((row.values.len(), row.labels.len()), (subsystem.fields.len(), subsystem.labels.len()));
+                        }
+                    }
                 }
             }
         }

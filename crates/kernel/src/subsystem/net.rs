@@ -234,6 +234,7 @@ pub static NET: Subsystem = Subsystem {
     columns: &TRAFFIC,
     detail: DETAIL,
     born: None,
+    hides_unused: false,
     text: Text {
         brief: Lines {
             title: "<----------Network---------->",

@@ -144,6 +144,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
+    hides_unused: false,
     text: Text {
         brief: Lines {
             title: "<--Pressure%-->",

@@ -366,6 +366,7 @@ pub static PROCESS: Subsystem = Subsystem {
     columns: &[],
     detail: DETAIL,
     born: Some(STARTTIME),
+    hides_unused: false,
     text: Text {
         brief: Lines::NONE,
         verbose: Lines::NONE,

@@ -27,20 +27,20 @@ pub fn run(play: &PlayOptions) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let count = options::count(play.count.as_deref()).map_err(usage)?;
     let files = find(&play.paths)?;
-    let letters = match (&play.subsys, &play.view.top) {
-        (Some(_), _) => options::letters(play.subsys.as_deref(), "cdn").map_err(usage)?,
-        (None, Some(_)) => "Z".to_string(),
-        (None, None) => recorded_letters(&mut *open(&files, TimeRange::ALL, Kinds::ALL)?)?,
-    };
-    let letters = show::letters(letters, &play.view);
-    let dir = play.dir.as_deref();
-    let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
     let range = match &files[..] {
         [Found::Recording(path)] => {
             times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?
         }
         _ => TimeRange::ALL,
     };
+    let letters = match (&play.subsys, &play.view.top) {
+        (Some(_), _) => options::letters(play.subsys.as_deref(), "cdn").map_err(usage)?,
+        (None, Some(_)) => "Z".to_string(),
+        (None, None) => recorded_letters(&mut *open(&files, range, Kinds::ALL)?)?,
+    };
+    let letters = show::letters(letters, &play.view);
+    let dir = play.dir.as_deref();
+    let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
     let mut source = open(&files, range, kinds(&view))?;
     let shown = show::run(&mut *source, &view, &play.view, dir, Pace::Played)?;
     Ok(if shown > 0 {
