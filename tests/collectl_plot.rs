@@ -394,7 +394,7 @@ fn plot_files_are_those_of_collectl() {
     let captured = files(&raw).into_values().next().expect("a raw file");
     let path = captured.to_str().expect("a name");
     collectl(&["-p", path, "-P", "-oU2", "-scdnmCDNZ"], &reference);
-    let kymo = Command::new(env!("CARGO_BIN_EXE_kymo"))
+    let kymo = Command::new(kymo_tests::kymo())
         .args(["-p", path, "-P", "-oU2", "-scdnmCDNZ", "-f"])
         .arg(&own)
         .output()

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 fn kymo(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kymo"))
+    Command::new(kymo_tests::kymo())
         .args(args)
         .output()
         .expect("kymo")
@@ -16,7 +16,7 @@ fn kymo(args: &[&str]) -> Output {
 fn capture() -> String {
     concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/golden/vm-20261121-215607.raw.gz"
+        "/golden/vm-20261121-215607.raw.gz"
     )
     .to_string()
 }
@@ -164,7 +164,7 @@ fn names_never_reach_the_terminal_raw() {
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kymo"))
+    let mut child = Command::new(kymo_tests::kymo())
         .args(["-sc", "-i.01", "-c200"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -189,7 +189,7 @@ fn a_closed_pipe_ends_quietly() {
 
 #[test]
 fn an_interrupt_ends_live_well() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kymo"))
+    let mut child = Command::new(kymo_tests::kymo())
         .args(["-scdnmp", "-i.1"])
         .stdout(Stdio::piped())
         .spawn()

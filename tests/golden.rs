@@ -41,12 +41,12 @@ const CASES: &[(&str, &[&str])] = &[
 
 #[test]
 fn every_format_of_a_small_capture() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let raw = folder.join("vm-20261121-215607.raw.gz");
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut stale = Vec::new();
     for (name, args) in CASES {
-        let output = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        let output = Command::new(kymo_tests::kymo())
             .arg("play")
             .arg(&raw)
             .args(*args)
