@@ -28,7 +28,7 @@ fn burn(threads: u64, percent: u64) {
                 let start = Instant::now();
                 while start.elapsed() < Duration::from_millis(percent) {
                     // Some of the load is in the kernel.
-                    if start.elapsed().as_micros() % 7 == 0 {
+                    if start.elapsed().as_micros().is_multiple_of(7) {
                         std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
                     }
                 }

@@ -255,7 +255,7 @@ fn compare_pidstat(dir: &str, elapsed: f64, pidstat: &str, pid: &str, round: &mu
     let rows = rows(dir, "Z");
     let own = || {
         rows.iter()
-            .filter(|row| row["process.pid"].to_string() == pid)
+            .filter(|row| row["process.pid"].as_u64() == pid.parse().ok())
     };
     let ours = (sum(own(), "process.usrt") + sum(own(), "process.syst")) / elapsed * 100.0;
     let theirs = table(pidstat, "%usr", pid, "%usr") + table(pidstat, "%usr", pid, "%system");
