@@ -1,0 +1,65 @@
+//! A steady load for tests: `load burn THREADS PERCENT`, where the leader sleeps and its threads
+//! burn; `load udp`, datagrams on loopback; `load disk FILE`, synchronous writes. Until killed.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["burn", threads, percent] => burn(number(threads), number(percent)),
+        ["udp"] => udp(),
+        ["disk", file] => disk(file),
+        _ => panic!("usage: load burn THREADS PERCENT | udp | disk FILE"),
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("not a number: {text}"))
+}
+
+fn burn(threads: u64, percent: u64) {
+    for _ in 0..threads {
+        std::thread::spawn(move || {
+            loop {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(percent) {
+                    // Some of the load is in the kernel.
+                    if start.elapsed().as_micros() % 7 == 0 {
+                        std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(100 - percent.min(100)));
+            }
+        });
+    }
+    std::thread::sleep(Duration::from_secs(3600));
+}
+
+fn udp() {
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let to = receiver.local_addr().expect("its address");
+    let mut buffer = [0u8; 1000];
+    loop {
+        for _ in 0..20 {
+            sender.send_to(&buffer, to).expect("a datagram is sent");
+            receiver.recv(&mut buffer).expect("a datagram is received");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn disk(file: &str) {
+    let mut file = std::fs::File::create(file).expect("a file");
+    let block = vec![7u8; 256 << 10];
+    loop {
+        file.seek(SeekFrom::Start(0)).expect("seek");
+        file.write_all(&block).expect("write");
+        file.sync_data().expect("sync");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
