@@ -26,6 +26,17 @@ pub fn letters(chosen: String, view: &ViewOptions) -> String {
     }
 }
 
+/// What is shown of `letters` while they are recorded: one line an interval, of the summaries there are,
+/// unless another format was asked for.
+pub fn beside_recording(letters: &str, view: &ViewOptions) -> String {
+    let other = view.verbose || view.plot || view.csv || view.json || view.top.is_some();
+    let summaries: String = letters.chars().filter(char::is_ascii_lowercase).collect();
+    match other || summaries.is_empty() {
+        true => letters.to_string(),
+        false => summaries,
+    }
+}
+
 /// Makes sense of the switches.
 pub fn options(
     letters: &str,

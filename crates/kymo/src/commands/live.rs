@@ -18,13 +18,19 @@ use crate::show;
 pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let signals = Signals::block();
     let setup = Setup::new(options, Some(view))?;
-    check(&setup, view, plot_dir(options, view))?;
+    check(&setup.letters, view, plot_dir(options, view))?;
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
     spawn("signals", move || {
         super::record::wait_for_end(&signals, &stop)
     })?;
-    let shown = show(&setup, view, plot_dir(options, view), session.queue.clone());
+    let shown = show(
+        &setup,
+        &setup.letters,
+        view,
+        plot_dir(options, view),
+        session.queue.clone(),
+    );
     (session.stopper())();
     session.join();
     shown.map(|()| ExitCode::SUCCESS)
@@ -36,19 +42,20 @@ pub fn plot_dir<'a>(options: &'a RecordOptions, view: &ViewOptions) -> Option<&'
 }
 
 /// Wrong switches are told before anything begins.
-pub fn check(setup: &Setup, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
-    let options = show::options(&setup.letters, view, dir, None, Pace::Live);
+pub fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
+    let options = show::options(letters, view, dir, None, Pace::Live);
     options.map(|_| ()).map_err(anyhow::Error::msg)
 }
 
-/// Shows what comes out of `queue` until it is closed or has been counted.
+/// Shows `letters` of what comes out of `queue` until it is closed or has been counted.
 pub fn show(
     setup: &Setup,
+    letters: &str,
     view: &ViewOptions,
     dir: Option<&Path>,
     queue: Arc<Queue>,
 ) -> Result<()> {
-    let options = show::options(&setup.letters, view, dir, setup.schedule.count, Pace::Live);
+    let options = show::options(letters, view, dir, setup.schedule.count, Pace::Live);
     let mut live = Live::new(queue, setup.context.clone());
     show::run(
         &mut live,

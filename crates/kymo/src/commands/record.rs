@@ -22,6 +22,7 @@ use crate::cost::{self, RunCost};
 use crate::notices::Notices;
 use crate::options::{RecordOptions, ViewOptions};
 use crate::session::{Session, Setup, spawn};
+use crate::show;
 
 /// How long a read may run before the watchdog speaks up.
 const WATCHDOG_NS: u64 = 100_000_000;
@@ -35,7 +36,11 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     let signals = Signals::block();
     let setup = Setup::new(options, view)?;
     if let Some(view) = view {
-        super::live::check(&setup, view, super::live::plot_dir(options, view))?;
+        super::live::check(
+            &show::beside_recording(&setup.letters, view),
+            view,
+            super::live::plot_dir(options, view),
+        )?;
     }
     let start = Instant::now();
     let clock = Arc::new(RunClock::new(setup.schedule.interval.is_zero()));
@@ -59,7 +64,13 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     let stop = session.stopper();
     if let (Some(view), Some(tee)) = (view, tee) {
         spawn("signals", move || wait_for_end(&signals, &stop))?;
-        super::live::show(&setup, view, super::live::plot_dir(options, view), tee)?;
+        super::live::show(
+            &setup,
+            &show::beside_recording(&setup.letters, view),
+            view,
+            super::live::plot_dir(options, view),
+            tee,
+        )?;
         (session.stopper())();
     } else {
         wait_for_end(&signals, &stop);
