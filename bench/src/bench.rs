@@ -27,8 +27,6 @@ pub struct Bench {
     pub sadc: Option<PathBuf>,
     pub ring1: Option<PathBuf>,
     pub ring30: Option<PathBuf>,
-    /// Arguments of kymo's command for a simulated day; `DIR` is replaced.
-    pub seal_args: String,
     /// This program, for the floor and the loads.
     pub own: PathBuf,
     pub guard: Rc<Guard>,
@@ -56,9 +54,6 @@ impl Bench {
             sadc: sadc(),
             ring1: args.value("--ring1")?,
             ring30: args.value("--ring30")?,
-            seal_args: args
-                .value("--seal-args")?
-                .unwrap_or_else(|| "record --cost -s cdnm -i 0 -c 86400 -f DIR".into()),
             own: std::env::current_exe().cannot("find the bench's own program")?,
             dir: work_dir(&parent, &guard)?,
             guard,

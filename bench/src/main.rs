@@ -23,6 +23,7 @@ mod machine;
 mod peer;
 mod procfs;
 mod report;
+mod ring;
 mod row;
 mod sides;
 mod ticks;
@@ -35,11 +36,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small PATH]
                          [--rounds N] [--minutes N] [--ring1 DIR] [--ring30 DIR]
-                         [--seal-args 'WORDS'] [--dir DIR] [--results FILE]
+                         [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
        kymo-bench crowd  [--count N] [--seconds N]
+       kymo-bench ring   --dir DIR [--days N] [--cold]
        kymo-bench rows
 ";
 
@@ -60,6 +62,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "record" => return row::record(args),
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
+        "ring" => ring::run(args)?,
         "load" => load::run(args)?,
         "crowd" => crowd::run(args)?,
         "stir" => crowd::stir(args)?,

@@ -1,7 +1,7 @@
 //! Sealing one simulated day at 1 Hz, against the CPU of sampling that day.
 //!
-//! kymo alone knows the two apart: it is run with `--seal-args` and asked for
-//! two lines, `sampling_cpu_ns N` and `sealing_cpu_ns N`, on either stream.
+//! `kymo-bench ring` runs kymo's own sampler and writer under simulated stamps and tells the two
+//! apart. A day's sampling is 86,400 times what a sample costs at one a second, with cold caches.
 
 use super::Row;
 use crate::bench::Bench;
@@ -26,19 +26,21 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let Some(kymo) = &bench.kymo else {
-        outcome.figure("no peer has it");
-        return Ok(outcome);
-    };
-    let printed = cost(bench, kymo)?;
+    let printed = simulate(bench, 1, &bench.new_dir("seal")?, true)?;
     let (sampling, sealing) = (
         number(&printed, "sampling_cpu_ns"),
         number(&printed, "sealing_cpu_ns"),
     );
     let (Some(sampling), Some(sealing)) = (sampling, sealing) else {
-        outcome.figure("kymo printed no sampling_cpu_ns and sealing_cpu_ns");
+        outcome.figure("the simulation did not end");
         return Ok(outcome);
     };
+    if let Some(warm) = number(&printed, "warm_sampling_cpu_ns") {
+        outcome.figure(format!(
+            "sampling with warm caches {} s",
+            seconds(warm / 1e9)
+        ));
+    }
     outcome.figure(format!("sampling {} s", seconds(sampling / 1e9)));
     outcome.figure(format!("sealing {} s", seconds(sealing / 1e9)));
     outcome.figure(format!("{} %", significant(100.0 * sealing / sampling)));
@@ -46,16 +48,14 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What the command of `--seal-args` printed; `DIR` among them is a new one.
-fn cost(bench: &Bench, kymo: &Path) -> Result<String> {
-    let dir = bench.new_dir("seal")?;
-    let mut command = Command::new(kymo);
-    for word in bench.seal_args.split_whitespace() {
-        match (word, bench.pick("86400", "2000")) {
-            ("DIR", _) => command.arg(&dir),
-            ("86400", count) => command.arg(count),
-            _ => command.arg(word),
-        };
+/// A ring of so many simulated days, and what making it printed.
+pub fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Result<String> {
+    let mut command = Command::new(&bench.own);
+    command
+        .args(["ring", "--days", &days.to_string(), "--dir"])
+        .arg(dir);
+    if cold {
+        command.arg("--cold");
     }
     printed(bench, &mut command)
 }

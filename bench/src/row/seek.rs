@@ -1,14 +1,15 @@
 //! One minute sought in a ring of a day and in one of thirty: bytes read and time.
-//! The rings are made by kymo beforehand and named by `--ring1` and `--ring30`.
+//! The rings are simulated with kymo's own sampler and writer, unless `--ring1` and `--ring30` name some.
 
 use super::Row;
 use super::bytes::files_below;
+use super::seal::simulate;
 use crate::bench::Bench;
 use crate::child::Running;
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{bytes, median, significant};
 use crate::report::Outcome;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -33,12 +34,12 @@ fn run(bench: &Bench) -> Result<Outcome> {
         outcome.figure("no peer has it");
         return Ok(outcome);
     };
-    let (Some(day), Some(month)) = (&bench.ring1, &bench.ring30) else {
-        outcome.figure("needs --ring1 and --ring30");
-        return Ok(outcome);
-    };
-    let (day_s, day_read) = seek(bench, kymo, day)?;
-    let (month_s, month_read) = seek(bench, kymo, month)?;
+    let (day, month) = (
+        ring(bench, &bench.ring1, 1)?,
+        ring(bench, &bench.ring30, bench.pick(30, 3))?,
+    );
+    let (day_s, day_read) = seek(bench, kymo, &day)?;
+    let (month_s, month_read) = seek(bench, kymo, &month)?;
     for (days, wall_s, read) in [(1, day_s, day_read), (30, month_s, month_read)] {
         let wall = significant(wall_s * 1e3);
         outcome.figure(format!("{days} days: {wall} ms, {} read", bytes(read)));
@@ -46,6 +47,16 @@ fn run(bench: &Bench) -> Result<Outcome> {
     }
     outcome.check(Some(month_s / day_s), SAME_TIME, SAME_TIME);
     Ok(outcome)
+}
+
+/// The ring that was named, or a new one of so many days.
+fn ring(bench: &Bench, named: &Option<PathBuf>, days: u32) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return Ok(named.clone());
+    }
+    let dir = bench.new_dir(&format!("ring{days}"))?;
+    simulate(bench, days, &dir, false)?;
+    Ok(dir)
 }
 
 /// Median seconds and the bytes of its `read` calls.

@@ -14,5 +14,6 @@ pub mod scan;
 pub mod template;
 pub mod text;
 pub mod track;
+pub mod track_writer;
 pub mod varint;
 pub mod words;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use kymo_base::cost;
 use kymo_base::limits;
-use kymo_base::track::{TrackWriter, Why};
+use kymo_base::track::Why;
+use kymo_base::track_writer::TrackWriter;
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Folder, Root};
 

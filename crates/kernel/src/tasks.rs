@@ -7,7 +7,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use kymo_base::template::{Grammar, Piece, Template};
-use kymo_base::track::{TrackWriter, Why};
+use kymo_base::track::Why;
+use kymo_base::track_writer::TrackWriter;
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{KernelFile, Root};
 

@@ -37,6 +37,12 @@ pub fn usage() -> Usage {
     }
 }
 
+/// CPU time of this thread, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Raises the soft limit of open files to the hard one and returns it.
 pub fn raise_open_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);

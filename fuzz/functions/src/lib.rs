@@ -6,7 +6,8 @@
 use kymo_base::context::Context;
 use kymo_base::template::{Grammar, derive};
 use kymo_base::text::Text;
-use kymo_base::track::{Track, TrackWriter, Why};
+use kymo_base::track::{Track, Why};
+use kymo_base::track_writer::TrackWriter;
 use kymo_base::words::Words;
 use kymo_kernel::{source, subsystem};
 

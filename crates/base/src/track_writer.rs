@@ -1,0 +1,483 @@
+//! The writing side of a track: texts in, one section a sample out. What did not change
+//! costs a byte for all of it; what moved, the numbers that moved. Nothing is allocated once
+//! the templates and words are known.
+
+use std::sync::Arc;
+
+use crate::limits;
+use crate::template::{Class, Grammar, Template, derive};
+use crate::text::{Change, Text};
+use crate::track::{Why, op};
+use crate::varint;
+use crate::words::Words;
+
+/// The writing side: one for each kind of source.
+pub struct TrackWriter {
+    grammar: Grammar,
+    templates: Vec<Known>,
+    words: Words,
+    /// Key group in which each word id was last defined.
+    words_defined: Vec<u32>,
+    instances: Vec<Option<Box<Held>>>,
+    section: Vec<u8>,
+    run: Option<(u64, u64)>,
+    changes: Vec<Change>,
+    group: u32,
+    sample: u64,
+}
+
+struct Known {
+    template: Arc<Template>,
+    defined: u32,
+    last_used: u64,
+}
+
+/// An instance as last read.
+struct Held {
+    name: Vec<u8>,
+    text: Text,
+    /// Index of the template; `None`: no text yet, or kept as bytes.
+    template: Option<u32>,
+    /// Key group in which it was last stated.
+    stated: u32,
+    /// New templates since `novel_since`.
+    novel: u8,
+    novel_since: u64,
+    /// Kept as bytes until this sample.
+    bytes_until: u64,
+}
+
+impl TrackWriter {
+    /// A track whose texts are cut by `grammar`.
+    pub fn new(grammar: Grammar) -> TrackWriter {
+        TrackWriter {
+            grammar,
+            templates: Vec::new(),
+            words: Words::default(),
+            words_defined: Vec::new(),
+            instances: Vec::new(),
+            section: Vec::new(),
+            run: None,
+            changes: Vec::new(),
+            group: 0,
+            sample: 0,
+        }
+    }
+
+    /// Begins a sample's section. Frames then follow in ascending order of slot.
+    pub fn begin(&mut self, key: bool) {
+        self.section.clear();
+        self.run = None;
+        self.sample += 1;
+        if key {
+            self.group += 1;
+            if self.words.len() > limits::WORDS_MAX / 2
+                || self.words.len() > 4 * self.instances.len() + 1024
+            {
+                self.forget_unused_words();
+            }
+        }
+    }
+
+    /// Adds an instance. A writer that reuses a slot first says [`TrackWriter::gone`].
+    pub fn add(&mut self, slot: usize, name: &[u8]) {
+        if slot >= self.instances.len() {
+            self.instances.resize_with(slot + 1, || None);
+        }
+        self.instances[slot] = Some(Box::new(Held {
+            name: name[..name.len().min(limits::NAME_MAX)].to_vec(),
+            text: Text::default(),
+            template: None,
+            stated: 0,
+            novel: 0,
+            novel_since: 0,
+            bytes_until: 0,
+        }));
+    }
+
+    /// Removes an instance; said before any frame of a higher slot.
+    pub fn gone(&mut self, slot: usize) {
+        if let Some(held) = self.instances.get_mut(slot).and_then(Option::take)
+            && held.stated == self.group
+        {
+            self.flush();
+            varint::put(&mut self.section, op::GONE | (slot as u64) << 3);
+        }
+    }
+
+    /// The instance was read: `text` is its text. Tells whether it differs from the last.
+    pub fn read(&mut self, slot: usize, text: &[u8]) -> bool {
+        let changed = self.frame(slot, text);
+        if changed && let Some(held) = self.held(slot) {
+            held.text.bytes.clear();
+            held.text.bytes.extend_from_slice(text);
+        }
+        changed
+    }
+
+    /// The instance was not read in this sample.
+    pub fn unread(&mut self, slot: usize, why: Why) {
+        if self.is_stated(slot) {
+            self.extend_run(op::UNREAD | (why as u64) << 8);
+            return;
+        }
+        let has_text = self
+            .held(slot)
+            .is_some_and(|held| !held.text.bytes.is_empty());
+        self.state_name(slot);
+        varint::put(&mut self.section, op::OTHER | op::HELD << 3);
+        self.section.push(why as u8);
+        if has_text {
+            self.state_full(slot)
+        } else {
+            self.state_bytes(slot, &[])
+        }
+    }
+
+    /// Reading the instance failed.
+    pub fn failed(&mut self, slot: usize, errno: u16) {
+        if !self.is_stated(slot) {
+            self.state_name(slot);
+        }
+        self.flush();
+        if let Some(held) = self.held(slot) {
+            held.template = None;
+            held.text.bytes.clear();
+        }
+        varint::put(&mut self.section, op::OTHER | op::FAILED << 3);
+        varint::put(&mut self.section, errno.into());
+    }
+
+    /// Ends the sample and hands out its section.
+    pub fn end(&mut self) -> &[u8] {
+        self.flush();
+        &self.section
+    }
+
+    /// Whether the sample's section says anything yet.
+    pub fn has_frames(&self) -> bool {
+        !self.section.is_empty() || self.run.is_some()
+    }
+
+    /// The last text of an instance; empty when there is none.
+    pub fn text(&self, slot: usize) -> &Text {
+        static NONE: Text = Text {
+            bytes: Vec::new(),
+            values: Vec::new(),
+            ends: Vec::new(),
+        };
+        self.instances
+            .get(slot)
+            .and_then(Option::as_deref)
+            .map_or(&NONE, |held| &held.text)
+    }
+
+    /// The template of an instance's last text.
+    pub fn template(&self, slot: usize) -> Option<&Arc<Template>> {
+        let id = self.instances.get(slot)?.as_deref()?.template?;
+        Some(&self.templates[id as usize].template)
+    }
+
+    /// The word under `id`.
+    pub fn word(&self, id: u64) -> &[u8] {
+        self.words.get(id).unwrap_or_default()
+    }
+
+    fn held(&mut self, slot: usize) -> Option<&mut Held> {
+        self.instances.get_mut(slot)?.as_deref_mut()
+    }
+
+    fn is_stated(&self, slot: usize) -> bool {
+        self.instances
+            .get(slot)
+            .and_then(Option::as_deref)
+            .is_some_and(|held| held.stated == self.group)
+    }
+
+    /// Says what became of one text that was read; true when it differs from the last.
+    fn frame(&mut self, slot: usize, text: &[u8]) -> bool {
+        let Some(held) = self.instances.get(slot).and_then(Option::as_deref) else {
+            return false;
+        };
+        let same = held.text.bytes == text && !(text.is_empty() && held.template.is_none());
+        if held.stated != self.group {
+            self.state_name(slot);
+            if same {
+                self.state_full(slot)
+            } else {
+                self.state_new_text(slot, text)
+            }
+            return !same;
+        }
+        if same {
+            self.extend_run(op::SAME);
+            return false;
+        }
+        if !self.state_changes(slot, text) {
+            self.flush();
+            self.state_new_text(slot, text);
+        }
+        true
+    }
+
+    /// The cheap way: the current template fits.
+    fn state_changes(&mut self, slot: usize, text: &[u8]) -> bool {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            changes,
+            section,
+            run,
+            words_defined,
+            group,
+            ..
+        } = self;
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return false;
+        };
+        let Some(known) = held.template.map(|id| &templates[id as usize]) else {
+            return false;
+        };
+        if !held.text.advance(&known.template, words, text, changes) {
+            return false;
+        }
+        flush_run(run, section);
+        for change in changes.iter() {
+            if let Class::Word(_) = known.template.slots()[change.slot as usize].class {
+                define_word(
+                    words,
+                    words_defined,
+                    *group,
+                    held.text.values[change.slot as usize],
+                    section,
+                );
+            }
+        }
+        varint::put(section, op::CHANGED | (changes.len() as u64) << 3);
+        let mut next = 0;
+        for change in changes.iter() {
+            varint::put(section, u64::from(change.slot - next));
+            varint::put(
+                section,
+                varint::zigzag(held.text.values[change.slot as usize], change.last),
+            );
+            next = change.slot + 1;
+        }
+        true
+    }
+
+    /// Finds or derives a template for `text`, and states all values.
+    fn state_new_text(&mut self, slot: usize, text: &[u8]) {
+        let fitting = self.find_template(slot, text);
+        let sample = self.sample;
+        let Some(held) = self.held(slot) else {
+            return;
+        };
+        if fitting.is_none() && held.bytes_until > sample {
+            held.template = None;
+            return self.state_bytes(slot, text);
+        }
+        let id = match fitting {
+            Some(id) => id,
+            None => {
+                held.note_novelty(sample);
+                match self.learn(slot, text) {
+                    Some(id) => id,
+                    None => return self.state_bytes(slot, text),
+                }
+            }
+        };
+        self.templates[id as usize].last_used = sample;
+        if let Some(held) = self.held(slot) {
+            held.template = Some(id);
+        }
+        self.state_full(slot);
+    }
+
+    /// A known template that fits, tried from the latest used one; leaves values and ends in place.
+    fn find_template(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            ..
+        } = self;
+        let held = instances.get_mut(slot)?.as_deref_mut()?;
+        let mut order: Vec<u32> = (0..templates.len() as u32).collect();
+        order.sort_unstable_by_key(|&id| std::cmp::Reverse(templates[id as usize].last_used));
+        order.into_iter().find(|&id| {
+            let template = &templates[id as usize].template;
+            template.matches(text, words, &mut held.text.values, &mut held.text.ends)
+        })
+    }
+
+    /// Derives a template from `text` and remembers it; `None` when there is no room for it.
+    fn learn(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+        let id = self.free_template()?;
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            grammar,
+            ..
+        } = self;
+        let held = instances.get_mut(slot)?.as_deref_mut()?;
+        let template = derive(
+            text,
+            *grammar,
+            words,
+            &mut held.text.values,
+            &mut held.text.ends,
+        );
+        let known = Known {
+            template: Arc::new(template),
+            defined: 0,
+            last_used: self.sample,
+        };
+        match templates.get_mut(id as usize) {
+            Some(place) => *place = known,
+            None => templates.push(known),
+        }
+        Some(id)
+    }
+
+    /// A place for a template: a new one, or that of the least recently used which no instance holds.
+    fn free_template(&mut self) -> Option<u32> {
+        if self.templates.len() < limits::TEMPLATES_MAX {
+            return Some(self.templates.len() as u32);
+        }
+        let mut held = vec![false; self.templates.len()];
+        for id in self.instances.iter().flatten().filter_map(|i| i.template) {
+            held[id as usize] = true;
+        }
+        let free = (0..self.templates.len()).filter(|&id| !held[id]);
+        free.min_by_key(|&id| self.templates[id].last_used)
+            .map(|id| id as u32)
+    }
+
+    fn state_name(&mut self, slot: usize) {
+        self.flush();
+        let group = self.group;
+        varint::put(&mut self.section, op::NEW | (slot as u64) << 3);
+        if let Some(held) = self.instances[slot].as_deref_mut() {
+            held.stated = group;
+            varint::put_bytes(&mut self.section, &held.name);
+        }
+    }
+
+    /// States the instance's present template and values in full.
+    fn state_full(&mut self, slot: usize) {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            section,
+            words_defined,
+            group,
+            ..
+        } = self;
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return;
+        };
+        let Some(id) = held.template else {
+            let bytes = std::mem::take(&mut held.text.bytes);
+            self.state_bytes(slot, &bytes);
+            if let Some(held) = self.held(slot) {
+                held.text.bytes = bytes;
+            }
+            return;
+        };
+        let known = &mut templates[id as usize];
+        if known.defined != *group {
+            known.defined = *group;
+            let mut bytes = Vec::new();
+            known.template.write(&mut bytes);
+            varint::put(section, op::DEFINE);
+            varint::put(section, id.into());
+            varint::put_bytes(section, &bytes);
+        }
+        for (slot, &value) in known.template.slots().iter().zip(&held.text.values) {
+            if let Class::Word(_) = slot.class {
+                define_word(words, words_defined, *group, value, section);
+            }
+        }
+        varint::put(section, op::FULL | u64::from(id) << 3);
+        for &value in &held.text.values {
+            varint::put(section, value);
+        }
+    }
+
+    fn state_bytes(&mut self, slot: usize, text: &[u8]) {
+        if let Some(held) = self.held(slot) {
+            held.template = None;
+        }
+        varint::put(&mut self.section, op::OTHER | op::BYTES << 3);
+        varint::put_bytes(&mut self.section, text);
+    }
+
+    fn extend_run(&mut self, code: u64) {
+        match &mut self.run {
+            Some((same, n)) if *same == code => *n += 1,
+            _ => {
+                self.flush();
+                self.run = Some((code, 1));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        flush_run(&mut self.run, &mut self.section);
+    }
+
+    fn forget_unused_words(&mut self) {
+        let mut used = vec![false; self.words.capacity()];
+        for held in self.instances.iter().flatten() {
+            let Some(id) = held.template else { continue };
+            let slots = self.templates[id as usize].template.slots();
+            for (slot, &value) in slots.iter().zip(&held.text.values) {
+                if let Class::Word(_) = slot.class
+                    && let Some(mark) = used.get_mut(value as usize)
+                {
+                    *mark = true;
+                }
+            }
+        }
+        self.words.keep(&used);
+    }
+}
+
+impl Held {
+    fn note_novelty(&mut self, sample: u64) {
+        if sample - self.novel_since >= limits::NOVELTY_SAMPLES {
+            (self.novel, self.novel_since) = (0, sample);
+        }
+        self.novel += 1;
+        if self.novel > limits::NOVELTY_MAX {
+            self.bytes_until = sample + limits::NOVELTY_SAMPLES;
+            self.novel = 0;
+        }
+    }
+}
+
+fn flush_run(run: &mut Option<(u64, u64)>, section: &mut Vec<u8>) {
+    if let Some((code, n)) = run.take() {
+        varint::put(section, (code & 7) | n << 3);
+        if code & 7 == op::UNREAD {
+            section.push((code >> 8) as u8);
+        }
+    }
+}
+
+fn define_word(words: &Words, defined: &mut Vec<u32>, group: u32, id: u64, section: &mut Vec<u8>) {
+    let index = id as usize;
+    if index >= defined.len() {
+        defined.resize(index + 1, 0);
+    }
+    if defined[index] != group {
+        defined[index] = group;
+        varint::put(section, op::DEFINE | 1 << 3);
+        varint::put(section, id);
+        varint::put_bytes(section, words.get(id).unwrap_or_default());
+    }
+}
