@@ -65,7 +65,7 @@ impl Reader {
         };
         let result = match self.reads {
             Reads::Whole => read_whole(file, &mut self.confirmed, out),
-            Reads::Records { longest } => read_records(file, longest, &mut self.confirmed, out),
+            Reads::Records => file.read_on(out, limits::TEXT_MAX).map_err(errno_of),
         };
         if let Err(errno) = result {
             self.fail(errno, now_ns);
@@ -118,39 +118,6 @@ pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -
     *confirmed = out.len();
     Ok(())
 }
-
-/// What the kernel gives at once of a file it hands out by records.
-const PAGE: usize = 4096;
-
-/// One pread if the end is certain: a text as long was confirmed before, and the page had room for
-/// another record. (The read that brings nothing costs as much as the one before it: the kernel
-/// goes through all records again to find the place. 10.5 → 5 us for vmstat, 2026-11-21.)
-fn read_records(
-    file: &KernelFile,
-    longest: usize,
-    confirmed: &mut usize,
-    out: &mut Vec<u8>,
-) -> Result<(), u16> {
-    out.clear();
-    out.reserve(limits::TEXT_START);
-    let n = file.pread(out, 0).map_err(errno_of)?;
-    if n <= *confirmed && n + longest <= PAGE {
-        return Ok(());
-    }
-    while file.pread(out, out.len() as u64).map_err(errno_of)? > 0 {
-        if out.capacity() - out.len() < PAGE {
-            out.reserve(out.len().min(limits::TEXT_MAX));
-        }
-        if out.len() > limits::TEXT_MAX {
-            return Err(FILE_TOO_LARGE);
-        }
-    }
-    *confirmed = out.len().max(*confirmed);
-    Ok(())
-}
-
-/// EFBIG.
-const FILE_TOO_LARGE: u16 = 27;
 
 fn has_more(file: &KernelFile, offset: usize) -> Result<bool, u16> {
     BEYOND.with_borrow_mut(|beyond| {

@@ -50,11 +50,8 @@ pub mod kind {
 pub enum Reads {
     /// One pread gives all of it.
     Whole,
-    /// The kernel hands out whole records, a page a read at most; read on until nothing comes.
-    Records {
-        /// No record is longer: where so much more would have fitted the page, the end was reached.
-        longest: usize,
-    },
+    /// The kernel hands out whole records, about a page a read; read on until nothing comes.
+    Records,
 }
 
 /// How many instances a source has.
@@ -89,13 +86,6 @@ impl Source {
         self.path.replace("{}", instance)
     }
 }
-
-/// Name, sixteen blanks and a 64-bit number.
-const VMSTAT_LINE: Reads = Reads::Records { longest: 96 };
-/// Two numbers, a name of 32 bytes, 20 numbers of 64 bits.
-const DISKSTATS_LINE: Reads = Reads::Records { longest: 512 };
-/// A name of 16 bytes and 16 numbers of 64 bits.
-const NET_DEV_LINE: Reads = Reads::Records { longest: 400 };
 
 const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -> Source {
     Source {
@@ -132,17 +122,17 @@ pub const ALL: &[Source] = &[
     machine(kind::STAT, "proc/stat", Reads::Whole, Grammar::Plain),
     machine(kind::LOADAVG, "proc/loadavg", Reads::Whole, Grammar::Plain),
     machine(kind::MEMINFO, "proc/meminfo", Reads::Whole, Grammar::Plain),
-    machine(kind::VMSTAT, "proc/vmstat", VMSTAT_LINE, Grammar::Plain),
+    machine(kind::VMSTAT, "proc/vmstat", Reads::Records, Grammar::Plain),
     machine(
         kind::DISKSTATS,
         "proc/diskstats",
-        DISKSTATS_LINE,
+        Reads::Records,
         Grammar::Named(2),
     ),
     machine(
         kind::NET_DEV,
         "proc/net/dev",
-        NET_DEV_LINE,
+        Reads::Records,
         Grammar::Named(0),
     ),
     machine(

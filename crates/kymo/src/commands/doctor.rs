@@ -217,7 +217,7 @@ impl Price {
     fn kernel_bytes(&self) -> usize {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
-            Reads::Records { .. } => 4096,
+            Reads::Records => 4096,
         };
         (buffer + 1024) * self.instances
     }
@@ -253,7 +253,7 @@ impl Price {
 fn reads_text(reads: Reads) -> &'static str {
     match reads {
         Reads::Whole => "whole",
-        Reads::Records { .. } => "records",
+        Reads::Records => "records",
     }
 }
 
