@@ -222,9 +222,15 @@ impl Price {
         (buffer + 1024) * self.instances
     }
 
-    /// CPU seconds a day when all instances are read each `secs`.
+    /// CPU seconds a day of a recorder that samples each `secs`: who a process is, and its status, are
+    /// read less often.
     fn day_s(&self, secs: u64) -> f64 {
-        let reads = (86_400 / secs) as f64 * self.instances as f64;
+        let age_s = match self.source.kind {
+            kind::PID_STATUS => 10,
+            kind::PID_CMDLINE | kind::PID_CGROUP => 60,
+            _ => 1,
+        };
+        let reads = (86_400 / secs.max(age_s)) as f64 * self.instances as f64;
         reads * self.cold.median as f64 / 1e9
     }
 
