@@ -5,6 +5,7 @@
 use std::io;
 
 use kymo_base::column::{Cells, Column, Value};
+use kymo_base::name::DisplayName;
 use kymo_kernel::subsystem::{Form, Place, Shape};
 
 use crate::feed::{Interval, Part};
@@ -251,12 +252,9 @@ impl Show for Plot {
         let text = match note.remark {
             Remark::Missed(ticks) => format!("# gap {ticks} ticks\n"),
             Remark::Gap(why) => {
-                format!("# gap: {}\n", kymo_base::name::DisplayName(why.as_bytes()))
+                format!("# gap: {}\n", DisplayName(why.as_bytes()))
             }
-            Remark::Event(text) => format!(
-                "# event: {}\n",
-                kymo_base::name::DisplayName(text.as_bytes())
-            ),
+            Remark::Event(text) => format!("# event: {}\n", DisplayName(text.as_bytes())),
         };
         if self.target == Target::Line {
             return sink.write(To::Stream, text.as_bytes());
@@ -504,7 +502,7 @@ fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
 
 /// The comment that a plot file begins with.
 fn about(interval: &Interval) -> String {
-    let fact = |key| interval.context.get(key).unwrap_or("?").to_string();
+    let fact = |key| DisplayName(interval.context.get(key).unwrap_or("?").as_bytes());
     let rule = "#".repeat(80);
     format!(
         "{rule}\n# kymo:       {}\n# Host:       {}\n# Kernel:     {}  Arch: {}  HZ: {}  PageSize: {}\n# NumCPUs:    {}  Memory: {} kB\n{rule}\n",

@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+mod views;
+
 use kymo_base::context::Context;
 use kymo_base::template::{Grammar, derive};
 use kymo_base::text::Text;
@@ -22,6 +24,8 @@ pub const TARGETS: &[Target] = &[
     ("layouts", layouts),
     ("block", kymo_recording::fuzz::fuzz_block),
     ("tail", kymo_recording::fuzz::fuzz_tail),
+    ("collectl", kymo_recording::collectl::fuzz_collectl),
+    ("views", views::views),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
@@ -129,9 +133,37 @@ pub fn layouts(input: &[u8]) {
     }
 }
 
-/// Runs the target of that name, if there is one.
+/// Runs the target of that name.
 pub fn run(name: &str, input: &[u8]) {
-    if let Some((_, target)) = TARGETS.iter().find(|(known, _)| *known == name) {
-        target(input);
+    let target = TARGETS.iter().find(|(known, _)| *known == name);
+    let (_, target) = target.unwrap_or_else(|| unreachable!("BUG: no target {name}"));
+    target(input);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// `collectl` was once known to cargo-fuzz alone, and ran nothing.
+    #[test]
+    fn cargo_fuzz_knows_the_same_targets() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("its manifest");
+        for (name, _) in TARGETS {
+            let file = format!("fuzz_targets/{name}.rs");
+            assert!(
+                manifest.contains(&format!("name = \"{name}\"\npath = \"{file}\"\n")),
+                "{name} is not in fuzz/Cargo.toml"
+            );
+            let text = std::fs::read_to_string(folder.join(&file)).expect(&file);
+            let call = format!("fuzz_target!(|input: &[u8]| kymo_fuzz::run(\"{name}\", input));");
+            assert!(text.contains(&call), "{file}");
+        }
+        let files = std::fs::read_dir(folder.join("fuzz_targets")).expect("the targets");
+        assert_eq!(
+            (files.count(), manifest.matches("[[bin]]").count()),
+            (TARGETS.len(), TARGETS.len())
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! `fuzz-for SECONDS [TARGET]`: every target for so long, on the corpus, its mutations and
 //! random bytes. A panic prints the input as hex and fails.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kymo_fuzz::TARGETS;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         "fuzz-for: {seconds} s a target, {} corpus texts, FUZZ_SEED={seed}",
         corpus.len()
     );
+    say_input_on_panic();
     let mut failed = 0;
     for (name, target) in TARGETS {
         if only.as_deref().is_none_or(|only| only == *name) {
@@ -45,18 +46,29 @@ fn now() -> u64 {
         .map_or(1, |t| t.as_nanos() as u64 | 1)
 }
 
+/// What the target is given now.
+static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// A hook, for in a release build a panic is the end.
+fn say_input_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        before(panic);
+        let input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
+        let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+        eprintln!("fuzz-for: the input was {hex}");
+    }));
+}
+
 fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u8>]) -> bool {
     let mut random = Random(seed | 1);
     let start = Instant::now();
     let (mut runs, mut slowest) = (0u64, Duration::ZERO);
     while start.elapsed() < time {
         let input = random.input(corpus);
+        input.clone_into(&mut INPUT.lock().unwrap_or_else(PoisonError::into_inner));
         let began = Instant::now();
-        if catch_unwind(AssertUnwindSafe(|| target(&input))).is_err() {
-            let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
-            eprintln!("fuzz-for: {name} failed after {runs} runs on {hex}");
-            return false;
-        }
+        target(&input);
         slowest = slowest.max(began.elapsed());
         runs += 1;
     }
@@ -72,6 +84,16 @@ fn corpus() -> Vec<Vec<u8>> {
         .filter_map(|file| std::fs::read(file.path()).ok())
         .collect()
 }
+
+/// What names are made of by those who mean harm, and the greatest number.
+const NASTY: [&str; 6] = [
+    "\x1b]0;x\x07",
+    "\u{9b}31m",
+    "\u{202e}",
+    "\",\"\r\n",
+    ") (",
+    "18446744073709551615",
+];
 
 /// xorshift64.
 struct Random(u64);
@@ -107,7 +129,7 @@ impl Random {
 
     fn mutate(&mut self, input: &mut Vec<u8>) {
         let at = self.below(input.len() + 1);
-        match self.below(7) {
+        match self.below(8) {
             0 if at < input.len() => input[at] ^= 1 << self.below(8),
             1 if at < input.len() => input[at] = b"0123456789 \n:().-"[self.below(17)],
             2 => input.truncate(at),
@@ -118,6 +140,10 @@ impl Random {
             5 => {
                 let number = (self.next() >> self.below(64)).to_string();
                 input.splice(at..at, number.bytes());
+            }
+            6 => {
+                let nasty = NASTY[self.below(NASTY.len())];
+                input.splice(at..at, nasty.bytes());
             }
             _ => {
                 let end = (at + self.below(40)).min(input.len());
