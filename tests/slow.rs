@@ -58,7 +58,7 @@ fn record_says_so_and_backs_off() {
         .filter(|line| line.contains("slow read: proc/stat"))
         .collect();
     assert_eq!(slow.len(), 1, "one line a minute: {err}");
-    assert!(slow[0].contains("once in 2 samples"), "{err}");
+    assert!(slow[0].contains("read at 1 of 2 turns"), "{err}");
     let frames = parse_dump(&run(&["dump", &dir]).stdout);
     let count = |source: &str, state: &str| {
         frames

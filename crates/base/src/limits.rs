@@ -2,6 +2,13 @@
 
 /// Longest text read from one kernel file, in bytes.
 pub const TEXT_MAX: usize = 16 << 20;
+/// Longest text recorded; a longer one is a failed read (EFBIG). Its template, at worst, is less
+/// than [`TEXT_MAX`].
+pub const TEXT_RECORDED_MAX: usize = 4 << 20;
+/// Longest command line, cgroup path or program name kept of a process.
+pub const IDENTITY_MAX: usize = 64 << 10;
+/// Bytes of words after which those nobody uses are forgotten at the next key.
+pub const WORDS_KEPT_BYTES: usize = 1 << 20;
 /// Room for a text before its length is known, in bytes.
 pub const TEXT_START: usize = 8192;
 /// Most instances (processes, threads, devices) of one kind of source.

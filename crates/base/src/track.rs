@@ -109,6 +109,10 @@ impl Track {
             self.restart();
         }
         self.sampled = true;
+        // What the section does not speak of was not read.
+        for instance in self.instances.iter_mut().flatten() {
+            instance.state = State::Unread(Why::NotDue);
+        }
         let done = self.apply_ops(section);
         if done.is_none() {
             self.restart();

@@ -11,6 +11,9 @@ use crate::track::{Why, op};
 use crate::varint;
 use crate::words::Words;
 
+/// EFBIG: what a reader would refuse is not written.
+const TOO_LARGE: u16 = 27;
+
 /// The writing side: one for each kind of source.
 pub struct TrackWriter {
     grammar: Grammar,
@@ -71,7 +74,7 @@ impl TrackWriter {
         self.sample += 1;
         if key {
             self.group += 1;
-            if self.words.len() > limits::WORDS_MAX / 2
+            if self.words.bytes() > limits::WORDS_KEPT_BYTES
                 || self.words.len() > 4 * self.instances.len() + 1024
             {
                 self.forget_unused_words();
@@ -196,6 +199,10 @@ impl TrackWriter {
 
     /// Says what became of one text that was read; true when it differs from the last.
     fn frame(&mut self, slot: usize, text: &[u8]) -> bool {
+        if text.len() > limits::TEXT_RECORDED_MAX || self.words.capacity() >= limits::WORDS_MAX {
+            self.failed(slot, TOO_LARGE);
+            return false;
+        }
         let Some(held) = self.instances.get(slot).and_then(Option::as_deref) else {
             return false;
         };

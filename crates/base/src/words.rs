@@ -10,6 +10,7 @@ pub struct Words {
     ids: HashMap<Arc<[u8]>, u32>,
     by_id: Vec<Option<Arc<[u8]>>>,
     free: Vec<u32>,
+    bytes: usize,
 }
 
 impl Words {
@@ -31,12 +32,14 @@ impl Words {
         }
         if let Some(old) = self.by_id.get_mut(id as usize).and_then(Option::take) {
             self.ids.remove(&old);
+            self.bytes -= old.len();
         }
         self.set(id, word.into());
     }
 
     fn set(&mut self, id: u32, word: Arc<[u8]>) {
         let index = id as usize;
+        self.bytes += word.len();
         if index >= self.by_id.len() {
             self.by_id.resize(index + 1, None);
         }
@@ -60,6 +63,11 @@ impl Words {
         self.ids.len()
     }
 
+    /// Bytes of all words held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether no word is held.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
@@ -73,6 +81,7 @@ impl Words {
             }
             if let Some(word) = slot.take() {
                 self.ids.remove(&word);
+                self.bytes -= word.len();
                 self.free.push(id as u32);
             }
         }

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
+use kymo_base::limits;
 use kymo_sys::kernel_file::Root;
 
 use crate::reader::errno_of;
@@ -51,18 +52,17 @@ impl Lane {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Asks who these are; false when the lane is full and some were left out.
-    pub fn ask(&self, subjects: &mut Vec<Subject>) -> bool {
+    /// Asks who these are; with a full lane some are left, to be asked again.
+    pub fn ask(&self, subjects: &mut Vec<Subject>) {
         if subjects.is_empty() {
-            return true;
+            return;
         }
         let mut state = self.lock();
         let room = WAITING_MAX - state.questions.len().min(WAITING_MAX);
-        let all = subjects.len() <= room;
-        state.questions.extend(subjects.drain(..).take(room));
+        let asked = subjects.len().min(room);
+        state.questions.extend(subjects.drain(..asked));
         drop(state);
         self.asked.notify_one();
-        all
     }
 
     /// Takes what has been answered, in the order of slots.
@@ -109,6 +109,15 @@ fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
         return root.link(&path).map_err(errno_of);
     }
     let mut text = Vec::new();
-    root.read(&path, &mut text).map_err(errno_of)?;
+    let file = root.file(&path).map_err(errno_of)?;
+    // A process may make its command line as long as its memory: what is kept of it is cut.
+    while text.len() < limits::IDENTITY_MAX {
+        text.reserve(4096);
+        let offset = text.len() as u64;
+        if file.pread(&mut text, offset).map_err(errno_of)? == 0 {
+            break;
+        }
+    }
+    text.truncate(limits::IDENTITY_MAX);
     Ok(text)
 }

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backoff;
 pub mod facts;
 pub mod identity;
 pub mod interpret;

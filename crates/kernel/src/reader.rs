@@ -67,10 +67,14 @@ impl Reader {
             Reads::Whole => read_whole(file, &mut self.confirmed, out),
             Reads::Records => file.read_on(out, limits::TEXT_MAX).map_err(errno_of),
         };
-        if let Err(errno) = result {
-            self.fail(errno, now_ns);
-        } else if !root.keeps_files() {
-            self.file = None;
+        match result {
+            Err(errno) => self.fail(errno, now_ns),
+            Ok(()) => {
+                self.errno = 0;
+                if !root.keeps_files() {
+                    self.file = None;
+                }
+            }
         }
         result
     }

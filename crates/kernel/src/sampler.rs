@@ -1,21 +1,24 @@
 //! One sample: which sources are due, reading them, and turning each text into its section.
-//! After warm-up nothing is allocated here, and no file system but proc is touched. Threads,
+//! After warm-up nothing is allocated for a text that was seen before, and no file system but
+//! proc is touched. Threads,
 //! clocks' beats and disks are the recorder's business.
 
 use std::sync::Arc;
 
-use kymo_base::cost;
 use kymo_base::limits;
+use kymo_base::template::Template;
 use kymo_base::track::Why;
 use kymo_base::track_writer::TrackWriter;
+use kymo_base::{cost, scan};
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Folder, Root};
 
+use crate::backoff::{Allowance, Backoff, SlowRead};
 use crate::facts;
 use crate::identity::Lane;
 use crate::reader::Reader;
 use crate::source::{self, Scope, kind};
-use crate::tasks::{Budget, Listing, TaskPlan, Tasks};
+use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
 
 /// What is recorded.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub struct Plan {
     pub slow_ns: u64,
     /// The sampling interval; 0 means without pause.
     pub interval_ns: u64,
+    /// The interval of process scans.
+    pub scan_interval_ns: u64,
     /// Whether slow sources are read less often.
     pub backoff: bool,
 }
@@ -41,30 +46,15 @@ pub enum Due {
     Later,
 }
 
-/// A read that took longer than allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlowRead {
-    /// Path under the root.
-    pub path: String,
-    /// How long it took.
-    pub cost_ns: u64,
-    /// How long it took when read again at once: a sampler that was only kept from the CPU
-    /// gets a small number here.
-    pub again_ns: u64,
-    /// Samples from one read to the next from now on.
-    pub stride: u32,
-}
-
 struct MachineSource {
     kind: u8,
     reader: Reader,
     track: TrackWriter,
     /// The template of the last text: another one means that rows came or went.
-    shape: Option<usize>,
+    shape: Option<Arc<Template>>,
     result: Result<(), u16>,
     cost_ns: u64,
-    stride: u32,
-    wait: u32,
+    backoff: Backoff,
     read: bool,
 }
 
@@ -83,8 +73,6 @@ pub struct Sampler {
     slow: Vec<SlowRead>,
     /// The text just read: one buffer for all, for at one sample a second memory is cold.
     text: Vec<u8>,
-    scan_stride: u32,
-    scan_wait: u32,
 }
 
 /// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
@@ -118,8 +106,6 @@ impl Sampler {
             samples: 0,
             slow: Vec::new(),
             text: Vec::with_capacity(limits::TEXT_START),
-            scan_stride: 1,
-            scan_wait: 0,
         }
     }
 
@@ -160,17 +146,19 @@ impl Sampler {
     /// Whether a disk or a NIC came or went since the last call.
     pub fn devices_changed(&mut self) -> bool {
         let mut changed = false;
-        for source in self
-            .machine
-            .iter_mut()
-            .filter(|s| matches!(s.kind, kind::DISKSTATS | kind::NET_DEV))
-        {
-            let shape = source
-                .track
-                .template(0)
-                .map(|template| Arc::as_ptr(template) as usize);
-            changed |= source.shape.is_some() && shape != source.shape;
-            source.shape = shape;
+        let listing =
+            |source: &&mut MachineSource| matches!(source.kind, kind::DISKSTATS | kind::NET_DEV);
+        for source in self.machine.iter_mut().filter(listing) {
+            let shape = source.track.template(0);
+            let same = match (shape, &source.shape) {
+                (Some(now), Some(last)) => Arc::ptr_eq(now, last),
+                (now, last) => now.is_none() && last.is_none(),
+            };
+            if !same {
+                source.shape = shape.cloned();
+                // The first text is no change: the facts were gathered just before.
+                changed |= self.samples > 1;
+            }
         }
         changed
     }
@@ -197,42 +185,30 @@ impl Sampler {
     }
 
     fn note_slow_machine(&mut self, clock: &dyn Clock) {
-        let Plan {
-            slow_ns,
-            interval_ns,
-            backoff,
-            ..
-        } = self.plan;
         for source in self.machine.iter_mut().filter(|source| source.read) {
-            if source.cost_ns <= slow_ns {
-                source.stride = 1.max(source.stride / 2);
+            if source.cost_ns <= self.plan.slow_ns {
+                source.backoff.quick();
                 continue;
             }
             let start_ns = clock.mono_ns();
             // The text of the second reading is thrown away; only its price counts.
             let _ = source.reader.read(&self.root, start_ns, &mut self.text);
             let again_ns = clock.mono_ns() - start_ns;
-            let longest = if source.kind == kind::STAT {
+            let longest_ns = if source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
             } else {
                 STRIDE_NS_MAX
             };
-            if backoff {
-                source.stride = next_stride(
-                    source.stride,
-                    source.cost_ns.min(again_ns),
-                    slow_ns,
-                    interval_ns,
-                    longest,
-                );
-                source.wait = source.stride - 1;
-            }
+            let allowance = self.plan.allowance(self.plan.interval_ns, longest_ns);
+            let stride = source
+                .backoff
+                .slow(source.cost_ns.min(again_ns), &allowance);
             let path = source.reader.path().to_string();
             self.slow.push(SlowRead {
                 path,
                 cost_ns: source.cost_ns,
                 again_ns,
-                stride: source.stride,
+                stride,
             });
         }
     }
@@ -244,67 +220,34 @@ impl Sampler {
         due: Due,
         emit: &mut impl FnMut(u8, u8, &[u8]),
     ) {
-        let scan = due == Due::Now && self.scan_wait == 0;
-        self.scan_wait = if scan {
-            self.scan_stride - 1
-        } else {
-            self.scan_wait.saturating_sub(u32::from(due == Due::Now))
+        let scan = Scan {
+            root: &self.root,
+            clock,
+            age_ns: match self.plan.interval_ns {
+                0 => self.samples * PAUSELESS_SAMPLE_NS,
+                _ => clock.mono_ns(),
+            },
+            allowance: self
+                .plan
+                .allowance(self.plan.scan_interval_ns, STRIDE_NS_MAX),
         };
-        let age_ns = match self.plan.interval_ns {
-            0 => self.samples * PAUSELESS_SAMPLE_NS,
-            _ => clock.mono_ns(),
-        };
-        let tables = [self.processes.as_mut(), self.threads.as_mut()];
-        for (i, table) in tables.into_iter().flatten().enumerate() {
+        for (table, scope) in [
+            (&mut self.processes, Scope::Process),
+            (&mut self.threads, Scope::Thread),
+        ] {
+            let Some(table) = table else { continue };
             table.begin(key);
-            if scan {
-                self.listing.clear();
-                if i == 0 {
-                    list_processes(&self.proc, &mut self.listing)
-                } else {
-                    list_threads(&self.root, &self.proc, &mut self.listing)
-                };
-                table.update(&self.listing, &mut self.budget);
-                let report = table.read(&self.root, clock, age_ns, &mut self.budget);
-                if report.slowest.0 > self.plan.slow_ns {
-                    let (cost_ns, path) = report.slowest.clone();
-                    let start_ns = clock.mono_ns();
-                    // A process that ended meanwhile is quick to say so.
-                    let _ = self.root.read(&path, &mut self.text);
-                    let again_ns = clock.mono_ns() - start_ns;
-                    let Plan {
-                        slow_ns,
-                        interval_ns,
-                        backoff,
-                        ..
-                    } = self.plan;
-                    if backoff {
-                        let confirmed = cost_ns.min(again_ns);
-                        self.scan_stride = next_stride(
-                            self.scan_stride,
-                            confirmed,
-                            slow_ns,
-                            interval_ns,
-                            STRIDE_NS_MAX,
-                        );
-                    }
-                    self.slow.push(SlowRead {
-                        path,
-                        cost_ns,
-                        again_ns,
-                        stride: self.scan_stride,
-                    });
-                } else if i == 0 {
-                    self.scan_stride = 1.max(self.scan_stride / 2);
+            let cost_ns = match due {
+                Due::Now => {
+                    list(scope, &self.root, &self.proc, &mut self.listing);
+                    table.update(&self.listing, &mut self.budget);
+                    table.read(&scan, &mut self.budget, &mut self.slow)
                 }
-                for ((kind, section), ns) in table.sections().into_iter().zip(report.cost_ns) {
-                    emit(kind, cost::encode(ns), section);
-                }
-            } else if key {
-                table.idle();
-                for (kind, section) in table.sections() {
-                    emit(kind, 0, section);
-                }
+                Due::Later if key => table.idle(),
+                Due::Later => continue,
+            };
+            for ((kind, section), ns) in table.sections().into_iter().zip(cost_ns) {
+                emit(kind, cost::encode(ns), section);
             }
         }
         if let (Some(lane), Some(processes)) = (&self.lane, &mut self.processes)
@@ -317,13 +260,15 @@ impl Sampler {
     }
 }
 
-/// The stride doubles while a read costs more than both the threshold and 1 % of the interval.
-fn next_stride(stride: u32, cost_ns: u64, slow_ns: u64, interval_ns: u64, longest_ns: u64) -> u32 {
-    if interval_ns == 0 || cost_ns <= slow_ns.max(interval_ns / 100) {
-        return stride;
+impl Plan {
+    fn allowance(&self, interval_ns: u64, longest_ns: u64) -> Allowance {
+        Allowance {
+            slow_ns: self.slow_ns,
+            interval_ns,
+            longest_ns,
+            backoff: self.backoff,
+        }
     }
-    let longest = (longest_ns / interval_ns).max(1);
-    (u64::from(stride) * 2).min(longest) as u32
 }
 
 impl MachineSource {
@@ -343,19 +288,17 @@ impl MachineSource {
             shape: None,
             result: Ok(()),
             cost_ns: 0,
-            stride: 1,
-            wait: 0,
+            backoff: Backoff::default(),
             read: false,
         }
     }
 
     fn read(&mut self, root: &Root, clock: &dyn Clock, text: &mut Vec<u8>) {
-        self.read = self.wait == 0;
+        self.read = self.backoff.is_due();
+        self.cost_ns = 0;
         if !self.read {
-            self.wait -= 1;
             return;
         }
-        self.wait = self.stride - 1;
         let start_ns = clock.mono_ns();
         self.result = self.reader.read(root, start_ns, text);
         self.cost_ns = clock.mono_ns() - start_ns;
@@ -373,26 +316,26 @@ impl MachineSource {
     }
 }
 
-/// Every pid in /proc, in the kernel's order.
-fn list_processes(proc: &Option<Folder>, out: &mut Listing) {
-    if let Some(proc) = proc {
-        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
-        let _ = proc.list(|name| {
-            out.extend(kymo_base::scan::number(name.to_bytes()).map(|pid| (pid as u32, 0)))
-        });
+/// Everyone of a scope, in the kernel's order.
+fn list(scope: Scope, root: &Root, proc: &Option<Folder>, out: &mut Listing) {
+    out.clear();
+    list_processes(proc, out);
+    if scope == Scope::Thread {
+        for (pid, _) in std::mem::take(out) {
+            if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
+                // A process that ends meanwhile has no threads left to list.
+                let _ = folder.list(|name| {
+                    out.extend(scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
+                });
+            }
+        }
     }
 }
 
-/// Every thread of every process.
-fn list_threads(root: &Root, proc: &Option<Folder>, out: &mut Listing) {
-    let mut processes = Vec::new();
-    list_processes(proc, &mut processes);
-    for (pid, _) in processes {
-        if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
-            // A process that ends meanwhile has no threads left to list.
-            let _ = folder.list(|name| {
-                out.extend(kymo_base::scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
-            });
-        }
+fn list_processes(proc: &Option<Folder>, out: &mut Listing) {
+    if let Some(proc) = proc {
+        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+        let _ =
+            proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
     }
 }

@@ -6,12 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
+use kymo_base::limits;
 use kymo_base::template::{Grammar, Piece, Template};
 use kymo_base::track::Why;
 use kymo_base::track_writer::TrackWriter;
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{KernelFile, Root};
 
+use crate::backoff::{Allowance, Backoff, SlowRead};
 use crate::identity::{self, Lane, Subject, Texts};
 use crate::reader::{GONE, errno_of, read_whole};
 use crate::source::{Scope, kind};
@@ -52,16 +54,22 @@ pub struct Budget {
     pub left: u64,
 }
 
-/// What a scan found out besides the texts.
-#[derive(Default, Debug, Clone)]
-pub struct ScanReport {
-    /// Time of the reads of stat, io and status together, in ns, by kind.
-    pub cost_ns: [u64; 3],
-    /// The slowest single read: its time and path.
-    pub slowest: (u64, String),
-    /// Tasks read.
-    pub tasks: usize,
+/// What a scan needs to know.
+pub struct Scan<'a> {
+    /// Where the files are.
+    pub root: &'a Root,
+    /// For the price of each read.
+    pub clock: &'a dyn Clock,
+    /// The time by which ages are counted (at `-i0` it runs faster).
+    pub age_ns: u64,
+    /// What a read may cost.
+    pub allowance: Allowance,
 }
+
+/// Time of the reads of stat, io and status, in ns.
+pub type Costs = [u64; 3];
+/// Slow reads told of in one scan.
+const SLOW_TOLD_MAX: usize = 16;
 
 struct Task {
     name: String,
@@ -74,6 +82,9 @@ struct Task {
     identity_at_ns: u64,
     size: [u64; 3],
     exec: [u64; 4],
+    /// Its size changed since its status was read.
+    grown: bool,
+    backoff: Backoff,
 }
 
 #[derive(Default)]
@@ -159,7 +170,7 @@ impl Tasks {
     /// Takes in who is there now: the dead leave, the new get a slot.
     pub fn update(&mut self, listing: &Listing, budget: &mut Budget) {
         self.scan += 1;
-        for &id in listing {
+        for &id in listing.iter().take(limits::INSTANCES_MAX) {
             let slot = match self.slots.get(&id) {
                 Some(&slot) => slot,
                 None => self.add(id),
@@ -223,6 +234,8 @@ impl Tasks {
             identity_at_ns: 0,
             size: [0; 3],
             exec: [0; 4],
+            grown: false,
+            backoff: Backoff::default(),
         }));
     }
 
@@ -245,156 +258,183 @@ impl Tasks {
         self.free.push(Reverse(slot));
     }
 
-    /// Reads every task. `age_ns` is the time by which ages are counted (at `-i0` it runs faster).
-    pub fn read(
-        &mut self,
-        root: &Root,
-        clock: &dyn Clock,
-        age_ns: u64,
-        budget: &mut Budget,
-    ) -> ScanReport {
-        let mut report = ScanReport::default();
+    /// Reads every task; what that cost, and which reads were slow.
+    pub fn read(&mut self, scan: &Scan, budget: &mut Budget, slow: &mut Vec<SlowRead>) -> Costs {
+        let mut costs = Costs::default();
+        let told = slow.len();
         for slot in 0..self.tasks.len() {
-            if self.tasks[slot].is_some() {
-                self.read_task(slot, root, clock, age_ns, budget, &mut report);
-                report.tasks += 1;
+            let Some(task) = &mut self.tasks[slot] else {
+                continue;
+            };
+            if !task.backoff.is_due() {
+                self.unread(slot, Why::Slow);
+                continue;
             }
+            let cost = self.read_task(slot, scan, budget);
+            costs = std::array::from_fn(|kind| costs[kind] + cost[kind]);
+            self.note_cost(
+                slot,
+                scan,
+                cost,
+                if slow.len() - told < SLOW_TOLD_MAX {
+                    Some(slow)
+                } else {
+                    None
+                },
+            );
         }
-        report
+        costs
     }
 
-    fn read_task(
+    /// A slow task is read again, to see whether it is, and then less often.
+    fn note_cost(
         &mut self,
         slot: usize,
-        root: &Root,
-        clock: &dyn Clock,
-        age_ns: u64,
-        budget: &mut Budget,
-        report: &mut ScanReport,
+        scan: &Scan,
+        cost: Costs,
+        slow: Option<&mut Vec<SlowRead>>,
     ) {
         let Some(task) = &mut self.tasks[slot] else {
             return;
         };
+        let (kind, cost_ns) = (0..3)
+            .map(|kind| (kind, cost[kind]))
+            .max_by_key(|&(_, ns)| ns)
+            .unwrap_or_default();
+        if cost_ns <= scan.allowance.slow_ns {
+            return task.backoff.quick();
+        }
+        let path = format!("proc/{}/{}", task.name, ["stat", "io", "status"][kind]);
+        let start_ns = scan.clock.mono_ns();
+        // A process that ended meanwhile is quick to say so.
+        let _ = scan.root.read(&path, &mut self.texts[0]);
+        let again_ns = scan.clock.mono_ns() - start_ns;
+        let stride = task.backoff.slow(cost_ns.min(again_ns), &scan.allowance);
+        if let Some(slow) = slow {
+            slow.push(SlowRead {
+                path,
+                cost_ns,
+                again_ns,
+                stride,
+            });
+        }
+    }
+
+    fn read_task(&mut self, slot: usize, scan: &Scan, budget: &mut Budget) -> Costs {
+        let Some(task) = &mut self.tasks[slot] else {
+            return Costs::default();
+        };
         let [stat_text, io_text] = &mut self.texts;
-        let start_ns = clock.mono_ns();
-        let mut stat = task.stat.read(root, &task.name, "stat", budget, stat_text);
+        let start_ns = scan.clock.mono_ns();
+        let mut stat = task
+            .stat
+            .read(scan.root, &task.name, "stat", budget, stat_text);
         if stat.is_err_and(|errno| GONE.contains(&errno)) && task.stat.kept.take().is_some() {
             // The kept file's process is dead, but its number is listed: another has it now.
             let name = std::mem::take(&mut task.name);
             budget.left += 1 + u64::from(task.io.kept.is_some());
             self.place(slot, name);
-            return self.read_task(slot, root, clock, age_ns, budget, report);
+            return self.read_task(slot, scan, budget);
         }
-        let stat_ns = clock.mono_ns();
+        let stat_ns = scan.clock.mono_ns();
         let io = if self.plan.io {
-            task.io.read(root, &task.name, "io", budget, io_text)
+            task.io.read(scan.root, &task.name, "io", budget, io_text)
         } else {
             Ok(())
         };
-        let io_ns = clock.mono_ns();
-        report.note(0, stat_ns - start_ns, &task.name, "stat");
-        report.note(1, io_ns - stat_ns, &task.name, "io");
+        let io_ns = scan.clock.mono_ns();
         if stat.is_ok() && stat_text.is_empty() {
             stat = Err(GONE[0]);
         }
-        let changed = match stat {
-            Ok(()) => self.stat.read(slot, stat_text),
-            Err(errno) => {
-                self.stat.failed(slot, errno);
-                false
-            }
-        };
+        let changed = record(&mut self.stat, slot, stat, stat_text);
         if self.plan.io {
-            match io {
-                Ok(()) => {
-                    self.io.read(slot, io_text);
-                }
-                Err(errno) => self.io.failed(slot, errno),
-            }
+            record(&mut self.io, slot, io, io_text);
         }
-        self.look_closer(slot, changed, root, clock, age_ns, report);
-    }
-
-    /// Reads `status` and asks for the identity where they are due.
-    fn look_closer(
-        &mut self,
-        slot: usize,
-        changed: bool,
-        root: &Root,
-        clock: &dyn Clock,
-        age_ns: u64,
-        report: &mut ScanReport,
-    ) {
         let marks = if changed {
             self.places.marks(&self.stat, slot)
         } else {
             None
         };
+        self.ask_identity(slot, marks, scan.age_ns);
+        let status_ns = self.read_status(slot, marks, scan);
+        [stat_ns - start_ns, io_ns - stat_ns, status_ns]
+    }
+
+    /// Asks who the task is: at first and second sight, after an exec, and now and then.
+    fn ask_identity(&mut self, slot: usize, marks: Option<Marks>, age_ns: u64) {
         let Some(task) = &mut self.tasks[slot] else {
             return;
         };
-        let (grown, other) = marks.map_or((false, false), |(size, exec)| {
-            (size != task.size, exec != task.exec)
-        });
         task.sightings = task.sightings.saturating_add(1);
+        let other = marks.is_some_and(|marks| marks.exec != task.exec);
+        if let Some(marks) = marks {
+            task.exec = marks.exec;
+        }
+        let aged = age_ns.saturating_sub(task.identity_at_ns) >= IDENTITY_AGE_NS;
+        if self.scope != Scope::Process || !(task.sightings <= 2 || other || aged) {
+            return;
+        }
+        // A first date within the age spreads the later ones.
+        let spread = if task.sightings <= 2 {
+            task.generation % 60 * (IDENTITY_AGE_NS / 60)
+        } else {
+            0
+        };
+        task.identity_at_ns = age_ns.saturating_sub(spread);
+        self.questions.push(Subject {
+            slot,
+            generation: task.generation,
+            name: task.name.clone(),
+        });
+    }
+
+    /// Reads `status` if it is due; what that cost.
+    fn read_status(&mut self, slot: usize, marks: Option<Marks>, scan: &Scan) -> u64 {
+        let Some(task) = &mut self.tasks[slot] else {
+            return 0;
+        };
+        if let Some(marks) = marks {
+            task.grown |= marks.size != task.size;
+            task.size = marks.size;
+        }
         let due = match self.plan.status {
             StatusPolicy::Never => false,
             StatusPolicy::Always => true,
-            StatusPolicy::Changed => task
-                .status_at_ns
-                .is_none_or(|at| grown && age_ns - at >= STATUS_AGE_NS),
+            StatusPolicy::Changed => {
+                let aged = |at| task.grown && scan.age_ns.saturating_sub(at) >= STATUS_AGE_NS;
+                task.status_at_ns.is_none_or(aged)
+            }
         };
-        if let Some((size, exec)) = marks {
-            task.exec = exec;
-            if due || task.status_at_ns.is_none() {
-                task.size = size;
-            }
-        }
-        if self.scope == Scope::Process
-            && (task.sightings <= 2 || other || age_ns - task.identity_at_ns >= IDENTITY_AGE_NS)
-        {
-            // A first date within the age spreads the later ones.
-            let spread = if task.sightings <= 2 {
-                task.generation % 60 * (IDENTITY_AGE_NS / 60)
-            } else {
-                0
-            };
-            task.identity_at_ns = age_ns.saturating_sub(spread);
-            self.questions.push(Subject {
-                slot,
-                generation: task.generation,
-                name: task.name.clone(),
-            });
-        }
         if !due {
-            return self.status.unread(slot, Why::NotDue);
+            self.status.unread(slot, Why::NotDue);
+            return 0;
         }
-        task.status_at_ns = Some(age_ns);
-        let start_ns = clock.mono_ns();
+        (task.status_at_ns, task.grown) = (Some(scan.age_ns), false);
         let text = &mut self.texts[0];
-        text.clear();
-        let path = format!("proc/{}/status", task.name);
-        let result = root
-            .file(&path)
-            .and_then(|file| file.read_on(text, kymo_base::limits::TEXT_MAX));
-        report.note(2, clock.mono_ns() - start_ns, &task.name, "status");
-        match result {
-            Ok(()) => {
-                self.status.read(slot, text);
-            }
-            Err(errno) => self.status.failed(slot, errno_of(errno)),
+        let start_ns = scan.clock.mono_ns();
+        let result = scan
+            .root
+            .read(&format!("proc/{}/status", task.name), text)
+            .map_err(errno_of);
+        let cost_ns = scan.clock.mono_ns() - start_ns;
+        record(&mut self.status, slot, result, text);
+        cost_ns
+    }
+
+    fn unread(&mut self, slot: usize, why: Why) {
+        for track in [&mut self.stat, &mut self.io, &mut self.status] {
+            track.unread(slot, why);
         }
     }
 
-    /// Every task counts as not read in this sample (between scans).
-    pub fn idle(&mut self) {
+    /// Every task counts as not read in this sample (between scans); that costs nothing.
+    pub fn idle(&mut self) -> Costs {
         for slot in 0..self.tasks.len() {
             if self.tasks[slot].is_some() {
-                for track in [&mut self.stat, &mut self.io, &mut self.status] {
-                    track.unread(slot, Why::NotDue);
-                }
+                self.unread(slot, Why::NotDue);
             }
         }
+        Costs::default()
     }
 
     /// Exchanges questions and answers with the slow lane; true when the identity tracks have news.
@@ -471,14 +511,13 @@ impl Tasks {
     }
 }
 
-impl ScanReport {
-    fn note(&mut self, kind: usize, ns: u64, name: &str, file: &str) {
-        self.cost_ns[kind] += ns;
-        if ns > self.slowest.0 {
-            self.slowest.0 = ns;
-            if ns > 1_000_000 {
-                self.slowest.1 = format!("proc/{name}/{file}");
-            }
+/// Puts what was read in its track; whether it is another text than the last.
+fn record(track: &mut TrackWriter, slot: usize, result: Result<(), u16>, text: &[u8]) -> bool {
+    match result {
+        Ok(()) => track.read(slot, text),
+        Err(errno) => {
+            track.failed(slot, errno);
+            false
         }
     }
 }
@@ -541,11 +580,18 @@ struct Places {
     exec: [Option<usize>; 4],
 }
 
+/// What tells that a task grew, or is another program now.
+#[derive(Clone, Copy)]
+struct Marks {
+    size: [u64; 3],
+    exec: [u64; 4],
+}
+
 #[derive(Default)]
 struct PlacesCache(Vec<(Arc<Template>, Places)>);
 
 impl PlacesCache {
-    fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<([u64; 3], [u64; 4])> {
+    fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<Marks> {
         let template = track.template(slot)?;
         let places = match self
             .0
@@ -562,7 +608,10 @@ impl PlacesCache {
         };
         let values = &track.text(slot).values;
         let value = |place: Option<usize>| place.and_then(|i| values.get(i).copied()).unwrap_or(0);
-        Some((places.size.map(value), places.exec.map(value)))
+        Some(Marks {
+            size: places.size.map(value),
+            exec: places.exec.map(value),
+        })
     }
 }
 
@@ -601,7 +650,7 @@ mod tests {
         track.begin(true);
         track.add(0, b"7");
         track.read(0, text.as_bytes());
-        let (size, exec) = PlacesCache::default().marks(&track, 0).expect("a template");
+        let Marks { size, exec } = PlacesCache::default().marks(&track, 0).expect("a template");
         assert_eq!(size, [2000, 2300, 2400]);
         assert_eq!(
             (track.word(exec[0]), &exec[1..]),

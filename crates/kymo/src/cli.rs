@@ -93,7 +93,10 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Sto
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        Some(Command::Record(options)) => record::run(&options, None),
+        Some(Command::Record(options)) => {
+            let view = ViewOptions::default();
+            record::run(&options, options.show.then_some(&view))
+        }
         Some(Command::Play(options)) => play::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kymo_base::context::Context;
@@ -23,6 +23,8 @@ use kymo_sys::ticker::Ticker;
 
 use crate::options::{RecordOptions, ViewOptions};
 
+/// How long a sampler may take to end.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Small stacks: the threads call little, and touched pages count.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -60,6 +62,7 @@ impl Setup {
             tasks: letters.contains('Z').then(|| task_plan(options, view)),
             slow_ns: options.slow_ns().map_err(usage)?,
             interval_ns: intervals.first_ns,
+            scan_interval_ns: intervals.first_ns * u64::from(intervals.second),
             backoff: !options.no_backoff && intervals.first_ns > 0,
         };
         let schedule = Schedule {
@@ -142,7 +145,6 @@ pub struct Session {
     ticker: Option<Arc<Ticker>>,
     lane: Option<Arc<Lane>>,
     sampler: JoinHandle<()>,
-    slow_lane: Option<JoinHandle<()>>,
 }
 
 impl Session {
@@ -177,20 +179,16 @@ impl Session {
             }
         };
         let sampler = spawn("sampler", run)?;
-        let slow_lane = match lane.clone() {
-            Some(lane) => {
-                let root = setup.root.clone();
-                Some(spawn("slow lane", move || lane.serve(&root))?)
-            }
-            None => None,
-        };
+        if let Some(lane) = lane.clone() {
+            let root = setup.root.clone();
+            spawn("slow lane", move || lane.serve(&root))?;
+        }
         Ok(Session {
             control,
             queue,
             ticker,
             lane,
             sampler,
-            slow_lane,
         })
     }
 
@@ -211,16 +209,17 @@ impl Session {
         }
     }
 
-    /// Waits for the sampler's end.
+    /// Waits for the sampler's end, but not for a read that hangs: what it has handed on is kept.
+    /// The slow lane is never waited for; it exists because its reads may hang.
     pub fn join(self) {
-        // A sampler that panicked has said so itself.
-        let _ = self.sampler.join();
         if let Some(lane) = &self.lane {
             lane.close();
         }
-        if let Some(slow_lane) = self.slow_lane {
-            let _ = slow_lane.join();
+        let start = Instant::now();
+        while !self.sampler.is_finished() && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(1));
         }
+        self.queue.close();
     }
 }
 

@@ -11,6 +11,9 @@ use kymo_recording::record::{self, Head, Record, RecordType};
 
 use crate::source::{Moment, Source, Step};
 
+/// Gives the facts of the machine anew when they changed.
+pub type Refresh = Box<dyn FnMut() -> Option<Context>>;
+
 /// Records of a sampler that runs now.
 pub struct Live {
     queue: Arc<Queue>,
@@ -18,18 +21,21 @@ pub struct Live {
     at: usize,
     decoder: Decoder,
     context: Context,
+    refresh: Refresh,
     seq: u64,
 }
 
 impl Live {
-    /// Takes what the sampler pushes on `queue`.
-    pub fn new(queue: Arc<Queue>, context: Context) -> Live {
+    /// Takes what comes out of `queue`: from a sampler, or from a writer after it was recorded.
+    pub fn new(queue: Arc<Queue>, context: Context, refresh: Refresh) -> Live {
+        let decoder = Decoder::default();
         Live {
             queue,
             batch: Vec::new(),
             at: 0,
-            decoder: Decoder::default(),
+            decoder,
             context,
+            refresh,
             seq: 0,
         }
     }
@@ -37,6 +43,9 @@ impl Live {
 
 impl Source for Live {
     fn next(&mut self) -> Result<Option<Step>, String> {
+        if let Some(step) = self.decoder.pending() {
+            return Ok(Some(step));
+        }
         loop {
             if self.at >= self.batch.len() {
                 self.at = 0;
@@ -59,6 +68,9 @@ impl Source for Live {
                 self.context = Context::parse(record.text().as_bytes());
                 continue;
             }
+            if let Some(context) = (self.refresh)() {
+                self.context = context;
+            }
             if let Some(step) = self.decoder.step(head, &record) {
                 return Ok(Some(step));
             }
@@ -80,6 +92,10 @@ pub(crate) struct Decoder {
     pub(crate) tracks: Tracks,
     /// Whether a key has been seen since the last gap.
     synced: bool,
+    /// Kinds that are not believed until the next key.
+    broken: Vec<u8>,
+    /// What is to be given before anything else.
+    pending: Option<Step>,
 }
 
 impl Decoder {
@@ -98,7 +114,8 @@ impl Decoder {
         }
     }
 
-    /// Takes in a sample's sections.
+    /// Takes in a sample's sections. A kind whose section cannot be understood is missing until the
+    /// next key: a gap, then the sample with all others.
     pub(crate) fn sample<'a>(
         &mut self,
         head: Head,
@@ -111,24 +128,44 @@ impl Decoder {
         }
         if head.key {
             self.tracks.restart();
+            self.broken.clear();
         }
         self.tracks.begin_sample();
+        let mut damaged = Vec::new();
         for (kind, bytes) in sections {
-            if self.tracks.get_mut(kind).apply(head.key, bytes).is_err() {
-                self.restart();
-                return Some(Step::Gap(format!(
-                    "sample {} is damaged: kind {kind}",
-                    head.seq
-                )));
+            if !self.broken.contains(&kind)
+                && self.tracks.get_mut(kind).apply(head.key, bytes).is_err()
+            {
+                self.restart_kind(kind);
+                damaged.push(kind);
             }
         }
-        Some(Step::Sample(moment(head, warmup)))
+        let sample = Step::Sample(moment(head, warmup));
+        if damaged.is_empty() {
+            return Some(sample);
+        }
+        self.pending = Some(sample);
+        Some(Step::Gap(format!(
+            "sample {} is damaged: kinds {damaged:?}",
+            head.seq
+        )))
+    }
+
+    /// What is to be given before the next record.
+    pub(crate) fn pending(&mut self) -> Option<Step> {
+        self.pending.take()
     }
 
     /// After a gap nothing is believed until the next key.
     pub(crate) fn restart(&mut self) {
         self.tracks.restart();
         self.synced = false;
+    }
+
+    /// After a gap in one kind that kind is not believed until the next key.
+    pub(crate) fn restart_kind(&mut self, kind: u8) {
+        self.tracks.get_mut(kind).restart();
+        self.broken.push(kind);
     }
 }
 

@@ -50,6 +50,9 @@ impl Recorded {
 
 impl Source for Recorded {
     fn next(&mut self) -> Result<Option<Step>, String> {
+        if let Some(step) = self.decoder.pending() {
+            return Ok(Some(step));
+        }
         loop {
             let Recorded {
                 cursor,
@@ -85,7 +88,7 @@ impl Source for Recorded {
                 }
                 Item::Gap(gap) => {
                     match gap.kind {
-                        Some(kind) => decoder.tracks.get_mut(kind).restart(),
+                        Some(kind) => decoder.restart_kind(kind),
                         None => decoder.restart(),
                     }
                     Some(Step::Gap(gap.message))

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kymo_base::limits;
-use kymo_kernel::sampler::{Due, Sampler, SlowRead};
+use kymo_kernel::backoff::SlowRead;
+use kymo_kernel::sampler::{Due, Sampler};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::ticker::{Beat, Ticker};
 
@@ -69,7 +70,6 @@ pub fn run(
 ) {
     let mut beat = BeatState::new(schedule, clock.now());
     let mut out = Vec::with_capacity(64 << 10);
-    let mut missed = 0;
     while !control.stop.load(Ordering::Relaxed) {
         let stamp = clock.now();
         if beat.is_over(stamp) {
@@ -81,13 +81,12 @@ pub fn run(
         let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
         beat.note_clock(stamp, &mut out);
+        let due = beat.due(stamp);
         take(
             &mut sampler,
             clock,
             stamp,
-            key,
-            beat.due(stamp),
-            missed,
+            (key, due, beat.missed),
             &mut out,
         );
         report(&mut sampler, stamp, &mut out);
@@ -98,18 +97,32 @@ pub fn run(
         if sampler.devices_changed() {
             control.devices_changed.store(true, Ordering::Relaxed);
         }
-        beat.lost = !queue.push(&out);
-        beat.taken += 1;
+        let pushed = push(queue, &out, schedule, control);
+        beat.pushed(pushed);
         control.samples.store(beat.taken, Ordering::Relaxed);
         if beat.is_done() {
             break;
         }
-        missed = ticker.map_or(0, |ticker| wait(ticker, &mut beat));
-        control
-            .missed
-            .fetch_add(u64::from(missed), Ordering::Relaxed);
+        if let Some(ticker) = ticker {
+            let missed = wait(ticker, &mut beat, control);
+            beat.missed = beat.missed.saturating_add(missed);
+            control
+                .missed
+                .fetch_add(u64::from(missed), Ordering::Relaxed);
+        }
     }
     queue.close();
+}
+
+/// Hands a record on. Without pause there is no beat to keep: then it waits for room.
+fn push(queue: &Queue, record: &[u8], schedule: Schedule, control: &Control) -> bool {
+    while schedule.interval.is_zero() && !queue.has_room(record.len()) {
+        if control.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    queue.push(record)
 }
 
 /// Where the beat stands.
@@ -122,6 +135,10 @@ struct BeatState {
     clock_set: bool,
     /// The last record found no room.
     lost: bool,
+    /// Samples missed since the last record that found room.
+    missed: u32,
+    /// Which multiple of the scans' interval the last sample was in.
+    scan: i64,
 }
 
 /// A wall clock that moves so much against the monotonic one was set.
@@ -137,6 +154,8 @@ impl BeatState {
             since_key: 0,
             clock_set: false,
             lost: false,
+            missed: 0,
+            scan: i64::MIN,
         }
     }
 
@@ -158,22 +177,32 @@ impl BeatState {
         key
     }
 
-    /// Whether this sample scans processes: the baseline does, then absolute multiples.
-    fn due(&self, now: Stamp) -> Due {
-        let each = u64::from(self.schedule.scan_each.max(1));
-        let interval_ns = self.schedule.interval.as_nanos() as i64;
-        let index = match interval_ns {
-            0 => self.taken,
-            // The timer fires a little after the multiple.
-            _ => (now.real_ns + interval_ns / 4)
-                .div_euclid(interval_ns)
-                .rem_euclid(each as i64) as u64,
-        };
-        if self.taken == 0 || index % each == 0 {
-            Due::Now
+    /// A record found room, or is lost and counts as a missed beat.
+    fn pushed(&mut self, pushed: bool) {
+        self.taken += 1;
+        self.lost = !pushed;
+        self.missed = if pushed {
+            0
         } else {
-            Due::Later
-        }
+            self.missed.saturating_add(1)
+        };
+    }
+
+    /// Whether this sample scans processes: the baseline does, then the first of each multiple.
+    fn due(&mut self, now: Stamp) -> Due {
+        let each = i64::from(self.schedule.scan_each.max(1));
+        let interval_ns = self.schedule.interval.as_nanos() as i64;
+        let scan = match interval_ns {
+            0 => self.taken as i64 / each,
+            // The timer may fire a little before the multiple when the clock is slewed.
+            _ => now
+                .real_ns
+                .saturating_add(interval_ns / 4)
+                .div_euclid(interval_ns.saturating_mul(each)),
+        };
+        let due = self.scan != scan;
+        self.scan = scan;
+        if due { Due::Now } else { Due::Later }
     }
 
     /// A step of the wall clock, or time asleep, becomes an event before the sample.
@@ -195,7 +224,7 @@ impl BeatState {
 }
 
 /// Waits for the next tick; the number of ticks missed meanwhile.
-fn wait(ticker: &Ticker, beat: &mut BeatState) -> u32 {
+fn wait(ticker: &Ticker, beat: &mut BeatState, control: &Control) -> u32 {
     loop {
         match ticker.wait() {
             Ok(Beat::Tick { missed }) => return missed.min(u64::from(u32::MAX)) as u32,
@@ -203,23 +232,39 @@ fn wait(ticker: &Ticker, beat: &mut BeatState) -> u32 {
             // A timer that cannot be read must not become a busy loop.
             Err(_) => std::thread::sleep(beat.schedule.interval),
         }
+        if control.stop.load(Ordering::Relaxed) {
+            return 0;
+        }
     }
 }
+
+/// A sample that no queue could ever hold is told of without the sections that are too much.
+const SAMPLE_MAX: usize = limits::QUEUE_MAX - (1 << 20);
 
 fn take(
     sampler: &mut Sampler,
     clock: &dyn Clock,
     stamp: Stamp,
-    key: bool,
-    due: Due,
-    missed: u32,
+    (key, due, missed): (bool, Due, u32),
     out: &mut Vec<u8>,
 ) {
+    let mut left_out = Vec::new();
     let mut open = record::begin(out, &Head::sample(stamp, key, missed));
     sampler.sample(clock, key, due, |kind, cost, section| {
-        open.section(kind, cost, |out| out.extend_from_slice(section));
+        if open.out().len() + section.len() > SAMPLE_MAX {
+            left_out.push(kind);
+        } else {
+            open.section(kind, cost, |out| out.extend_from_slice(section));
+        }
     });
     open.end();
+    if !left_out.is_empty() {
+        record::push_event(
+            out,
+            stamp,
+            &format!("sample too large: kinds {left_out:?} are left out"),
+        );
+    }
 }
 
 fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
@@ -228,7 +273,7 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     }
 }
 
-/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read once in 2 samples from now on`.
+/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`.
 fn slow_line(slow: &SlowRead) -> String {
     let ms = |ns: u64| ns as f64 / 1e6;
     let mut line = format!(
@@ -238,10 +283,7 @@ fn slow_line(slow: &SlowRead) -> String {
         ms(slow.again_ns)
     );
     if slow.stride > 1 {
-        line.push_str(&format!(
-            "; read once in {} samples from now on",
-            slow.stride
-        ));
+        line.push_str(&format!("; read at 1 of {} turns from now on", slow.stride));
     }
     line
 }
@@ -309,16 +351,12 @@ mod tests {
             runtime: None,
         };
         let mut beat = BeatState::new(schedule, Stamp::default());
-        assert_eq!(
-            beat.due(Stamp {
-                real_ns: 3,
-                ..Stamp::default()
-            }),
-            Due::Now,
-            "the baseline"
-        );
-        beat.taken = 1;
-        let due: Vec<i64> = (0..12)
+        let three = Stamp {
+            real_ns: 3 * SECOND as i64,
+            ..Stamp::default()
+        };
+        assert_eq!(beat.due(three), Due::Now, "the baseline");
+        let due: Vec<i64> = (4..16)
             .filter(|&s| {
                 beat.due(Stamp {
                     real_ns: s * SECOND as i64 + 70_000,
@@ -326,7 +364,7 @@ mod tests {
                 }) == Due::Now
             })
             .collect();
-        assert_eq!(due, [0, 5, 10]);
+        assert_eq!(due, [5, 10, 15]);
     }
 
     #[test]

@@ -52,6 +52,12 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a record of so many bytes would find room, if need be by making some.
+    pub fn has_room(&self, length: usize) -> bool {
+        let state = self.lock();
+        state.bytes.is_empty() || state.bytes.len() + length <= state.capacity
+    }
+
     /// Adds a record. Without room it is dropped and counted: the next sample must be a key.
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();

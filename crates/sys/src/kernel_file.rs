@@ -100,7 +100,7 @@ impl KernelFile {
         }
     }
 
-    /// Reads on from the start until nothing comes, appended; at most `max` bytes.
+    /// Reads on from the start until nothing comes, appended; EFBIG when there is more than `max`.
     pub fn read_on(&self, out: &mut Vec<u8>, max: usize) -> Result<(), Errno> {
         let start = out.len();
         loop {
@@ -108,8 +108,11 @@ impl KernelFile {
                 out.reserve(4096.max(out.len()));
             }
             let n = self.pread(out, (out.len() - start) as u64)?;
-            if n == 0 || out.len() - start >= max {
+            if n == 0 {
                 return Ok(());
+            }
+            if out.len() - start > max {
+                return Err(Errno::FBIG);
             }
         }
     }

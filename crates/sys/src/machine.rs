@@ -97,7 +97,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 taken out of the ordinary way, to be waited for.
+/// SIGTERM, SIGINT and SIGHUP taken out of the ordinary way, to be waited for.
 pub struct Signals {
     set: libc::sigset_t,
 }
@@ -105,10 +105,8 @@ pub struct Signals {
 /// A signal that [`Signals::wait`] saw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// SIGTERM or SIGINT: flush and end.
+    /// SIGTERM, SIGINT, or SIGHUP of a terminal that was closed: flush and end.
     Stop,
-    /// SIGUSR1 or SIGHUP: flush now.
-    Flush,
     /// Another thread called [`wake`].
     Wake,
 }
@@ -122,13 +120,7 @@ impl Signals {
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             let mut set = set.assume_init();
-            for signal in [
-                libc::SIGTERM,
-                libc::SIGINT,
-                libc::SIGHUP,
-                libc::SIGUSR1,
-                libc::SIGUSR2,
-            ] {
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2] {
                 libc::sigaddset(&mut set, signal);
             }
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
@@ -146,8 +138,7 @@ impl Signals {
         };
         // SAFETY: both pointers are to live, initialised values; no siginfo is asked for.
         match unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) } {
-            libc::SIGTERM | libc::SIGINT => Some(Signal::Stop),
-            libc::SIGHUP | libc::SIGUSR1 => Some(Signal::Flush),
+            libc::SIGTERM | libc::SIGINT | libc::SIGHUP => Some(Signal::Stop),
             libc::SIGUSR2 => Some(Signal::Wake),
             _ => None,
         }

@@ -14,6 +14,8 @@ use crate::options::RecordOptions;
 pub fn run(options: &RecordOptions) -> Result<ExitCode> {
     let letters = options.letters("cdn").map_err(anyhow::Error::msg)?;
     let folder = std::env::temp_dir().join(format!("kymo-cost-{}", std::process::id()));
+    // Made by us and nobody else: the name can be guessed.
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let scans = if letters.contains('Z') { "0:6" } else { "0" };
     let result = heading(&format!(
         "a day of 10 s samples, without pause (-s {letters} -i {scans} -c 8640)"

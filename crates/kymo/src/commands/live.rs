@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
-use kymo_query::live::Live;
+use kymo_kernel::facts;
+use kymo_query::live::{Live, Refresh};
 use kymo_recording::queue::Queue;
 use kymo_sys::machine::Signals;
 
@@ -24,12 +26,19 @@ pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     spawn("signals", move || {
         super::record::wait_for_end(&signals, &stop)
     })?;
+    let (control, root) = (session.control.clone(), setup.root.clone());
+    let refresh = move || {
+        let changed = control.devices_changed.swap(false, Ordering::Relaxed);
+        changed.then(|| facts::gather(&root))
+    };
+    let dir = plot_dir(options, view);
     let shown = show(
         &setup,
         &setup.letters,
         view,
-        plot_dir(options, view),
+        dir,
         session.queue.clone(),
+        Box::new(refresh),
     );
     (session.stopper())();
     session.join();
@@ -54,9 +63,10 @@ pub fn show(
     view: &ViewOptions,
     dir: Option<&Path>,
     queue: Arc<Queue>,
+    refresh: Refresh,
 ) -> Result<()> {
     let options = show::options(letters, view, dir, setup.schedule.count, Pace::Live);
-    let mut live = Live::new(queue, setup.context.clone());
+    let mut live = Live::new(queue, setup.context.clone(), refresh);
     show::run(
         &mut live,
         &options.map_err(anyhow::Error::msg)?,

@@ -52,6 +52,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         queue: session.queue.clone(),
         control: session.control.clone(),
         tee: tee.clone(),
+        tee_lost: false,
         interval: setup.schedule.interval,
         ack_fd: options.ack_fd,
         root: setup.root.clone(),
@@ -59,22 +60,24 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
         capability_named: false,
+        dropped: 0,
     };
     let writer = spawn("writer", move || drain.run())?;
     let stop = session.stopper();
-    if let (Some(view), Some(tee)) = (view, tee) {
-        spawn("signals", move || wait_for_end(&signals, &stop))?;
-        super::live::show(
-            &setup,
-            &show::beside_recording(&setup.letters, view),
-            view,
-            super::live::plot_dir(options, view),
-            tee,
-        )?;
-        (session.stopper())();
-    } else {
-        wait_for_end(&signals, &stop);
-    }
+    let shown = match (view, tee) {
+        (Some(view), Some(tee)) => {
+            spawn("signals", move || wait_for_end(&signals, &stop))?;
+            let letters = show::beside_recording(&setup.letters, view);
+            let dir = super::live::plot_dir(options, view);
+            let shown = super::live::show(&setup, &letters, view, dir, tee, Box::new(|| None));
+            (session.stopper())();
+            shown
+        }
+        _ => {
+            wait_for_end(&signals, &stop);
+            Ok(())
+        }
+    };
     let control = session.control.clone();
     session.join();
     let end = writer
@@ -84,7 +87,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
     if let Some(run) = run {
         cost::print(&run, &control, &counters, dropped, start.elapsed())?;
     }
-    Ok(ExitCode::SUCCESS)
+    shown.map(|()| ExitCode::SUCCESS)
 }
 
 fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> Result<Writer> {
@@ -166,8 +169,9 @@ pub fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
     loop {
         match signals.wait(Duration::from_secs(1 << 30)) {
             Some(Signal::Stop) => return stop(),
-            Some(Signal::Wake) => return,
-            Some(Signal::Flush) | None => {}
+            // The recording ended by itself, or because the writer failed.
+            Some(Signal::Wake) => return stop(),
+            None => {}
         }
     }
 }
@@ -178,6 +182,8 @@ struct Drain {
     queue: Arc<Queue>,
     control: Arc<Control>,
     tee: Option<Arc<Queue>>,
+    /// The view has missed records, and waits for a key.
+    tee_lost: bool,
     interval: Duration,
     ack_fd: Option<i32>,
     root: Arc<Root>,
@@ -185,6 +191,8 @@ struct Drain {
     cost: Option<RunCost>,
     notices: Notices,
     capability_named: bool,
+    /// Samples that found no room in the queue, as last told.
+    dropped: u64,
 }
 
 impl Drain {
@@ -243,11 +251,7 @@ impl Drain {
         if let Some(cost) = &mut self.cost {
             cost.add(batch);
         }
-        if let Some(tee) = &self.tee
-            && !tee.push(batch)
-        {
-            self.control.key_wanted.store(true, Ordering::Relaxed);
-        }
+        self.show(batch);
         if appended.dropped > 0 {
             self.notices.say(&format!(
                 "cannot record {} records: they are dropped",
@@ -255,9 +259,32 @@ impl Drain {
             ));
         }
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
-            self.writer.set_context(&facts::gather(&self.root).text())?;
+            let context = facts::gather(&self.root).text();
+            self.writer.set_context(&context)?;
+            if let Some(tee) = &self.tee {
+                let mut record = Vec::new();
+                record::push_context(&mut record, RealClock.now(), &context);
+                tee.push(&record);
+            }
         }
         Ok(())
+    }
+
+    /// Hands records on to the view. One that is too slow gets nothing until the next key.
+    fn show(&mut self, batch: &[u8]) {
+        let Some(tee) = &self.tee else { return };
+        let from = if self.tee_lost {
+            first_key(batch)
+        } else {
+            Some(0)
+        };
+        let Some(from) = from else { return };
+        self.tee_lost = !tee.push(&batch[from..]);
+        if self.tee_lost {
+            self.control.key_wanted.store(true, Ordering::Relaxed);
+            self.notices
+                .say("display too slow: some samples are recorded, but not shown");
+        }
     }
 
     /// What gathered without pause goes to the writer in portions, time passing between them.
@@ -280,6 +307,13 @@ impl Drain {
     fn tick(&mut self) -> Duration {
         let now = self.clock.now();
         let due = self.writer.tick(now);
+        let dropped = self.queue.counts().0;
+        if dropped > self.dropped {
+            self.dropped = dropped;
+            self.notices.say(&format!(
+                "disk too slow: {dropped} samples were dropped so far"
+            ));
+        }
         for notice in self.writer.take_notices() {
             self.notices.say(&notice);
         }
@@ -304,6 +338,18 @@ impl Drain {
             ));
         }
     }
+}
+
+/// Where the first key record begins.
+fn first_key(batch: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(raw) = record::peek(&batch[at..]) {
+        if raw.head.key {
+            return Some(at);
+        }
+        at = (at + raw.length).min(batch.len());
+    }
+    None
 }
 
 /// Length of the records up to so many samples, and how many samples those are.
