@@ -21,22 +21,46 @@ use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 const START_NS: i64 = 1_767_225_600 * SECOND as i64;
-const KINDS: u8 = 13;
 
 fn main() -> std::io::Result<()> {
     let base = std::env::args().nth(1).map(PathBuf::from);
     let base = base.unwrap_or_else(std::env::temp_dir);
     let dir = base.join(format!("kymo-seal-cost-{}", std::process::id()));
     let mut out = std::io::stdout();
-    for (bytes, seal_after_s) in [(200, 900), (300, 900), (400, 900), (300, 45)] {
-        let line = one_day(&dir, bytes, Duration::from_secs(seal_after_s));
+    let day = |kinds, bytes, step_s, batch, seal_after_s| Day {
+        kinds,
+        bytes,
+        step_s,
+        batch,
+        seal_after: Duration::from_secs(seal_after_s),
+    };
+    for day in [
+        day(13, 200, 1, 1, 900),
+        day(13, 300, 1, 1, 900),
+        day(13, 400, 1, 1, 900),
+        day(13, 300, 1, 1, 45),
+        // What a recorder without pause hands over: ten minutes at once.
+        day(6, 180, 10, 60, 900),
+    ] {
+        let line = one_day(&dir, &day);
         std::fs::remove_dir_all(&dir)?;
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-fn one_day(dir: &std::path::Path, bytes: usize, seal_after: Duration) -> String {
+struct Day {
+    kinds: u8,
+    /// Of a record that is no key.
+    bytes: usize,
+    /// From sample to sample.
+    step_s: u64,
+    /// Records handed over at once.
+    batch: u64,
+    seal_after: Duration,
+}
+
+fn one_day(dir: &std::path::Path, day: &Day) -> String {
     let clock = Arc::new(SimClock::new(Stamp {
         real_ns: START_NS,
         mono_ns: 0,
@@ -49,18 +73,21 @@ fn one_day(dir: &std::path::Path, bytes: usize, seal_after: Duration) -> String 
         context: "os=Linux\n".to_string(),
     };
     let options = Options {
-        seal_after,
+        seal_after: day.seal_after,
         ..Options::default()
     };
     let disk = Arc::new(RealDisk);
     let mut writer = Writer::open(disk.clone(), clock.clone(), place, options).unwrap();
     let (mut random, mut batch) = (1, Vec::new());
     let (mut append_ns, mut seal_ns, mut seal_ns_max) = (0, 0, 0);
-    for tick in 0..86_400_u64 {
-        clock.advance_ns(SECOND);
-        batch.clear();
+    let ticks = 86_400 / day.step_s;
+    for tick in 0..ticks {
+        clock.advance_ns(day.step_s * SECOND);
         let key = tick % 60 == 0 || writer.key_wanted().load(Ordering::Relaxed);
-        sample(&mut batch, &*clock, key, bytes, &mut random);
+        sample(&mut batch, &*clock, key, day, &mut random);
+        if (tick + 1) % day.batch != 0 {
+            continue;
+        }
         let seals = writer.counters().seals;
         let start = cpu_ns();
         writer.append(&mut batch).unwrap();
@@ -72,28 +99,31 @@ fn one_day(dir: &std::path::Path, bytes: usize, seal_after: Duration) -> String 
         } else {
             append_ns += cost;
         }
+        batch.clear();
     }
     let counters = writer.close().unwrap();
     let peak = status("VmHWM:");
     let on_disk = counters.bytes_written - counters.record_bytes;
     let read = minute_bytes(dir, disk);
     format!(
-        "{bytes} bytes a record: {} seals {:.3} s CPU, {:.3} ms each, most {:.2} ms; appends {:.2} us each; \
+        "{} bytes a record: {} seals {:.3} s CPU, {:.3} ms each, most {:.2} ms; appends {:.2} us each, {:.3} s; \
          {} record bytes, {on_disk} others written; a minute reads {read} bytes; {peak}",
+        day.bytes,
         counters.seals,
         seal_ns as f64 / 1e9,
         seal_ns as f64 / 1e6 / counters.seals as f64,
         seal_ns_max as f64 / 1e6,
-        append_ns as f64 / 86_400.0 / 1e3,
+        append_ns as f64 / (ticks / day.batch - counters.seals) as f64 / 1e3,
+        append_ns as f64 / 1e9,
         counters.record_bytes,
     )
 }
 
 /// Texts in keys, small numbers and a little noise between them.
-fn sample(batch: &mut Vec<u8>, clock: &dyn Clock, key: bool, bytes: usize, random: &mut u64) {
+fn sample(batch: &mut Vec<u8>, clock: &dyn Clock, key: bool, day: &Day, random: &mut u64) {
     let mut open = record::begin(batch, &Head::sample(clock.now(), key, 0));
-    let each = (bytes - record::HEAD_LEN) / usize::from(KINDS) - record::SECTION_HEAD_LEN;
-    for kind in 0..KINDS {
+    let each = (day.bytes - record::HEAD_LEN) / usize::from(day.kinds) - record::SECTION_HEAD_LEN;
+    for kind in 0..day.kinds {
         open.begin_section(kind);
         if key {
             for row in 0..20 {

@@ -251,9 +251,8 @@ pub(crate) fn last_seq(disk: &dyn Disk, path: &Path) -> Option<u64> {
     Some(index.last_seq)
 }
 
-/// Decodes one stream piece by piece.
-pub(crate) struct Unpacker<'a> {
-    file: &'a dyn DiskFile,
+/// Decodes streams piece by piece, one after the other; the file is handed in at each call.
+pub(crate) struct Unpacker {
     stream: Stream,
     context: DCtx<'static>,
     packed: Vec<u8>,
@@ -264,15 +263,14 @@ pub(crate) struct Unpacker<'a> {
     crc: u32,
 }
 
-impl<'a> Unpacker<'a> {
-    pub(crate) fn new(file: &'a dyn DiskFile, stream: Stream) -> Result<Self, &'static str> {
+impl Unpacker {
+    pub(crate) fn new() -> Result<Self, &'static str> {
         let mut context = DCtx::try_create().ok_or("no memory")?;
         context
             .set_parameter(DParameter::WindowLogMax(WINDOW_LOG))
             .map_err(zstd::zstd_safe::get_error_name)?;
         Ok(Unpacker {
-            file,
-            stream,
+            stream: Stream::default(),
             context,
             packed: Vec::new(),
             packed_at: 0,
@@ -282,8 +280,8 @@ impl<'a> Unpacker<'a> {
         })
     }
 
-    /// Goes over to another stream of the same file.
-    pub(crate) fn restart(&mut self, stream: Stream) -> Result<(), &'static str> {
+    /// Goes over to a stream.
+    pub(crate) fn start(&mut self, stream: Stream) -> Result<(), &'static str> {
         self.context
             .init()
             .map_err(zstd::zstd_safe::get_error_name)?;
@@ -300,11 +298,15 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Fills `out` as far as the stream goes; the number of bytes.
-    pub(crate) fn fill(&mut self, out: &mut [u8]) -> Result<usize, &'static str> {
+    pub(crate) fn fill(
+        &mut self,
+        file: &dyn DiskFile,
+        out: &mut [u8],
+    ) -> Result<usize, &'static str> {
         let mut filled = 0;
         while filled < out.len() {
             let empty = self.packed_at == self.packed.len();
-            if empty && !self.holding && !self.read_more()? {
+            if empty && !self.holding && !self.read_more(file)? {
                 break;
             }
             filled += self.decode(&mut out[filled..])?;
@@ -328,12 +330,12 @@ impl<'a> Unpacker<'a> {
         Ok(made)
     }
 
-    fn read_more(&mut self) -> Result<bool, &'static str> {
+    fn read_more(&mut self, file: &dyn DiskFile) -> Result<bool, &'static str> {
         let left = self.stream.packed_len - self.read;
         self.packed.resize(PIECE.min(left as usize), 0);
         self.packed_at = 0;
         let offset = self.stream.offset + self.read;
-        let count = self.file.read_at(&mut self.packed, offset);
+        let count = file.read_at(&mut self.packed, offset);
         match count {
             Ok(count) if count == self.packed.len() => {}
             _ => return Err("cut short"),
@@ -344,9 +346,9 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Checks that nothing is left and that the packed bytes had the right checksum.
-    pub(crate) fn finish(&mut self) -> Result<(), &'static str> {
+    pub(crate) fn finish(&mut self, file: &dyn DiskFile) -> Result<(), &'static str> {
         let mut more = [0; 1];
-        match self.fill(&mut more) {
+        match self.fill(file, &mut more) {
             Ok(0) if self.crc == self.stream.crc => Ok(()),
             Ok(0) => Err("bad checksum"),
             Ok(_) => Err("longer than its index says"),
@@ -356,8 +358,12 @@ impl<'a> Unpacker<'a> {
 }
 
 /// Decodes a whole stream, if it fits into `budget` bytes.
-pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, budget: &mut u64) -> Result<Vec<u8>, String> {
-    let stream = unpacker.stream;
+pub(crate) fn unpack(
+    unpacker: &mut Unpacker,
+    file: &dyn DiskFile,
+    stream: Stream,
+    budget: &mut u64,
+) -> Result<Vec<u8>, String> {
     if stream.raw_len > *budget {
         return Err(format!("{} bytes are too many", stream.raw_len));
     }
@@ -369,11 +375,12 @@ pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, budget: &mut u64) -> Result<Ve
         return Err("bad place".to_string());
     }
     *budget -= stream.raw_len;
+    unpacker.start(stream)?;
     let mut raw = vec![0; stream.raw_len as usize];
-    let count = unpacker.fill(&mut raw)?;
+    let count = unpacker.fill(file, &mut raw)?;
     if count < raw.len() {
         return Err("shorter than its index says".to_string());
     }
-    unpacker.finish()?;
+    unpacker.finish(file)?;
     Ok(raw)
 }

@@ -4,7 +4,7 @@
 //! After a hole samples resume at a key, since the ones before it need what is missing. At the end
 //! the cursor can be asked again: a recorder may have gone on.
 
-use crate::block::{BlockFile, HEADS, Stream, Unpacker, unpack};
+use crate::block::{BlockFile, DECODED_MAX, HEADS, Stream, Unpacker, unpack};
 use crate::error::Result;
 use crate::heads;
 use crate::reader::{Kinds, Listed, Recording, TimeRange};
@@ -410,11 +410,14 @@ impl Cursor {
         let Some(heads) = block.index.stream(HEADS).copied() else {
             return Err(damaged("no heads stream".to_string()));
         };
-        let mut unpacker =
-            Unpacker::new(&*block.file, heads).map_err(|cause| damaged(cause.to_string()))?;
-        let mut budget = crate::block::DECODED_MAX;
-        let heads = unpack(&mut unpacker, &mut budget);
-        self.bytes_read += unpacker.bytes_read();
+        let mut unpacker = Unpacker::new().map_err(|cause| damaged(cause.to_string()))?;
+        let mut budget = DECODED_MAX;
+        let mut read = |stream: Stream| {
+            let raw = unpack(&mut unpacker, &*block.file, stream, &mut budget);
+            (raw, unpacker.bytes_read())
+        };
+        let (heads, bytes_read) = read(heads);
+        self.bytes_read += bytes_read;
         let heads = heads.map_err(damaged)?;
         let (first, last) = self.wanted_records(&heads);
         let mut open = OpenBlock {
@@ -431,7 +434,8 @@ impl Cursor {
         for stream in &block.index.streams {
             let kind = u8::try_from(stream.id).ok();
             if let Some(kind) = kind.filter(|kind| self.kinds.contains(*kind)) {
-                let raw = self.read_stream(&mut unpacker, *stream, &mut budget);
+                let (raw, bytes_read) = read(*stream);
+                self.bytes_read += bytes_read;
                 match raw {
                     Ok(raw) => open.streams[usize::from(kind)] = Some((raw, 0)),
                     Err(cause) => self.lose_kind(path, kind, &block, &cause),
@@ -439,18 +443,6 @@ impl Cursor {
             }
         }
         Ok(Some(open))
-    }
-
-    fn read_stream(
-        &mut self,
-        unpacker: &mut Unpacker<'_>,
-        stream: Stream,
-        budget: &mut u64,
-    ) -> Result<Vec<u8>, String> {
-        unpacker.restart(stream)?;
-        let raw = unpack(unpacker, budget);
-        self.bytes_read += unpacker.bytes_read();
-        raw
     }
 
     fn lose_kind(&mut self, path: &Path, kind: u8, block: &BlockFile, cause: &str) {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Tried};
 use crate::folder;
 use crate::record::{self, RecordType};
 use crate::ring::{self, Placed, Ring};
-use crate::seal;
+use crate::seal::{self, Sealer};
 use crate::tail::{self, TailHeader};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::{Disk, DiskFile, OpenMode, is_full};
@@ -189,6 +189,7 @@ pub struct Writer {
     slots: [Slot; 2],
     current: Option<usize>,
     ring: Ring,
+    sealer: Option<Sealer>,
     leftovers: Vec<PathBuf>,
     recovered: bool,
     need_key: bool,
@@ -233,6 +234,7 @@ impl Writer {
             slots,
             current: None,
             ring: Ring::default(),
+            sealer: None,
             leftovers: Vec::new(),
             recovered: false,
             need_key: true,
@@ -830,7 +832,22 @@ impl Writer {
             return Ok(());
         }
         self.hold_cap(scan.block_bytes_max().next_multiple_of(PAGE))?;
-        let sealed = seal::seal(&*self.disk, folder, file, header, &scan, self.options.level)?;
+        let sealer = match &mut self.sealer {
+            Some(sealer) => sealer,
+            none => {
+                let made = Sealer::new(self.options.level);
+                none.insert(made.map_err(|cause| Error::damaged(folder, cause))?)
+            }
+        };
+        let sealed = sealer.seal(
+            &*self.disk,
+            folder,
+            &seal::Tail {
+                file,
+                header,
+                scan: &scan,
+            },
+        )?;
         self.counters.seals += 1;
         self.counters.bytes_written += sealed.bytes;
         let placed = Placed {
