@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Tried};
 use crate::folder::{BlockName, UNFINISHED_SUFFIX};
 use crate::tail::{PIECE, TailHeader};
 use kymo_sys::disk::{Disk, DiskFile, OpenMode};
-use lanes::{Lanes, Piece, each_piece};
+use lanes::{Lanes, Piece, each_piece, each_piece_again};
 use pack::{Compressor, Packer};
 use std::io;
 use std::path::Path;
@@ -118,7 +118,7 @@ impl Sealer {
             return Err(Error::damaged(path, "its index was not written as meant"));
         }
         let (unpacker, decoded) = (&mut self.unpacker, &mut self.decoded);
-        each_piece(tail, path, &mut self.lanes, &mut |piece| {
+        each_piece_again(tail, path, &mut self.lanes, &mut |piece| {
             if piece.first {
                 let stream = written.streams[piece.number];
                 unpacker
