@@ -1,5 +1,7 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
+pub mod machine;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use kymo_base::limits;
 use kymo_kernel::facts;
 use kymo_kernel::sampler::PAUSELESS_SAMPLE_NS;
 use kymo_recording::beat::Control;
@@ -59,8 +60,10 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
-        capability_named: false,
         dropped: 0,
+        dropping: false,
+        overflowed: 0,
+        capability_named: false,
     };
     let writer = spawn("writer", move || drain.run())?;
     let stop = session.stopper();
@@ -190,9 +193,12 @@ struct Drain {
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
-    capability_named: bool,
-    /// Samples that found no room in the queue, as last told.
+    /// Records that could not be written, since the start.
     dropped: u64,
+    dropping: bool,
+    /// Samples that did not fit the queue, since the start.
+    overflowed: u64,
+    capability_named: bool,
 }
 
 impl Drain {
@@ -234,7 +240,11 @@ impl Drain {
         if let Some(tee) = &self.tee {
             tee.close();
         }
-        let dropped = self.queue.counts().0;
+        self.say_overflow();
+        if self.dropping {
+            eprintln!("kymo: cannot record {} records", self.dropped);
+        }
+        let dropped = self.overflowed;
         let counters = self.writer.close();
         machine::wake();
         result?;
@@ -252,12 +262,7 @@ impl Drain {
             cost.add(batch);
         }
         self.show(batch);
-        if appended.dropped > 0 {
-            self.notices.say(&format!(
-                "cannot record {} records: they are dropped",
-                appended.dropped
-            ));
-        }
+        self.count_dropped(appended.dropped, appended.recorded);
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
             let context = facts::gather(&self.root).text();
             self.writer.set_context(&context)?;
@@ -287,6 +292,32 @@ impl Drain {
         }
     }
 
+    /// A loss is said with its cause, in `tick`; its size when it is over.
+    fn count_dropped(&mut self, dropped: u32, recorded: u32) {
+        self.dropped += u64::from(dropped);
+        if dropped > 0 {
+            self.dropping = true;
+        } else if recorded > 0 && self.dropping {
+            self.dropping = false;
+            self.notices.say(&format!(
+                "recording goes on; {} records were dropped",
+                self.dropped
+            ));
+        }
+    }
+
+    /// Samples that the disk was too slow for, or that are larger than the queue can be.
+    fn say_overflow(&mut self) {
+        let overflowed = self.queue.counts().0;
+        if overflowed > self.overflowed {
+            self.overflowed = overflowed;
+            self.notices.say(&format!(
+                "cannot keep samples: more than {} MiB wait to be written; {overflowed} dropped so far",
+                limits::QUEUE_MAX >> 20
+            ));
+        }
+    }
+
     /// What gathered without pause goes to the writer in portions, time passing between them.
     fn gathered(&mut self, batch: &mut [u8]) -> Result<()> {
         let mut rest = batch;
@@ -305,17 +336,14 @@ impl Drain {
     /// Does what is due; how long to wait for records. Woken by the next sample when that
     /// comes about then anyway: one waking less a second.
     fn tick(&mut self) -> Duration {
+        self.say_overflow();
         let now = self.clock.now();
         let due = self.writer.tick(now);
-        let dropped = self.queue.counts().0;
-        if dropped > self.dropped {
-            self.dropped = dropped;
-            self.notices.say(&format!(
-                "disk too slow: {dropped} samples were dropped so far"
-            ));
-        }
         for notice in self.writer.take_notices() {
-            self.notices.say(&notice);
+            self.notices.say(&match self.dropping {
+                true => format!("{notice}; records are dropped"),
+                false => notice,
+            });
         }
         let next_sample = self.interval + Duration::from_nanos(WATCHDOG_NS);
         let due = due.map(|at| Duration::from_nanos(at.saturating_sub(now.mono_ns)));

@@ -1,0 +1,154 @@
+//! What tests make on the live machine. All of it is removed on drop, so also after a panic.
+
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::is_root;
+
+/// Whether the test must be left out: not as root, or without one of the tools. Says why.
+pub fn must_skip(tools: &[&str]) -> bool {
+    let missing = tools.iter().find(|tool| !exists(tool));
+    let why = match missing {
+        _ if !is_root() => "it takes root".to_string(),
+        Some(tool) => format!("{tool} is missing"),
+        None => return false,
+    };
+    skipped(&why);
+    true
+}
+
+/// Says that a test is left out, and why.
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+fn exists(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+}
+
+/// Runs a tool; whether it went well.
+fn tool(name: &str, arguments: &[&str]) -> bool {
+    let status = Command::new(name)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// A file system in memory.
+pub struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    /// Mounts one of that size (`900k`) on an empty folder.
+    pub fn mount(on: &Path, size: &str) -> Option<Tmpfs> {
+        std::fs::create_dir_all(on).ok()?;
+        let (size, path) = (format!("size={size}"), on.to_str()?);
+        tool("mount", &["-t", "tmpfs", "-o", &size, "kymo-test", path])
+            .then(|| Tmpfs(on.to_path_buf()))
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        // A recorder that was not waited for may still have it open.
+        tool("umount", &["-l", &self.0.to_string_lossy()]);
+    }
+}
+
+/// A network interface.
+pub struct Interface(String);
+
+impl Interface {
+    /// Adds one of a type that this kernel knows.
+    pub fn add(name: &str) -> Option<Interface> {
+        let known = ["dummy", "ifb", "bridge"];
+        let added = known
+            .iter()
+            .any(|kind| tool("ip", &["link", "add", name, "type", kind]));
+        added.then(|| Interface(name.into()))
+    }
+
+    /// Gives it another name.
+    pub fn rename(&mut self, name: &str) -> bool {
+        let renamed = tool("ip", &["link", "set", &self.0, "name", name]);
+        if renamed {
+            self.0 = name.into();
+        }
+        renamed
+    }
+}
+
+impl Drop for Interface {
+    fn drop(&mut self) {
+        tool("ip", &["link", "del", &self.0]);
+    }
+}
+
+/// A loop device on a file, with a number that was not there before.
+pub struct LoopDevice(libc::c_int);
+
+/// <linux/loop.h>
+const LOOP_CTL_ADD: libc::c_ulong = 0x4c80;
+const LOOP_CTL_REMOVE: libc::c_ulong = 0x4c81;
+
+impl LoopDevice {
+    /// Adds `/dev/loopNUMBER` on `file`.
+    pub fn attach(number: libc::c_int, file: &Path) -> Option<LoopDevice> {
+        if !loop_control(LOOP_CTL_ADD, number) {
+            return None;
+        }
+        let device = LoopDevice(number);
+        tool("losetup", &[&device.path(), file.to_str()?]).then_some(device)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> String {
+        format!("/dev/loop{}", self.0)
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        tool("losetup", &["-d", &self.path()]);
+        // Others may look at it for a moment (udev).
+        for _ in 0..50 {
+            if loop_control(LOOP_CTL_REMOVE, self.0) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn loop_control(request: libc::c_ulong, number: libc::c_int) -> bool {
+    let control = std::fs::File::options()
+        .write(true)
+        .open("/dev/loop-control");
+    // SAFETY: both requests take a number by value and touch no memory of ours.
+    control
+        .is_ok_and(|control| unsafe { libc::ioctl(control.as_raw_fd(), request as _, number) } >= 0)
+}
+
+/// A CPU taken away until drop.
+pub struct OfflineCpu(PathBuf);
+
+impl OfflineCpu {
+    /// Takes it offline, where that is allowed.
+    pub fn take(number: u32) -> Option<OfflineCpu> {
+        let switch = PathBuf::from(format!("/sys/devices/system/cpu/cpu{number}/online"));
+        let online = std::fs::read(&switch).is_ok_and(|text| text.starts_with(b"1"));
+        (online && std::fs::write(&switch, "0").is_ok()).then_some(OfflineCpu(switch))
+    }
+}
+
+impl Drop for OfflineCpu {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::write(&self.0, "1") {
+            eprintln!("cannot write {}: {error}", self.0.display());
+        }
+    }
+}
