@@ -192,12 +192,12 @@ impl BeatState {
     fn due(&mut self, now: Stamp) -> Due {
         let each = i64::from(self.schedule.scan_each.max(1));
         let interval_ns = self.schedule.interval.as_nanos() as i64;
-        let scan = match interval_ns {
-            0 => self.taken as i64 / each,
+        let scan = match (interval_ns, each) {
+            (0, _) | (_, 1) => self.taken as i64 / each,
             // The timer may fire a little before the multiple when the clock is slewed.
             _ => now
                 .real_ns
-                .saturating_add(interval_ns / 4)
+                .saturating_add(1_000_000)
                 .div_euclid(interval_ns.saturating_mul(each)),
         };
         let due = self.scan != scan;
