@@ -523,6 +523,32 @@ fn hostile_kernel_texts() {
 /// Together with what else there is they make a sample that can still be recorded.
 const LARGE: [&str; 3] = ["proc/stat", "proc/1/net/dev", "proc/4711/stat"];
 
+/// A process can make its command line as long as its memory; once that stopped the recorder.
+#[test]
+fn long_command_lines_are_cut() {
+    let tree = Tree::new("cmdline");
+    tree.put("proc/4711/cmdline", &vec![b'a'; 40 << 20]);
+    let (root, dir) = (tree.root(), tree.0.text("ring"));
+    let record = run(&[
+        "record", "-s", "cZ", "--root", &root, "-i", ".1:.1", "-c", "4", "-f", &dir,
+    ]);
+    assert!(record.status.success());
+    let frames = parse_dump(&run(&["dump", &dir]).stdout);
+    let of = |source: &str| {
+        frames
+            .iter()
+            .filter(|frame| frame.source == source)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("proc/stat").len(), 5, "all samples are recorded");
+    assert_eq!(
+        of("proc/4711/cmdline")
+            .first()
+            .map(|frame| frame.text.len()),
+        Some(64 << 10)
+    );
+}
+
 /// A sample of 65 MB was once dropped without a word, and with it all that came after.
 #[test]
 fn samples_too_large_are_said() {

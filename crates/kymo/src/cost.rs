@@ -15,9 +15,18 @@ use kymo_sys::machine;
 /// Sums over the records of a run.
 #[derive(Default)]
 pub struct RunCost {
-    /// By kind of source: samples, nanoseconds, section bytes, worst nanoseconds.
-    kinds: Vec<(u8, u64, u64, u64, u64)>,
+    sources: Vec<SourceCost>,
     samples: u64,
+}
+
+/// Sums over the sections of one kind of source.
+#[derive(Default)]
+struct SourceCost {
+    kind: u8,
+    sections: u64,
+    ns: u64,
+    worst_ns: u64,
+    bytes: u64,
 }
 
 impl RunCost {
@@ -43,15 +52,21 @@ impl RunCost {
 
     fn section(&mut self, kind: u8, ns: u64, bytes: usize) {
         let at = self
-            .kinds
+            .sources
             .iter()
-            .position(|sum| sum.0 == kind)
+            .position(|sum| sum.kind == kind)
             .unwrap_or_else(|| {
-                self.kinds.push((kind, 0, 0, 0, 0));
-                self.kinds.len() - 1
+                self.sources.push(SourceCost {
+                    kind,
+                    ..SourceCost::default()
+                });
+                self.sources.len() - 1
             });
-        let sum = &mut self.kinds[at];
-        (sum.1, sum.2, sum.3, sum.4) = (sum.1 + 1, sum.2 + ns, sum.3 + bytes as u64, sum.4.max(ns));
+        let sum = &mut self.sources[at];
+        sum.sections += 1;
+        sum.ns += ns;
+        sum.worst_ns = sum.worst_ns.max(ns);
+        sum.bytes += bytes as u64;
     }
 }
 
@@ -64,67 +79,78 @@ pub fn print(
     elapsed: Duration,
 ) -> std::io::Result<()> {
     let mut out = String::new();
-    let usage = machine::usage();
-    let samples = run.samples.max(1);
-    let cpu_us = usage.user_us + usage.system_us;
-    // A kept file in /proc costs its page of buffer and about a KiB for the rest.
-    let kernel_mb = control.kept_files.load(Relaxed) as f64 * 5.0 / 1024.0;
-    let missed = control.missed.load(Relaxed);
+    let (samples, missed) = (run.samples, control.missed.load(Relaxed));
+    let seconds = elapsed.as_secs_f64();
     let _ = writeln!(
         out,
-        "samples          {} in {:.1} s, {missed} ticks missed, {dropped} dropped",
-        run.samples,
-        elapsed.as_secs_f64()
+        "samples          {samples} in {seconds:.1} s, {missed} ticks missed, {dropped} dropped"
     );
-    let _ = writeln!(
-        out,
-        "CPU              {:.3} s ({:.3} user, {:.3} system), {:.1} us a sample",
-        cpu_us as f64 / 1e6,
-        usage.user_us as f64 / 1e6,
-        usage.system_us as f64 / 1e6,
-        cpu_us as f64 / samples as f64
-    );
-    let _ = writeln!(
-        out,
-        "memory           {:.1} MB (VmHWM), about {:.1} MB of the kernel's for kept files",
-        usage.resident_max_kb as f64 / 1024.0,
-        kernel_mb
-    );
-    let _ = writeln!(
-        out,
-        "bytes            {} of records ({:.0} a sample), {} written in all, {} syncs, {} seals",
-        counters.record_bytes,
-        counters.record_bytes as f64 / samples as f64,
-        counters.bytes_written,
-        counters.syncs,
-        counters.seals
-    );
+    whole(samples.max(1) as f64, control, counters, &mut out);
     let _ = writeln!(
         out,
         "{:<22}{:>10}{:>12}{:>12}{:>14}{:>9}",
         "# source", "sections", "ns a read", "worst ns", "bytes a read", "read"
     );
-    for &(kind, sections, ns, bytes, worst) in &run.kinds {
-        let Some(source) = source::of(kind) else {
-            continue;
+    for sum in &run.sources {
+        sum.line(&mut out);
+    }
+    std::io::stdout().write_all(out.as_bytes())
+}
+
+/// What the process as a whole used.
+fn whole(samples: f64, control: &Control, counters: &Counters, out: &mut String) {
+    let usage = machine::usage();
+    let [user, system] = [usage.user_us, usage.system_us].map(|us| us as f64 / 1e6);
+    let each_us = (user + system) * 1e6 / samples;
+    let _ = writeln!(
+        out,
+        "CPU              {:.3} s ({user:.3} user, {system:.3} system), {each_us:.1} us a sample",
+        user + system
+    );
+    let resident_mb = usage.resident_max_kb as f64 / 1024.0;
+    // A kept file in /proc costs its page of buffer and about a KiB for the rest.
+    let kernel_mb = control.kept_files.load(Relaxed) as f64 * 5.0 / 1024.0;
+    let _ = writeln!(
+        out,
+        "memory           {resident_mb:.1} MB (VmHWM), about {kernel_mb:.1} MB of the kernel's for kept files"
+    );
+    let Counters {
+        record_bytes,
+        bytes_written,
+        syncs,
+        seals,
+        ..
+    } = counters;
+    let each = *record_bytes as f64 / samples;
+    let _ = writeln!(
+        out,
+        "bytes            {record_bytes} of records ({each:.0} a sample), {bytes_written} written in all, {syncs} syncs, {seals} seals"
+    );
+}
+
+impl SourceCost {
+    fn line(&self, out: &mut String) {
+        let Some(source) = source::of(self.kind) else {
+            return;
         };
-        let scope = if source.scope == Scope::Machine {
-            String::new()
+        let path = source.path_of(if source.scope == Scope::Machine {
+            ""
         } else {
-            "PID".to_string()
-        };
+            "PID"
+        });
         let reads = if source.reads == Reads::Whole {
             "whole"
         } else {
             "records"
         };
+        let sections = self.sections.max(1);
         let _ = writeln!(
             out,
-            "{:<22}{sections:>10}{:>12}{worst:>12}{:>14.1}{reads:>9}",
-            source.path_of(&scope),
-            ns / sections.max(1),
-            bytes as f64 / sections.max(1) as f64
+            "{path:<22}{:>10}{:>12}{:>12}{:>14.1}{reads:>9}",
+            self.sections,
+            self.ns / sections,
+            self.worst_ns,
+            self.bytes as f64 / sections as f64
         );
     }
-    std::io::stdout().write_all(out.as_bytes())
 }

@@ -20,8 +20,9 @@ pub struct Notices {
 impl Notices {
     /// Says `line`, unless one that begins alike was said within the minute.
     pub fn say(&mut self, line: &str) {
-        // `slow read: proc/stat took ...`: the first three words tell the kind.
-        let kind: String = line.split(' ').take(3).collect::<Vec<_>>().join(" ");
+        // `slow read: proc/1234/io took ...`: the first three words, whatever the number.
+        let words: Vec<_> = line.split(' ').take(3).collect();
+        let kind = words.join(" ").replace(|c: char| c.is_ascii_digit(), "");
         let now = Instant::now();
         if self.said.get(&kind).is_some_and(|&last| now - last < QUIET) {
             return;

@@ -165,6 +165,7 @@ impl Session {
                 (ticker.clone(), control.clone(), queue.clone(), lane.clone());
             move || {
                 machine::lock_memory();
+                machine::ask_short_slices();
                 beat::run(
                     sampler,
                     schedule,

@@ -50,15 +50,16 @@ fn beginning(path: &Path) -> Result<(Context, i64)> {
 
 /// No sample is later than this: the present, or of a single block the end that its name tells.
 fn last_ns(path: &Path) -> Result<i64> {
+    let now_ns = RealClock.now().real_ns;
+    if !path.is_file() {
+        return Ok(now_ns);
+    }
     let recording = Recording::open(Arc::new(RealDisk), path)?;
     let blocks = recording.blocks(&recording.folders()?)?;
-    let now_ns = RealClock.now().real_ns;
-    Ok(match path.is_file() {
-        true => blocks
-            .iter()
-            .map(|block| i64::try_from(block.name.wall_max_s).unwrap_or(0) * 1_000_000_000)
-            .max()
-            .unwrap_or(now_ns),
-        false => now_ns,
-    })
+    let ends = blocks
+        .iter()
+        .filter_map(|block| i64::try_from(block.name.wall_max_s).ok());
+    Ok(ends
+        .max()
+        .map_or(now_ns, |end_s| end_s.saturating_mul(1_000_000_000)))
 }

@@ -201,7 +201,7 @@ impl Writer {
         })
     }
 
-    /// While it is set, every sample should be a key. Only the writer sets and clears it.
+    /// Set when the next sample should be a key; whoever makes one takes it back.
     pub fn key_wanted(&self) -> Arc<AtomicBool> {
         self.key_wanted.clone()
     }

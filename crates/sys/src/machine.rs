@@ -154,6 +154,39 @@ pub fn wake() {
     }
 }
 
+/// Asks for short slices of the CPU for this thread: it needs little, but at once. Since Linux 6.12
+/// such a thread goes first when it wakes up; best effort, and no privilege.
+#[allow(unsafe_code)]
+pub fn ask_short_slices() -> bool {
+    /// `struct sched_attr` of its first version (linux/sched/types.h).
+    #[repr(C)]
+    struct SchedAttr {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    // SCHED_OTHER, the shortest slice the kernel takes, and the niceness there is.
+    // SAFETY: getpriority takes no pointers.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: 0,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime_ns: 100_000,
+        deadline_ns: 0,
+        period_ns: 0,
+    };
+    // SAFETY: the kernel reads `size` bytes of a live struct of that size; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) == 0 }
+}
+
 /// Size of the file system that `path` is on, in bytes.
 pub fn file_system_bytes(path: impl AsRef<std::path::Path>) -> Option<u64> {
     let stat = rustix::fs::statvfs(path.as_ref()).ok()?;

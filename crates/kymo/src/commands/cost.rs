@@ -62,6 +62,19 @@ fn record(
         .arg("--root")
         .arg(&options.root)
         .args(["--status", &options.status]);
+    let wanted = [
+        (options.threads, "--threads"),
+        (options.no_backoff, "--no-backoff"),
+    ];
+    child.args(
+        wanted
+            .iter()
+            .filter(|(wanted, _)| *wanted)
+            .map(|(_, switch)| switch),
+    );
+    if options.redact.is_some() {
+        child.args(["--redact", "args"]);
+    }
     let status = child.status().context("cannot run the recorder")?;
     if !status.success() {
         bail!("cannot measure: the recorder ended with {status}");
