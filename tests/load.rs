@@ -21,18 +21,24 @@ fn number(text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
+/// Each thread takes `percent` of a core in CPU time: what others took from it, it makes up for.
 fn burn(threads: u64, percent: u64) {
     for _ in 0..threads {
         std::thread::spawn(move || {
+            let start = Instant::now();
             loop {
-                let start = Instant::now();
-                while start.elapsed() < Duration::from_millis(percent) {
+                let wanted = start.elapsed().as_nanos() as u64 / 100 * percent;
+                // After a long drought the debt is not paid in one piece.
+                let used = kymo_sys::machine::thread_cpu_ns();
+                let until = wanted.min(used + 100_000_000);
+                while kymo_sys::machine::thread_cpu_ns() < until {
                     // Some of the load is in the kernel.
-                    if start.elapsed().as_micros().is_multiple_of(7) {
-                        std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
-                    }
+                    std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
+                    (0..3000u64).for_each(|n| {
+                        std::hint::black_box(n);
+                    });
                 }
-                std::thread::sleep(Duration::from_millis(100 - percent.min(100)));
+                std::thread::sleep(Duration::from_millis(100 - percent.min(90)));
             }
         });
     }

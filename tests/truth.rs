@@ -9,6 +9,8 @@ use serde_json::Value;
 
 const SECONDS: usize = 30;
 const ROUNDS: usize = 3;
+/// The load asks for 1.8 cores; a machine shared with others may not give them all.
+const LEAST_CORES: f64 = 1.0;
 
 /// One round's comparisons: name → (ours, theirs).
 type Round = HashMap<String, (f64, f64)>;
@@ -58,7 +60,7 @@ impl Load {
             Running(child.expect("load starts"))
         };
         let load = Load {
-            burners: (0..2).map(|_| start(&["burn", "2", "41"])).collect(),
+            burners: (0..2).map(|_| start(&["burn", "2", "45"])).collect(),
             _traffic: [start(&["udp"]), start(&["disk", &scratch.text("file")])],
             _scratch: scratch,
         };
@@ -161,7 +163,7 @@ fn processes_and_machine(dir: &str) -> (f64, f64) {
     );
     let machine = (ticks(&last.text) - ticks(&first.text)) / 100.0;
     assert!(
-        machine > 1.4 * SECONDS as f64,
+        machine > LEAST_CORES * SECONDS as f64,
         "the load was too small: {machine} s of CPU"
     );
     (processes, machine)
