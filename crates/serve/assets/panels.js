@@ -4,23 +4,22 @@
 const layer = (id, label, colour) => ({ id, label, colour });
 
 const CPU_MODES = [layer('cpu.user', 'user', 1), layer('cpu.nice', 'nice', 2), layer('cpu.sys', 'system', 3), layer('cpu.irq', 'irq', 4),
-  layer('cpu.soft', 'softirq', 5), layer('cpu.steal', 'steal', 6), layer('cpu.wait', 'wait', 8)];
+  layer('cpu.soft', 'softirq', 5), layer('cpu.steal', 'steal', 6), layer('cpu.wait', 'wait', 7)];
 
 const programs = { ids: ['memory.used', 'memory.buffers', 'memory.cached', 'memory.slab'], label: 'programs', colour: 1, of: (used, ...others) => Math.max(0, others.reduce((left, each) => left - each, used)) };
 
 export const PANELS = [
   { id: 'cpu', title: 'CPU', stacked: true, most: 100, layers: CPU_MODES, peak: 'cpu.total', split: { label: 'each CPU', layers: [layer('cpu.total:*', '', 1)], most: 100 } },
-  { id: 'pressure', title: 'Pressure', note: 'time lost waiting', least: 5, layers: [layer('pressure.cpu_some', 'cpu', 1), layer('pressure.io_some', 'I/O', 3), layer('pressure.io_full', 'I/O, all', 4),
-    layer('pressure.memory_some', 'memory', 2), layer('pressure.memory_full', 'memory, all', 5), layer('pressure.irq_full', 'irq', 6)] },
-  { id: 'load', title: 'Load', note: 'tasks', least: 1, layers: [layer('cpu.running', 'runnable', 6), layer('cpu.blocked', 'blocked', 3), layer('cpu.load1', '1 min', 1), layer('cpu.load5', '5 min', 2), layer('cpu.load15', '15 min', 4)] },
+  { id: 'load', title: 'Load', note: 'tasks', least: 1, layers: [layer('cpu.load1', '1 min', 1), layer('cpu.load5', '5 min', 2), layer('cpu.load15', '15 min', 4), layer('cpu.running', 'runnable', 6), layer('cpu.blocked', 'blocked', 3)] },
   { id: 'memory', title: 'Memory', stacked: true, mostOf: 'memory', layers: [programs, layer('memory.slab', 'slab', 4), layer('memory.buffers', 'buffers', 3), layer('memory.cached', 'cached', 2)] },
-  { id: 'paging', title: 'Paging', least: 1, layers: [layer('memory.swap_in', 'swapped in', 2), layer('memory.swap_out', 'swapped out', 3), layer('memory.major_faults', 'major faults', 4)] },
+  { id: 'pressure', title: 'Pressure', note: 'time lost waiting', least: 5, layers: [layer('pressure.cpu_some', 'CPU', 1), layer('pressure.io_some', 'I/O', 3), layer('pressure.io_full', 'all for I/O', 4),
+    layer('pressure.memory_some', 'memory', 2), layer('pressure.memory_full', 'all for memory', 5)] },
   { id: 'disk', title: 'Disks', least: 1, filled: true, layers: [layer('disk.read_kb', 'read', 1), layer('disk.write_kb', 'written', 3)],
     split: { label: 'each disk', layers: [layer('disk.read_kb:*', 'read', 1), layer('disk.write_kb:*', 'written', 3)] } },
-  { id: 'busy', title: 'Disks busy', most: 100, layers: [layer('disk.util:*', '', 1)] },
+  { id: 'busy', title: 'Disks busy', note: 'time with requests', most: 100, layers: [layer('disk.util:*', '', 1)] },
   { id: 'net', title: 'Network', least: 1, filled: true, layers: [layer('net.rx_kb', 'received', 1), layer('net.tx_kb', 'sent', 3)],
     split: { label: 'each interface', layers: [layer('net.rx_kb:*', 'received', 1), layer('net.tx_kb:*', 'sent', 3)] } },
-  { id: 'kernel', title: 'Kernel', least: 1, layers: [layer('cpu.ctxsw', 'context switches', 1), layer('cpu.intr', 'interrupts', 3), layer('cpu.forks', 'forks', 2)] },
+  { id: 'kernel', title: 'Kernel', least: 1, layers: [layer('cpu.ctxsw', 'context switches', 1), layer('cpu.intr', 'interrupts', 3), layer('cpu.forks', 'forks', 2), layer('memory.major_faults', 'major faults', 4)] },
 ];
 
 /** The panel as the reader has it: split into its instances or not. */

@@ -11,6 +11,8 @@ const UNITS = {
   B: { factor: 1, kind: 'bytes' },
   '1/s': { factor: 1, kind: 'count', rate: true },
   count: { factor: 1, kind: 'count' },
+  // load averages are counts of tasks too: they share a scale
+  '': { factor: 1, kind: 'count' },
   ms: { factor: 0.001, kind: 'seconds' },
   us: { factor: 0.000001, kind: 'seconds' },
   s: { factor: 1, kind: 'seconds' },
