@@ -1,0 +1,1 @@
+//! The process table at a moment: the scan that covers it.
