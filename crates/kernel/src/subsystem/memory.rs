@@ -140,7 +140,10 @@ const GLOBALS: &[Field] = &[
     kb("Inactive(file)", "Page cache not used lately"),
     kb("Unevictable", "Cannot be taken back"),
     kb("Zswap", "Memory that holds compressed swap"),
-    kb("Zswapped", "Anonymous memory that is compressed in it"),
+    kb(
+        "Zswapped",
+        "Anonymous memory that is held in compressed swap",
+    ),
     kb("KReclaimable", "Kernel memory that can be freed"),
     kb("SecPageTables", "Page tables of guests and devices"),
     kb(
@@ -150,10 +153,10 @@ const GLOBALS: &[Field] = &[
     kb("Bounce", "Bounce buffers of block devices"),
     kb("WritebackTmp", "Buffers of FUSE for writing back"),
     kb("VmallocTotal", "Address space of vmalloc"),
-    kb("VmallocUsed", "Used of it"),
+    kb("VmallocUsed", "Used of the address space of vmalloc"),
     kb(
         "VmallocChunk",
-        "0 since Linux 4.4; before: the largest free piece of it",
+        "0 since Linux 4.4; before: the largest free piece of that address space",
     ),
     kb("Percpu", "Per-CPU memory"),
     kb("HardwareCorrupted", "Found to be broken"),
@@ -162,7 +165,10 @@ const GLOBALS: &[Field] = &[
     kb("FileHugePages", "Page cache in huge pages"),
     kb("FilePmdMapped", "Page cache mapped as huge pages"),
     kb("CmaTotal", "Set aside for contiguous memory"),
-    kb("CmaFree", "Free of it"),
+    kb(
+        "CmaFree",
+        "Not used of what is set aside for contiguous memory",
+    ),
     kb("Unaccepted", "Not yet accepted by a confidential guest"),
     kb("Balloon", "Given back to the hypervisor"),
     kb("Hugepagesize", "Size of a huge page"),
