@@ -15,7 +15,7 @@ export function fromSeries(answer, thru) {
 export const timeAt = (frame, n) => frame.first + n * frame.step;
 
 /** The point that a moment belongs to. */
-export const indexAt = (frame, time) => Math.ceil((time - frame.first) / frame.step - 1e-6);
+export const indexAt = (frame, time) => Math.ceil((time - frame.first) / frame.step - 1e-6) + 0;
 
 /** The end of the last point at which anything is known. */
 export function lastKnown(frame) {
