@@ -9,7 +9,7 @@ use landlock::{
 };
 
 /// What kernels are asked for at most; an older one gives what it has.
-const ASKED: ABI = ABI::V6;
+const ASKED: ABI = ABI::V7;
 /// What time zones are read from.
 const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"];
 
@@ -37,7 +37,9 @@ fn restrict(read: &[PathBuf], write: &[PathBuf]) -> Result<Option<i32>, RulesetE
         .restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => None,
-        (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as i32),
+        (_, LandlockStatus::Available { effective_abi, .. }) => {
+            Some(effective_abi.min(ASKED) as i32)
+        }
         _ => None,
     })
 }
