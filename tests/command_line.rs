@@ -35,7 +35,7 @@ fn bad_usage_is_one_clear_line() {
         (&["-c0"], "cannot use -c 0: not a number of intervals"),
         (
             &["-p", "/no/such/file", "-sc"],
-            "cannot play /no/such/file: No such file",
+            "cannot open /no/such/file: No such file",
         ),
         (&["play", &raw, "-sz"], "cannot use -s z: no such subsystem"),
         (

@@ -6,5 +6,10 @@
 pub mod collectl;
 pub mod delta;
 pub mod live;
+pub mod marks;
+pub mod open;
+pub mod processes;
 pub mod recorded;
+pub mod series;
+pub mod sheet;
 pub mod source;

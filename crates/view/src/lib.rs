@@ -16,6 +16,7 @@ pub mod options;
 mod play;
 mod plot;
 pub mod processes;
+pub mod prometheus;
 mod row;
 pub mod sink;
 pub mod time;

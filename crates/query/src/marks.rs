@@ -1,0 +1,173 @@
+//! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots.
+
+use kymo_base::context::Context;
+use kymo_recording::beat;
+
+use crate::source::{Moment, Step};
+
+/// Something that happened, over a span or at a moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// Begin, in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// End; the same as the begin for a moment.
+    pub until_ns: i64,
+    /// What kind of thing.
+    pub kind: Kind,
+    /// A line on it.
+    pub text: String,
+}
+
+/// Kinds of mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Nothing is known of the span.
+    Gap,
+    /// Samples were not taken in time.
+    Missed,
+    /// A file of the kernel was slow to read.
+    Slow,
+    /// The wall clock was set.
+    Clock,
+    /// The machine slept.
+    Suspend,
+    /// The machine was started.
+    Boot,
+    /// A recorder was started.
+    Start,
+    /// Anything else.
+    Note,
+}
+
+impl Kind {
+    /// All kinds, in the order of their codes.
+    pub const ALL: [Kind; 8] = [
+        Kind::Gap,
+        Kind::Missed,
+        Kind::Slow,
+        Kind::Clock,
+        Kind::Suspend,
+        Kind::Boot,
+        Kind::Start,
+        Kind::Note,
+    ];
+
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Gap => "gap",
+            Kind::Missed => "missed",
+            Kind::Slow => "slow",
+            Kind::Clock => "clock",
+            Kind::Suspend => "suspend",
+            Kind::Boot => "boot",
+            Kind::Start => "start",
+            Kind::Note => "note",
+        }
+    }
+}
+
+/// Makes marks of a source's steps.
+#[derive(Default)]
+pub struct Marker {
+    last: Option<Moment>,
+    boot_id: String,
+    context_stamp: u64,
+    /// The gap that the next sample ends.
+    open: Option<Mark>,
+}
+
+impl Marker {
+    /// Takes in a step and calls `each` with what it makes known. `true`: what follows has no past.
+    pub fn step(&mut self, step: &Step, context: &Context, each: &mut dyn FnMut(Mark)) -> bool {
+        match step {
+            Step::Sample(moment) => self.sample(moment, context, each),
+            Step::Event(moment, text) => {
+                let kind = kind_of(text);
+                each(at(moment.real_ns, kind, text.clone()));
+                let starts = kind == Kind::Start && self.last.is_some();
+                if starts {
+                    self.begin_gap(moment.real_ns, "the recorder was not running".into());
+                }
+                starts
+            }
+            Step::Gap(why) => {
+                self.begin_gap(i64::MIN, why.clone());
+                true
+            }
+        }
+    }
+
+    fn begin_gap(&mut self, now_ns: i64, text: String) {
+        let from_ns = self.last.map_or(now_ns, |last| last.real_ns);
+        self.open.get_or_insert(Mark {
+            from_ns,
+            until_ns: from_ns,
+            kind: Kind::Gap,
+            text,
+        });
+    }
+
+    /// `true`: the sample is of another boot than the last.
+    fn sample(&mut self, moment: &Moment, context: &Context, each: &mut dyn FnMut(Mark)) -> bool {
+        if let Some(gap) = self.open.take().filter(|_| self.last.is_some()) {
+            each(Mark {
+                until_ns: moment.real_ns.max(gap.from_ns),
+                ..gap
+            });
+        }
+        let boot = self.changes_boot(context) && self.last.is_some();
+        if boot {
+            each(at(
+                moment.real_ns,
+                Kind::Boot,
+                "the machine was started".into(),
+            ));
+        }
+        if moment.missed > 0 && !moment.warmup {
+            let from_ns = self.last.map_or(moment.real_ns, |last| last.real_ns);
+            each(Mark {
+                from_ns: from_ns.min(moment.real_ns),
+                until_ns: moment.real_ns,
+                kind: Kind::Missed,
+                text: format!("{} samples were not taken in time", moment.missed),
+            });
+        }
+        self.last = Some(*moment);
+        boot
+    }
+
+    fn changes_boot(&mut self, context: &Context) -> bool {
+        if self.context_stamp == context.stamp() {
+            return false;
+        }
+        self.context_stamp = context.stamp();
+        let id = context.get("boot_id").unwrap_or_default();
+        let changed = self.boot_id != id;
+        self.boot_id = id.to_string();
+        changed
+    }
+}
+
+fn at(real_ns: i64, kind: Kind, text: String) -> Mark {
+    Mark {
+        from_ns: real_ns,
+        until_ns: real_ns,
+        kind,
+        text,
+    }
+}
+
+/// The kind of an event, by the words that the recorder has for it.
+fn kind_of(text: &str) -> Kind {
+    [
+        ("slow ", Kind::Slow),
+        ("clock step", Kind::Clock),
+        ("suspended", Kind::Suspend),
+        (beat::STARTS, Kind::Start),
+        ("missed", Kind::Missed),
+    ]
+    .iter()
+    .find(|(words, _)| text.starts_with(words))
+    .map_or(Kind::Note, |&(_, kind)| kind)
+}

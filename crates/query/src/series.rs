@@ -1,0 +1,335 @@
+//! Series: fields over a range of time, cut into points of equal length with minimum, mean and maximum.
+//!
+//! A value is of the interval that ends at its sample. Points that it covers have it; where nothing is
+//! known there is no value, so a gap stays a gap whatever the scale.
+
+use kymo_recording::reader::TimeRange;
+
+use crate::marks::{Mark, Marker};
+use crate::sheet::{Cell, Line, Pick, Sheet};
+use crate::source::{Source, Step};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Lengths of points, in milliseconds: what divides minutes, hours and days without a rest.
+const STEPS_MS: &[i64] = &[
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+    900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000,
+];
+
+/// Points of equal length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grid {
+    /// Where the first point begins, in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Length of a point.
+    pub step_ns: i64,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Grid {
+    /// At most `points` points of a round length, no shorter than `least_ns`, which cover the range.
+    pub fn new(from_ns: i64, thru_ns: i64, points: usize, least_ns: i64) -> Grid {
+        let span_ns = thru_ns.saturating_sub(from_ns).max(1);
+        let points = points.max(1) as i64;
+        let fits = |step_ns: i64| {
+            let (first, end) = (from_ns.div_euclid(step_ns), ceil(thru_ns, step_ns));
+            step_ns >= least_ns && end - first <= points
+        };
+        let round = STEPS_MS.iter().map(|ms| ms * 1_000_000);
+        let step_ns = round.clone().find(|&step_ns| fits(step_ns));
+        let step_ns = step_ns.unwrap_or_else(|| {
+            let day_ns = 86_400 * SECOND_NS;
+            // One point more than the span needs: it may begin within the first.
+            ceil(ceil(span_ns, (points - 1).max(1)).max(least_ns), day_ns) * day_ns
+        });
+        let first = from_ns.div_euclid(step_ns);
+        Grid {
+            from_ns: first * step_ns,
+            step_ns,
+            count: (ceil(thru_ns, step_ns) - first).clamp(1, points) as usize,
+        }
+    }
+
+    /// The end of the last point.
+    pub fn thru_ns(&self) -> i64 {
+        self.from_ns + self.step_ns * self.count as i64
+    }
+
+    /// What has to be read: rates at the begin need the sample before.
+    pub fn range(&self) -> TimeRange {
+        TimeRange {
+            from_ns: self.from_ns,
+            // The sample that ends the last interval may come late.
+            thru_ns: self.thru_ns().saturating_add(SECOND_NS / 2),
+        }
+    }
+
+    /// The points that an interval covers, and the seconds it has in each: the one its middle is in, or all
+    /// whose middle it holds when it is longer than they are.
+    fn covered(&self, thru_ns: i64, elapsed: f64) -> (std::ops::Range<usize>, f64) {
+        let elapsed_ns = (elapsed * 1e9) as i64;
+        let from_ns = thru_ns.saturating_sub(elapsed_ns);
+        let begin = self.from_ns;
+        if elapsed_ns <= self.step_ns {
+            let middle = (from_ns - begin).saturating_add(elapsed_ns / 2);
+            let n = middle.div_euclid(self.step_ns);
+            let one = usize::try_from(n).ok().filter(|&n| n < self.count);
+            return (one.map_or(0..0, |n| n..n + 1), elapsed);
+        }
+        let half = self.step_ns / 2;
+        let bound = |ns: i64| {
+            let n = ceil((ns - begin).saturating_sub(half), self.step_ns);
+            n.clamp(0, self.count as i64) as usize
+        };
+        (bound(from_ns)..bound(thru_ns), self.step_ns as f64 / 1e9)
+    }
+}
+
+fn ceil(a: i64, b: i64) -> i64 {
+    a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0)
+}
+
+/// What is known of one line in one point.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// Least value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Values times seconds.
+    pub sum: f64,
+    /// Seconds; 0: nothing is known.
+    pub seconds: f64,
+}
+
+impl Point {
+    /// Nothing.
+    pub const NONE: Point = Point {
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+        sum: 0.0,
+        seconds: 0.0,
+    };
+
+    /// A value over so many seconds.
+    pub fn add(&mut self, value: f64, seconds: f64) {
+        self.merge(&Point {
+            min: value,
+            max: value,
+            sum: value * seconds,
+            seconds,
+        });
+    }
+
+    /// What another point of the same line knows.
+    pub fn merge(&mut self, other: &Point) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.seconds += other.seconds;
+    }
+
+    /// The mean over time; NaN where nothing is known.
+    pub fn mean(&self) -> f64 {
+        if self.seconds > 0.0 {
+            // No rounding gets it out of its bounds.
+            (self.sum / self.seconds).clamp(self.min, self.max)
+        } else {
+            f64::NAN
+        }
+    }
+}
+
+/// Lines over a grid.
+pub struct Series {
+    /// The grid.
+    pub grid: Grid,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Points, a row a line.
+    pub points: Vec<Vec<Point>>,
+    /// What happened.
+    pub marks: Vec<Mark>,
+    /// Samples that were taken in.
+    pub samples: u64,
+    /// There were more lines than allowed.
+    pub full: bool,
+}
+
+impl Series {
+    /// Nothing, over a grid.
+    pub fn new(grid: Grid) -> Series {
+        Series {
+            grid,
+            lines: Vec::new(),
+            points: Vec::new(),
+            marks: Vec::new(),
+            samples: 0,
+            full: false,
+        }
+    }
+
+    /// Reads `picks` from a source that gives the grid's range.
+    pub fn read(
+        source: &mut dyn Source,
+        picks: &[Pick],
+        grid: Grid,
+        lines_max: usize,
+    ) -> Result<Series, String> {
+        let mut series = Series::new(grid);
+        series.take_in(source, picks, lines_max)?;
+        Ok(series)
+    }
+
+    /// Adds all that a source gives.
+    pub fn take_in(
+        &mut self,
+        source: &mut dyn Source,
+        picks: &[Pick],
+        lines_max: usize,
+    ) -> Result<(), String> {
+        let (mut sheet, mut marker) = (Sheet::new(picks, lines_max), Marker::default());
+        // Where the sheet's lines are here, and the values of one sample.
+        let (mut places, mut cells) = (Vec::new(), Vec::new());
+        let grid = self.grid;
+        while let Some(step) = source.next()? {
+            let mut keep = |mark: Mark| {
+                if mark.until_ns >= grid.from_ns && mark.from_ns < grid.thru_ns() {
+                    self.marks.push(mark);
+                }
+            };
+            if marker.step(&step, source.context(), &mut keep) {
+                sheet.restart();
+            }
+            let Step::Sample(moment) = step else { continue };
+            self.samples += u64::from(!moment.warmup);
+            cells.clear();
+            sheet.advance(source, &moment, &mut |cell: Cell| cells.push(cell));
+            self.learn(&sheet, &mut places);
+            for cell in cells.iter().filter(|cell| !cell.value.is_nan()) {
+                let (points, seconds) = grid.covered(moment.real_ns, cell.elapsed);
+                for point in &mut self.points[places[cell.line]][points] {
+                    point.add(cell.value, seconds);
+                }
+            }
+        }
+        self.learn(&sheet, &mut places);
+        self.full |= sheet.is_full();
+        Ok(())
+    }
+
+    /// Finds or makes room for the lines that have come.
+    fn learn(&mut self, sheet: &Sheet, places: &mut Vec<usize>) {
+        while let Some(line) = sheet.lines().get(places.len()) {
+            places.push(self.place(line));
+        }
+    }
+
+    /// The place of a line, made when it is not there yet.
+    pub fn place(&mut self, line: &Line) -> usize {
+        let known = self
+            .lines
+            .iter()
+            .position(|known| known.pick == line.pick && known.id == line.id);
+        known.unwrap_or_else(|| {
+            self.lines.push(line.clone());
+            self.points.push(vec![Point::NONE; self.grid.count]);
+            self.lines.len() - 1
+        })
+    }
+
+    /// The lines in the order in which they were asked for, instances by name.
+    pub fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.lines.len()).collect();
+        order.sort_by(|&a, &b| natural(&self.lines[a], &self.lines[b]));
+        self.lines = order.iter().map(|&n| self.lines[n].clone()).collect();
+        self.points = order
+            .iter()
+            .map(|&n| std::mem::take(&mut self.points[n]))
+            .collect();
+        self.marks.sort_by_key(|mark| mark.from_ns);
+        self.marks.dedup();
+    }
+}
+
+/// By pick, then `2` before `10`.
+fn natural(a: &Line, b: &Line) -> std::cmp::Ordering {
+    let digits = |line: &Line| {
+        line.id
+            .rsplit_once(':')
+            .and_then(|(_, instance)| instance.parse::<u64>().ok())
+    };
+    let instances = match (digits(a), digits(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => a.id.cmp(&b.id),
+    };
+    a.pick.cmp(&b.pick).then(instances)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = SECOND_NS;
+
+    #[test]
+    fn grids_are_round_and_cover_the_range() {
+        for (from, thru, points, least, expect) in [
+            (0, 60 * S, 600, S, (0, S, 60)),
+            (S / 2, 60 * S, 600, S, (0, S, 60)),
+            (0, 60 * S, 600, 0, (0, S / 10, 600)),
+            (0, 60 * S, 60, 0, (0, S, 60)),
+            (1, 60 * S + 1, 60, 0, (0, 2 * S, 31)),
+            (0, 3600 * S, 600, S, (0, 10 * S, 360)),
+            (0, 86_400 * S, 600, 60 * S, (0, 300 * S, 288)),
+            (-S, S, 10, S, (-S, S, 2)),
+            (0, 0, 10, S, (0, S, 1)),
+        ] {
+            let grid = Grid::new(from, thru, points, least);
+            assert_eq!(
+                (grid.from_ns, grid.step_ns, grid.count),
+                expect,
+                "{from} {thru}"
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_grid_covers(from in -1_000_000_000_000_000i64..4_000_000_000_000_000_000, span in 0i64..900_000_000_000_000_000, points in 2usize..2000) {
+            let grid = Grid::new(from, from + span, points, S);
+            assert!(grid.count <= points);
+            assert!(grid.from_ns <= from && grid.thru_ns() >= from + span, "{grid:?} {from} {span}");
+        }
+    }
+
+    #[test]
+    fn intervals_cover_points() {
+        let grid = Grid::new(0, 10 * S, 10, S);
+        for (thru_ms, elapsed, expect) in [
+            (1_000, 1.0, 0..1),
+            (1_003, 1.003, 0..1),
+            (2_001, 0.998, 1..2),
+            (3_000, 3.0, 0..3),
+            (9_000, 5.0, 4..9),
+            (12_000, 5.0, 7..10),
+            (12_000, 1.0, 0..0),
+            (500, 0.1, 0..1),
+            (-500, 0.1, 0..0),
+        ] {
+            let (points, _) = grid.covered(thru_ms * 1_000_000, elapsed);
+            assert_eq!(points, expect, "{thru_ms} {elapsed}");
+        }
+    }
+
+    #[test]
+    fn means_weigh_time() {
+        let mut point = Point::NONE;
+        assert!(point.mean().is_nan());
+        point.add(1.0, 1.0);
+        point.add(4.0, 3.0);
+        assert_eq!((point.min, point.max, point.mean()), (1.0, 4.0, 3.25));
+    }
+}

@@ -1,0 +1,81 @@
+//! The page's files, built in.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::answer::{self, Answer, Refusal};
+
+/// A file of the page.
+struct Asset {
+    path: &'static str,
+    bytes: &'static [u8],
+    /// Its tag and its compressed bytes, made when it is first asked for.
+    made: OnceLock<(String, Vec<u8>)>,
+}
+
+macro_rules! assets {
+    ($($path:literal),* $(,)?) => {
+        [$(Asset {
+            path: $path,
+            bytes: include_bytes!(concat!("../assets/", $path)),
+            made: OnceLock::new(),
+        }),*]
+    };
+}
+
+static ASSETS: [Asset; 1] = assets!["index.html"];
+
+/// Answers for a file of the page; from a folder when the page is being worked on.
+pub fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) -> Answer {
+    let path = match path.trim_start_matches('/') {
+        "" => "index.html",
+        path => path,
+    };
+    let missing = || Refusal::missing("cannot find this page");
+    let asset = ASSETS.iter().find(|asset| asset.path == path);
+    if let Some(folder) = folder {
+        let plain = path
+            .split('/')
+            .all(|part| !part.is_empty() && !part.starts_with('.'));
+        let bytes = plain
+            .then(|| std::fs::read(folder.join(path)).ok())
+            .flatten();
+        let bytes = bytes.ok_or_else(missing)?;
+        return Ok(answer::tagged(asked, media_type(path), bytes));
+    }
+    let asset = asset.ok_or_else(missing)?;
+    let (tag, gzipped) = asset.made.get_or_init(|| {
+        let tag = answer::tag_of(asset.bytes);
+        (tag, answer::gzip(asset.bytes, 9))
+    });
+    if answer::has_tag(asked, tag) {
+        return Ok(answer::not_modified(tag));
+    }
+    let mut response: Response = if answer::takes_gzip(asked) {
+        let mut response = Body::from(&gzipped[..]).into_response();
+        answer::mark_gzip(&mut response);
+        response
+    } else {
+        Body::from(asset.bytes).into_response()
+    };
+    answer::set_type(&mut response, media_type(path));
+    answer::set_tag(&mut response, tag);
+    Ok(response)
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, end)| end) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("json") => "application/json",
+        Some("woff2") => "font/woff2",
+        _ => "text/plain; charset=utf-8",
+    }
+}
