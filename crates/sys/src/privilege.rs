@@ -129,6 +129,7 @@ pub fn confine(command: &mut Command, role: Role) {
 /// The new process' part. Whatever it answers but Ok keeps the program from being started.
 fn enter(role: &Role, parent: u32) -> io::Result<()> {
     keep_files_back();
+    unblock_signals();
     for &fd in &role.inherits {
         inherit(fd)?;
     }
@@ -167,6 +168,17 @@ fn keep_files_back() {
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         );
+    }
+}
+
+/// What its parent waits for in its own way ends the child in the ordinary one.
+#[allow(unsafe_code)]
+fn unblock_signals() {
+    let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset initialises the set before it is used.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
 }
 
