@@ -179,7 +179,7 @@ impl Access {
 
 fn random_hex() -> std::io::Result<String> {
     let mut bytes = [0; 32];
-    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    kymo_sys::machine::random(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

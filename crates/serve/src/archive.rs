@@ -37,8 +37,6 @@ pub struct Extent {
     pub interval_ns: i64,
     /// The same of scans.
     pub scan_interval_ns: i64,
-    /// Samples not taken in time.
-    pub missed: u64,
     /// Facts of the machine.
     pub context: Context,
 }
@@ -163,7 +161,6 @@ impl Archive {
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
             sample.pass(moment.real_ns);
-            extent.missed += u64::from(moment.missed);
             if source.tracks().get(kind::PID_STAT).sampled {
                 scan.pass(moment.real_ns);
             }

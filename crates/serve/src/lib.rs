@@ -15,6 +15,7 @@ mod cost;
 mod now;
 mod number;
 mod server;
+mod tally;
 
 use std::path::PathBuf;
 

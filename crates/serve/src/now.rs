@@ -62,7 +62,6 @@ struct Follower {
     lines: Arc<Vec<Line>>,
     last: Option<Moment>,
     read_at: Instant,
-    samples: u64,
 }
 
 impl Now {
@@ -134,7 +133,6 @@ impl Now {
             source,
             sheet,
             last: Some(moment),
-            samples,
             ..
         }) = &*follower
         else {
@@ -144,7 +142,7 @@ impl Now {
             moment,
             context: source.context(),
             readings: sheet.readings().collect(),
-            samples: *samples,
+            costs: source.costs(),
         }))
     }
 }
@@ -157,8 +155,8 @@ pub struct Newest<'a> {
     pub context: &'a Context,
     /// Raw numbers.
     pub readings: Vec<(&'static Subsystem, &'a Reading)>,
-    /// Samples followed so far.
-    pub samples: u64,
+    /// What reading each kind cost, as codes of `kymo_base::cost`.
+    pub costs: &'a [(u8, u8)],
 }
 
 impl Follower {
@@ -176,7 +174,6 @@ impl Follower {
             lines: Arc::default(),
             last: None,
             read_at: Instant::now(),
-            samples: 0,
         })
     }
 
@@ -195,7 +192,6 @@ impl Follower {
                 self.lines = Arc::new(self.sheet.lines().to_vec());
             }
             self.last = Some(moment);
-            self.samples += 1;
             if !cells.is_empty() && news.receiver_count() > 0 {
                 // Who went away meanwhile hears nothing.
                 let _ = news.send(News::Sample(Arc::new(Sample {

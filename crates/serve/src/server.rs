@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
+use axum::response::IntoResponse as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -85,7 +86,7 @@ async fn serve(stream: TcpStream, hub: Arc<Hub>, router: axum::Router, place: &A
                     let Ok(response) = router.call(request).await;
                     response
                 }
-                Err(response) => response,
+                Err(refusal) => refusal.into_response(),
             };
             place.busy.store(false, Ordering::Relaxed);
             Ok::<_, Infallible>(api::finish(response))

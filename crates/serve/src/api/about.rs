@@ -1,5 +1,6 @@
 //! `/api/v1/status` and `/api/v1/cost`: what is shown here, and what it costs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -10,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::{Asker, Hub};
 use crate::answer::{self, Answer};
-use crate::archive::Extent;
-use crate::cost;
+use crate::cost::{self, Cost};
 use crate::number::seconds;
+use crate::tally::Tally;
 
 pub async fn status(
     State(hub): State<Arc<Hub>>,
@@ -54,20 +55,27 @@ pub async fn status(
 pub async fn cost(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
     let body = hub
         .ask(|hub| {
-            let extent = hub.archive.extent().unwrap_or_default();
-            let ring = hub.archive.ring().map(std::path::PathBuf::as_path);
-            let cost = hub.meter.read(ring, reach_s(&extent));
+            let (cost, tally) = hub.cost();
             let mut body = serde_json::to_value(&cost).unwrap_or_default();
-            body["missed"] = json!(extent.missed);
+            body["missed"] = json!(tally.missed);
+            body["dropped"] = json!(tally.dropped);
             Ok(body.to_string())
         })
         .await?;
     Ok(answer::json(&headers, body))
 }
 
-/// Seconds that the recording reaches over.
-fn reach_s(extent: &Extent) -> f64 {
-    seconds(extent.thru_ns - extent.from_ns)
+impl Hub {
+    /// What kymo costs, and what its recorder has done.
+    pub fn cost(&self) -> (Cost, Tally) {
+        let extent = self.archive.extent().unwrap_or_default();
+        let ring = self.archive.ring().map(PathBuf::as_path);
+        let span_s = seconds(extent.thru_ns - extent.from_ns);
+        (
+            self.meter.read(ring, span_s),
+            self.counter.count(&self.archive),
+        )
+    }
 }
 
 fn time(ns: i64) -> Value {

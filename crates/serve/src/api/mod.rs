@@ -28,6 +28,7 @@ use crate::answer::{Answer, Refusal};
 use crate::archive::Archive;
 use crate::cost::Meter;
 use crate::now::Now;
+use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
 /// Questions that read the recording at a time; more wait.
@@ -45,6 +46,7 @@ pub struct Hub {
     now: Arc<Now>,
     access: Access,
     meter: Meter,
+    counter: Counter,
     reading: Arc<Semaphore>,
     prefix: String,
     assets: Option<PathBuf>,
@@ -64,6 +66,7 @@ impl Hub {
                 settings.code,
             ),
             meter: Meter::default(),
+            counter: Counter::default(),
             reading: Arc::new(Semaphore::new(READING_MAX)),
             prefix: settings.prefix,
             assets: settings.assets,
@@ -78,12 +81,7 @@ impl Hub {
     }
 
     /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
-    pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Response<Body>> {
-        let admitted = self.admit_parts(&mut request);
-        admitted.map(|()| request).map_err(|no| no.into_response())
-    }
-
-    fn admit_parts(&self, request: &mut Request<Body>) -> Result<(), Refusal> {
+    pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
         let scopes = self.access.scopes(request.headers())?;
@@ -96,7 +94,7 @@ impl Hub {
             ));
         }
         request.extensions_mut().insert(scopes);
-        Ok(())
+        Ok(request)
     }
 
     /// A proxy may take the prefix off itself: paths without it are as good.
