@@ -16,7 +16,7 @@ use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_tests::machine::{self, Interface};
 use kymo_tests::{Running, Scratch, stdout_of};
-use kymo_view::prometheus::{self, Cost, Floor};
+use kymo_view::prometheus::{self, Cost};
 use serde_json::Value;
 
 /// Names kymo has, but node_exporter only in later versions than Debian's, or other kernels.
@@ -569,13 +569,7 @@ fn newest(dir: &str) -> Option<String> {
         .iter()
         .map(|(subsystem, _, reading)| (*subsystem, reading));
     let mut out = Vec::new();
-    prometheus::write(
-        &mut out,
-        readings,
-        recorded.context(),
-        &cost,
-        &mut Floor::default(),
-    );
+    prometheus::write(&mut out, readings, recorded.context(), &cost);
     String::from_utf8(out).ok()
 }
 

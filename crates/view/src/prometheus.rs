@@ -214,6 +214,25 @@ type Stood = (u64, Vec<u64>);
 const STEP_BACK_MAX: f64 = 3.0;
 
 impl Floor {
+    /// Appends the exposition of the readings, each of another subsystem, and of the cost.
+    pub fn write<'a>(
+        &mut self,
+        out: &mut Vec<u8>,
+        readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
+        context: &Context,
+        cost: &Cost,
+    ) {
+        for (subsystem, reading) in readings {
+            put_machine(out, subsystem, reading, context);
+            put_each(out, subsystem, reading, context, self);
+        }
+        for metric in OWN {
+            put_own(out, metric, cost);
+        }
+        // Who is gone is forgotten.
+        self.last = std::mem::take(&mut self.now);
+    }
+
     /// The row's values, none of them below what was exposed.
     fn raise<'a>(
         &mut self,
@@ -229,28 +248,18 @@ impl Floor {
         let mut values = row.values.clone();
         let mut stands = row.values.clone();
         let last = self.last.get(&name).filter(|(key, _)| *key == row.key);
-        for (at, &stood) in last
-            .into_iter()
-            .flat_map(|(_, stood)| stood.iter().enumerate())
-        {
-            let Some(field) = subsystem.fields.get(at).filter(|field| steps(field)) else {
-                continue;
-            };
-            values[at] = raised(field, values[at], stood, context);
+        let last = last.map_or(&[][..], |(_, stood)| stood);
+        let cells = values
+            .iter_mut()
+            .zip(&mut stands)
+            .zip(subsystem.fields.iter().zip(last));
+        for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
+            *value = raised(field, *value, stood, context);
             // What was not read now stands all the same.
-            stands[at] = if values[at] == MISSING {
-                stood
-            } else {
-                values[at]
-            };
+            *stands = if *value == MISSING { stood } else { *value };
         }
         self.now.insert(name, (row.key, stands));
         Cow::Owned(values)
-    }
-
-    /// Forgets who is gone.
-    fn end(&mut self) {
-        self.last = std::mem::take(&mut self.now);
     }
 }
 
@@ -265,22 +274,15 @@ fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
     }
 }
 
-/// Appends the exposition of the readings, each of another subsystem, and of the cost.
+/// Appends the exposition of the readings, each of another subsystem, and of the cost: for once. Who answers again
+/// and again keeps a [`Floor`].
 pub fn write<'a>(
     out: &mut Vec<u8>,
     readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
     context: &Context,
     cost: &Cost,
-    floor: &mut Floor,
 ) {
-    for (subsystem, reading) in readings {
-        put_machine(out, subsystem, reading, context);
-        put_each(out, subsystem, reading, context, floor);
-    }
-    floor.end();
-    for metric in OWN {
-        put_own(out, metric, cost);
-    }
+    Floor::default().write(out, readings, context, cost);
 }
 
 fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
@@ -463,13 +465,7 @@ mod tests {
 
     fn text(subsystem: &'static Subsystem, reading: &Reading, cost: &Cost) -> String {
         let mut out = Vec::new();
-        write(
-            &mut out,
-            [(subsystem, reading)],
-            &Context::default(),
-            cost,
-            &mut Floor::default(),
-        );
+        write(&mut out, [(subsystem, reading)], &Context::default(), cost);
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -629,12 +625,11 @@ kymo_last_sample_timestamp_seconds 1795300040.123
                 rows: rows.collect(),
             };
             let mut out = Vec::new();
-            write(
+            floor.write(
                 &mut out,
                 [(&CPU, &reading)],
                 &Context::default(),
                 &Cost::UNKNOWN,
-                &mut floor,
             );
             let text = String::from_utf8(out).expect("UTF-8");
             let lines = series(&text, "node_");
@@ -757,7 +752,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
                 ..Cost::UNKNOWN
             };
             let mut out = b"".to_vec();
-            write(&mut out, ALL.iter().map(|&subsystem| (subsystem, &reading)), &Context::default(), &cost, &mut Floor::default());
+            write(&mut out, ALL.iter().map(|&subsystem| (subsystem, &reading)), &Context::default(), &cost);
             let text = String::from_utf8(out).expect("UTF-8");
             prop_assert_eq!(check(&text), Ok(()));
         }
