@@ -1,0 +1,57 @@
+// "What changed here": the movers between the minute before and the moment of the table.
+import { h } from './dom.js';
+import { minuteBefore, movers } from './movers.js';
+import { signed } from './processes.js';
+import { lastWins } from './scans.js';
+import { span } from './time.js';
+import { format } from './units.js';
+
+const MINUTE = 60;
+const NAMED = 6;
+const REST_MS = 150;
+
+export function createChanges(ctx, scans, host) {
+  const body = h('div', { class: 'movers', 'aria-live': 'off' });
+  host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'What changed here'), h('span', { class: 'sub' }, 'against the minute before'))), body);
+  const view = { ctx, scans, body };
+  const load = lastWins((signal, scan) => show(view, scan, signal), REST_MS);
+  return { at: load };
+}
+
+async function show(view, scan, signal) {
+  if (!scan?.previous) return;
+  const { ctx, scans, body } = view;
+  try {
+    const [minute, old] = await Promise.all([scans.at(scan.from, signal, MINUTE), scans.at(scan.at - MINUTE, signal)]);
+    if (old.at >= scan.at) return body.replaceChildren(h('p', { class: 'quiet' }, 'Nothing is known of the minute before.'));
+    draw(ctx, body, movers(minuteBefore(minute.rows, old.rows), scan.rows), scan);
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    body.replaceChildren(h('p', { class: 'quiet' }, error.status === 404 ? 'Nothing is known of the minute before.' : error.message));
+  }
+}
+
+function draw(ctx, body, { lists, born, ended }, scan) {
+  const parts = lists.filter((list) => list.changes.length).map((list) => section(list.title, list.changes.map((pair) => mover(ctx, list, pair))));
+  const fates = [['Born', born, 'after'], ['Ended', ended, 'before']].filter(([, pairs]) => pairs.length).map(([title, pairs, side]) => fate(ctx, title, pairs, side, scan));
+  if (!parts.length && !fates.length) parts.push(h('p', { class: 'quiet' }, 'Nothing of note: no process changed much.'));
+  body.replaceChildren(...parts, ...fates);
+}
+
+const section = (title, items) => h('section', {}, h('h3', {}, title), h('ul', {}, items));
+
+/** A mover is a button: it puts its name into the filter. */
+function mover(ctx, { unit }, { row, was, is, change, before, after }) {
+  const note = !before ? 'born' : !after ? 'ended' : '';
+  const text = (value) => format(value, unit, 'process', ctx.settings);
+  return h('li', {}, h('button', { onclick: () => ctx.set({ filter: row.comm }), title: `${row.command ?? row.comm}: ${text(was)} → ${text(is)}` },
+    h('span', { class: 'name' }, row.comm), h('span', { class: 'pid' }, String(row.pid)), note && h('em', { class: note }, note),
+    h('b', { class: change > 0 ? 'up' : 'down' }, signed(change, unit, ctx.settings))));
+}
+
+function fate(ctx, title, pairs, side, scan) {
+  const items = pairs.slice(0, NAMED).map(({ row, [side]: seen }) => h('li', {}, h('button', { onclick: () => ctx.set({ filter: row.comm }), title: row.command ?? row.comm },
+    h('span', { class: 'name' }, row.comm), h('span', { class: 'pid' }, String(row.pid)), h('b', {}, side === 'after' && row.start ? `${span(scan.at - row.start)} old` : format(seen.pct, '%', '', ctx.settings)))));
+  const rest = pairs.length - items.length;
+  return section(`${title} (${pairs.length})`, [...items, rest > 0 ? h('li', { class: 'quiet' }, `and ${rest} more`) : null].filter(Boolean));
+}

@@ -1,0 +1,29 @@
+// Search among all fields: every word must be found in the name, the unit or the help.
+
+/** All fields as `{id, unit, help, text}`; those of instances once as `:*` and once each. */
+export function catalogue(subsystems) {
+  const found = [];
+  const add = (id, column, about) => found.push({ id, unit: column.unit, help: column.help, subsystem: about.name, text: `${id} ${column.unit} ${column.help} ${about.help}`.toLowerCase() });
+  for (const about of subsystems) {
+    for (const column of about.columns) add(`${about.name}.${column.name}`, column, about);
+    for (const column of about.each) {
+      if (!about.instances.length) continue;
+      add(`${about.name}.${column.name}:*`, column, about);
+      for (const instance of about.instances) add(`${about.name}.${column.name}:${instance}`, column, about);
+    }
+  }
+  return found;
+}
+
+/** Best first: a name that begins with the first word, then one that holds it, then the rest. */
+export function search(fields, wanted) {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return fields;
+  const rank = ({ id }) => {
+    const name = id.toLowerCase();
+    if (name.startsWith(words[0]) || name.includes(`.${words[0]}`)) return 0;
+    return name.includes(words[0]) ? 1 : 2;
+  };
+  return fields.filter(({ text }) => words.every((word) => text.includes(word))).map((field, n) => [rank(field), n, field])
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , field]) => field);
+}
