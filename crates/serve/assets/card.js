@@ -30,7 +30,7 @@ export function createCard(panel, ctx, on) {
 const hiddenName = (panel, each) => `${panel.id}.${each.label}`;
 
 function draw(card, ctx, on, frame, view) {
-  const all = expand(card.panel.layers, frame.fields.keys());
+  const all = moving(expand(card.panel.layers, frame.fields.keys()), card.panel, frame);
   const hidden = new Set(ctx.state.hide ?? []);
   const shown = all.filter((each) => !hidden.has(hiddenName(card.panel, each)));
   const units = shown.map((each) => unitOf(each, frame));
@@ -41,6 +41,14 @@ function draw(card, ctx, on, frame, view) {
   }
   if (!card.chart) return;
   card.chart.draw(table(card, frame), view.from, view.thru, frame.marks);
+}
+
+const MANY = 3;
+/** Of many devices those that did something: a machine may have a dozen idle loop devices. */
+function moving(layers, { layers: asked }, frame) {
+  if (layers.length <= Math.max(MANY, asked.length) || !asked.every((each) => each.quiet)) return layers;
+  const found = layers.filter(({ id }) => { const { avg, max } = frame.fields.get(id); return (max ?? avg).some((value) => value > 0); });
+  return found.length ? found : layers.slice(0, 1);
 }
 
 const unitOf = (each, frame) => frame.fields.get((each.ids ?? [each.id])[0])?.unit ?? '';
@@ -71,7 +79,7 @@ function planOf(panel, ctx, frame, shown) {
   const layers = shown.map((each) => {
     const id = (each.ids ?? [each.id])[0];
     const as = measure(unitOf(each, frame), id, ctx.settings);
-    const key = panel.stacked ? 'y' : `${as.kind} ${as.suffix ?? ''}`;
+    const key = panel.stacked ? 'y' : `${as.kind} ${as.rate ? 'rate' : as.suffix ?? ''}`;
     if (!scales.some((scale) => scale.key === key)) scales.push(scaleOf(key, as, panel, ctx));
     return { ...each, scale: key, factor: as.factor, band: !panel.stacked, as };
   });

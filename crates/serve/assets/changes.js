@@ -1,5 +1,6 @@
 // "What changed here": the movers between the minute before and the moment of the table.
-import { h } from './dom.js';
+import { spoken } from './card.js';
+import { h, text } from './dom.js';
 import { minuteBefore, movers } from './movers.js';
 import { signed } from './processes.js';
 import { lastWins } from './scans.js';
@@ -12,15 +13,18 @@ const REST_MS = 150;
 
 export function createChanges(ctx, scans, host) {
   const body = h('div', { class: 'movers', 'aria-live': 'off' });
-  host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'What changed here'), h('span', { class: 'sub' }, 'against the minute before'))), body);
-  const view = { ctx, scans, body };
+  const title = h('h2', {}), sub = h('span', { class: 'sub' });
+  host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, title, sub)), body);
+  const view = { ctx, scans, body, title, sub };
   const load = lastWins((signal, scan) => show(view, scan, signal), REST_MS);
-  return { at: load };
+  return { at: load, compare: (cards, frame) => compare(view, cards, frame) };
 }
 
 async function show(view, scan, signal) {
-  if (!scan?.previous) return;
+  if (!scan?.previous || view.ctx.state.b !== undefined) return;
   const { ctx, scans, body } = view;
+  text(view.title, 'What changed here');
+  text(view.sub, 'against the minute before');
   try {
     const [minute, old] = await Promise.all([scans.at(scan.from, signal, MINUTE), scans.at(scan.at - MINUTE, signal)]);
     if (old.at >= scan.at) return body.replaceChildren(h('p', { class: 'quiet' }, 'Nothing is known of the minute before.'));
@@ -43,8 +47,8 @@ const section = (title, items) => h('section', {}, h('h3', {}, title), h('ul', {
 /** A mover is a button: it puts its name into the filter. */
 function mover(ctx, { unit }, { row, was, is, change, before, after }) {
   const note = !before ? 'born' : !after ? 'ended' : '';
-  const text = (value) => format(value, unit, 'process', ctx.settings);
-  return h('li', {}, h('button', { onclick: () => ctx.set({ filter: row.comm }), title: `${row.command ?? row.comm}: ${text(was)} → ${text(is)}` },
+  const said = (value) => format(value, unit, 'process', ctx.settings);
+  return h('li', {}, h('button', { onclick: () => ctx.set({ filter: row.comm }), title: `${row.command ?? row.comm}: ${said(was)} → ${said(is)}` },
     h('span', { class: 'name' }, row.comm), h('span', { class: 'pid' }, String(row.pid)), note && h('em', { class: note }, note),
     h('b', { class: change > 0 ? 'up' : 'down' }, signed(change, unit, ctx.settings))));
 }
@@ -54,4 +58,15 @@ function fate(ctx, title, pairs, side, scan) {
     h('span', { class: 'name' }, row.comm), h('span', { class: 'pid' }, String(row.pid)), h('b', {}, side === 'after' && row.start ? `${span(scan.at - row.start)} old` : format(seen.pct, '%', '', ctx.settings)))));
   const rest = pairs.length - items.length;
   return section(`${title} (${pairs.length})`, [...items, rest > 0 ? h('li', { class: 'quiet' }, `and ${rest} more`) : null].filter(Boolean));
+}
+
+/** The machine at both pins: every number of the charts, A and B side by side. */
+function compare({ ctx, body, title, sub }, cards, frame) {
+  text(title, 'The machine at A and B');
+  text(sub, 'numbers of the charts above');
+  if (!frame) return;
+  const said = (each, time) => spoken(each, frame, time, ctx.settings);
+  const row = (each) => h('tr', {}, h('td', {}, each.label), h('td', { class: 'number' }, said(each, ctx.state.at)), h('td', { class: 'number' }, said(each, ctx.state.b)));
+  const group = (card) => h('tbody', {}, h('tr', { class: 'group' }, h('td', {}, card.panel.title), h('td', { class: 'number' }, 'A'), h('td', { class: 'number' }, 'B')), card.layers().map(row));
+  body.replaceChildren(h('table', { class: 'small' }, cards.map(group)));
 }

@@ -23,7 +23,8 @@ export function createCost(ctx, host) {
 export function sentence(cost, settings) {
   const percent = format(cost.cpu_percent, '%', '', settings);
   const lost = cost.dropped ? ` · ${cost.dropped} dropped` : '';
-  return `kymo costs ${percent} of a CPU, ${bytes(cost.memory_bytes, settings)} of memory, ${bytes(cost.bytes_a_day, settings)} a day · ${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed${lost}`;
+  const disk = cost.bytes_a_day === null ? '' : `, ${bytes(cost.bytes_a_day, settings)} a day`;
+  return `kymo costs ${percent} of a CPU, ${bytes(cost.memory_bytes, settings)} of memory${disk} · ${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed${lost}`;
 }
 
 function draw({ ctx, line, reach }) {
@@ -38,5 +39,5 @@ function details({ cost, settings, status }) {
   const head = h('tr', {}, ['Process', 'PID', 'CPU', 'CPU time', 'Memory'].map((each, n) => h('th', { class: n ? 'number' : '' }, each)));
   dialog('What kymo costs',
     h('table', {}, h('thead', {}, head), h('tbody', {}, cost.processes.map((each) => row(each.name, String(each.pid), format(each.cpu_percent, '%', '', settings), format(each.cpu_seconds, 's', '', settings), bytes(each.memory_bytes, settings))))),
-    h('p', {}, `The recording in ${status?.path ?? 'its folder'} holds ${bytes(cost.bytes_held, settings)} and grows by ${bytes(cost.bytes_a_day, settings)} a day. Memory is what is anonymous or shared; CPU is of one CPU over the last minute.`));
+    h('p', {}, `The recording in ${status?.path ?? 'its folder'} holds ${bytes(cost.bytes_held, settings)}${cost.bytes_a_day === null ? '' : ` and grows by ${bytes(cost.bytes_a_day, settings)} a day`}. Memory is what is anonymous or shared; CPU is of one CPU over the last minute.`));
 }

@@ -1,6 +1,8 @@
 // A frame is what was asked for a range: one grid of times, one list of numbers a field. Live samples are added to its end.
 // Point n is of the time from first + (n-1) * step to first + n * step; null is a gap and stays one.
 
+const SLIVER = 0.1;
+
 /** From the answer of /series. `covered` is the last moment that the answer speaks of. */
 export function fromSeries(answer, thru) {
   const fields = new Map();
@@ -39,7 +41,7 @@ export function append(frame, sample, wanted) {
       frame.fields.set(id, { id, unit: '', help: '', avg: new Array(frame.count).fill(null), min: null, max: null });
     }
     const field = frame.fields.get(id);
-    for (let at = Math.max(0, indexAt(frame, begin + 1e-3)); at <= n; at++) merge(frame, field, at, value, sample);
+    for (let at = Math.max(0, indexAt(frame, begin + 1e-3)); at <= n; at++) merge(frame, field, at, value, begin, sample.time);
   }
   frame.covered = sample.time;
   return true;
@@ -53,17 +55,18 @@ function grow(frame, count) {
   frame.count = count;
 }
 
-function merge(frame, field, n, value, { time, elapsed }) {
-  const begin = timeAt(frame, n) - frame.step;
+/** `begin` and `end` are what the sample is of. Samples are a few ms late: such a sliver of the next point is not its value. */
+function merge(frame, field, n, value, begin, end) {
+  const start = timeAt(frame, n) - frame.step;
+  const here = Math.min(end, start + frame.step) - Math.max(begin, start);
   const old = field.avg[n];
-  if (value === null) return;
+  if (value === null || here < SLIVER * Math.min(frame.step, end - begin)) return;
   if (old === null || old === undefined) {
     field.avg[n] = value;
     if (field.min) field.min[n] = field.max[n] = value;
     return;
   }
-  const before = Math.max(0, time - elapsed - begin);
-  const here = Math.min(elapsed, time - begin);
+  const before = Math.max(0, begin - start);
   field.min ??= field.avg.slice();
   field.max ??= field.avg.slice();
   field.avg[n] = (old * before + value * here) / Math.max(before + here, 1e-9);

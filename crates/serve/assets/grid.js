@@ -21,8 +21,9 @@ export function createGrid(label, onSort) {
 }
 
 function setColumns(grid, columns, onSort) {
-  if (grid.columns.map((each) => each.name).join() === columns.map((each) => each.name).join()) return;
+  const same = grid.columns.map((each) => each.name).join() === columns.map((each) => each.name).join();
   grid.columns = columns;
+  if (same) return;
   grid.body.replaceChildren();
   grid.head.replaceChildren(...columns.map((column) => {
     const button = h('button', { title: column.help ?? '', onclick: () => onSort(column) }, column.title);

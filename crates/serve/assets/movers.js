@@ -6,14 +6,14 @@ const MEASURES = [
   { name: 'rss', title: 'Memory', unit: 'KiB', least: 1024 },
 ];
 
-/** Joins two tables by key: `{key, row, before, after}`; one that is not there has null. */
+/** Joins two tables by process: `{id, row, before, after}`; one that is not there has null. */
 export function join(before, after) {
   const found = new Map();
-  for (const row of before) found.set(row.key ?? row.pid, { key: row.key ?? row.pid, row, before: row, after: null });
+  for (const row of before) found.set(row.id, { id: row.id, row, before: row, after: null });
   for (const row of after) {
-    const key = row.key ?? row.pid;
-    if (found.has(key)) Object.assign(found.get(key), { row, after: row });
-    else found.set(key, { key, row, before: null, after: row });
+    const known = found.get(row.id);
+    if (known) Object.assign(known, { row, after: row });
+    else found.set(row.id, { id: row.id, row, before: null, after: row });
   }
   return [...found.values()];
 }
@@ -45,7 +45,7 @@ function largest(pairs, { name, least }, most) {
 /** Rows of the comparison of two moments, ready to be sorted by any of its columns. */
 export function compared(before, after) {
   return join(before, after).map((pair) => {
-    const row = { pid: pair.row.pid, comm: pair.row.comm, user: pair.row.user, command: pair.row.command, cgroup: pair.row.cgroup, key: pair.key, fate: !pair.before ? 'born' : !pair.after ? 'ended' : '' };
+    const row = { pid: pair.row.pid, comm: pair.row.comm, user: pair.row.user, command: pair.row.command, cgroup: pair.row.cgroup, id: pair.id, fate: !pair.before ? 'born' : !pair.after ? 'ended' : '' };
     for (const name of ['pct', 'rss', 'io']) {
       row[`${name}_a`] = pair.before ? pair.before[name] ?? null : null;
       row[`${name}_b`] = pair.after ? pair.after[name] ?? null : null;
@@ -58,9 +58,9 @@ export function compared(before, after) {
 
 /** The minute before: who there was a minute ago with its memory then, and the rates over that minute. */
 export function minuteBefore(minute, old) {
-  const rates = new Map(minute.map((row) => [row.key ?? row.pid, row]));
+  const rates = new Map(minute.map((row) => [row.id, row]));
   return old.map((row) => {
-    const over = rates.get(row.key ?? row.pid);
+    const over = rates.get(row.id);
     return over ? { ...row, pct: over.pct, io: over.io, rkb: over.rkb, wkb: over.wkb } : row;
   });
 }

@@ -4,6 +4,7 @@ import { createChanges } from './changes.js';
 import { h, text } from './dom.js';
 import { PANELS, chosen } from './panels.js';
 import { createProcesses } from './processes.js';
+import { busiest } from './rows.js';
 import { createScans } from './scans.js';
 import { clock } from './time.js';
 import { format } from './units.js';
@@ -18,7 +19,7 @@ export function createNow(ctx, host) {
   host.append(charts, moment, h('div', { class: 'travel' }, table, changes));
   const scans = createScans(ctx.api);
   const view = { ctx, moment, scans, board: createBoard(ctx, charts), processes: createProcesses(ctx, scans, table), changes: createChanges(ctx, scans, changes) };
-  view.processes.onScan((scan) => { view.changes.at(scan); say(view); });
+  view.processes.onScan((scan, other) => { if (other) view.changes.compare(view.board.cards(), view.board.frame()); else view.changes.at(scan); say(view); });
   arrange(view);
   return {
     board: view.board,
@@ -59,15 +60,22 @@ function onMoment(view) {
 /** One line that says the moment and who was busiest then: the answer without scrolling. */
 function say(view) {
   const { ctx } = view;
-  const scan = view.processes.scan();
+  const { at, b } = ctx.state;
+  const scan = view.processes.scan(), other = view.processes.other();
   const time = ctx.moment();
-  const busiest = (scan?.rows ?? []).filter((row) => row.pct > 0).sort((a, b) => b.pct - a.pct).slice(0, TOP);
-  const who = busiest.map((row) => `${row.comm} ${format(row.pct, '%', '', ctx.settings)}`).join(' · ');
-  const near = nearMarks(view.board.frame(), ctx, time).map((mark) => `${mark.kind}: ${mark.text}`).join(' · ');
-  const at = time ?? ctx.edge;
-  const how = ctx.state.at !== undefined ? (ctx.state.b !== undefined ? 'A and B held' : 'held · Shift+click compares') : ctx.hover !== null ? 'click to hold' : 'live';
-  text(view.moment, [at ? clock(at, ctx.zone(), ctx.settings.locale) : '', how, near, who && `busiest: ${who}`].filter(Boolean).join('  ·  '));
-  view.moment.dataset.held = ctx.state.at !== undefined ? 'held' : ctx.hover !== null ? 'cursor' : 'live';
+  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time).map((mark) => `${mark.kind}: ${mark.text}`).join(' · ');
+  const both = at !== undefined && b !== undefined && scan && other;
+  const parts = both ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
+    : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
+  text(view.moment, parts.filter(Boolean).join('   ·   '));
+  view.moment.dataset.held = at !== undefined ? 'held' : ctx.hover !== null ? 'cursor' : 'live';
+}
+
+const when = (ctx, time) => (time ? clock(time, ctx.zone(), ctx.settings.locale) : '');
+
+function who(ctx, scan) {
+  const names = busiest(scan.rows, TOP).map(({ name, count, pct }) => `${name}${count > 1 ? ` ×${count}` : ''} ${format(pct, '%', '', ctx.settings)}`);
+  return names.join(', ') || 'nobody';
 }
 
 /** Events within a hair's breadth of the cursor. */

@@ -24,6 +24,7 @@ export function createProcesses(ctx, scans, host) {
     draw: () => draw(view),
     scan: () => view.scan,
     focusFilter: () => view.filter.focus(),
+    other: () => view.other,
     onScan: (listener) => { view.listener = listener; },
   };
 }
@@ -46,7 +47,12 @@ function sortBy(ctx, column) {
   ctx.set({ sort: sort === first ? (column.number ? column.name : `-${column.name}`) : first });
 }
 
-const newer = ({ ctx, scan }, sample) => ctx.moment() === null && (!scan || sample.time >= scan.at + (ctx.status?.scan_interval ?? 5));
+/** Whether there may be a newer scan than the one that is shown. */
+function newer({ ctx, scan }, sample) {
+  if (ctx.moment() !== null) return false;
+  if (!scan) return true;
+  return sample.time >= scan.at + Math.max(ctx.status?.scan_interval ?? 5, scan.at - (scan.previous ?? scan.at));
+}
 
 function follow(view) {
   view.load(view.ctx.moment());
@@ -63,7 +69,7 @@ async function load(view, signal, moment) {
     view.problem = error.status === 404 ? 'No processes were recorded at this moment.' : error.message;
   }
   draw(view);
-  view.listener?.(view.scan);
+  view.listener?.(view.scan, view.other);
 }
 
 function draw(view) {
@@ -110,11 +116,11 @@ function tableColumns(ctx, scan, now) {
   const columns = [
     { name: 'comm', title: 'Process', help: 'The kernel’s name for it', class: 'name', write: (row, line) => (line.label === undefined ? row.comm : `${line.label} (${line.count})`) },
     { name: 'pid', title: 'PID', help: 'Process id', number: true, write: (row) => (row.pid < 0 ? '' : String(row.pid)) },
-    { name: 'user', title: 'User', help: 'User name where known', write: (row) => row.user ?? '' },
-    { name: 'state', title: 'State', help: 'R running, S sleeping, D waiting for a disk, Z ended, T stopped, I idle', write: (row) => STATES[row.state] ?? row.state ?? '', tone: (row) => row.state ?? '' },
     numeric('pct', 'CPU', '%', 'CPU time, of one CPU', { class: 'bar', part: (row) => row.pct / 100 }),
     numeric('rss', 'Memory', 'KiB', 'Memory in RAM', { class: 'bar', part: (row) => row.rss / most }),
     numeric('rkb', 'Read', 'KiB/s', 'Read from disks'), numeric('wkb', 'Written', 'KiB/s', 'Written to disks'),
+    { name: 'state', title: 'State', help: 'R running, S sleeping, D waiting for a disk, Z ended, T stopped, I idle', write: (row) => STATES[row.state] ?? row.state ?? '', tone: (row) => row.state ?? '' },
+    { name: 'user', title: 'User', help: 'User name where known', write: (row) => row.user ?? '' },
     numeric('majf', 'Maj. faults', '1/s', 'Page faults that read'), numeric('minf', 'Min. faults', '1/s', 'Page faults that read nothing'),
     numeric('accum', 'CPU time', 's', 'CPU time since birth'), numeric('threads', 'Threads', 'count', 'Threads besides the first'),
     { name: 'start', title: 'Age', help: 'Time since it was born', number: true, write: (row) => (row.start ? span(now - row.start) : '') },

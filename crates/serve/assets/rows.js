@@ -7,6 +7,8 @@ export function rowsOf(answer) {
   for (const values of answer.rows) {
     const row = {};
     for (let n = 0; n < names.length; n++) row[names[n]] = values[n];
+    // a process is a pid and when it was born
+    row.id = `${row.pid} ${row.key ?? ''}`;
     row.io = sum(row.rkb, row.wkb);
     row.faults = sum(row.majf, row.minf);
     if (row.thread !== '+') rows.push(row);
@@ -89,4 +91,15 @@ function groups(rows, name, by) {
     return { row: head, members, label, count: members.length };
   });
   return heads.sort((a, b) => by(a.row, b.row)).flatMap(({ row, members, label, count }) => [{ row, depth: 0, label, count }, ...members.sort(by).map((member) => ({ row: member, depth: 1 }))]);
+}
+
+/** Who used most CPU, by name, as most work is done by several processes of one name. */
+export function busiest(rows, most) {
+  const found = new Map();
+  for (const { comm, pct } of rows) {
+    if (!(pct > 0)) continue;
+    const one = found.get(comm) ?? { name: comm, count: 0, pct: 0 };
+    found.set(comm, { name: comm, count: one.count + 1, pct: one.pct + pct });
+  }
+  return [...found.values()].sort((a, b) => b.pct - a.pct).slice(0, most);
 }
