@@ -215,6 +215,19 @@ fn prometheus_scrapes_both() {
         (moment - newest).abs() < 5.0,
         "{newest} is not now, {moment}"
     );
+    for (name, least) in [
+        ("kymo_cpu_seconds_total{process=\"recorder\"}", 0.0),
+        ("kymo_memory_bytes{process=\"recorder\"}", 100_000.0),
+        ("kymo_memory_bytes{process=\"hub\"}", 100_000.0),
+        ("kymo_samples_total", 3.0),
+        ("kymo_samples_missed_total", 0.0),
+        ("kymo_ring_bytes", 1.0),
+    ] {
+        let value = own
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name} in {own:?}"));
+        assert!(*value >= least, "{name}: {value}");
+    }
     assert_eq!(prometheus.complaints(), "");
 }
 
@@ -541,11 +554,13 @@ fn series_of(result: &Value) -> Series {
     let own = labels
         .iter()
         .filter(|(key, _)| !added.contains(&key.as_str()));
-    let own: Vec<String> = own.map(|(key, value)| format!("{key}={value}")).collect();
+    let own: Vec<String> = own
+        .filter_map(|(key, value)| Some(format!("{key}=\"{}\"", value.as_str()?)))
+        .collect();
     let name = labels["__name__"].as_str().expect("a name");
     match own.is_empty() {
         true => name.into(),
-        false => sorted(&format!("{name}{{{}}}", own.join(","))),
+        false => format!("{name}{{{}}}", own.join(",")),
     }
 }
 
@@ -573,35 +588,26 @@ fn newest(dir: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// kymo, recording, and an answer to each request.
+/// `kymo serve`, recording each second.
 struct Kymo {
     port: u16,
-    _running: Running,
+    running: Running,
     _scratch: Scratch,
 }
 
 impl Kymo {
     fn start() -> Kymo {
-        let scratch = Scratch::new("metrics");
-        let dir = scratch.text("ring");
+        let (scratch, port) = (Scratch::new("metrics"), free_port());
         let running = spawn(
             Command::new(kymo_tests::kymo())
-                .args(["record", "-s", "cdnmpZ", "-i", "1:5", "-f", &dir])
-                .stdout(Stdio::null()),
+                .args(["serve", "--data", &scratch.text("kymo")])
+                .args(["--listen", &format!("127.0.0.1:{port}")])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
         );
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                answer(
-                    stream.expect("a request"),
-                    &newest(&dir).unwrap_or_default(),
-                );
-            }
-        });
         let kymo = Kymo {
             port,
-            _running: running,
+            running,
             _scratch: scratch,
         };
         kymo.scrape_after(0.0);
@@ -620,9 +626,13 @@ impl Kymo {
     }
 }
 
-fn answer(mut stream: TcpStream, body: &str) {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request);
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nConnection: close";
-    let _ = write!(stream, "{head}\r\n\r\n{body}");
+impl Drop for Kymo {
+    /// It ends its children when it is asked to, not when it is killed.
+    fn drop(&mut self) {
+        self.running.signal("-TERM");
+        let end = Instant::now() + Duration::from_secs(10);
+        while matches!(self.running.0.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }

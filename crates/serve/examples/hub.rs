@@ -14,7 +14,7 @@ fn main() -> Result<(), String> {
         loopback: true,
         token: "secret".into(),
         code: Some("once".into()),
-        rollups: None,
+        rollups: std::env::var_os("ROLLUPS").map(Into::into),
         assets: words.next().map(Into::into),
     };
     kymo_serve::run(listener, settings, || {

@@ -1,24 +1,27 @@
 //! What there is to be shown: the recording, how far it reaches, and how it is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::kind;
-use kymo_query::marks::{Mark, Marker};
+use kymo_query::marks::Mark;
 use kymo_query::open::Recordings;
+use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::source::{Source, Step};
-use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::disk::RealDisk;
 
+use crate::rollups::{Blocks, Rollups, Run};
 use crate::{LINES_MAX, What};
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// Longer ranges are answered in whole minutes.
+const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 /// How long what is known of the extent holds.
 const FRESH: Duration = Duration::from_secs(5);
 /// The end of a ring is looked at from here on.
@@ -44,14 +47,16 @@ pub struct Extent {
 /// The recording.
 pub struct Archive {
     what: What,
+    rollups: Option<Rollups>,
     extent: Mutex<Option<(Instant, Arc<Extent>)>>,
 }
 
 impl Archive {
     /// What is asked for may not be there yet.
-    pub fn new(what: What) -> Archive {
+    pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
         Archive {
             what,
+            rollups,
             extent: Mutex::new(None),
         }
     }
@@ -111,33 +116,28 @@ impl Archive {
     fn look(&self) -> Result<Extent, String> {
         let mut extent = Extent::default();
         let recordings = self.recordings()?;
-        let range = match recordings.only_recording() {
+        let from = |from_ns| TimeRange {
+            from_ns,
+            thru_ns: i64::MAX,
+        };
+        match recordings.only_recording() {
             // Only its ends need to be looked at.
             Some(path) => {
-                let recording =
-                    Recording::open(Arc::new(RealDisk), path).map_err(|error| error.to_string())?;
-                let folders = recording.folders().map_err(|error| error.to_string())?;
-                let blocks = recording
-                    .blocks(&folders)
-                    .map_err(|error| error.to_string())?;
+                let blocks = Blocks::list(path)?.blocks;
                 let bound = |seconds: u64| seconds as i64 * SECOND_NS;
                 let first = blocks.iter().map(|block| block.name.wall_min_s).min();
                 extent.from_ns = first.map_or(0, bound);
-                let last = blocks
-                    .last()
-                    .map_or(0, |block| bound(block.name.wall_max_s));
-                let recent = RealClock.now().real_ns - LOOK_BACK_NS;
-                TimeRange {
-                    from_ns: match self.ring() {
-                        Some(_) => last.max(recent) - LOOK_BACK_NS,
-                        None => last - LOOK_BACK_NS,
-                    },
-                    thru_ns: i64::MAX,
+                // Usually it goes on; else its end is behind its last block.
+                self.look_at_end(&mut extent, from(RealClock.now().real_ns - LOOK_BACK_NS))?;
+                if extent.thru_ns == 0 {
+                    let last = blocks
+                        .last()
+                        .map_or(0, |block| bound(block.name.wall_max_s));
+                    self.look_at_end(&mut extent, from(last - LOOK_BACK_NS))?;
                 }
             }
-            None => TimeRange::ALL,
-        };
-        self.look_at_end(&mut extent, range)?;
+            None => self.look_at_end(&mut extent, TimeRange::ALL)?,
+        }
         if extent.from_ns == 0 {
             extent.from_ns = self.first_ns()?.unwrap_or(extent.thru_ns);
         }
@@ -222,7 +222,8 @@ impl Source for Bounded {
 }
 
 impl Archive {
-    /// Fields over a range, with the length of what was read.
+    /// Fields over a range, with the length of what was read: of long ranges whole minutes, from roll-ups
+    /// where there are any.
     pub fn series(
         &self,
         picks: &[Pick],
@@ -230,27 +231,103 @@ impl Archive {
         thru_ns: i64,
         points: usize,
     ) -> Result<(Series, i64), String> {
-        let interval_ns = self.extent()?.interval_ns;
-        let least_ns = if interval_ns == 0 {
-            SECOND_NS
-        } else {
-            interval_ns
+        let interval_ns = match self.extent()?.interval_ns {
+            0 => SECOND_NS,
+            interval_ns => interval_ns,
         };
-        let grid = Grid::new(from_ns, thru_ns, points, least_ns);
-        let mut source = self.open(grid.range(), Pick::kinds(picks))?;
-        let series = Series::read(&mut source, picks, grid, LINES_MAX)?;
+        let long = thru_ns.saturating_sub(from_ns) > LONG_NS;
+        let least_ns = match long {
+            true => interval_ns.max(rollup::STEP_NS),
+            false => interval_ns,
+        };
+        let mut series = Series::new(Grid::new(from_ns, thru_ns, points, least_ns));
+        match self.ring() {
+            Some(ring) if long => self.add_long(ring, picks, &mut series)?,
+            _ => {
+                let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
+                series.take_in(&mut source, picks, LINES_MAX)?;
+            }
+        }
         Ok((series, least_ns))
+    }
+
+    /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
+    /// then what is in no block yet.
+    fn add_long(&self, ring: &Path, picks: &[Pick], series: &mut Series) -> Result<(), String> {
+        let all = Blocks::list(ring)?;
+        let range = series.grid.range();
+        let is_in = |block: &Listed| {
+            let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
+            bound(block.name.wall_max_s + 1) >= range.from_ns
+                && bound(block.name.wall_min_s) <= range.thru_ns
+        };
+        let kinds = Pick::kinds(picks);
+        let mut raw: Vec<Listed> = Vec::new();
+        for block in &all.blocks {
+            let rolled = is_in(block)
+                && self
+                    .rollups
+                    .as_ref()
+                    .and_then(|rollups| rollups.read(&all, block))
+                    .is_some_and(|bytes| rollup::merge(&bytes, picks, series));
+            if is_in(block) && !rolled {
+                raw.push(*block);
+                continue;
+            }
+            self.add_run(&mut raw, block.name.first_seq, kinds, picks, series)?;
+        }
+        // The newest blocks and what follows them are one run, up to the present.
+        let first_seq = match (raw.first(), all.blocks.last()) {
+            (Some(first), _) => first.name.first_seq,
+            (None, Some(last)) => all.last_seq(last)? + 1,
+            (None, None) => 0,
+        };
+        let from_ns = match (raw.first(), all.blocks.last()) {
+            (Some(first), _) => first.name.wall_min_s as i64 * SECOND_NS,
+            (None, Some(last)) => last.name.wall_max_s as i64 * SECOND_NS,
+            (None, None) => range.from_ns,
+        };
+        if from_ns > range.thru_ns {
+            return Ok(());
+        }
+        let run = Run::from(
+            first_seq,
+            TimeRange {
+                from_ns: from_ns.max(range.from_ns),
+                ..range
+            },
+        );
+        series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)
+    }
+
+    /// Adds blocks that have no roll-up.
+    fn add_run(
+        &self,
+        raw: &mut Vec<Listed>,
+        end_seq: u64,
+        kinds: Kinds,
+        picks: &[Pick],
+        series: &mut Series,
+    ) -> Result<(), String> {
+        if !raw.is_empty() {
+            let run = Run::of(raw, end_seq);
+            raw.clear();
+            series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Makes roll-ups, for ever, if there is a place for them.
+    pub fn keep_rollups(&self) {
+        if let Some(rollups) = &self.rollups {
+            rollups.keep_up(self);
+        }
     }
 
     /// What happened in a range.
     pub fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
-        let mut source = self.open(TimeRange { from_ns, thru_ns }, Kinds::NONE)?;
-        let (mut marker, mut marks) = (Marker::default(), Vec::new());
-        while let Some(step) = source.next()? {
-            marker.step(&step, source.context(), &mut |mark| marks.push(mark));
-        }
-        marks.retain(|mark| mark.until_ns >= from_ns && mark.from_ns <= thru_ns);
-        marks.sort_by_key(|mark| mark.from_ns);
-        Ok(marks)
+        let (mut series, _) = self.series(&[], from_ns, thru_ns, 600)?;
+        series.sort();
+        Ok(series.marks)
     }
 }

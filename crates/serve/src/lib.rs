@@ -14,6 +14,7 @@ mod assets;
 mod cost;
 mod now;
 mod number;
+mod rollups;
 mod server;
 mod tally;
 

@@ -193,7 +193,8 @@ impl AsFd for SignalFile {
 }
 
 /// Waits until one of the files can be read, at most so long.
-pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) {
+/// Says which can.
+pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {
     let mut polled: Vec<_> = files
         .iter()
         .map(|file| PollFd::new(file, PollFlags::IN))
@@ -202,9 +203,16 @@ pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) {
         tv_sec: at_most.as_secs().min(1 << 30) as i64,
         tv_nsec: at_most.subsec_nanos().into(),
     };
-    // Interrupted or refused: the caller looks at its files all the same.
+    // Interrupted or refused: then none can.
     let _ = rustix::event::poll(&mut polled, Some(&time));
+    polled
+        .iter()
+        .map(|file| !file.revents().is_empty())
+        .collect()
 }
+
+/// For `OpenOptions::custom_flags`: a symbolic link is not followed.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
 /// Sends SIGTERM to a process.
 pub fn ask_to_end(pid: u32) {
@@ -321,4 +329,9 @@ pub fn terminal_lines() -> Option<u16> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     rustix::termios::isatty(&stdout).then_some(size.ws_row)
+}
+
+/// Whether a person reads what goes to stderr.
+pub fn stderr_is_terminal() -> bool {
+    io::IsTerminal::is_terminal(&io::stderr())
 }

@@ -4,15 +4,16 @@
 //! kymo's own, in [`OWN`]. A metric's samples stand together under its help and type; what is not known is
 //! left out. There are no times: the samples are of now, and how old they are is a metric of its own.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 
 use kymo_base::context::Context;
-use kymo_base::field::Field;
+use kymo_base::field::{Field, Rule};
 use kymo_base::name::DisplayName;
-use kymo_base::reading::{MISSING, Reading};
+use kymo_base::reading::{MISSING, Reading, Row};
 use kymo_kernel::subsystem::Subsystem;
-use kymo_kernel::subsystem::exposed::{Family, Kind};
+use kymo_kernel::subsystem::exposed::{Family, Kind, Scale};
 
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -197,20 +198,91 @@ pub const OWN: &[Own] = &[
     ),
 ];
 
-/// Appends the exposition of the readings, each of another subsystem, and of the cost.
+/// What was exposed before, of counters that the kernel may step back (idle, iowait): Prometheus would take a step
+/// back of a tick for a new beginning, and a rate of all that was counted since boot. So, as in node_exporter,
+/// the larger value stands until it is passed. One for as long as the program answers.
+#[derive(Default)]
+pub struct Floor {
+    last: HashMap<(&'static str, Vec<u8>), Stood>,
+    now: HashMap<(&'static str, Vec<u8>), Stood>,
+}
+
+/// An instance's key and values.
+type Stood = (u64, Vec<u64>);
+
+/// A step back of more seconds is a new beginning: a CPU was offline. node_exporter's rule.
+const STEP_BACK_MAX: f64 = 3.0;
+
+impl Floor {
+    /// Appends the exposition of the readings, each of another subsystem, and of the cost.
+    pub fn write<'a>(
+        &mut self,
+        out: &mut Vec<u8>,
+        readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
+        context: &Context,
+        cost: &Cost,
+    ) {
+        for (subsystem, reading) in readings {
+            put_machine(out, subsystem, reading, context);
+            put_each(out, subsystem, reading, context, self);
+        }
+        for metric in OWN {
+            put_own(out, metric, cost);
+        }
+        // Who is gone is forgotten.
+        self.last = std::mem::take(&mut self.now);
+    }
+
+    /// The row's values, none of them below what was exposed.
+    fn raise<'a>(
+        &mut self,
+        subsystem: &'static Subsystem,
+        row: &'a Row,
+        context: &Context,
+    ) -> Cow<'a, [u64]> {
+        let steps = |field: &Field| field.rule == Rule::CounterMayStepBack;
+        if !subsystem.fields.iter().any(steps) {
+            return Cow::Borrowed(&row.values);
+        }
+        let name = (subsystem.name, row.name.clone());
+        let mut values = row.values.clone();
+        let mut stands = row.values.clone();
+        let last = self.last.get(&name).filter(|(key, _)| *key == row.key);
+        let last = last.map_or(&[][..], |(_, stood)| stood);
+        let cells = values
+            .iter_mut()
+            .zip(&mut stands)
+            .zip(subsystem.fields.iter().zip(last));
+        for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
+            *value = raised(field, *value, stood, context);
+            // What was not read now stands all the same.
+            *stands = if *value == MISSING { stood } else { *value };
+        }
+        self.now.insert(name, (row.key, stands));
+        Cow::Owned(values)
+    }
+}
+
+/// A number, or what stood before it if it is but a step back from there.
+fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
+    if now == MISSING || stood == MISSING || now >= stood {
+        return now;
+    }
+    match Scale::Base.of(field, stood - now, context) < STEP_BACK_MAX {
+        true => stood,
+        false => now,
+    }
+}
+
+/// Appends the exposition of the readings, each of another subsystem, and of the cost: for once. Who answers again
+/// and again keeps a [`Floor`].
 pub fn write<'a>(
     out: &mut Vec<u8>,
     readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
     context: &Context,
     cost: &Cost,
 ) {
-    for (subsystem, reading) in readings {
-        put_machine(out, subsystem, reading, context);
-        put_each(out, subsystem, reading, context);
-    }
-    for metric in OWN {
-        put_own(out, metric, cost);
-    }
+    Floor::default().write(out, readings, context, cost);
 }
 
 fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
@@ -227,19 +299,26 @@ fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, cont
     }
 }
 
-fn put_each(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
+fn put_each(
+    out: &mut Vec<u8>,
+    subsystem: &'static Subsystem,
+    reading: &Reading,
+    context: &Context,
+    floor: &mut Floor,
+) {
     let exposed = &subsystem.exposed;
     if exposed.each.is_empty() {
         return;
     }
     let mut seen = HashSet::new();
-    let rows: Vec<(String, &[u64])> = reading
+    let rows: Vec<(String, Cow<[u64]>)> = reading
         .rows
         .iter()
         .filter(|row| (exposed.shows)(&row.name))
-        .map(|row| (label(exposed.label, &row.name), &row.values[..]))
+        .map(|row| (label(exposed.label, &row.name), row))
         // Two names may look the same once they are spelled out; a series can be there but once.
         .filter(|(instance, _)| seen.insert(instance.clone()))
+        .map(|(instance, row)| (instance, floor.raise(subsystem, row, context)))
         .collect();
     for family in exposed.each {
         let mut metric = Metric::of(family, subsystem.fields);
@@ -373,7 +452,6 @@ fn label(key: &str, name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::reading::Row;
     use kymo_kernel::subsystem::{ALL, cpu::CPU, disk::DISK, memory::MEMORY, net::NET};
     use proptest::prelude::*;
 
@@ -522,6 +600,43 @@ kymo_last_sample_timestamp_seconds 1795300040.123
             .map(|l| l[l.len() - 1..].to_string())
             .collect();
         assert_eq!(values, ["1", "3"]);
+    }
+
+    /// With 100 ticks a second; CPU 1 is there in the last two only.
+    #[test]
+    fn idle_does_not_step_back() {
+        let mut floor = Floor::default();
+        for (idle, shown) in [
+            (&[1000][..], &["10"][..]),
+            (&[999], &["10"]),
+            (&[MISSING], &[]),
+            (&[998], &["10"]),
+            (&[1001], &["10.01"]),
+            (&[702], &["10.01"]),
+            // Three seconds are too many for a step.
+            (&[701, 5], &["7.01", "0.05"]),
+            (&[700, 4], &["7.01", "0.05"]),
+        ] {
+            let cpus = ["0", "1"].iter().zip(idle);
+            let rows =
+                cpus.map(|(name, &idle)| row(name.as_bytes(), vec![9, MISSING, MISSING, idle]));
+            let reading = Reading {
+                globals: vec![],
+                rows: rows.collect(),
+            };
+            let mut out = Vec::new();
+            floor.write(
+                &mut out,
+                [(&CPU, &reading)],
+                &Context::default(),
+                &Cost::UNKNOWN,
+            );
+            let text = String::from_utf8(out).expect("UTF-8");
+            let lines = series(&text, "node_");
+            let lines = lines.iter().filter(|line| line.contains("idle"));
+            let values: Vec<_> = lines.filter_map(|line| line.rsplit(' ').next()).collect();
+            assert_eq!(values, shown, "{idle:?}");
+        }
     }
 
     #[test]

@@ -310,8 +310,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Intrpt", ""),
 ];
 
-/// As in node_exporter, a guest's time is in user and nice as well, and idle and iowait may step back: it
-/// holds the larger value then, which takes memory of what was.
+/// As in node_exporter, a guest's time is in user and nice as well.
 const EXPOSED: Exposed = Exposed {
     machine: &[
         exposed::counter("node_intr_total", INTR),

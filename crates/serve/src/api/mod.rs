@@ -28,6 +28,7 @@ use crate::answer::{Answer, Refusal};
 use crate::archive::Archive;
 use crate::cost::Meter;
 use crate::now::Now;
+use crate::rollups::Rollups;
 use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
@@ -55,7 +56,10 @@ pub struct Hub {
 impl Hub {
     /// A hub as it was told to be.
     pub fn new(settings: Settings) -> Hub {
-        let archive = Arc::new(Archive::new(settings.what));
+        let archive = Arc::new(Archive::new(
+            settings.what,
+            settings.rollups.map(Rollups::new),
+        ));
         Hub {
             now: Arc::new(Now::new(archive.clone())),
             archive,
@@ -77,6 +81,8 @@ impl Hub {
     pub fn start(self: Arc<Hub>) {
         if self.archive.ring().is_some() {
             tokio::spawn(self.now.clone().follow());
+            let archive = self.archive.clone();
+            std::thread::spawn(move || archive.keep_rollups());
         }
     }
 
