@@ -74,11 +74,12 @@ test('a derived layer is a gap where a part is not known', () => {
 });
 
 test('search: all words, the best name first', () => {
-  const all = catalogue([{ name: 'disk', help: '', instances: ['sda'], columns: [{ name: 'reads', unit: '1/s', help: 'Reads completed' }], each: [{ name: 'read_wait', unit: 'ms', help: 'Mean time of a read' }] }, { name: 'cpu', help: '', instances: [], columns: [{ name: 'wait', unit: '%', help: 'Idle while a task waits for I/O' }], each: [{ name: 'x', unit: '', help: '' }] }]);
+  const all = catalogue([{ name: 'disk', help: 'Block devices.', instances: ['sda'], columns: [{ name: 'reads', unit: '1/s', help: 'Reads completed' }], each: [{ name: 'read_wait', unit: 'ms', help: 'Mean time of a read' }] }, { name: 'cpu', help: '', instances: [], columns: [{ name: 'wait', unit: '%', help: 'Idle while a task waits for I/O' }], each: [{ name: 'x', unit: '', help: '' }] }]);
   assert.deepEqual(all.map((field) => field.id), ['disk.reads', 'disk.read_wait:*', 'disk.read_wait:sda', 'cpu.wait']);
   assert.deepEqual(search(all, 'WAIT disk').map((field) => field.id), ['disk.read_wait:*', 'disk.read_wait:sda']);
   assert.equal(search(all, 'wait')[0].id, 'cpu.wait');
   assert.equal(search(all, '').length, 4);
+  assert.equal(search(all, 'block wait').length, 2, 'what the subsystem is about');
   assert.equal(search(all, 'nothing').length, 0);
 });
 

@@ -163,7 +163,7 @@ function drawHead() {
   text($('host'), ctx.status?.host ?? '');
   for (const button of $('ranges').children) button.setAttribute('aria-pressed', String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range));
   for (const tab of $('tabs').children) tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
-  const live = view.live && ctx.moment() === null;
+  const live = view.live && ctx.state.at === undefined;
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
