@@ -285,14 +285,28 @@ on('all fields: search, put together, the address is the view', { path: '?view=f
   await until(page, () => document.querySelectorAll('.fields li').length === 4);
   await page.locator('.fields button', { hasText: HOSTILE_DISK }).click();
   await has(page, '.card h3', `disk.read_wait:${HOSTILE_DISK}`);
-  await page.locator('.picker input').fill('steal');
+  await page.locator('#view-fields input').fill('steal');
   await page.locator('.fields button', { hasText: 'cpu.steal' }).first().click();
-  await until(page, () => document.querySelectorAll('.card .key').length === 2 && document.querySelector('.card h3').textContent === 'disk + cpu');
-  await until(page, () => !document.querySelector('.card .key:last-child b').textContent.includes('–'));
+  await until(page, () => document.querySelectorAll('#view-fields .key').length === 2 && document.querySelector('#view-fields h3').textContent === 'disk + cpu');
+  await until(page, () => !document.querySelector('#view-fields .key:last-child b').textContent.includes('–'));
   const other = await open(browser, page.url());
   await has(other.page, '.card h3', 'disk + cpu');
-  await until(other.page, () => document.querySelectorAll('.card .key').length === 2);
+  await until(other.page, () => document.querySelectorAll('#view-fields .key').length === 2);
   await other.context.close();
+});
+
+// a view that was away must not take samples of other fields for gaps
+on('coming back to a view leaves no gap', { path: '?range=60&fields=memory.free' }, async (page) => {
+  await ready(page);
+  for (const name of ['f', 'n', 'e', 'n']) {
+    await page.keyboard.press(name);
+    const old = await page.locator('#seen').textContent();
+    await until(page, (before) => document.getElementById('seen').textContent !== before, old);
+  }
+  await until(page, () => document.getElementById('live').dataset.state === 'live');
+  await has(page, '.legend', 'user');
+  const seconds = 12;
+  for (let n = 1; n < seconds; n++) assert.equal(await inked(page, 'cpu', 1 - n / 60, 0.5, 1), true, `${n} s ago`);
 });
 
 on('raw texts: what the kernel said at the held moment', { path: '' }, async (page) => {

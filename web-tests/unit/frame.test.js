@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { append, fromSeries, indexAt, lastKnown, stack, trim, valueAt } from '../../crates/serve/assets/frame.js';
+import { append, fromSeries, holeBefore, indexAt, lastKnown, stack, trim, valueAt } from '../../crates/serve/assets/frame.js';
 
 const answer = (step, avg, extremes = {}) => ({ first: 100 + step, step, count: avg.length, resolution: 1, marks: [], series: [{ id: 'a', unit: '%', help: '', avg: avg.slice(), ...extremes }] });
 const sample = (time, value, elapsed = 1) => ({ time, elapsed, values: { a: value } });
@@ -28,6 +28,11 @@ test('a hole in the stream is a gap', () => {
   const frame = fromSeries(answer(1, [1, 2]));
   append(frame, sample(106, 6));
   assert.deepEqual(frame.fields.get('a').avg, [1, 2, null, null, null, 6]);
+});
+
+test('a hole is noticed, lateness is not', () => {
+  const frame = fromSeries(answer(1, [1, 2]));
+  for (const [time, elapsed, expected] of [[103, 1, false], [103.004, 1.004, false], [104, 1, true], [104, 2, false], [102, 1, false], [101, 1, false]]) assert.equal(holeBefore(frame, sample(time, 0, elapsed)), expected, `${time} ${elapsed}`);
 });
 
 test('a sample over several seconds is of all of them', () => {

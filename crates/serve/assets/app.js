@@ -187,6 +187,8 @@ function subscribe() {
   const fields = current().board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
+  // samples of other fields would be gaps here
+  ctx.recent.length = 0;
   stream?.close();
   stream = follow(api, fields, {
     sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
@@ -256,11 +258,11 @@ async function start() {
   const code = takeCode(location, history);
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
+  const name = ctx.state.view ?? 'now';
+  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
   views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
   cost = createCost(ctx, $('cost'));
   wire();
-  const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
   if (name !== 'now') views[name].show?.();
   else views.now.moment();
   subscribe();

@@ -47,6 +47,9 @@ export function append(frame, sample, wanted) {
   return true;
 }
 
+/** Whether time passed between what is covered and a sample that comes after it. */
+export const holeBefore = (frame, { time, elapsed }) => time > frame.covered + 1e-3 && time - elapsed - frame.covered > elapsed / 2;
+
 function grow(frame, count) {
   if (count <= frame.count) return;
   for (const { avg, min, max } of frame.fields.values()) {
