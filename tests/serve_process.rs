@@ -100,6 +100,9 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
+        if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
+            return;
+        }
         self.guardian.signal("-TERM");
         if eventually(|| self.guardian.0.try_wait().ok().flatten()).is_none() {
             eprintln!("kymo serve did not end: {:#?}", self.said);
