@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+#[cfg(feature = "serve")]
+use crate::commands::graph;
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::refuse;
@@ -32,6 +34,9 @@ enum Command {
     Record(RecordOptions),
     /// Show a recording, or collectl's .raw, .raw.gz and .rawp.gz files
     Play(PlayOptions),
+    /// Draw graphs of a recording into an SVG or PNG file
+    #[cfg(feature = "serve")]
+    Graph(graph::GraphOptions),
     /// Print the recorded texts exactly as the kernel gave them
     Dump(dump::DumpOptions),
     /// Measure what each source costs to read on this kernel
@@ -98,6 +103,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             record::run(&options, options.show.then_some(&view))
         }
         Some(Command::Play(options)) => play::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Graph(options)) => graph::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),

@@ -3,6 +3,8 @@
 pub mod cost;
 pub mod doctor;
 pub mod dump;
+#[cfg(feature = "serve")]
+pub mod graph;
 pub mod live;
 pub mod play;
 pub mod record;
