@@ -163,7 +163,7 @@ function drawHead() {
   text($('host'), ctx.status?.host ?? '');
   for (const button of $('ranges').children) button.setAttribute('aria-pressed', String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range));
   for (const tab of $('tabs').children) tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
-  const live = view.live && ctx.moment() === null;
+  const live = view.live && ctx.state.at === undefined;
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
@@ -187,6 +187,8 @@ function subscribe() {
   const fields = current().board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
+  // samples of other fields would be gaps here
+  ctx.recent.length = 0;
   stream?.close();
   stream = follow(api, fields, {
     sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
@@ -256,11 +258,11 @@ async function start() {
   const code = takeCode(location, history);
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
+  const name = ctx.state.view ?? 'now';
+  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
   views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
   cost = createCost(ctx, $('cost'));
   wire();
-  const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
   if (name !== 'now') views[name].show?.();
   else views.now.moment();
   subscribe();

@@ -2,11 +2,12 @@
 // samples to the answer, and asks anew when the range changes.
 import { createCard } from './card.js';
 import { h } from './dom.js';
-import { append, fromSeries, trim } from './frame.js';
+import { append, fromSeries, holeBefore, trim } from './frame.js';
 import { fieldsOf, wants } from './panels.js';
 
 const KEPT_ANSWERS = 12;
 const WAIT_MS = 90;
+const HOLE_MS = 3000;
 
 export function createBoard(ctx, host) {
   const board = { ctx, host, cards: [], panels: [], ids: [], frame: null, asked: '', timer: 0, stop: null, answers: new Map(), grid: h('div', { class: 'grid' }), note: h('p', { class: 'note', role: 'status', hidden: true }) };
@@ -38,6 +39,8 @@ function setPanels(board, panels, decorate) {
 
 const handlers = ({ ctx }) => ({ hover: ctx.hoverAt, pick: ctx.pick, select: ctx.zoomTo, pan: ctx.panBy, zoom: ctx.zoomBy, back: ctx.zoomBack });
 
+const unseen = (board) => board.host.closest('.view').hidden;
+
 /** Asks for what is to be seen, at once or when the range has rested. */
 function refresh(board, soon) {
   clearTimeout(board.timer);
@@ -48,7 +51,7 @@ function refresh(board, soon) {
 
 async function ask(board) {
   const { ctx } = board;
-  if (!board.ids.length) return;
+  if (!board.ids.length || unseen(board)) return;
   const view = ctx.view();
   // before the first answer the server's own clock is the only one that is right
   const range = ctx.edge === null && view.live ? { from: -Math.round(view.thru - view.from), thru: 'now' } : { from: view.from, thru: view.thru };
@@ -61,7 +64,7 @@ async function ask(board) {
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
     board.frame = fromSeries(structuredClone(answer), view.live ? undefined : view.thru);
     board.problem = '';
-    for (const sample of ctx.recent) append(board.frame, sample, wants(board.ids));
+    for (const sample of ctx.recent) take(board, sample);
     ctx.seen(board.frame.covered);
   } catch (error) {
     if (error.name === 'AbortError') return;
@@ -83,9 +86,19 @@ function points({ cards }) {
 
 function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;
-  if (!append(board.frame, sample, wants(board.ids))) return;
+  if (!take(board, sample)) return;
   trim(board.frame, board.ctx.view().from);
   draw(board);
+}
+
+/** A sample that does not follow the one before: the recording knows whether that is a gap. */
+function take(board, sample) {
+  const now = performance.now();
+  if (holeBefore(board.frame, sample) && now - (board.filled ?? -HOLE_MS) > HOLE_MS) {
+    board.filled = now;
+    refresh(board, false);
+  }
+  return append(board.frame, sample, wants(board.ids));
 }
 
 function addMark(board, mark) {
@@ -94,7 +107,7 @@ function addMark(board, mark) {
 
 /** Draws at the next frame, once, and not at all where nobody looks. */
 function draw(board) {
-  if (board.drawing || document.hidden || board.host.hidden) return;
+  if (board.drawing || document.hidden || unseen(board)) return;
   board.drawing = true;
   requestAnimationFrame(() => {
     board.drawing = false;
