@@ -120,6 +120,7 @@ struct Planned {
     top: Wanted,
     layers: Vec<Layered>,
     when: When,
+    standard: bool,
 }
 
 /// Where an axis ends; a number of a pick.
@@ -195,6 +196,7 @@ impl Plan {
                 top,
                 layers,
                 when: standard.when,
+                standard: true,
             });
         }
         match known {
@@ -234,6 +236,7 @@ impl Plan {
                 top: Wanted::Top(Top::Least(least)),
                 layers,
                 when: When::Always,
+                standard: false,
             });
         }
     }
@@ -328,6 +331,11 @@ fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
             });
         }
     }
+    // What this kernel does not tell is no line, unless it was asked for by name.
+    let known = |curve: &Curve| curve.points.iter().any(|point| point.seconds > 0.0);
+    if planned.standard && curves.iter().any(known) {
+        curves.retain(known);
+    }
     let note = match split {
         true => leave_out(&mut curves),
         false => String::new(),
@@ -347,7 +355,7 @@ fn top(wanted: Wanted, series: &Series) -> Top {
         Wanted::Of(pick) => {
             let lines = series.lines.iter().zip(&series.points);
             let of = lines.filter(|(line, _)| line.pick == pick);
-            Top::Least(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))
+            Top::Fixed(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))
         }
     }
 }
