@@ -430,7 +430,8 @@ fn axis(graph: &Graph, want: usize) -> Axis {
             // A little air above what is highest.
             let most = curves::most(&graph.curves).max(least);
             match graph.unit {
-                Unit::Percent if (50.0..=100.0).contains(&most) => {
+                // Clocks that differ make a little more than all of it.
+                Unit::Percent if (50.0..=105.0).contains(&most) => {
                     Axis::fixed(graph.unit, 100.0, want)
                 }
                 _ => Axis::new(graph.unit, most * 1.02, want),

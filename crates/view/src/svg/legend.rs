@@ -97,8 +97,8 @@ impl Legend {
         for told in Told::CHOICES {
             legend = Legend::telling(told, graph, label);
             let spare = room - (legend.table() - label);
+            legend.label = label.min(spare.max(LABEL_LEAST));
             if spare >= LABEL_LEAST {
-                legend.label = label.min(spare);
                 break;
             }
         }
