@@ -7,6 +7,9 @@ use super::pen::{Area, Path, put_path};
 use super::{Curve, Shape};
 use crate::svg::palette::Inks;
 
+/// Of what is behind a stack.
+pub const PEAK_OPACITY: &str = "0.3";
+
 /// Where points come to lie.
 #[derive(Clone, Copy)]
 pub struct Canvas {
@@ -106,8 +109,7 @@ fn filled(canvas: &Canvas, values: &[f64]) -> String {
 
 /// All between minimum and maximum; nothing where they are the same at this scale.
 fn band(canvas: &Canvas, points: &[Point]) -> String {
-    let of = |value: fn(&Point) -> f64| points.iter().map(value).collect::<Vec<f64>>();
-    let (lows, highs) = (of(|point| point.min), of(|point| point.max));
+    let (lows, highs) = (of(points, |point| point.min), of(points, |point| point.max));
     let same = |(low, high): (&f64, &f64)| {
         !high.is_finite() || (canvas.y(*low) - canvas.y(*high)).abs() < 0.3
     };
@@ -123,13 +125,8 @@ fn band(canvas: &Canvas, points: &[Point]) -> String {
     path.text()
 }
 
-/// What is drawn of a curve's points by itself.
-pub fn values(curve: &Curve) -> Vec<f64> {
-    let value = match curve.shape {
-        Shape::Peak => |point: &Point| point.max,
-        _ => Point::mean,
-    };
-    curve.points.iter().map(value).collect()
+fn of(points: &[Point], value: fn(&Point) -> f64) -> Vec<f64> {
+    points.iter().map(value).collect()
 }
 
 /// Upper edges of the stacked curves, the lowest first. In a stack what is not known counts as nothing,
@@ -164,28 +161,33 @@ pub fn most(curves: &[Curve]) -> f64 {
 
 /// Draws all curves.
 pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
-    draw_stack(curves, canvas, inks, out);
-    let alone = || curves.iter().filter(|curve| curve.shape != Shape::Stacked);
-    for curve in alone().filter(|curve| curve.shape != Shape::Peak) {
-        let colour = inks.line(curve.hue);
-        let fill = |opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
-        if curve.shape == Shape::Filled {
-            put_path(out, &filled(canvas, &values(curve)), &fill("0.14"), "");
-        }
-        put_path(out, &band(canvas, curve.points), &fill("0.22"), "");
+    let of_shape = |shape: Shape| curves.iter().filter(move |curve| curve.shape == shape);
+    let fill =
+        |colour: &str, opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
+    for curve in of_shape(Shape::Peak) {
+        let path = filled(canvas, &of(curve.points, |point| point.max));
+        put_path(out, &path, &fill(inks.muted, PEAK_OPACITY), "");
     }
-    for curve in alone() {
-        put_path(out, &line(canvas, &values(curve)), &stroke(curve, inks), "");
+    draw_stack(curves, canvas, inks, out);
+    for curve in of_shape(Shape::Filled) {
+        let path = filled(canvas, &of(curve.points, Point::mean));
+        put_path(out, &path, &fill(inks.line(curve.hue), "0.14"), "");
+    }
+    let lines = || of_shape(Shape::Filled).chain(of_shape(Shape::Line));
+    for curve in lines() {
+        let path = band(canvas, curve.points);
+        put_path(out, &path, &fill(inks.line(curve.hue), "0.3"), "");
+    }
+    for curve in lines() {
+        let path = line(canvas, &of(curve.points, Point::mean));
+        put_path(out, &path, &stroke(curve, inks, "1.4"), "");
     }
 }
 
 /// The attributes of a curve's line.
-pub fn stroke(curve: &Curve, inks: &Inks) -> String {
-    let (colour, width, dashes) = match curve.shape {
-        Shape::Peak => (inks.muted, "1", "2 2"),
-        _ => (inks.line(curve.hue), "1.4", inks.dashes(curve.hue)),
-    };
-    let dashes = match dashes {
+pub fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
+    let colour = inks.line(curve.hue);
+    let dashes = match inks.dashes(curve.hue) {
         "" => String::new(),
         dashes => format!(" stroke-dasharray=\"{dashes}\""),
     };
