@@ -75,8 +75,8 @@ impl Served {
 
     /// Waits until it answers; where.
     fn address(&mut self) -> String {
-        let line = self.hears("open http://");
-        let rest = line.split("http://").nth(1).expect("a URL");
+        let line = self.hears("open http");
+        let rest = line.split("://").nth(1).expect("a URL");
         rest.split('/').next().expect("an address").to_string()
     }
 
@@ -100,6 +100,9 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
+        if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
+            return;
+        }
         self.guardian.signal("-TERM");
         if eventually(|| self.guardian.0.try_wait().ok().flatten()).is_none() {
             eprintln!("kymo serve did not end: {:#?}", self.said);
@@ -417,9 +420,10 @@ fn a_killed_hub_answers_again_and_nothing_recorded_is_missing() {
     assert_eq!(get(&address, "/api/v1/status", "")["mode"], "live");
     assert_eq!(served.child("record"), Some(recorder));
     eventually(|| (samples(&dir).len() >= 4).then_some(())).expect("four samples");
-    let seqs = samples(&dir);
-    let (first, last) = (seqs.first().expect("one"), seqs.last().expect("one"));
-    assert_eq!(last - first + 1, seqs.len() as u64, "{seqs:?}");
+    let events = get(&address, "/api/v1/events?from=-600&thru=now", "");
+    let marks = events["marks"].as_array().expect("marks");
+    let of = |kind: &str| marks.iter().filter(|mark| mark["kind"] == kind).count();
+    assert_eq!((of("gap"), of("start")), (0, 1), "{events}");
 }
 
 #[test]
@@ -512,9 +516,12 @@ fn configuration_files_are_checked_with_their_lines() {
         }
     }
     fs::write(&path, "tls_cert = \"/c\"\ntls_key = \"/k\"\n").expect("a file");
+    refuses(&["--config", &path, "--check"], "cannot read /c: ");
+    let tls = format!("tls_cert = \"{path}\"\ntls_key = \"{path}\"\n");
+    fs::write(&path, tls).expect("a file");
     refuses(
         &["--config", &path, "--check"],
-        "cannot use tls_cert: not yet",
+        "cannot use tls_cert: it holds no certificate",
     );
 
     let default = stdout_of(&["config"]);
@@ -631,6 +638,57 @@ fn on_a_terminal_the_url_opens_everything_once() {
         kill("-TERM", guardian);
         eventually(|| (!is_alive(guardian)).then_some(())).expect("its end");
     }
+}
+
+#[test]
+fn with_a_certificate_it_answers_by_tls_alone() {
+    let scratch = Scratch::new("tls");
+    let (cert, key) = (scratch.text("cert.pem"), scratch.text("key.pem"));
+    let request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1";
+    let made = Command::new("openssl")
+        .args(request.split(' '))
+        .args(["-keyout", &key, "-out", &cert])
+        .stderr(Stdio::null())
+        .status();
+    let has_curl = Command::new("curl").arg("--version").output().is_ok();
+    if !has_curl || !made.is_ok_and(|status| status.success()) {
+        return machine::skipped("openssl or curl is missing");
+    }
+    // Nobody else may read the key, also not the hub.
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("chmod");
+    let config = scratch.text("kymo.toml");
+    let text = format!("user = \"nobody\"\ntls_cert = \"{cert}\"\ntls_key = \"{key}\"\n");
+    fs::write(&config, text).expect("a file");
+    stdout_of(&["serve", "--check", "--config", &config]);
+    let dir = scratch.text("data");
+    let mut served = Served::start(&["--config", &config, "--data", &dir, LOCAL[0], LOCAL[1]]);
+    let address = served.address();
+    assert!(
+        served
+            .said
+            .iter()
+            .any(|line| line.contains("open https://"))
+    );
+    let url = format!("https://{address}/api/v1/status");
+    for (more, code) in [
+        (&["--cacert", &cert][..], Some(0)),
+        (&["--cacert", &cert, "--tls-max", "1.2"], Some(0)),
+        // A certificate that nobody vouches for.
+        (&[], Some(60)),
+    ] {
+        let output = Command::new("curl").args(["-sS", &url]).args(more).output();
+        let output = output.expect("curl");
+        assert_eq!(output.status.code(), code, "{more:?}: {output:?}");
+        let answer = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(answer.contains("\"live\""), code == Some(0), "{answer}");
+    }
+    assert_eq!(ask(&address, "GET", "/api/v1/status", "", ""), None);
+    // Who connects and says nothing hinders nobody.
+    let _silent = TcpStream::connect(&address).expect("a connection");
+    let again = Command::new("curl")
+        .args(["-sS", "--cacert", &cert, &url])
+        .status();
+    assert!(again.expect("curl").success());
 }
 
 #[test]

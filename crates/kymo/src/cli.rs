@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, hub, serve};
+use crate::commands::{config, graph, hub, serve};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::refuse;
@@ -44,6 +44,9 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Hub,
+    /// Draw graphs of a recording into an SVG or PNG file
+    #[cfg(feature = "serve")]
+    Graph(graph::GraphOptions),
     /// Print the recorded texts exactly as the kernel gave them
     Dump(dump::DumpOptions),
     /// Measure what each source costs to read on this kernel
@@ -116,6 +119,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Config) => config::run(),
         #[cfg(feature = "serve")]
         Some(Command::Hub) => hub::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Graph(options)) => graph::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),

@@ -288,7 +288,7 @@ pub fn text(config: &Config) -> String {
     );
     file.key(
         "tls_cert",
-        "Certificate chain for TLS, PEM; with tls_key.",
+        "Certificate chain for TLS, PEM; with tls_key. Read at start.",
         path(&c.tls_cert).ok_or("\"/etc/kymo/cert.pem\""),
     );
     file.key(

@@ -255,7 +255,9 @@ impl Guardian {
         notify::send("STOPPING=1");
         let deadline = Instant::now() + PATIENCE;
         for ward in [&self.recorder, &self.hub] {
-            ward.pid().map(machine::ask_to_end);
+            if let Some(pid) = ward.pid() {
+                machine::ask_to_end(pid);
+            }
         }
         while self.recorder.is_running() || self.hub.is_running() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -264,7 +266,8 @@ impl Guardian {
             }
             machine::wait_readable(&[self.signals.as_fd()], left);
             while self.signals.take().is_some() {}
-            (self.recorder.ended(), self.hub.ended());
+            self.recorder.ended();
+            self.hub.ended();
         }
         self.hub.kill();
         if self.recorder.is_running() {

@@ -78,7 +78,10 @@ mod tests {
         // Only the thread that enters is shut in.
         let (ring_, rollups_, dir_) = (ring.clone(), rollups.clone(), dir.clone());
         let shut_in = std::thread::spawn(move || {
-            let state = enter(&[ring_.clone()], std::slice::from_ref(&rollups_));
+            let state = enter(
+                std::slice::from_ref(&ring_),
+                std::slice::from_ref(&rollups_),
+            );
             let tried = [
                 tried("read the ring", File::open(ring_.join("block"))),
                 tried("list the ring", fs::read_dir(&ring_)),

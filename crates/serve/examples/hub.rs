@@ -13,6 +13,7 @@ fn main() -> Result<(), String> {
         hosts: Vec::new(),
         loopback: true,
         token: "secret".into(),
+        tls: None,
         code: Some("once".into()),
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
         assets: words.next().map(Into::into),

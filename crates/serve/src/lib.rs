@@ -17,10 +17,12 @@ mod number;
 mod rollups;
 mod server;
 mod tally;
+mod tls;
 
 use std::path::PathBuf;
 
 pub use server::run;
+pub use tls::Tls;
 
 /// Most lines in one answer.
 const LINES_MAX: usize = 4096;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub loopback: bool,
     /// The token of the token file.
     pub token: String,
+    /// Certificate and key; `None`: requests come in the clear.
+    pub tls: Option<Tls>,
     /// A code that is good for one session, printed with the URL.
     pub code: Option<String>,
     /// Where roll-ups are kept; `None`: nowhere.

@@ -14,12 +14,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
-use crate::Settings;
 use crate::api::{self, Hub};
+use crate::{Settings, Tls};
 
 /// Connections at a time. When there are more, the oldest that is not being answered goes.
 const CONNECTIONS_MAX: usize = 512;
@@ -36,6 +38,7 @@ const STACK_BYTES: usize = 1 << 20;
 
 /// Serves until the process is ended by a signal. `ready` is called once, when the first request could be answered.
 pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> Result<(), String> {
+    let tls = settings.tls.as_ref().map(Tls::acceptor).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -51,12 +54,12 @@ pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> R
         let hub = Arc::new(Hub::new(settings));
         hub.clone().start();
         ready();
-        accept(listener, hub).await;
+        accept(listener, tls, hub).await;
         Ok(())
     })
 }
 
-async fn accept(listener: tokio::net::TcpListener, hub: Arc<Hub>) {
+async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, hub: Arc<Hub>) {
     let connections = Arc::new(Connections::default());
     let router = api::router(hub.clone());
     loop {
@@ -68,15 +71,41 @@ async fn accept(listener: tokio::net::TcpListener, hub: Arc<Hub>) {
         };
         let place = connections.enter();
         let (hub, router, connections) = (hub.clone(), router.clone(), connections.clone());
+        let tls = tls.clone();
         tokio::spawn(async move {
-            serve(stream, hub, router, &place).await;
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => serve(stream, hub, router, &place).await,
+                Some(tls) => serve_encrypted(stream, &tls, hub, router, &place).await,
+            }
             connections.leave(&place);
         });
     }
 }
 
-async fn serve(stream: TcpStream, hub: Arc<Hub>, router: axum::Router, place: &Arc<Place>) {
-    let _ = stream.set_nodelay(true);
+/// Who does not come to terms in time, or has to make room meanwhile, goes without an answer.
+async fn serve_encrypted(
+    stream: TcpStream,
+    tls: &TlsAcceptor,
+    hub: Arc<Hub>,
+    router: axum::Router,
+    place: &Arc<Place>,
+) {
+    let agreed = tokio::select! {
+        agreed = tokio::time::timeout(HEAD_TIME, tls.accept(stream)) => agreed,
+        () = place.leave.notified() => return,
+    };
+    if let Ok(Ok(stream)) = agreed {
+        serve(stream, hub, router, place).await;
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    hub: Arc<Hub>,
+    router: axum::Router,
+    place: &Arc<Place>,
+) {
     let answer = service_fn(|request: Request<Incoming>| {
         let (hub, mut router, place) = (hub.clone(), router.clone(), place.clone());
         async move {

@@ -1,4 +1,4 @@
-//! Rows → bytes: brief, verbose, detail, plot, CSV, JSON, top. Pure: samples come from a
+//! Rows → bytes: brief, verbose, detail, plot, CSV, JSON, top; series → SVG. Pure: samples come from a
 //! [`kymo_query::source::Source`], bytes go to a [`sink::Sink`]; no file, no clock, no terminal.
 //!
 //! One file a format. What is shown, under which name and how wide, is declared in the
@@ -10,6 +10,7 @@ mod brief;
 mod csv;
 mod feed;
 mod form;
+pub mod graphs;
 mod json;
 pub mod metrics;
 pub mod options;
@@ -19,6 +20,7 @@ pub mod processes;
 pub mod prometheus;
 mod row;
 pub mod sink;
+pub mod svg;
 pub mod time;
 mod verbose;
 

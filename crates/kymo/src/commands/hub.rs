@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use kymo_serve::{Settings, What};
+use kymo_serve::{Settings, Tls, What};
 use kymo_sys::privilege::{self, State};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ pub struct Order {
     pub loopback: bool,
     /// See [`Settings`].
     pub token: String,
+    /// Certificate chain and key, PEM; in the clear without them.
+    pub tls: Option<(String, String)>,
     /// See [`Settings`].
     pub code: Option<String>,
     /// See [`Settings`].
@@ -92,6 +94,7 @@ fn settings(order: Order) -> Settings {
         hosts: order.hosts,
         loopback: order.loopback,
         token: order.token,
+        tls: order.tls.map(|(cert, key)| Tls { cert, key }),
         code: order.code,
         rollups: order.rollups.filter(|folder| folder.is_dir()),
         assets: order.assets,

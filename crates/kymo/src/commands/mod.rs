@@ -6,6 +6,8 @@ pub mod cost;
 pub mod doctor;
 pub mod dump;
 #[cfg(feature = "serve")]
+pub mod graph;
+#[cfg(feature = "serve")]
 pub mod hub;
 pub mod live;
 pub mod play;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use kymo_recording::folder::safe_host;
+use kymo_serve::Tls;
 use kymo_sys::machine;
 use kymo_sys::privilege::{Account, Keep, Role};
 
@@ -51,16 +52,21 @@ pub struct ServeOptions {
 pub fn run(options: &ServeOptions) -> Result<ExitCode> {
     let config = effective(options)?;
     check(&config)?;
+    let tls = read_tls(&config)?;
     if options.check {
+        if let Some((cert, key)) = tls {
+            Tls { cert, key }.check().map_err(anyhow::Error::msg)?;
+        }
         std::io::stdout().write_all(config::text(&config).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     machine::set_umask(UMASK);
     let listener = listen(config.listen)?;
-    let plan = match options.open.as_slice() {
+    let mut plan = match options.open.as_slice() {
         [] => recording_plan(&config, options, listener)?,
         files => open_plan(&config, options, files, listener)?,
     };
+    plan.order.tls = tls;
     guardian::run(plan)
 }
 
@@ -96,16 +102,25 @@ fn default_data() -> Option<PathBuf> {
 
 /// What each key alone does not show.
 fn check(config: &Config) -> Result<()> {
-    if config.tls_cert.is_some() {
-        bail!("cannot use tls_cert: not yet; let a reverse proxy do TLS, or give insecure = true");
-    }
-    if !config.listen.ip().is_loopback() && !config.insecure {
+    let in_the_clear = config.tls_cert.is_none();
+    if !config.listen.ip().is_loopback() && in_the_clear && !config.insecure {
         bail!(
             "cannot listen on {}: anybody could reach it; give tls_cert and tls_key, or insecure = true",
             config.listen
         );
     }
     Ok(())
+}
+
+/// Certificate chain and key, read by who may: the hub may not.
+fn read_tls(config: &Config) -> Result<Option<(String, String)>> {
+    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    Ok(Some((read(cert)?, read(key)?)))
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener> {
@@ -128,7 +143,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         recorder: Some(recorder(config, &dir, account.clone())?),
         order,
         hub_role: hub_role(account),
-        url: url(listener.local_addr()?, &config.prefix),
+        url: url(listener.local_addr()?, config),
         listener,
         token_path: Some(token_path),
     })
@@ -161,7 +176,7 @@ fn open_plan(
         recorder: None,
         order,
         hub_role: hub_role(account),
-        url: url(listener.local_addr()?, &config.prefix),
+        url: url(listener.local_addr()?, config),
         listener,
         token_path,
     })
@@ -171,7 +186,7 @@ fn open_plan(
 fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order> {
     let assets = options.assets.as_ref().map(std::fs::canonicalize);
     // Behind a proxy, whoever reaches the proxy comes from loopback.
-    let proxied = !(config.prefix.is_empty() && config.hosts.is_empty()) && !config.trust_proxy;
+    let behind_proxy = !config.prefix.is_empty() || !config.hosts.is_empty();
     Ok(Order {
         listener: -1,
         ready: -1,
@@ -179,8 +194,9 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         files: Vec::new(),
         prefix: config.prefix.clone(),
         hosts: config.hosts.clone(),
-        loopback: config.listen.ip().is_loopback() && !proxied,
+        loopback: config.listen.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
         token,
+        tls: None,
         code: None,
         rollups: None,
         assets: assets
@@ -241,10 +257,15 @@ fn size_words(bytes: u64) -> String {
 }
 
 /// What to type into a browser. An address that stands for all is reached by the machine's name.
-fn url(address: SocketAddr, prefix: &str) -> String {
+fn url(address: SocketAddr, config: &Config) -> String {
+    let scheme = match config.tls_cert {
+        Some(_) => "https",
+        None => "http",
+    };
+    let prefix = &config.prefix;
     match address.ip().is_unspecified() {
-        true => format!("http://{}:{}{prefix}/", machine::host(), address.port()),
-        false => format!("http://{address}{prefix}/"),
+        true => format!("{scheme}://{}:{}{prefix}/", machine::host(), address.port()),
+        false => format!("{scheme}://{address}{prefix}/"),
     }
 }
 
@@ -275,6 +296,10 @@ mod tests {
             ("listen = \"[::1]:1\"", true),
             ("listen = \"0.0.0.0:1\"\ninsecure = true", false),
             (
+                "listen = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
+                false,
+            ),
+            (
                 "listen = \"0.0.0.0:1\"\ninsecure = true\ntrust_proxy = true",
                 false,
             ),
@@ -288,11 +313,17 @@ mod tests {
 
     #[test]
     fn urls() {
-        for (address, prefix, text) in [
+        for (address, file, text) in [
             ("127.0.0.1:4280", "", "http://127.0.0.1:4280/"),
-            ("[::1]:80", "/kymo", "http://[::1]:80/kymo/"),
+            ("[::1]:80", "prefix = \"/kymo\"", "http://[::1]:80/kymo/"),
+            (
+                "127.0.0.1:443",
+                "tls_cert = \"c\"\ntls_key = \"k\"",
+                "https://127.0.0.1:443/",
+            ),
         ] {
-            assert_eq!(url(address.parse().expect("an address"), prefix), text);
+            let config = config::parse(file, "x").expect(file);
+            assert_eq!(url(address.parse().expect("an address"), &config), text);
         }
     }
 }

@@ -1,0 +1,298 @@
+//! `kymo graph`: recordings as a picture, SVG or PNG.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Error, Result, bail};
+use clap::Args;
+use kymo_base::context::Context;
+use kymo_query::open::Recordings;
+use kymo_query::series::{Grid, Series};
+use kymo_query::sheet::Pick;
+use kymo_query::source::{Moment, Step};
+use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_view::graphs::{DEFAULT_LETTERS, LINES_MAX, Plan};
+use kymo_view::svg::{self, Style, Theme};
+use kymo_view::time::{Bound, Span, Zone};
+use resvg::{tiny_skia, usvg};
+
+/// Exit code when nothing lies in the span asked for.
+const NOTHING: u8 = 1;
+
+/// A PNG of more pixels is not drawn: it takes four bytes each.
+const PIXELS_MAX: u64 = 100_000_000;
+
+/// So many distances between samples tell what the interval is.
+const DISTANCES_MAX: usize = 1000;
+
+/// What `kymo graph` is told.
+#[derive(Args, Clone, Debug)]
+pub struct GraphOptions {
+    /// Recordings: folders, or collectl's raw files
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Standard graphs of subsystems (c C d D m n N p P; default cpmdn), or ids of fields such as
+    /// cpu.user and disk.read_kb:sda, `:*` for all instances; those of one unit share a graph
+    #[arg(
+        short = 's',
+        long,
+        value_name = "LETTERS|FIELD,...",
+        value_delimiter = ','
+    )]
+    pub subsys: Vec<String>,
+    /// Write this file; its name ends in .svg or .png
+    #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
+    pub output: PathBuf,
+    /// Begin at this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    pub from: Option<String>,
+    /// End at this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    pub thru: Option<String>,
+    /// Width of the picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "900")]
+    pub width: String,
+    /// Height of each graph, between its axes
+    #[arg(long, value_name = "PIXELS", default_value = "160")]
+    pub height: String,
+    /// Colours
+    #[arg(long, value_name = "light|dark", default_value = "light",
+          value_parser = ["light", "dark"], hide_possible_values = true)]
+    pub theme: String,
+    /// At most so many points a curve; default: one a pixel
+    #[arg(long, value_name = "N")]
+    pub points: Option<String>,
+}
+
+/// What files are drawn as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Svg,
+    Png,
+}
+
+/// Runs the command.
+pub fn run(options: &GraphOptions) -> Result<ExitCode> {
+    let usage = Error::msg;
+    let format = format(&options.output).map_err(usage)?;
+    let style = style(options).map_err(usage)?;
+    let points = match &options.points {
+        Some(text) => number("--points", text, &(2..=100_000)).map_err(usage)? as usize,
+        None => style.points(),
+    };
+    let span = Span::parse(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
+    let plan = plan(&options.subsys).map_err(usage)?;
+    let files = Recordings::find(&options.paths).map_err(usage)?;
+    let extent = Extent::of(&files).map_err(usage)?;
+    let (from_ns, thru_ns) = extent.bounds(span).map_err(usage)?;
+    let grid = Grid::new(from_ns, thru_ns, points, extent.interval_ns);
+    let kinds = Pick::kinds(plan.picks());
+    let mut source = files.open(grid.range(), kinds).map_err(usage)?;
+    let mut series = Series::read(&mut *source, plan.picks(), grid, LINES_MAX).map_err(usage)?;
+    series.sort();
+    if series
+        .points
+        .iter()
+        .flatten()
+        .all(|point| point.seconds <= 0.0)
+    {
+        let range = svg::range(&extent.context, from_ns, thru_ns);
+        eprintln!(
+            "cannot draw {}: nothing was recorded in {range}",
+            options.output.display()
+        );
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let text = plan.svg(&series, &extent.context, &style);
+    let cannot = || format!("cannot draw {}", options.output.display());
+    let bytes = match format {
+        Format::Svg => text.into_bytes(),
+        Format::Png => png(&text).with_context(cannot)?,
+    };
+    replace(&options.output, &bytes)
+        .with_context(|| format!("cannot write {}", options.output.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format(output: &Path) -> Result<Format, String> {
+    let suffix = output.extension().unwrap_or_default();
+    match suffix.to_string_lossy().to_ascii_lowercase().as_str() {
+        "svg" => Ok(Format::Svg),
+        "png" => Ok(Format::Png),
+        _ => Err(format!(
+            "cannot draw {}: the name must end in .svg or .png",
+            output.display()
+        )),
+    }
+}
+
+fn plan(words: &[String]) -> Result<Plan, String> {
+    match words.is_empty() {
+        true => Plan::new([DEFAULT_LETTERS]),
+        false => Plan::new(words.iter().map(String::as_str)),
+    }
+}
+
+fn style(options: &GraphOptions) -> Result<Style, String> {
+    Ok(Style {
+        width: number("--width", &options.width, &Style::WIDTHS)?,
+        height: number("--height", &options.height, &Style::HEIGHTS)?,
+        theme: Theme::parse(&options.theme).unwrap_or_default(),
+    })
+}
+
+fn number(switch: &str, text: &str, range: &std::ops::RangeInclusive<u32>) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        format!(
+            "cannot use {switch} {}: not a number from {} to {}",
+            text.escape_debug(),
+            range.start(),
+            range.end()
+        )
+    })
+}
+
+/// When samples were taken, and of what machine.
+struct Extent {
+    first_ns: i64,
+    last_ns: i64,
+    interval_ns: i64,
+    context: Context,
+}
+
+impl Extent {
+    /// Reads the heads of all samples.
+    fn of(files: &Recordings) -> Result<Extent, String> {
+        let mut source = files.open(TimeRange::ALL, Kinds::NONE)?;
+        let (mut first_ns, mut last_ns) = (i64::MAX, i64::MIN);
+        let mut last: Option<Moment> = None;
+        let mut distances: Vec<i64> = Vec::new();
+        while let Some(step) = source.next()? {
+            let Step::Sample(moment) = step else {
+                last = None;
+                continue;
+            };
+            (first_ns, last_ns) = (first_ns.min(moment.real_ns), last_ns.max(moment.real_ns));
+            if let Some(last) = last.filter(|_| distances.len() < DISTANCES_MAX) {
+                distances.push(moment.mono_ns.saturating_sub(last.mono_ns) as i64);
+            }
+            last = Some(moment);
+        }
+        if first_ns > last_ns {
+            return Err("cannot draw anything: nothing was recorded".into());
+        }
+        distances.sort_unstable();
+        let median_ns = distances.get(distances.len() / 2).copied();
+        Ok(Extent {
+            first_ns,
+            last_ns,
+            interval_ns: round_interval(median_ns.unwrap_or_default()),
+            context: source.context().clone(),
+        })
+    }
+
+    /// The range to draw: what was asked for, else all there is.
+    fn bounds(&self, span: Span) -> Result<(i64, i64), String> {
+        let bound = |switch, bound: Option<Bound>, else_ns| match bound {
+            Some(bound) => self.moment(switch, bound),
+            None => Ok(else_ns),
+        };
+        let from_ns = bound("--from", span.from, self.first_ns)?;
+        let thru_ns = bound("--thru", span.thru, self.last_ns)?;
+        let asked = span.from.is_some() && span.thru.is_some();
+        if asked && thru_ns < from_ns {
+            return Err("cannot draw anything: it ends before it begins".into());
+        }
+        Ok((from_ns, thru_ns.max(from_ns)))
+    }
+
+    /// The moment of a bound. One without a day is of the only day on which it lies within the recording.
+    fn moment(&self, switch: &str, bound: Bound) -> Result<i64, String> {
+        let mut zone = Zone::of(&self.context);
+        let (hour, minute, second) = (
+            bound.second / 3600,
+            bound.second / 60 % 60,
+            bound.second % 60,
+        );
+        let cannot =
+            |cause: &str| format!("cannot use {switch} {hour:02}:{minute:02}:{second:02}: {cause}");
+        if let Some(day) = bound.day {
+            let moment = zone.moment(day, bound.second);
+            return moment.ok_or_else(|| cannot("there is no such time"));
+        }
+        let days = self.days(&mut zone);
+        let moments = days
+            .iter()
+            .filter_map(|&day| zone.moment(day, bound.second));
+        let within = |at_ns: &i64| (self.first_ns..=self.last_ns).contains(at_ns);
+        let found: Vec<i64> = moments.clone().filter(within).collect();
+        match (&found[..], &moments.collect::<Vec<i64>>()[..]) {
+            (&[one], _) | (&[], &[one]) => Ok(one),
+            _ => Err(cannot(&format!(
+                "the recording is of several days, write {}:{hour:02}:{minute:02}",
+                days.last().copied().unwrap_or_default()
+            ))),
+        }
+    }
+
+    /// The local days of the recording.
+    fn days(&self, zone: &mut Zone) -> Vec<u32> {
+        const HALF_DAY_NS: i64 = 43_200_000_000_000;
+        let mut days: Vec<u32> = Vec::new();
+        let mut at_ns = self.first_ns;
+        while at_ns < self.last_ns && days.len() < 10_000 {
+            days.push(zone.local(at_ns).day);
+            at_ns = at_ns.saturating_add(HALF_DAY_NS);
+        }
+        days.push(zone.local(self.last_ns).day);
+        days.dedup();
+        days
+    }
+}
+
+/// The interval that was meant: a hundredth more or less is the timer's.
+fn round_interval(measured_ns: i64) -> i64 {
+    const UNIT_NS: i64 = 10_000_000;
+    (measured_ns + UNIT_NS / 2) / UNIT_NS * UNIT_NS
+}
+
+/// The SVG as PNG, with the bundled font and nothing from the machine.
+fn png(svg: &str) -> Result<Vec<u8>> {
+    let mut fonts = usvg::fontdb::Database::new();
+    fonts.load_font_data(svg::FONT.to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    let options = usvg::Options {
+        fontdb: Arc::new(fonts),
+        ..usvg::Options::default()
+    };
+    let tree = usvg::Tree::from_str(svg, &options)?;
+    let size = tree.size().to_int_size();
+    let (width, height) = (size.width(), size.height());
+    if u64::from(width) * u64::from(height) > PIXELS_MAX {
+        bail!("{width} x {height} pixels are too many");
+    }
+    let mut pixmap = tiny_skia::Pixmap::new(width, height).context("no memory for it")?;
+    resvg::render(
+        &tree,
+        tiny_skia::Transform::identity(),
+        &mut pixmap.as_mut(),
+    );
+    Ok(pixmap.encode_png()?)
+}
+
+/// Writes a file beside the one that is meant, and renames it: nobody sees half of it.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The error that is told is the one before.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

@@ -1,0 +1,512 @@
+//! Which curves make which graph: the table of the standard ones, and those that are asked for by
+//! their fields' ids. What they look like is said in [`crate::svg`].
+
+use kymo_base::context::Context;
+use kymo_base::field::Unit;
+use kymo_query::series::{Point, Series};
+use kymo_query::sheet::{Of, Pick};
+
+use crate::svg::{self, Curve, Graph, Picture, Shape, Style, Top};
+use crate::time::Zone;
+
+/// The letters of what is drawn when nothing is asked for.
+pub const DEFAULT_LETTERS: &str = "cpmdn";
+
+/// More curves than this nobody can tell apart: the largest are drawn.
+const CURVES_MAX: usize = 24;
+
+/// More lines than this are not read.
+pub const LINES_MAX: usize = 1000;
+
+/// A standard graph.
+struct Standard {
+    letter: char,
+    title: &'static str,
+    top: Topmost,
+    layers: &'static [Layer],
+    when: When,
+}
+
+/// Where a standard graph's axis ends.
+enum Topmost {
+    At(f64),
+    Least(f64),
+    /// The largest value of this field.
+    Of(&'static str),
+}
+
+/// Whether a standard graph is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// Only when it is not 0 throughout.
+    Something,
+}
+
+/// What is drawn of one field.
+struct Layer {
+    field: &'static str,
+    label: &'static str,
+    hue: usize,
+    shape: Shape,
+}
+
+const fn line(field: &'static str, label: &'static str, hue: usize, shape: Shape) -> Layer {
+    Layer {
+        field,
+        label,
+        hue,
+        shape,
+    }
+}
+
+use Shape::{Filled, Line, Peak, Stacked};
+
+/// The standard graphs, in the order of their drawing within a letter.
+#[rustfmt::skip]
+const STANDARD: &[Standard] = &[
+    Standard { letter: 'c', title: "CPU", top: Topmost::At(100.0), when: When::Always, layers: &[
+        line("cpu.user", "user", 1, Stacked), line("cpu.nice", "nice", 2, Stacked), line("cpu.sys", "system", 3, Stacked),
+        line("cpu.irq", "irq", 4, Stacked), line("cpu.soft", "softirq", 5, Stacked), line("cpu.steal", "steal", 6, Stacked),
+        line("cpu.wait", "wait", 8, Stacked), line("cpu.total", "total, peaks", 0, Peak)] },
+    Standard { letter: 'c', title: "Load", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("cpu.load1", "1 min", 1, Line), line("cpu.load5", "5 min", 2, Line), line("cpu.load15", "15 min", 4, Line)] },
+    Standard { letter: 'C', title: "Each CPU", top: Topmost::At(100.0), when: When::Always, layers: &[
+        line("cpu.total:*", "", 1, Line)] },
+    Standard { letter: 'p', title: "Pressure: time lost waiting", top: Topmost::Least(5.0), when: When::Always, layers: &[
+        line("pressure.cpu_some", "cpu", 1, Line), line("pressure.io_some", "I/O", 3, Line), line("pressure.io_full", "I/O, all", 4, Line),
+        line("pressure.memory_some", "memory", 2, Line), line("pressure.memory_full", "memory, all", 5, Line),
+        line("pressure.irq_full", "irq", 6, Line)] },
+    Standard { letter: 'P', title: "Pressure: some tasks waited", top: Topmost::Least(5.0), when: When::Always, layers: &[
+        line("pressure.some:*", "", 1, Line)] },
+    Standard { letter: 'P', title: "Pressure: all tasks waited", top: Topmost::Least(5.0), when: When::Always, layers: &[
+        line("pressure.full:*", "", 1, Line)] },
+    Standard { letter: 'm', title: "Memory", top: Topmost::Of("memory.total"), when: When::Always, layers: &[
+        line("memory.anon", "programs", 1, Stacked), line("memory.slab", "slab", 4, Stacked),
+        line("memory.buffers", "buffers", 3, Stacked), line("memory.cached", "cached", 2, Stacked)] },
+    Standard { letter: 'm', title: "Swapping", top: Topmost::Least(1024.0), when: When::Something, layers: &[
+        line("memory.swap_in", "swapped in", 2, Line), line("memory.swap_out", "swapped out", 3, Line)] },
+    Standard { letter: 'd', title: "Disks", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("disk.read_kb", "read", 1, Filled), line("disk.write_kb", "written", 3, Filled)] },
+    Standard { letter: 'd', title: "Disk requests", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("disk.reads", "reads", 1, Line), line("disk.writes", "writes", 3, Line)] },
+    Standard { letter: 'D', title: "Each disk: read", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("disk.read_kb:*", "", 1, Line)] },
+    Standard { letter: 'D', title: "Each disk: written", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("disk.write_kb:*", "", 1, Line)] },
+    Standard { letter: 'D', title: "Each disk: busy", top: Topmost::At(100.0), when: When::Always, layers: &[
+        line("disk.util:*", "", 1, Line)] },
+    Standard { letter: 'n', title: "Network", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("net.rx_kb", "received", 1, Filled), line("net.tx_kb", "sent", 3, Filled)] },
+    Standard { letter: 'n', title: "Packets", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("net.rx_packets", "received", 1, Line), line("net.tx_packets", "sent", 3, Line)] },
+    Standard { letter: 'N', title: "Each interface: received", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("net.rx_kb:*", "", 1, Line)] },
+    Standard { letter: 'N', title: "Each interface: sent", top: Topmost::Least(1.0), when: When::Always, layers: &[
+        line("net.tx_kb:*", "", 1, Line)] },
+];
+
+/// Graphs that were asked for, and the fields they need.
+#[derive(Clone, Default)]
+pub struct Plan {
+    picks: Vec<Pick>,
+    graphs: Vec<Planned>,
+}
+
+#[derive(Clone)]
+struct Planned {
+    title: String,
+    unit: Unit,
+    top: Wanted,
+    layers: Vec<Layered>,
+    when: When,
+    standard: bool,
+}
+
+/// Where an axis ends; a number of a pick.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Top(Top),
+    Of(usize),
+}
+
+/// What curves are called.
+#[derive(Clone, Copy)]
+enum Label {
+    /// This, with an instance's name before it.
+    Word(&'static str),
+    /// The instance's name; of the machine the column's.
+    Instance,
+    /// The column's name, and the instance's.
+    Column,
+    /// The field's id.
+    Id,
+}
+
+#[derive(Clone)]
+struct Layered {
+    pick: usize,
+    label: Label,
+    hue: usize,
+    shape: Shape,
+}
+
+impl Plan {
+    /// Reads what is to be drawn: words with a dot are ids of fields, of which those of one unit
+    /// share a graph; the letters of other words are subsystems with their standard graphs.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        let mut fields = Vec::new();
+        for word in words.into_iter().filter(|word| !word.is_empty()) {
+            match word.contains('.') {
+                true => fields.push(Pick::parse(word)?),
+                false => word.chars().try_for_each(|letter| plan.standard(letter))?,
+            }
+        }
+        plan.fields(fields);
+        match plan.graphs.is_empty() {
+            true => Err("cannot draw nothing: no letters and no fields".into()),
+            false => Ok(plan),
+        }
+    }
+
+    /// The fields that are needed.
+    pub fn picks(&self) -> &[Pick] {
+        &self.picks
+    }
+
+    /// Adds the standard graphs of a letter; a letter that was there already adds nothing.
+    fn standard(&mut self, letter: char) -> Result<(), String> {
+        let mut known = false;
+        for standard in STANDARD.iter().filter(|each| each.letter == letter) {
+            known = true;
+            if self
+                .graphs
+                .iter()
+                .any(|graph| graph.title == standard.title)
+            {
+                continue;
+            }
+            let layers = standard.layers.iter().map(|layer| {
+                Ok(Layered {
+                    pick: self.pick(Pick::parse(layer.field)?),
+                    label: Label::Word(layer.label),
+                    hue: layer.hue,
+                    shape: layer.shape,
+                })
+            });
+            let layers = layers.collect::<Result<Vec<_>, String>>()?;
+            let top = match standard.top {
+                Topmost::At(top) => Wanted::Top(Top::Fixed(top)),
+                Topmost::Least(least) => Wanted::Top(Top::Least(least)),
+                Topmost::Of(field) => Wanted::Of(self.pick(Pick::parse(field)?)),
+            };
+            self.graphs.push(Planned {
+                title: standard.title.into(),
+                unit: layers
+                    .first()
+                    .map_or(Unit::None, |layer| self.picks[layer.pick].column.unit),
+                top,
+                layers,
+                when: standard.when,
+                standard: true,
+            });
+        }
+        match known {
+            true => Ok(()),
+            false => Err(format!(
+                "cannot draw {}: no such graphs; there are c C d D m n N p P and ids of fields",
+                letter.escape_debug()
+            )),
+        }
+    }
+
+    /// Adds graphs of fields, one a unit.
+    fn fields(&mut self, fields: Vec<Pick>) {
+        let mut groups: Vec<(Unit, Vec<Pick>)> = Vec::new();
+        let mut known = Vec::new();
+        for field in fields {
+            let unit = field.column.unit;
+            let number = self.pick(field.clone());
+            if known.contains(&number) {
+                continue;
+            }
+            known.push(number);
+            match groups.iter_mut().find(|(known, _)| *known == unit) {
+                Some((_, group)) => group.push(field),
+                None => groups.push((unit, vec![field])),
+            }
+        }
+        for (unit, group) in groups {
+            let title = title(&group);
+            let label = match (&group[..], subsystems(&group).len()) {
+                ([_], _) => Label::Instance,
+                (_, 1) => Label::Column,
+                _ => Label::Id,
+            };
+            let layers = group.into_iter().enumerate().map(|(n, pick)| Layered {
+                label,
+                pick: self.pick(pick),
+                hue: n + 1,
+                shape: Shape::Line,
+            });
+            let layers = layers.collect();
+            let least = if unit == Unit::Percent { 1.0 } else { 0.0 };
+            self.graphs.push(Planned {
+                title,
+                unit,
+                top: Wanted::Top(Top::Least(least)),
+                layers,
+                when: When::Always,
+                standard: false,
+            });
+        }
+    }
+
+    /// The number of a pick, which is read once however often it is drawn.
+    fn pick(&mut self, pick: Pick) -> usize {
+        let known = self.picks.iter().position(|known| {
+            known.subsystem.name == pick.subsystem.name
+                && known.column.name == pick.column.name
+                && known.of == pick.of
+        });
+        known.unwrap_or_else(|| {
+            self.picks.push(pick);
+            self.picks.len() - 1
+        })
+    }
+
+    /// The graphs of what was read of [`Plan::picks`].
+    pub fn graphs<'a>(&self, series: &'a Series) -> Vec<Graph<'a>> {
+        let drawn = |planned: &Planned| {
+            let graph = graph(planned, series);
+            let something = graph.curves.iter().any(|curve| largest(curve.points) > 0.0);
+            (planned.when == When::Always || something).then_some(graph)
+        };
+        self.graphs.iter().filter_map(drawn).collect()
+    }
+
+    /// The picture of what was read of [`Plan::picks`], as SVG.
+    pub fn svg(&self, series: &Series, context: &Context, style: &Style) -> String {
+        let picture = Picture {
+            host: context.get("host").unwrap_or("?"),
+            grid: series.grid,
+            marks: &series.marks,
+            graphs: self.graphs(series),
+        };
+        let mut out = String::new();
+        svg::draw(&picture, &mut Zone::of(context), style, &mut out);
+        out
+    }
+}
+
+fn subsystems(group: &[Pick]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for pick in group {
+        if !names.contains(&pick.subsystem.name) {
+            names.push(pick.subsystem.name);
+        }
+    }
+    names
+}
+
+/// One field's id and meaning, or the names of the subsystems.
+fn title(group: &[Pick]) -> String {
+    match group {
+        [pick] => {
+            let id = format!("{}.{}", pick.subsystem.name, pick.column.name);
+            let help = pick.column.help;
+            match &pick.of {
+                Of::One(name) => format!("{id}:{name} – {help}"),
+                _ => format!("{id} – {help}"),
+            }
+        }
+        _ => subsystems(group).join(" + "),
+    }
+}
+
+fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
+    let mut curves = Vec::new();
+    let mut split = false;
+    for layer in &planned.layers {
+        for (line, points) in series.lines.iter().zip(&series.points) {
+            if line.pick != layer.pick {
+                continue;
+            }
+            split |= line.id.contains(':');
+            curves.push(Curve {
+                label: label(layer.label, &line.id),
+                hue: layer.hue,
+                shape: layer.shape,
+                points,
+            });
+        }
+    }
+    // What this kernel does not tell is no line, unless it was asked for by name.
+    let known = |curve: &Curve| curve.points.iter().any(|point| point.seconds > 0.0);
+    if planned.standard && curves.iter().any(known) {
+        curves.retain(known);
+    }
+    let note = match split {
+        true => leave_out(&mut curves),
+        false => String::new(),
+    };
+    Graph {
+        title: planned.title.clone(),
+        unit: planned.unit,
+        top: top(planned.top, series),
+        curves,
+        note,
+    }
+}
+
+fn label(label: Label, id: &str) -> String {
+    let column = id.split_once('.').map_or(id, |(_, column)| column);
+    let (name, instance) = column.split_once(':').unwrap_or((column, ""));
+    match label {
+        Label::Word(word) if instance.is_empty() || word.is_empty() => format!("{instance}{word}"),
+        Label::Word(word) => format!("{instance} {word}"),
+        Label::Instance if instance.is_empty() => name.to_string(),
+        Label::Instance => instance.to_string(),
+        Label::Column => column.to_string(),
+        Label::Id => id.to_string(),
+    }
+}
+
+fn top(wanted: Wanted, series: &Series) -> Top {
+    match wanted {
+        Wanted::Top(top) => top,
+        Wanted::Of(pick) => {
+            let lines = series.lines.iter().zip(&series.points);
+            let of = lines.filter(|(line, _)| line.pick == pick);
+            Top::Fixed(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))
+        }
+    }
+}
+
+fn largest(points: &[Point]) -> f64 {
+    points.iter().map(|point| point.max).fold(0.0, f64::max)
+}
+
+/// Leaves out instances that are 0 throughout, and the smallest when there are too many; colours are
+/// numbered anew. Says what was left out.
+fn leave_out(curves: &mut Vec<Curve>) -> String {
+    let idle = |curve: &Curve| largest(curve.points) <= 0.0;
+    let mut notes = Vec::new();
+    let busy = curves.iter().filter(|curve| !idle(curve)).count();
+    if busy > 0 && busy < curves.len() {
+        let names = curves.iter().filter(|curve| idle(curve));
+        let names: Vec<&str> = names.map(|curve| &curve.label[..]).collect();
+        notes.push(format!("always 0: {}", names.join(", ")));
+        curves.retain(|curve| !idle(curve));
+    }
+    if curves.len() > CURVES_MAX {
+        notes.push(format!(
+            "{} smaller ones left out",
+            curves.len() - CURVES_MAX
+        ));
+        let mut sizes: Vec<f64> = curves.iter().map(size).collect();
+        sizes.sort_by(|a, b| b.total_cmp(a));
+        let least = sizes[CURVES_MAX - 1];
+        curves.retain(|curve| size(curve) >= least);
+        curves.truncate(CURVES_MAX);
+    }
+    for (n, curve) in curves.iter_mut().enumerate() {
+        curve.hue = n + 1;
+    }
+    notes.join("; ")
+}
+
+/// The mean over all time; 0 where nothing is known.
+fn size(curve: &Curve) -> f64 {
+    let mut all = Point::NONE;
+    curve.points.iter().for_each(|point| all.merge(point));
+    if all.seconds > 0.0 { all.mean() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        for standard in STANDARD {
+            let mut units = Vec::new();
+            for layer in standard.layers {
+                let pick = Pick::parse(layer.field).expect(layer.field);
+                units.push(pick.column.unit);
+                assert_eq!(
+                    layer.hue == 0,
+                    layer.shape == Shape::Peak,
+                    "{}",
+                    layer.field
+                );
+            }
+            assert!(
+                units.iter().all(|unit| *unit == units[0]),
+                "{}",
+                standard.title
+            );
+        }
+        assert!(Plan::new([DEFAULT_LETTERS, "CDNP"]).is_ok());
+    }
+
+    #[test]
+    fn curves_have_short_names() {
+        for (of, id, expect) in [
+            (Label::Word("read"), "disk.read_kb", "read"),
+            (Label::Word("read"), "disk.read_kb:sda", "sda read"),
+            (Label::Word(""), "disk.read_kb:sda", "sda"),
+            (Label::Instance, "disk.read_kb", "read_kb"),
+            (Label::Instance, "net.rx_kb:eth0:1", "eth0:1"),
+            (Label::Column, "net.rx_kb:eth0.7", "rx_kb:eth0.7"),
+            (Label::Id, "net.rx_kb:eth0", "net.rx_kb:eth0"),
+        ] {
+            assert_eq!(label(of, id), expect);
+        }
+    }
+
+    #[test]
+    fn letters_and_fields() {
+        for (words, expect) in [
+            (&["c"][..], Ok("CPU|Load")),
+            (&["cc", "c"], Ok("CPU|Load")),
+            (&["dn"], Ok("Disks|Disk requests|Network|Packets")),
+            (&["cpu.user"], Ok("cpu.user – User mode, guests included")),
+            (&["cpu.user", "cpu.sys", "disk.util:*"], Ok("cpu + disk")),
+            (
+                &["disk.kb:sda"],
+                Err("cannot find field \"disk.kb:sda\": no such column"),
+            ),
+            (
+                &["disk.read_kb:sda", "disk.util:sda"],
+                Ok("disk.read_kb:sda – Read|disk.util:sda – Time with requests under way"),
+            ),
+            (&["c", "net.rx_kb"], Ok("CPU|Load|net.rx_kb – Received")),
+            (
+                &["q"],
+                Err("cannot draw q: no such graphs; there are c C d D m n N p P and ids of fields"),
+            ),
+            (
+                &["Z"],
+                Err("cannot draw Z: no such graphs; there are c C d D m n N p P and ids of fields"),
+            ),
+            (
+                &["cpu.nothing"],
+                Err("cannot find field \"cpu.nothing\": no such column"),
+            ),
+            (&[""], Err("cannot draw nothing: no letters and no fields")),
+        ] {
+            let got = Plan::new(words.iter().copied()).map(|plan| {
+                let titles: Vec<String> = plan
+                    .graphs
+                    .iter()
+                    .map(|graph| graph.title.clone())
+                    .collect();
+                titles.join("|")
+            });
+            let expect = expect.map(str::to_string).map_err(str::to_string);
+            assert_eq!(got, expect, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The table below a graph: a line a curve with minimum, average, maximum and last value, in columns.
+
+use kymo_base::field::Unit;
+use kymo_query::series::Point;
+
+use super::curves::{PEAK_OPACITY, stroke};
+use super::font::{fit, width};
+use super::palette::Inks;
+use super::pen::{Anchor, Area, Path, put_path, put_rect, put_text};
+use super::{Curve, Graph, Shape, TEXT};
+use crate::svg::scale;
+
+/// From one line to the next.
+const LINE: f64 = 16.0;
+/// Swatch, and the blank after it.
+const SWATCH: f64 = 20.0;
+/// Between number and unit.
+const BLANK: f64 = 4.0;
+/// Between columns, and between tables side by side.
+const GAP: f64 = 12.0;
+const TABLE_GAP: f64 = 36.0;
+const LABEL_MOST: f64 = 220.0;
+const LABEL_LEAST: f64 = 48.0;
+/// So many curves are below each other before tables are put side by side.
+const ROWS_LEAST: usize = 4;
+
+/// What is told of a curve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Told {
+    Min,
+    Avg,
+    Max,
+    Last,
+}
+
+impl Told {
+    /// All, and fewer and fewer where there is no room.
+    const CHOICES: [&[Told]; 4] = [
+        &[Told::Min, Told::Avg, Told::Max, Told::Last],
+        &[Told::Avg, Told::Max, Told::Last],
+        &[Told::Avg, Told::Max],
+        &[Told::Avg],
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Told::Min => "min",
+            Told::Avg => "avg",
+            Told::Max => "max",
+            Told::Last => "last",
+        }
+    }
+
+    fn of(self, points: &[Point]) -> f64 {
+        let known = || points.iter().filter(|point| point.seconds > 0.0);
+        match self {
+            Told::Min => known().map(|point| point.min).fold(f64::NAN, f64::min),
+            Told::Max => known().map(|point| point.max).fold(f64::NAN, f64::max),
+            Told::Last => known().next_back().map_or(f64::NAN, Point::mean),
+            Told::Avg => {
+                let mut all = Point::NONE;
+                known().for_each(|point| all.merge(point));
+                match all.seconds > 0.0 {
+                    true => all.mean(),
+                    false => f64::NAN,
+                }
+            }
+        }
+    }
+}
+
+/// A table that was laid out.
+pub struct Legend {
+    told: &'static [Told],
+    rows: Vec<Row>,
+    /// Curves below each other.
+    lines: usize,
+    /// Tables side by side.
+    tables: usize,
+    label: f64,
+    /// Widths of a column's numbers and units.
+    number: f64,
+    unit: f64,
+}
+
+struct Row {
+    label: String,
+    cells: Vec<(String, &'static str)>,
+}
+
+impl Legend {
+    /// Lays out the table of a graph so that it fits into a width.
+    pub fn new(graph: &Graph, room: f64) -> Legend {
+        let labels = graph.curves.iter().map(|curve| width(&curve.label, TEXT));
+        let label = labels.fold(LABEL_LEAST, f64::max).min(LABEL_MOST);
+        let mut legend = Legend::telling(Told::CHOICES[0], graph, label);
+        for told in Told::CHOICES {
+            legend = Legend::telling(told, graph, label);
+            let spare = room - (legend.table() - label);
+            legend.label = label.min(spare.max(LABEL_LEAST));
+            if spare >= LABEL_LEAST {
+                break;
+            }
+        }
+        let side = ((room + TABLE_GAP) / (legend.table() + TABLE_GAP)) as usize;
+        let wanted = graph.curves.len().div_ceil(ROWS_LEAST);
+        legend.lines = graph.curves.len().div_ceil(side.clamp(1, wanted.max(1)));
+        legend.tables = graph.curves.len().div_ceil(legend.lines.max(1));
+        for row in &mut legend.rows {
+            row.label = fit(&row.label, TEXT, legend.label).into_owned();
+        }
+        legend
+    }
+
+    fn telling(told: &'static [Told], graph: &Graph, label: f64) -> Legend {
+        let row = |curve: &Curve| Row {
+            label: curve.label.clone(),
+            cells: told
+                .iter()
+                .map(|told| scale::number(graph.unit, told.of(curve.points)))
+                .collect(),
+        };
+        let rows: Vec<Row> = graph.curves.iter().map(row).collect();
+        let cells = || rows.iter().flat_map(|row| &row.cells);
+        let widest = |texts: &mut dyn Iterator<Item = &str>| {
+            texts.map(|text| width(text, TEXT)).fold(0.0, f64::max)
+        };
+        Legend {
+            told,
+            lines: rows.len(),
+            tables: 1,
+            label,
+            number: widest(&mut cells().map(|(number, _)| &number[..])).max(width("0000.00", TEXT)),
+            unit: widest(&mut cells().map(|(_, unit)| *unit)),
+            rows,
+        }
+    }
+
+    fn column(&self) -> f64 {
+        let unit = if self.unit > 0.0 {
+            BLANK + self.unit
+        } else {
+            0.0
+        };
+        GAP + self.number + unit
+    }
+
+    /// Width of one table.
+    fn table(&self) -> f64 {
+        SWATCH + self.label + self.told.len() as f64 * self.column()
+    }
+
+    /// How high it is.
+    pub fn height(&self) -> f64 {
+        match self.rows.is_empty() {
+            true => 0.0,
+            false => (self.lines + 1) as f64 * LINE,
+        }
+    }
+
+    /// Draws it with its upper left corner at a place.
+    pub fn draw(&self, graph: &Graph, (left, top): (f64, f64), inks: &Inks, out: &mut String) {
+        let rows = self.rows.iter().zip(&graph.curves);
+        for (n, (row, curve)) in rows.enumerate() {
+            let (table, line) = (n / self.lines, n % self.lines);
+            let left = left + table as f64 * (self.table() + TABLE_GAP);
+            if line == 0 {
+                self.head(left, top + LINE - 4.0, inks, out);
+            }
+            let base = top + (line + 2) as f64 * LINE - 4.0;
+            swatch(curve, (left, base), inks, out);
+            let at = (left + SWATCH, base);
+            put_text(out, at, Anchor::Start, (TEXT, inks.ink), &row.label);
+            for (n, (number, unit)) in row.cells.iter().enumerate() {
+                let (number_x, unit_x) = self.places(left, n);
+                put_text(out, (number_x, base), Anchor::End, (TEXT, inks.ink), number);
+                if !unit.is_empty() {
+                    put_text(out, (unit_x, base), Anchor::Start, (TEXT, inks.muted), unit);
+                }
+            }
+        }
+    }
+
+    fn head(&self, left: f64, base: f64, inks: &Inks, out: &mut String) {
+        for (n, told) in self.told.iter().enumerate() {
+            let (x, _) = self.places(left, n);
+            put_text(
+                out,
+                (x, base),
+                Anchor::End,
+                (TEXT - 1.0, inks.muted),
+                told.name(),
+            );
+        }
+    }
+
+    /// Where the numbers of a column end and its units begin.
+    fn places(&self, left: f64, column: usize) -> (f64, f64) {
+        let begin = left + SWATCH + self.label + column as f64 * self.column() + GAP;
+        (begin + self.number, begin + self.number + BLANK)
+    }
+}
+
+fn swatch(curve: &Curve, (left, base): (f64, f64), inks: &Inks, out: &mut String) {
+    let (colour, opacity) = match curve.shape {
+        Shape::Stacked => (inks.line(curve.hue), "0.85"),
+        Shape::Peak => (inks.muted, PEAK_OPACITY),
+        Shape::Line | Shape::Filled => {
+            let mut path = Path::default();
+            path.move_to(left, base - 4.0);
+            path.line_to(left + 14.0, base - 4.0);
+            return put_path(out, &path.text(), &stroke(curve, inks, "2.4"), "");
+        }
+    };
+    let area = Area {
+        left,
+        top: base - 9.0,
+        width: 14.0,
+        height: 9.0,
+    };
+    let fill = format!("fill=\"{colour}\" fill-opacity=\"{opacity}\" rx=\"1.5\"");
+    put_rect(out, area, &fill, "");
+}
+
+/// The name of the vertical axis: its unit.
+pub fn axis_name(unit: Unit, shown: &str) -> String {
+    match (unit, shown) {
+        (Unit::PerSecond, "/s") => "per second".into(),
+        (Unit::PerSecond, "k/s") => "thousands per second".into(),
+        (Unit::PerSecond, "M/s") => "millions per second".into(),
+        (Unit::Count, "k") => "thousands".into(),
+        (Unit::Count, "M") => "millions".into(),
+        (_, shown) => shown.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_points() {
+        let mut points = vec![Point::NONE; 4];
+        points[0].add(1.0, 1.0);
+        points[1].add(2.0, 1.0);
+        points[1].add(9.0, 3.0);
+        for (told, expect) in [
+            (Told::Min, 1.0),
+            (Told::Avg, 6.0),
+            (Told::Max, 9.0),
+            (Told::Last, 7.25),
+        ] {
+            assert_eq!(told.of(&points), expect, "{told:?}");
+            assert!(told.of(&points[2..]).is_nan(), "{told:?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What happened, on a graph: gaps are shaded, moments have a flag at the upper edge and a thin line.
+
+use kymo_query::marks::{Kind, Mark};
+use kymo_query::series::Grid;
+
+use super::clock;
+use super::curves::Canvas;
+use super::font::width;
+use super::palette::Inks;
+use super::pen::{Anchor, Area, Path, put_path, put_rect, put_text};
+use super::{Picture, TEXT};
+use crate::time::Zone;
+
+/// Marks of a kind that are closer than this are one.
+const CLOSE: f64 = 5.0;
+/// Of a kind with more than so many flags, lines would hide the curves.
+const LINES_MOST: usize = 12;
+
+/// Marks of a kind: how many, and how long in all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Count {
+    kind: Kind,
+    count: usize,
+    length_ns: i64,
+}
+
+/// What it is called in the explanation.
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Gap => "nothing recorded",
+        Kind::Missed => "samples missed",
+        Kind::Slow => "slow read",
+        Kind::Clock => "clock set",
+        Kind::Suspend => "suspended",
+        Kind::Boot => "machine started",
+        Kind::Start => "recorder started",
+        Kind::Note => "note",
+    }
+}
+
+/// Whether it is something that was wrong.
+fn ink(kind: Kind, inks: &Inks) -> &'static str {
+    match kind {
+        Kind::Gap | Kind::Missed | Kind::Slow => inks.alarm,
+        _ => inks.mark,
+    }
+}
+
+/// Those that a picture shows, counted by kind.
+pub fn counted(picture: &Picture) -> Vec<Count> {
+    let count = |kind: Kind| {
+        let marks = || within(picture, kind);
+        let bound = |mark: &Mark| {
+            let from_ns = mark.from_ns.max(picture.grid.from_ns);
+            mark.until_ns
+                .min(picture.grid.thru_ns())
+                .saturating_sub(from_ns)
+        };
+        Count {
+            kind,
+            count: marks().count(),
+            length_ns: marks().map(bound).fold(0, i64::saturating_add),
+        }
+    };
+    Kind::ALL
+        .map(count)
+        .into_iter()
+        .filter(|each| each.count > 0)
+        .collect()
+}
+
+fn within<'a>(picture: &'a Picture, kind: Kind) -> impl Iterator<Item = &'a Mark> {
+    let Grid { from_ns, .. } = picture.grid;
+    let thru_ns = picture.grid.thru_ns();
+    picture.marks.iter().filter(move |mark| {
+        mark.kind == kind && mark.until_ns >= from_ns && mark.from_ns <= thru_ns
+    })
+}
+
+/// Shades the gaps.
+pub fn shade(picture: &Picture, canvas: &Canvas, zone: &mut Zone, inks: &Inks, out: &mut String) {
+    for mark in within(picture, Kind::Gap) {
+        let (left, right) = (canvas.x(mark.from_ns), canvas.x(mark.until_ns));
+        let area = Area {
+            left,
+            width: (right - left).max(1.0),
+            ..canvas.area
+        };
+        let fill = format!("fill=\"{}\" fill-opacity=\"0.13\"", inks.muted);
+        put_rect(out, area, &fill, &title(mark, zone));
+    }
+}
+
+fn title(mark: &Mark, zone: &mut Zone) -> String {
+    let at = clock::moment(zone, mark.from_ns);
+    let long = match mark.until_ns.saturating_sub(mark.from_ns) {
+        0 => String::new(),
+        ns => format!(", {}", clock::length(ns)),
+    };
+    format!("{at}{long}: {}", mark.text)
+}
+
+/// Flags all that is no gap, those close to each other as one.
+pub fn flag(picture: &Picture, canvas: &Canvas, zone: &mut Zone, inks: &Inks, out: &mut String) {
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Gap) {
+        let mut flags: Vec<(f64, &Mark, usize)> = Vec::new();
+        for mark in within(picture, kind) {
+            let x = canvas.x(mark.from_ns);
+            match flags.last_mut() {
+                Some((last, _, more)) if x - *last < CLOSE => *more += 1,
+                _ => flags.push((x, mark, 0)),
+            }
+        }
+        let lines = flags.len() <= LINES_MOST;
+        for (x, mark, more) in flags {
+            let title = match more {
+                0 => title(mark, zone),
+                more => format!("{} (and {more} more)", title(mark, zone)),
+            };
+            if lines {
+                draw_line(x, canvas.area, ink(kind, inks), out);
+            }
+            draw_flag((x, canvas.area.top - 1.0), ink(kind, inks), &title, out);
+        }
+    }
+}
+
+fn draw_line(x: f64, area: Area, ink: &str, out: &mut String) {
+    let mut path = Path::default();
+    path.move_to(x, area.top);
+    path.line_to(x, area.bottom());
+    let stroke =
+        format!("stroke=\"{ink}\" stroke-opacity=\"0.6\" stroke-dasharray=\"2 3\" fill=\"none\"");
+    put_path(out, &path.text(), &stroke, "");
+}
+
+/// A triangle that points down to its place.
+fn draw_flag((x, y): (f64, f64), ink: &str, title: &str, out: &mut String) {
+    let mut path = Path::default();
+    path.move_to(x, y);
+    path.line_to(x - 3.5, y - 6.0);
+    path.line_to(x + 3.5, y - 6.0);
+    path.close();
+    put_path(out, &path.text(), &format!("fill=\"{ink}\""), title);
+}
+
+/// Says in one line what the flags stand for, as far as there is room.
+pub fn explain(counts: &[Count], at: (f64, f64), right: f64, inks: &Inks, out: &mut String) {
+    let (mut x, base) = at;
+    for each in counts {
+        let text = match each.length_ns {
+            0 => format!("{} × {}", each.count, word(each.kind)),
+            ns => format!(
+                "{} × {}, {} in all",
+                each.count,
+                word(each.kind),
+                clock::length(ns)
+            ),
+        };
+        let end = x + 12.0 + width(&text, TEXT);
+        if end > right {
+            return;
+        }
+        if each.kind == Kind::Gap {
+            let area = Area {
+                left: x - 2.0,
+                top: base - 9.0,
+                width: 9.0,
+                height: 10.0,
+            };
+            let fill = format!("fill=\"{}\" fill-opacity=\"0.25\"", inks.muted);
+            put_rect(out, area, &fill, "");
+        } else {
+            draw_flag((x + 2.0, base - 1.0), ink(each.kind, inks), "", out);
+        }
+        put_text(
+            out,
+            (x + 12.0, base),
+            Anchor::Start,
+            (TEXT, inks.muted),
+            &text,
+        );
+        x = end + 20.0;
+    }
+}

@@ -1,0 +1,218 @@
+//! Numbers with units as they are shown: KiB become MiB, counts k and M, milliseconds µs; and round
+//! ticks in what is shown.
+
+use kymo_base::field::Unit;
+
+/// A unit as it is shown: how many of the recorded unit it is, and what it is called.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shown {
+    /// In the recorded unit.
+    pub size: f64,
+    /// Its name.
+    pub name: &'static str,
+}
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = KIB * KIB;
+const GIB: f64 = MIB * KIB;
+const TIB: f64 = GIB * KIB;
+
+/// All that a unit may be shown as, and which of them stands for 0.
+fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
+    match unit {
+        Unit::Bytes => &[
+            (1.0, "B"),
+            (KIB, "KiB"),
+            (MIB, "MiB"),
+            (GIB, "GiB"),
+            (TIB, "TiB"),
+        ],
+        Unit::Kilobytes => &[
+            (1.0 / KIB, "B"),
+            (1.0, "KiB"),
+            (KIB, "MiB"),
+            (MIB, "GiB"),
+            (GIB, "TiB"),
+        ],
+        Unit::BytesPerSecond => &[(1.0, "B/s"), (KIB, "KiB/s"), (MIB, "MiB/s"), (GIB, "GiB/s")],
+        Unit::KilobytesPerSecond => &[
+            (1.0 / KIB, "B/s"),
+            (1.0, "KiB/s"),
+            (KIB, "MiB/s"),
+            (MIB, "GiB/s"),
+        ],
+        Unit::Count => &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T")],
+        Unit::PerSecond => &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")],
+        Unit::Seconds => &[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")],
+        Unit::Milliseconds => &[(1e-3, "µs"), (1.0, "ms"), (1e3, "s")],
+        Unit::Microseconds => &[(1.0, "µs"), (1e3, "ms"), (1e6, "s")],
+        Unit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],
+        Unit::MegabitsPerSecond => &[(1e-3, "kbit/s"), (1.0, "Mbit/s"), (1e3, "Gbit/s")],
+        Unit::Percent => &[(1.0, "%")],
+        Unit::Sectors => &[(1.0, "sectors")],
+        Unit::Pages => &[(1.0, "pages")],
+        Unit::Ticks => &[(1.0, "ticks")],
+        Unit::Hundredths | Unit::None => &[(1.0, "")],
+    }
+}
+
+/// What a value of a unit is shown in: the largest of which it is at least one.
+pub fn shown(unit: Unit, value: f64) -> Shown {
+    let ladder = ladder(unit);
+    // 1023.996 KiB would be written 1024.00 KiB.
+    let enough = |size: f64| value.abs() * 1.00001 >= size;
+    let own = ladder.iter().find(|(size, _)| *size == 1.0);
+    let largest = ladder.iter().rev().find(|(size, _)| enough(*size));
+    let found = match value == 0.0 || !value.is_finite() {
+        true => own,
+        false => largest,
+    };
+    let &(size, name) = found.or(ladder.first()).unwrap_or(&(1.0, ""));
+    Shown { size, name }
+}
+
+/// A value for reading: its number and its unit. What is not known is a dash.
+pub fn number(unit: Unit, value: f64) -> (String, &'static str) {
+    if !value.is_finite() {
+        return ("–".into(), "");
+    }
+    let shown = shown(unit, value);
+    let value = value / shown.size;
+    match value.abs() {
+        large if large >= 1e6 => (format!("{value:.1e}"), shown.name),
+        _ => (format!("{value:.2}").replace("-0.00", "0.00"), shown.name),
+    }
+}
+
+/// A vertical axis from 0 up.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Where it ends, in the recorded unit; more than 0.
+    pub top: f64,
+    /// What its ticks are shown in.
+    pub name: &'static str,
+    /// Ticks: value in the recorded unit, and label.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// With about `want` round steps up to `most` or a little more.
+    pub fn new(unit: Unit, most: f64, want: usize) -> Axis {
+        let most = if most.is_finite() && most > 0.0 {
+            most
+        } else {
+            1.0
+        };
+        // Beyond these neither ticks nor places are exact.
+        let most = most.clamp(1e-9, 1e30);
+        let shown = shown(unit, most);
+        let scaled = most / shown.size;
+        let step = round_step(scaled / want.max(1) as f64);
+        let count = (scaled / step - 1e-6).ceil().max(1.0) as usize;
+        Axis::of(shown, step, count)
+    }
+
+    /// Up to exactly `top`, which is round.
+    pub fn fixed(unit: Unit, top: f64, want: usize) -> Axis {
+        let mut axis = Axis::new(unit, top, want);
+        let top = top.max(1e-9);
+        axis.ticks.retain(|(value, _)| *value <= top * 1.000_001);
+        axis.top = top;
+        axis
+    }
+
+    fn of(shown: Shown, step: f64, count: usize) -> Axis {
+        let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 12.0) as usize;
+        let tick = |n: usize| {
+            let value = n as f64 * step;
+            let label = match value >= 1e6 {
+                true => format!("{value:e}"),
+                false => format!("{value:.decimals$}"),
+            };
+            (value * shown.size, if n == 0 { "0".into() } else { label })
+        };
+        Axis {
+            top: step * count as f64 * shown.size,
+            name: shown.name,
+            ticks: (0..=count.min(100)).map(tick).collect(),
+        }
+    }
+}
+
+/// The next of 1, 2, 5, 10, ...
+fn round_step(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    let found = [1.0, 2.0, 5.0].iter().map(|n| n * power);
+    let found = found.into_iter().find(|step| *step >= least * 0.999_999);
+    found.unwrap_or(power * 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_with_a_fitting_unit() {
+        for (unit, value, expect) in [
+            (Unit::KilobytesPerSecond, 0.0, "0.00 KiB/s"),
+            (Unit::KilobytesPerSecond, 0.5, "512.00 B/s"),
+            (Unit::KilobytesPerSecond, 1023.9, "1023.90 KiB/s"),
+            (Unit::KilobytesPerSecond, 1023.999, "1.00 MiB/s"),
+            (Unit::KilobytesPerSecond, 5e6, "4.77 GiB/s"),
+            (Unit::Bytes, 1536.0, "1.50 KiB"),
+            (Unit::Kilobytes, 24_000_000.0, "22.89 GiB"),
+            (Unit::PerSecond, 12_345.0, "12.35 k/s"),
+            (Unit::Count, 7.0, "7.00 "),
+            (Unit::Count, 2.5e6, "2.50 M"),
+            (Unit::Milliseconds, 0.25, "250.00 µs"),
+            (Unit::Milliseconds, 1500.0, "1.50 s"),
+            (Unit::Percent, 12.345, "12.35 %"),
+            (Unit::Percent, 1e9, "1.0e9 %"),
+            (Unit::None, 0.001, "0.00 "),
+            (Unit::None, -0.001, "0.00 "),
+            (Unit::None, -2.0, "-2.00 "),
+            (Unit::None, f64::NAN, "– "),
+            (Unit::Count, f64::INFINITY, "– "),
+        ] {
+            let (number, name) = number(unit, value);
+            assert_eq!(format!("{number} {name}"), expect, "{unit:?} {value}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_round_in_what_is_shown() {
+        for (unit, most, want, expect) in [
+            (Unit::Percent, 100.0, 5, "0 20 40 60 80 100 %"),
+            (Unit::Percent, 0.07, 4, "0 0.02 0.04 0.06 0.08 %"),
+            (
+                Unit::KilobytesPerSecond,
+                900.0,
+                5,
+                "0 200 400 600 800 1000 KiB/s",
+            ),
+            (Unit::KilobytesPerSecond, 1500.0, 4, "0 0.5 1.0 1.5 MiB/s"),
+            (Unit::KilobytesPerSecond, 0.7, 4, "0 200 400 600 800 B/s"),
+            (Unit::PerSecond, 25_000.0, 5, "0 5 10 15 20 25 k/s"),
+            (Unit::Kilobytes, 24_684_084.0, 5, "0 5 10 15 20 25 GiB"),
+            (Unit::None, 2.3, 5, "0 0.5 1.0 1.5 2.0 2.5 "),
+            (Unit::Count, 0.0, 2, "0 0.5 1.0 "),
+            (Unit::Count, f64::NAN, 1, "0 1 "),
+            (Unit::Milliseconds, 0.3, 3, "0 100 200 300 µs"),
+        ] {
+            let axis = Axis::new(unit, most, want);
+            let labels: Vec<&str> = axis.ticks.iter().map(|(_, label)| &label[..]).collect();
+            let got = format!("{} {}", labels.join(" "), axis.name);
+            assert_eq!(got, expect, "{unit:?} {most} {want}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_axis_holds_what_is_drawn(most in proptest::num::f64::ANY, want in 0usize..20) {
+            let axis = Axis::new(Unit::KilobytesPerSecond, most, want);
+            assert!(axis.top > 0.0 && axis.top.is_finite(), "{axis:?}");
+            assert!(!(most.is_finite() && (1e-9..1e30).contains(&most)) || axis.top >= most * 0.99999, "{axis:?}");
+            assert!(axis.ticks.len() >= 2 && axis.ticks.len() <= want.max(1) * 2 + 2, "{axis:?}");
+        }
+    }
+}
