@@ -1,17 +1,11 @@
 // Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
 import { takeCode } from './api.js';
 import { createCost } from './cost.js';
-import { csv, csvFile, frameRows } from './csv.js';
 import { text } from './dom.js';
 import { api } from './early.js';
-import { createEvents } from './events.js';
-import { createFields } from './fields.js';
 import { bindKeys, helpDialog } from './keys.js';
 import { follow } from './live.js';
-import { lockDialog } from './lock.js';
 import { createNow } from './now.js';
-import { pngFile } from './png.js';
-import { createRaw } from './raw.js';
 import { keepSettings, loadSettings, settingsDialog } from './settings.js';
 import { parse, write } from './state.js';
 import { isDark, onTheme, setTheme } from './theme.js';
@@ -37,7 +31,16 @@ const ctx = {
   set, toggle, hoverAt, pick, zoomTo, panBy, zoomBy, zoomBack,
 };
 
-let views, cost, stream, streamed = '';
+// what is not in sight at first is fetched when it is asked for
+const MAKERS = {
+  now: async () => createNow,
+  fields: async () => (await import('./fields.js')).createFields,
+  events: async () => (await import('./events.js')).createEvents,
+  raw: async () => (await import('./raw.js')).createRaw,
+};
+const views = {};
+
+let cost, stream, streamed = '';
 
 /** Changes the state, and with it the address; ranges and views are steps that Back undoes. */
 function set(patch, { soon = false } = {}) {
@@ -52,9 +55,9 @@ function set(patch, { soon = false } = {}) {
 
 function apply(changed) {
   if (changed.has('view')) showView();
-  current().state?.(changed);
+  else current()?.state?.(changed);
   drawHead();
-  if (changed.has('fields') || changed.has('split') || changed.has('view')) subscribe();
+  if (changed.has('fields') || changed.has('split')) subscribe();
 }
 
 const current = () => views[ctx.state.view ?? 'now'];
@@ -76,7 +79,7 @@ function hoverAt(time) {
 function moveTo(time) {
   if (ctx.hover === time) return;
   ctx.hover = time;
-  current().moment?.();
+  current()?.moment?.();
   drawHead();
 }
 
@@ -115,7 +118,7 @@ function panBy(seconds) {
 
 const act = {
   step(count) {
-    const step = current().board?.frame()?.step ?? 1;
+    const step = current()?.board?.frame()?.step ?? 1;
     const { thru } = ctx.view();
     const grid = Math.round(((ctx.hover ?? ctx.state.at ?? thru) + count * step) / step) * step;
     moment(grid);
@@ -128,7 +131,7 @@ const act = {
   pin: () => pick(ctx.hover ?? ctx.edge, false),
   compare: () => pick(ctx.hover ?? ctx.edge, true),
   release: () => { moveTo(null); set(ctx.state.b !== undefined ? { b: undefined } : { at: undefined }); },
-  filter: () => current().focusFilter?.(),
+  filter: () => current()?.focusFilter?.(),
   view: (name) => set({ view: name === 'now' ? undefined : name }),
   theme: () => change({ theme: isDark() ? 'light' : 'dark' }),
   help: helpDialog,
@@ -174,26 +177,33 @@ function drawHead() {
   $('hint').hidden = ctx.hasTexts() || !ctx.status;
 }
 
-function showView() {
+async function showView() {
   const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
-  views[name].show?.();
-  if (name === 'now') views.now.refresh();
+  for (const each of Object.keys(MAKERS)) $(`view-${each}`).hidden = each !== name;
   drawHead();
+  const known = views[name];
+  if (!known) {
+    const make = await MAKERS[name]();
+    views[name] ??= make(ctx, $(`view-${name}`));
+  }
+  if (name !== (ctx.state.view ?? 'now')) return;
+  views[name].show?.();
+  if (name === 'now' && known) known.refresh();
+  subscribe();
 }
 
 /** Follows the fields of what is seen; the same fields keep the stream that runs. */
 function subscribe() {
-  const fields = current().board?.fields() ?? [];
+  const fields = current()?.board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
   // samples of other fields would be gaps here
   ctx.recent.length = 0;
   stream?.close();
   stream = follow(api, fields, {
-    sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
+    sample: onSample, mark: (mark) => current()?.mark?.(mark), none: () => drawHead(),
     // samples of the time without connection are in the recording: ask for them
-    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current().refresh?.(); drawHead(); },
+    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current()?.refresh?.(); drawHead(); },
     down: () => { ctx.down ??= ctx.edge ?? Date.now() / 1000; drawHead(); },
   });
 }
@@ -202,7 +212,7 @@ function onSample(sample) {
   ctx.seen(sample.time);
   ctx.recent.push(sample);
   if (ctx.recent.length > RECENT) ctx.recent.shift();
-  current().sample?.(sample);
+  current()?.sample?.(sample);
   if (!document.hidden) drawHead();
 }
 
@@ -213,23 +223,35 @@ function heading() {
 
 const exportName = (kind) => `kymo-${ctx.state.view ?? 'now'}-${Math.round(ctx.view().thru)}.${kind}`;
 
+async function saveCsv() {
+  const { csv, csvFile, frameRows } = await import('./csv.js');
+  const frame = current().rows?.();
+  const { from, thru } = ctx.view();
+  if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru)));
+}
+
+async function savePng() {
+  const { pngFile } = await import('./png.js');
+  const pictures = (current().board?.cards() ?? []).map((card) => card.picture());
+  if (pictures.length) pngFile(exportName('png'), heading(), pictures);
+}
+
 function wire() {
   $('ranges').append(...RANGES.map(([range, label], n) => button(label, () => act.range(n), { range: String(range) })));
   $('tabs').addEventListener('click', (event) => event.target.dataset.view && act.view(event.target.dataset.view));
   const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: helpDialog, theme: act.theme,
     settings: () => settingsDialog(settings, change), lock: openLock, hint: openLock,
-    csv: () => { const frame = current().rows?.(); const { from, thru } = ctx.view(); if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru))); },
-    png: () => pngFile(exportName('png'), heading(), (current().board?.cards() ?? []).map((card) => card.picture())) };
+    csv: saveCsv, png: savePng };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener('click', () => action());
-  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); views[ctx.state.view ?? 'now'].rebuild?.(); subscribe(); });
-  document.addEventListener('visibilitychange', () => !document.hidden && current().rebuild && refreshSeen());
+  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); current()?.rebuild?.(); });
+  document.addEventListener('visibilitychange', () => !document.hidden && refreshSeen());
   onTheme(rebuild);
   bindKeys(act);
 }
 
 function refreshSeen() {
-  current().board?.draw();
-  if (ctx.moment() === null) current().refresh?.();
+  current()?.board?.draw();
+  if (ctx.moment() === null) current()?.refresh?.();
 }
 
 function button(label, onclick, data) {
@@ -240,7 +262,10 @@ function button(label, onclick, data) {
   return element;
 }
 
-const openLock = () => lockDialog(ctx, async () => { await readStatus(); views.now.refresh(); });
+async function openLock() {
+  const { lockDialog } = await import('./lock.js');
+  lockDialog(ctx, async () => { await readStatus(); views.now?.refresh(); current()?.show?.(); });
+}
 
 async function readStatus() {
   try {
@@ -258,14 +283,9 @@ async function start() {
   const code = takeCode(location, history);
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
-  const name = ctx.state.view ?? 'now';
-  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
-  views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
+  showView();
   cost = createCost(ctx, $('cost'));
   wire();
-  if (name !== 'now') views[name].show?.();
-  else views.now.moment();
-  subscribe();
   await asked;
   drawHead();
   setInterval(() => !document.hidden && readStatus(), STATUS_EVERY_MS);
