@@ -166,7 +166,8 @@ on('keyboard alone: cursor, hold, compare, help', { path: '' }, async (page) => 
   await until(page, () => new URLSearchParams(location.search).has('b'));
   assert.ok(held > 0);
   await page.keyboard.press('?');
-  assert.equal(await page.locator('dialog[open]').count(), 1);
+  await has(page, 'dialog[open] dd', 'move the cursor by a sample');
+  await has(page, 'dialog[open] kbd', 'Ctrl+wheel');
   await page.keyboard.press('Escape');
   await until(page, () => !document.querySelector('dialog'));
   await page.keyboard.press('/');
