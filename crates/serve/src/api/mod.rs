@@ -3,6 +3,7 @@
 mod about;
 mod events;
 mod fields;
+mod graph;
 mod live;
 mod metrics;
 mod processes;
@@ -142,6 +143,7 @@ pub fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/cost", get(about::cost))
         .route("/api/v1/fields", get(fields::answer))
         .route("/api/v1/series", get(series::answer))
+        .route("/api/v1/graph.svg", get(graph::answer))
         .route("/api/v1/live", get(live::answer))
         .route("/api/v1/events", get(events::answer))
         .route("/api/v1/processes", get(processes::answer))
