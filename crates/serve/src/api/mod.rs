@@ -12,7 +12,7 @@ mod session;
 mod texts;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,6 +22,7 @@ use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_view::prometheus::Floor;
 use tokio::sync::Semaphore;
 
 use crate::access::{self, Access, Scopes};
@@ -49,6 +50,8 @@ pub struct Hub {
     access: Access,
     meter: Meter,
     counter: Counter,
+    /// What counters have shown: they never go back.
+    floor: Mutex<Floor>,
     reading: Arc<Semaphore>,
     prefix: String,
     assets: Option<PathBuf>,
@@ -72,6 +75,7 @@ impl Hub {
             ),
             meter: Meter::default(),
             counter: Counter::default(),
+            floor: Mutex::default(),
             reading: Arc::new(Semaphore::new(READING_MAX)),
             prefix: settings.prefix,
             assets: settings.assets,
