@@ -70,19 +70,19 @@ test('the process behind a spike that is over is found by moving the cursor to i
   const { page, context, seen } = await open(browser, url);
   await ready(page);
   const busy = spawn(process.execPath, ['-e', 'for(;;);'], { stdio: 'ignore' });
-  const pids = () => [...document.querySelectorAll('.processes tbody tr')].slice(0, 10).map((row) => row.cells[1].textContent);
+  const shown = (wanted, timeout) => page.waitForFunction(([pid, want]) => [...document.querySelectorAll('.processes tbody tr')].slice(0, 10).some((row) => row.cells[1].textContent === pid) === want, [String(busy.pid), wanted], { timeout });
   const stamp = () => page.locator('.processes h2').textContent();
-  await page.waitForFunction(`(${pids})().includes('${busy.pid}')`, null, { timeout: 60000 });
+  await shown(true, 60000);
   await page.waitForFunction((old) => document.querySelector('.processes h2').textContent !== old, await stamp(), { timeout: 30000 });
   busy.kill('SIGKILL');
   const moment = Date.now() / 1000 - 4;
-  await page.waitForFunction(`!(${pids})().includes('${busy.pid}')`, null, { timeout: 60000 });
+  await shown(false, 60000);
   const box = await page.locator('.card[data-panel=cpu] .u-over').boundingBox();
   await page.keyboard.press('1');
   for (let found = false; !found;) {
     const ago = Date.now() / 1000 - moment;
     await page.mouse.move(box.x + box.width * (1 - ago / 60), box.y + 20);
-    found = await page.waitForFunction(`(${pids})().includes('${busy.pid}')`, null, { timeout: 2000 }).then(() => true, () => false);
+    found = await shown(true, 2000).then(() => true, () => false);
     assert.ok(ago < 50, 'the cursor found it while it was in sight');
   }
   assert.deepEqual(seen, clean);

@@ -1,8 +1,9 @@
 // Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
-import { createApi, takeCode } from './api.js';
+import { takeCode } from './api.js';
 import { createCost } from './cost.js';
 import { csv, csvFile, frameRows } from './csv.js';
 import { text } from './dom.js';
+import { api } from './early.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { bindKeys, helpDialog } from './keys.js';
@@ -22,14 +23,13 @@ const STATUS_EVERY_MS = 20000;
 const RECENT = 90;
 const LEAVE_MS = 350;
 
-const api = createApi();
 const settings = loadSettings();
 setTheme(settings.theme);
 
 const ctx = {
   api, settings, state: parse(location.search), status: null, cost: null, edge: null, hover: null, recent: [], ranges: [],
   zone: () => zoneOf(settings, ctx.status),
-  look: () => [isDark(), settings.bytes, settings.bits, ctx.zone(), ctx.status?.mem_kb],
+  look: () => [isDark(), settings.bytes, settings.bits, ctx.zone()],
   view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
   moment: () => ctx.state.at ?? ctx.hover,
   hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,

@@ -2,6 +2,7 @@
 // samples to the answer, and asks anew when the range changes.
 import { createCard } from './card.js';
 import { h } from './dom.js';
+import { POINTS, question, taken } from './early.js';
 import { append, fromSeries, holeBefore, trim } from './frame.js';
 import { fieldsOf, wants } from './panels.js';
 
@@ -53,18 +54,17 @@ async function ask(board) {
   const { ctx } = board;
   if (!board.ids.length || unseen(board)) return;
   const view = ctx.view();
-  // before the first answer the server's own clock is the only one that is right
-  const range = ctx.edge === null && view.live ? { from: -Math.round(view.thru - view.from), thru: 'now' } : { from: view.from, thru: view.thru };
-  const parameters = { fields: board.ids, ...range, points: points(board) };
+  const parameters = question(board.ids, view, ctx.edge, points(board));
   const key = JSON.stringify(parameters);
   board.stop?.abort();
   const stop = (board.stop = new AbortController());
   try {
-    const answer = board.answers.get(key) ?? (await ctx.api.get('series', parameters, stop.signal));
+    // only what is not live is kept: nothing is added to it
+    const answer = board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
-    board.frame = fromSeries(structuredClone(answer), view.live ? undefined : view.thru);
+    board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
-    for (const sample of ctx.recent) take(board, sample);
+    if (view.live) for (const sample of ctx.recent) take(board, sample);
     ctx.seen(board.frame.covered);
   } catch (error) {
     if (error.name === 'AbortError') return;
@@ -78,11 +78,8 @@ function remember(answers, key, answer) {
   if (answers.size > KEPT_ANSWERS) answers.delete(answers.keys().next().value);
 }
 
-/** Two numbers a pixel are as good as all; at least enough for 15 minutes of seconds. */
-function points({ cards }) {
-  const width = Math.max(300, ...cards.map((card) => card.width()));
-  return Math.min(Math.max(920, Math.round(width)), 2000);
-}
+/** A number a pixel, for charts that are wider than usual. */
+const points = ({ panels, grid }) => (panels.length > 3 ? POINTS : Math.min(Math.max(POINTS, grid.clientWidth), 2000));
 
 function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;
@@ -115,7 +112,9 @@ function draw(board) {
     board.note.hidden = !board.problem;
     if (!board.frame) return;
     const view = board.ctx.view();
-    for (const card of board.cards) card.draw(board.frame, view);
+    // all are measured before any is drawn: one layout, not one a chart
+    const sizes = board.cards.map((card) => card.size());
+    board.cards.forEach((card, n) => card.draw(board.frame, view, sizes[n]));
     moments(board);
   });
 }
