@@ -99,7 +99,7 @@ pub enum Shape {
     Filled,
     /// An area on top of those before it.
     Stacked,
-    /// Behind all others a shade up to the maxima: what a stack of means does not show.
+    /// A shade from the stack up to the maxima, which a stack of means does not show.
     Peak,
 }
 
