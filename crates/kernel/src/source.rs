@@ -186,3 +186,18 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
             .is_some_and(|(pid, tid)| number(pid) && number(tid)),
     }
 }
+
+/// The source and the instance that a path under the root names: `proc/1/stat` is instance `1` of
+/// `proc/{}/stat`.
+pub fn find(path: &str) -> Option<(&'static Source, &str)> {
+    ALL.iter().find_map(|source| {
+        let instance = match source.path.split_once("{}") {
+            None => (source.path == path).then_some("")?,
+            Some((before, after)) => path
+                .strip_prefix(before)?
+                .strip_suffix(after)
+                .filter(|middle| is_instance(source.scope, middle))?,
+        };
+        Some((source, instance))
+    })
+}

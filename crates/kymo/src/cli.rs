@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::graph;
+use crate::commands::{config, graph, hub, serve};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::refuse;
@@ -34,6 +34,16 @@ enum Command {
     Record(RecordOptions),
     /// Show a recording, or collectl's .raw, .raw.gz and .rawp.gz files
     Play(PlayOptions),
+    /// Record this machine and show it to browsers and programs
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeOptions),
+    /// Print the configuration file of serve with every key, its default and what it is
+    #[cfg(feature = "serve")]
+    Config,
+    /// The part of serve that answers; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Hub,
     /// Draw graphs of a recording into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
@@ -104,6 +114,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Play(options)) => play::run(&options),
         #[cfg(feature = "serve")]
+        Some(Command::Serve(options)) => serve::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Config) => config::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Hub) => hub::run(),
+        #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
@@ -162,6 +178,12 @@ mod tests {
             "kymo --verb -sc",
             "kymo play a.raw.gz --json -scd",
             "kymo record -s cdnm -i 1:5 -f out --cap 100M --keep 7d",
+            #[cfg(feature = "serve")]
+            "kymo serve --config k.toml --data d --listen 127.0.0.1:0 --check",
+            #[cfg(feature = "serve")]
+            "kymo serve --open a b c.raw.gz --listen 127.0.0.1:0",
+            #[cfg(feature = "serve")]
+            "kymo config",
         ] {
             assert_eq!(refusal(line), None, "{line}");
         }

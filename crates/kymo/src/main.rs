@@ -7,12 +7,20 @@
 
 mod cli;
 mod commands;
+#[cfg(feature = "serve")]
+mod config;
 mod cost;
+#[cfg(feature = "serve")]
+mod guardian;
 mod intervals;
 mod notices;
 mod options;
 mod output;
 mod refuse;
+#[cfg(feature = "serve")]
+mod sandbox;
+#[cfg(feature = "serve")]
+mod secret;
 mod session;
 mod show;
 mod times;
@@ -25,6 +33,7 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     kymo_sys::machine::share_heap();
+    kymo_sys::machine::name_process();
     let arguments = match cli::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(cli::Stop::Say(text)) => {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
+use kymo_recording::beat::STARTS;
 use kymo_recording::record::{self, RecordType};
 
 const QUIET: Duration = Duration::from_secs(60);
@@ -34,12 +35,13 @@ impl Notices {
         eprintln!("kymo: {}", DisplayName(line.as_bytes()));
     }
 
-    /// Says the events of a batch of records.
+    /// Says the events of a batch of records. Who started a recorder knows that it starts.
     pub fn events(&mut self, batch: &[u8]) {
         let mut rest = batch;
         while let Some(raw) = record::peek(rest) {
             if raw.head.record_type == RecordType::Event
                 && let Ok(record) = record::parse_unsealed(rest)
+                && record.text() != STARTS
             {
                 self.say(&record.text());
             }

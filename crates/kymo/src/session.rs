@@ -73,6 +73,7 @@ impl Setup {
                 .runtime_ns()
                 .map_err(usage)?
                 .map(Duration::from_nanos),
+            announced: false,
         };
         let context = facts::gather(&root);
         Ok(Setup {

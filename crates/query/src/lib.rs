@@ -10,6 +10,7 @@ pub mod marks;
 pub mod open;
 pub mod processes;
 pub mod recorded;
+pub mod rollup;
 pub mod series;
 pub mod sheet;
 pub mod source;

@@ -1,6 +1,7 @@
 //! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots.
 
 use kymo_base::context::Context;
+use kymo_recording::beat;
 
 use crate::source::{Moment, Step};
 
@@ -65,9 +66,6 @@ impl Kind {
         }
     }
 }
-
-/// The event with which a recorder begins.
-pub const RECORDER_STARTS: &str = "recorder starts";
 
 /// Makes marks of a source's steps.
 #[derive(Default)]
@@ -166,7 +164,7 @@ fn kind_of(text: &str) -> Kind {
         ("slow ", Kind::Slow),
         ("clock step", Kind::Clock),
         ("suspended", Kind::Suspend),
-        (RECORDER_STARTS, Kind::Start),
+        (beat::STARTS, Kind::Start),
         ("missed", Kind::Missed),
     ]
     .iter()

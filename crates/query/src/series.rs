@@ -204,9 +204,12 @@ impl Series {
                 sheet.restart();
             }
             let Step::Sample(moment) = step else { continue };
-            self.samples += u64::from(!moment.warmup);
             cells.clear();
             sheet.advance(source, &moment, &mut |cell: Cell| cells.push(cell));
+            if moment.warmup {
+                continue;
+            }
+            self.samples += 1;
             self.learn(&sheet, &mut places);
             for cell in cells.iter().filter(|cell| !cell.value.is_nan()) {
                 let (points, seconds) = grid.covered(moment.real_ns, cell.elapsed);

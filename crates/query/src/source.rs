@@ -3,6 +3,9 @@
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
 
+/// The event that a recorder begins with.
+pub use kymo_recording::beat::STARTS;
+
 /// A moment on three clocks, in nanoseconds.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Moment {

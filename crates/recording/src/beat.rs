@@ -13,6 +13,10 @@ use kymo_sys::ticker::{Beat, Ticker};
 use crate::queue::Queue;
 use crate::record::{self, Head};
 
+/// The event that comes before the first sample of a recorder, so that readers can mark where one
+/// ended and the next began.
+pub const STARTS: &str = "recorder starts";
+
 /// When samples are taken, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
@@ -24,6 +28,8 @@ pub struct Schedule {
     pub count: Option<u64>,
     /// How long to go on.
     pub runtime: Option<Duration>,
+    /// Whether the event [`STARTS`] comes first.
+    pub announced: bool,
 }
 
 /// What others may see of the sampler, and how they stop it.
@@ -80,6 +86,7 @@ pub fn run(
             .store(stamp.mono_ns, Ordering::Relaxed);
         let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
+        beat.note_start(stamp, &mut out);
         beat.note_clock(stamp, &mut out);
         let due = beat.due(stamp);
         take(
@@ -205,6 +212,13 @@ impl BeatState {
         if due { Due::Now } else { Due::Later }
     }
 
+    /// With the first sample, in one batch: neither is recorded without the other.
+    fn note_start(&self, now: Stamp, out: &mut Vec<u8>) {
+        if self.schedule.announced && self.taken == 0 {
+            record::push_event(out, now, STARTS);
+        }
+    }
+
     /// A step of the wall clock, or time asleep, becomes an event before the sample.
     fn note_clock(&mut self, now: Stamp, out: &mut Vec<u8>) {
         let mono = now.mono_ns as i64 - self.last.mono_ns as i64;
@@ -301,6 +315,7 @@ mod tests {
             scan_each: 5,
             count: None,
             runtime: None,
+            announced: false,
         };
         let mut beat = BeatState::new(schedule, before);
         let mut out = Vec::new();
@@ -349,6 +364,7 @@ mod tests {
             scan_each: 5,
             count: None,
             runtime: None,
+            announced: false,
         };
         let mut beat = BeatState::new(schedule, Stamp::default());
         let three = Stamp {
@@ -374,6 +390,7 @@ mod tests {
             scan_each: 1,
             count: None,
             runtime: None,
+            announced: false,
         };
         let mut beat = BeatState::new(schedule, Stamp::default());
         let wish = AtomicBool::new(false);

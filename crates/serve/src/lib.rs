@@ -1,8 +1,31 @@
 //! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any
 //! reader, holds no capability and starts nothing.
+//!
+//! `server` has the connections, `access` decides who may ask, `api` has the answers, one file each;
+//! `archive` is what there is to be shown, `now` its newest sample, `rollups` its long ranges.
 
-use std::net::TcpListener;
+#![forbid(unsafe_code)]
+
+mod access;
+mod answer;
+mod api;
+mod archive;
+mod assets;
+mod cost;
+mod now;
+mod number;
+mod rollups;
+mod server;
+mod tally;
+mod tls;
+
 use std::path::PathBuf;
+
+pub use server::run;
+pub use tls::Tls;
+
+/// Most lines in one answer.
+const LINES_MAX: usize = 4096;
 
 /// What the hub shows.
 #[derive(Clone, Debug)]
@@ -26,20 +49,12 @@ pub struct Settings {
     pub loopback: bool,
     /// The token of the token file.
     pub token: String,
+    /// Certificate and key; `None`: requests come in the clear.
+    pub tls: Option<Tls>,
     /// A code that is good for one session, printed with the URL.
     pub code: Option<String>,
     /// Where roll-ups are kept; `None`: nowhere.
     pub rollups: Option<PathBuf>,
     /// Serve the page from this folder instead of the one that is built in, for who works on it.
     pub assets: Option<PathBuf>,
-}
-
-/// Serves until SIGTERM. `ready` is called once, when the first request could be answered.
-pub fn run(
-    _listener: TcpListener,
-    _settings: Settings,
-    ready: impl FnOnce(),
-) -> Result<(), String> {
-    ready();
-    Ok(())
 }

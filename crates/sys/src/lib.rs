@@ -7,6 +7,8 @@ pub mod clock;
 pub mod disk;
 pub mod kernel_file;
 pub mod machine;
+pub mod privilege;
+pub mod procs;
 pub mod sim_clock;
 pub mod sim_disk;
 pub mod ticker;

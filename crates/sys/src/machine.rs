@@ -1,9 +1,13 @@
 //! What the process asks of its machine: limits, signals, locked memory, its own cost.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Pid;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What this process has used so far.
@@ -109,6 +113,17 @@ pub enum Signal {
     Stop,
     /// Another thread called [`wake`].
     Wake,
+    /// A child ended.
+    Child,
+}
+
+fn meaning(signal: libc::c_int) -> Option<Signal> {
+    match signal {
+        libc::SIGTERM | libc::SIGINT | libc::SIGHUP => Some(Signal::Stop),
+        libc::SIGUSR2 => Some(Signal::Wake),
+        libc::SIGCHLD => Some(Signal::Child),
+        _ => None,
+    }
 }
 
 impl Signals {
@@ -137,12 +152,98 @@ impl Signals {
             tv_nsec: at_most.subsec_nanos().into(),
         };
         // SAFETY: both pointers are to live, initialised values; no siginfo is asked for.
-        match unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) } {
-            libc::SIGTERM | libc::SIGINT | libc::SIGHUP => Some(Signal::Stop),
-            libc::SIGUSR2 => Some(Signal::Wake),
-            _ => None,
-        }
+        meaning(unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) })
     }
+}
+
+/// [`Signals`] and the ends of children as a file, for who waits for other files as well.
+pub struct SignalFile(File);
+
+impl SignalFile {
+    /// Blocks the signals in this thread and all threads it starts from now on.
+    #[allow(unsafe_code)]
+    pub fn block() -> io::Result<SignalFile> {
+        let mut set = Signals::block().set;
+        // SAFETY: the set is initialised; a non-negative answer is a new file that is nobody else's.
+        let file = unsafe {
+            libc::sigaddset(&mut set, libc::SIGCHLD);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => return Err(io::Error::last_os_error()),
+                fd => OwnedFd::from_raw_fd(fd),
+            }
+        };
+        Ok(SignalFile(file.into()))
+    }
+
+    /// The next signal, without waiting.
+    pub fn take(&self) -> Option<Signal> {
+        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+        let length = (&self.0).read(&mut told).ok()?;
+        // The number is the first field of signalfd_siginfo.
+        let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?);
+        meaning(number as libc::c_int)
+    }
+}
+
+impl AsFd for SignalFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Waits until one of the files can be read, at most so long.
+/// Says which can.
+pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {
+    let mut polled: Vec<_> = files
+        .iter()
+        .map(|file| PollFd::new(file, PollFlags::IN))
+        .collect();
+    let time = Timespec {
+        tv_sec: at_most.as_secs().min(1 << 30) as i64,
+        tv_nsec: at_most.subsec_nanos().into(),
+    };
+    // Interrupted or refused: then none can.
+    let _ = rustix::event::poll(&mut polled, Some(&time));
+    polled
+        .iter()
+        .map(|file| !file.revents().is_empty())
+        .collect()
+}
+
+/// For `OpenOptions::custom_flags`: a symbolic link is not followed.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// Sends SIGTERM to a process.
+pub fn ask_to_end(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// Fills `bytes` from the kernel's random numbers.
+pub fn random(bytes: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let flags = rustix::rand::GetRandomFlags::empty();
+        done += rustix::rand::getrandom(&mut bytes[done..], flags)?;
+    }
+    Ok(())
+}
+
+/// Calls this process `kymo`, where the kernel named it after the link it was started by.
+pub fn name_process() {
+    if rustix::thread::name().is_ok_and(|name| name.as_bytes() == b"exe") {
+        // A name is for people only.
+        let _ = rustix::thread::set_name(c"kymo");
+    }
+}
+
+/// What files that are made from now on are not: 0o027 keeps others out.
+pub fn set_umask(mask: u32) {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
 }
 
 /// Ends the [`Signals::wait`] of whichever thread is in it.
@@ -228,4 +329,9 @@ pub fn terminal_lines() -> Option<u16> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     rustix::termios::isatty(&stdout).then_some(size.ws_row)
+}
+
+/// Whether a person reads what goes to stderr.
+pub fn stderr_is_terminal() -> bool {
+    io::IsTerminal::is_terminal(&io::stderr())
 }

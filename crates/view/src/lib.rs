@@ -17,6 +17,7 @@ pub mod options;
 mod play;
 mod plot;
 pub mod processes;
+pub mod prometheus;
 mod row;
 pub mod sink;
 pub mod svg;

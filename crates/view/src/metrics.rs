@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use kymo_base::column::Column;
 use kymo_base::field::{Field, Rule};
 use kymo_kernel::source;
+use kymo_kernel::subsystem::exposed::{Exposed, Family};
 use kymo_kernel::subsystem::{self, Subsystem};
+
+use crate::prometheus;
 
 /// The text of docs/metrics.md.
 pub fn metrics_md() -> String {
@@ -13,11 +16,14 @@ pub fn metrics_md() -> String {
         "# Metrics\n\nMade from the tables in `crates/kernel/src/subsystem/`; do not edit: \
          `UPDATE_GOLDEN=1 cargo test -p kymo-view` writes it anew.\n\n\
          A column is named SUBSYSTEM.COLUMN in CSV and JSON. Fields are the raw numbers that are recorded; \
-         how they move decides how two of them make a rate (`crates/query/src/delta.rs`).\n",
+         how they move decides how two of them make a rate (`crates/query/src/delta.rs`). \
+         In `/metrics` they have the names and units of node_exporter: seconds and bytes, but for what is named \
+         `node_vmstat_` or `_sectors_`, which is as the kernel has it.\n",
     );
     for subsystem in subsystem::ALL {
         describe(&mut out, subsystem);
     }
+    own(&mut out);
     out
 }
 
@@ -45,8 +51,14 @@ fn describe(out: &mut String, subsystem: &Subsystem) {
     );
     columns(out, "Columns", subsystem.columns);
     columns(out, "Columns of each", subsystem.detail);
-    fields(out, "Fields", subsystem.globals);
-    fields(out, "Fields of each", subsystem.fields);
+    let Exposed {
+        machine,
+        each,
+        label,
+        ..
+    } = &subsystem.exposed;
+    fields(out, "Fields", subsystem.globals, machine, "");
+    fields(out, "Fields of each", subsystem.fields, each, label);
 }
 
 fn columns(out: &mut String, title: &str, columns: &[Column]) {
@@ -68,22 +80,80 @@ fn columns(out: &mut String, title: &str, columns: &[Column]) {
     }
 }
 
-fn fields(out: &mut String, title: &str, fields: &[Field]) {
+fn fields(
+    out: &mut String,
+    title: &str,
+    fields: &[Field],
+    families: &[Family],
+    instance: &'static str,
+) {
     if fields.is_empty() {
         return;
     }
+    let (head, line) = match families.is_empty() {
+        true => ("", ""),
+        false => (" in `/metrics` |", "---|"),
+    };
     let _ = write!(
         out,
-        "\n### {title}\n\n| field | moves | unit | meaning |\n|---|---|---|---|\n"
+        "\n### {title}\n\n| field | moves | unit | meaning |{head}\n|---|---|---|---|{line}\n"
     );
-    for field in fields {
-        let _ = writeln!(
+    for (at, field) in fields.iter().enumerate() {
+        let _ = write!(
             out,
             "| `{}` | {} | {} | {} |",
             field.name,
             rule(field.rule),
             field.unit.symbol(),
             field.help
+        );
+        if !families.is_empty() {
+            let _ = write!(out, " {} |", exposed_as(at, families, instance));
+        }
+        out.push('\n');
+    }
+}
+
+/// The metric that a field is, with its labels.
+fn exposed_as(field: usize, families: &[Family], instance: &'static str) -> String {
+    let parts = |family: &Family| family.fields().find(|&(at, _)| at == field);
+    let found = families
+        .iter()
+        .find_map(|family| Some((family, parts(family)?.1)));
+    let Some((family, part)) = found else {
+        return String::new();
+    };
+    let of_part = family
+        .parts
+        .as_ref()
+        .map(|parts| format!("{}=\"{part}\"", parts.label));
+    let labels: Vec<String> = [instance.to_string()]
+        .into_iter()
+        .chain(of_part)
+        .filter(|label| !label.is_empty())
+        .collect();
+    match labels.is_empty() {
+        true => format!("`{}`", family.name),
+        false => format!("`{}{{{}}}`", family.name, labels.join(",")),
+    }
+}
+
+/// kymo's own metrics.
+fn own(out: &mut String) {
+    out.push_str(
+        "\n## kymo itself\n\nOnly in `/metrics`.\n\n| metric | type | meaning |\n|---|---|---|\n",
+    );
+    for metric in prometheus::OWN {
+        let label = match metric.label {
+            "" => String::new(),
+            label => format!("{{{label}}}"),
+        };
+        let _ = writeln!(
+            out,
+            "| `{}{label}` | {} | {} |",
+            metric.name,
+            metric.kind.word(),
+            metric.help
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use kymo_query::source::{Moment, Source, Step};
+use kymo_query::source::{Moment, STARTS, Source, Step};
 
 use crate::feed::{Feed, Interval};
 use crate::options::{Format, Options};
@@ -177,10 +177,13 @@ impl Player<'_> {
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
         let local = self.feed.local(source.context(), moment.real_ns);
-        // Before the first interval there is nothing a gap could be in.
-        if self.shown == 0 && !matches!(remark, Remark::Event(_))
-            || self.options.span.place(local) != Place::Within
-        {
+        // Before the first interval there is nothing a gap could be in, and a recorder's start is
+        // the beginning.
+        let at_beginning = match remark {
+            Remark::Event(text) => text == STARTS,
+            _ => true,
+        };
+        if self.shown == 0 && at_beginning || self.options.span.place(local) != Place::Within {
             return Ok(());
         }
         let host = source.context().get("host").unwrap_or_default();

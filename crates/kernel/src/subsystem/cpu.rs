@@ -6,6 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
+use super::exposed::{self, Exposed};
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, place, plot,
     text, value,
@@ -36,6 +37,7 @@ const LOAD15: usize = 17;
 const RUNNABLE: usize = 18;
 const TASKS: usize = 19;
 const CPUS: usize = 20;
+const BTIME: usize = 21;
 
 const fn time(name: &'static str, rule: Rule, help: &'static str) -> Field {
     field(name, rule, Unit::Ticks, help)
@@ -125,6 +127,12 @@ const GLOBALS: &[Field] = &{
             "Tasks there are, threads included",
         ),
         global("cpus", Rule::Gauge, Unit::Count, "CPUs online"),
+        global(
+            "btime",
+            Rule::Gauge,
+            Unit::Seconds,
+            "When the machine booted, since 1970",
+        ),
     ]
 };
 
@@ -302,6 +310,41 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Intrpt", ""),
 ];
 
+/// As in node_exporter, a guest's time is in user and nice as well.
+const EXPOSED: Exposed = Exposed {
+    machine: &[
+        exposed::counter("node_intr_total", INTR),
+        exposed::counter("node_context_switches_total", CTXT),
+        exposed::counter("node_forks_total", PROCESSES),
+        exposed::gauge("node_procs_running", RUNNING),
+        exposed::gauge("node_procs_blocked", BLOCKED),
+        exposed::gauge("node_load1", LOAD1),
+        exposed::gauge("node_load5", LOAD5),
+        exposed::gauge("node_load15", LOAD15),
+        exposed::gauge("node_boot_time_seconds", BTIME),
+    ],
+    each: &[
+        exposed::counters(
+            "node_cpu_seconds_total",
+            "Time of each CPU by what it did",
+            USER,
+            "mode",
+            &[
+                "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+            ],
+        ),
+        exposed::counters(
+            "node_cpu_guest_seconds_total",
+            "Time of each CPU in guests, part of user and nice",
+            GUEST,
+            "mode",
+            &["user", "nice"],
+        ),
+    ],
+    label: "cpu",
+    shows: |_| true,
+};
+
 /// The CPUs.
 pub static CPU: Subsystem = Subsystem {
     letter: 'c',
@@ -344,6 +387,7 @@ pub static CPU: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
+    exposed: EXPOSED,
 };
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
@@ -370,6 +414,7 @@ fn stat(template: &Template) -> Layout {
         match *key {
             b"cpu" => layout.globals.extend(numbers(rest, USER, TIMES)),
             b"intr" => layout.globals.extend(one(INTR)),
+            b"btime" => layout.globals.extend(one(BTIME)),
             b"ctxt" => layout.globals.extend(one(CTXT)),
             b"processes" => layout.globals.extend(one(PROCESSES)),
             b"procs_running" => layout.globals.extend(one(RUNNING)),

@@ -8,6 +8,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
+use super::exposed::{self, Exposed};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, plot, ratio, text,
 };
@@ -305,6 +306,50 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Util", "util"),
 ];
 
+const EXPOSED: Exposed = Exposed {
+    machine: &[],
+    each: &[
+        exposed::counter("node_disk_reads_completed_total", READS),
+        exposed::counter("node_disk_reads_merged_total", READ_MERGES),
+        exposed::counter("node_disk_read_bytes_total", READ_SECTORS),
+        exposed::counter("node_disk_read_time_seconds_total", READ_MS),
+        exposed::counter("node_disk_writes_completed_total", WRITES),
+        exposed::counter("node_disk_writes_merged_total", WRITE_MERGES),
+        exposed::counter("node_disk_written_bytes_total", WRITE_SECTORS),
+        exposed::counter("node_disk_write_time_seconds_total", WRITE_MS),
+        exposed::gauge("node_disk_io_now", IN_FLIGHT),
+        exposed::counter("node_disk_io_time_seconds_total", IO_MS),
+        exposed::counter("node_disk_io_time_weighted_seconds_total", WEIGHTED_MS),
+        exposed::counter("node_disk_discards_completed_total", DISCARDS),
+        exposed::counter("node_disk_discards_merged_total", DISCARD_MERGES),
+        exposed::counter("node_disk_discarded_sectors_total", DISCARD_SECTORS).raw(),
+        exposed::counter("node_disk_discard_time_seconds_total", DISCARD_MS),
+        exposed::counter("node_disk_flush_requests_total", FLUSHES),
+        exposed::counter("node_disk_flush_requests_time_seconds_total", FLUSH_MS),
+    ],
+    label: "device",
+    shows: is_exposed,
+};
+
+/// node_exporter's rule, which goes by names: no `ram0`, `loop0`, `fd0`, and no partitions of `sda` and
+/// `nvme0n1`. Others (`mmcblk0p1`, `dm-0`, `md0`, `sdaa1`) are there.
+fn is_exposed(name: &[u8]) -> bool {
+    let stem = without_digits(name);
+    if stem.len() == name.len() {
+        return true;
+    }
+    let is_partitioned = match stem {
+        [b'h' | b's' | b'v', b'd', letter] | [b'x', b'v', b'd', letter] => {
+            letter.is_ascii_lowercase()
+        }
+        _ => {
+            let disk = stem.strip_suffix(b"p").unwrap_or_default();
+            disk.last().is_some_and(u8::is_ascii_digit) && is_nvme(without_digits(disk))
+        }
+    };
+    !is_partitioned && ![&b"ram"[..], b"loop", b"fd"].contains(&stem)
+}
+
 /// The disks.
 pub static DISK: Subsystem = Subsystem {
     letter: 'd',
@@ -348,6 +393,7 @@ pub static DISK: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
+    exposed: EXPOSED,
 };
 
 fn layout(_: u8, template: &Template, context: &Context) -> Layout {
@@ -497,6 +543,58 @@ mod tests {
         ] {
             assert_eq!(counts(name.as_bytes(), &context), related, "{name}");
             assert_eq!(counts(name.as_bytes(), &none), by_name, "{name}");
+        }
+    }
+
+    /// `^(ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$` is not exposed.
+    #[test]
+    fn what_is_exposed() {
+        for name in [
+            "sda",
+            "sdz",
+            "sdaa1",
+            "vda",
+            "xvda",
+            "hdc",
+            "nvme0n1",
+            "nvme0c0n1",
+            "nvme",
+            "mmcblk0",
+            "mmcblk0p1",
+            "dm-0",
+            "md0",
+            "zram0",
+            "sr0",
+            "nbd0",
+            "sd1",
+            "sdA1",
+            "nvme0n1p",
+            "nvme0np1",
+            "nvmen1p1",
+            "p1",
+            "1",
+            "",
+            "ram",
+            "loop",
+            "loop0p1",
+            "xvd1",
+            "axvda1",
+        ] {
+            assert!(is_exposed(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "sda1",
+            "sdz15",
+            "vda1",
+            "xvda2",
+            "hdc3",
+            "nvme0n1p1",
+            "nvme12n10p128",
+            "ram0",
+            "loop7",
+            "fd0",
+        ] {
+            assert!(!is_exposed(name.as_bytes()), "{name}");
         }
     }
 }

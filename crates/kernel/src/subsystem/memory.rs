@@ -5,6 +5,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
+use super::exposed::{self, Exposed};
 use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, plot, value};
 use crate::interpret::{Cell, Layout};
 use crate::source::kind;
@@ -43,6 +44,40 @@ const PSWPOUT: usize = 29;
 const PGFAULT: usize = 30;
 const PGMAJFAULT: usize = 31;
 const OOM_KILL: usize = 32;
+const MEMINFO_MORE: usize = 33;
+const SWAP_CACHED: usize = 33;
+const ACTIVE_ANON: usize = 34;
+const INACTIVE_ANON: usize = 35;
+const ACTIVE_FILE: usize = 36;
+const INACTIVE_FILE: usize = 37;
+const UNEVICTABLE: usize = 38;
+const ZSWAP: usize = 39;
+const ZSWAPPED: usize = 40;
+const KRECLAIMABLE: usize = 41;
+const SEC_PAGE_TABLES: usize = 42;
+const NFS_UNSTABLE: usize = 43;
+const BOUNCE: usize = 44;
+const WRITEBACK_TMP: usize = 45;
+const VMALLOC_TOTAL: usize = 46;
+const VMALLOC_USED: usize = 47;
+const VMALLOC_CHUNK: usize = 48;
+const PERCPU: usize = 49;
+const HARDWARE_CORRUPTED: usize = 50;
+const SHMEM_HUGE: usize = 51;
+const SHMEM_PMD: usize = 52;
+const FILE_HUGE: usize = 53;
+const FILE_PMD: usize = 54;
+const CMA_TOTAL: usize = 55;
+const CMA_FREE: usize = 56;
+const UNACCEPTED: usize = 57;
+const BALLOON: usize = 58;
+const HUGE_SIZE: usize = 59;
+const HUGETLB: usize = 60;
+const DIRECT_4K: usize = 61;
+const DIRECT_4M: usize = 62;
+const DIRECT_2M: usize = 63;
+const DIRECT_1G: usize = 64;
+const HUGE_SURP: usize = 65;
 
 const fn kb(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::Kilobytes, help)
@@ -56,7 +91,7 @@ const fn event(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// The names are the kernel's: those of meminfo first, then those of vmstat.
+/// The names are the kernel's: those of meminfo first, then those of vmstat, then more of meminfo.
 const GLOBALS: &[Field] = &[
     kb("MemTotal", "Memory the kernel manages"),
     kb("MemFree", "Not used at all"),
@@ -98,6 +133,51 @@ const GLOBALS: &[Field] = &[
         Unit::Count,
         "Processes killed for want of memory",
     ),
+    kb("SwapCached", "In swap and in memory"),
+    kb("Active(anon)", "Anonymous memory used lately"),
+    kb("Inactive(anon)", "Anonymous memory not used lately"),
+    kb("Active(file)", "Page cache used lately"),
+    kb("Inactive(file)", "Page cache not used lately"),
+    kb("Unevictable", "Cannot be taken back"),
+    kb("Zswap", "Memory that holds compressed swap"),
+    kb(
+        "Zswapped",
+        "Anonymous memory that is held in compressed swap",
+    ),
+    kb("KReclaimable", "Kernel memory that can be freed"),
+    kb("SecPageTables", "Page tables of guests and devices"),
+    kb(
+        "NFS_Unstable",
+        "0 since Linux 5.8; before: sent to an NFS server, but not stable there",
+    ),
+    kb("Bounce", "Bounce buffers of block devices"),
+    kb("WritebackTmp", "Buffers of FUSE for writing back"),
+    kb("VmallocTotal", "Address space of vmalloc"),
+    kb("VmallocUsed", "Used of the address space of vmalloc"),
+    kb(
+        "VmallocChunk",
+        "0 since Linux 4.4; before: the largest free piece of that address space",
+    ),
+    kb("Percpu", "Per-CPU memory"),
+    kb("HardwareCorrupted", "Found to be broken"),
+    kb("ShmemHugePages", "Shared memory in huge pages"),
+    kb("ShmemPmdMapped", "Shared memory mapped as huge pages"),
+    kb("FileHugePages", "Page cache in huge pages"),
+    kb("FilePmdMapped", "Page cache mapped as huge pages"),
+    kb("CmaTotal", "Set aside for contiguous memory"),
+    kb(
+        "CmaFree",
+        "Not used of what is set aside for contiguous memory",
+    ),
+    kb("Unaccepted", "Not yet accepted by a confidential guest"),
+    kb("Balloon", "Given back to the hypervisor"),
+    kb("Hugepagesize", "Size of a huge page"),
+    kb("Hugetlb", "In huge pages of all sizes that are set aside"),
+    kb("DirectMap4k", "Mapped by the kernel in pages of 4 KiB"),
+    kb("DirectMap4M", "Mapped by the kernel in pages of 4 MiB"),
+    kb("DirectMap2M", "Mapped by the kernel in pages of 2 MiB"),
+    kb("DirectMap1G", "Mapped by the kernel in pages of 1 GiB"),
+    pages("HugePages_Surp", "Huge pages beyond those set aside"),
 ];
 
 const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
@@ -229,6 +309,76 @@ const PLOT: &[Place] = &[
     plot("SUnreclaim", "unreclaimable"),
 ];
 
+/// Of vmstat what node_exporter's filter lets through: paging, swapping, faults, kills.
+const EXPOSED: Exposed = Exposed::machine(&[
+    exposed::gauge("node_memory_MemTotal_bytes", TOTAL),
+    exposed::gauge("node_memory_MemFree_bytes", FREE),
+    exposed::gauge("node_memory_MemAvailable_bytes", AVAILABLE),
+    exposed::gauge("node_memory_Buffers_bytes", BUFFERS),
+    exposed::gauge("node_memory_Cached_bytes", CACHED),
+    exposed::gauge("node_memory_Active_bytes", ACTIVE),
+    exposed::gauge("node_memory_Inactive_bytes", INACTIVE),
+    exposed::gauge("node_memory_Mlocked_bytes", LOCKED),
+    exposed::gauge("node_memory_SwapTotal_bytes", SWAP_TOTAL),
+    exposed::gauge("node_memory_SwapFree_bytes", SWAP_FREE),
+    exposed::gauge("node_memory_Dirty_bytes", DIRTY),
+    exposed::gauge("node_memory_Writeback_bytes", WRITEBACK),
+    exposed::gauge("node_memory_AnonPages_bytes", ANON),
+    exposed::gauge("node_memory_Mapped_bytes", MAPPED),
+    exposed::gauge("node_memory_Shmem_bytes", SHMEM),
+    exposed::gauge("node_memory_Slab_bytes", SLAB),
+    exposed::gauge("node_memory_SReclaimable_bytes", SRECLAIMABLE),
+    exposed::gauge("node_memory_SUnreclaim_bytes", SUNRECLAIM),
+    exposed::gauge("node_memory_KernelStack_bytes", KERNEL_STACK),
+    exposed::gauge("node_memory_PageTables_bytes", PAGE_TABLES),
+    exposed::gauge("node_memory_Committed_AS_bytes", COMMITTED),
+    exposed::gauge("node_memory_CommitLimit_bytes", COMMIT_LIMIT),
+    exposed::gauge("node_memory_AnonHugePages_bytes", ANON_HUGE),
+    exposed::gauge("node_memory_HugePages_Total", HUGE_TOTAL),
+    exposed::gauge("node_memory_HugePages_Free", HUGE_FREE),
+    exposed::gauge("node_memory_HugePages_Rsvd", HUGE_RSVD),
+    exposed::gauge("node_memory_SwapCached_bytes", SWAP_CACHED),
+    exposed::gauge("node_memory_Active_anon_bytes", ACTIVE_ANON),
+    exposed::gauge("node_memory_Inactive_anon_bytes", INACTIVE_ANON),
+    exposed::gauge("node_memory_Active_file_bytes", ACTIVE_FILE),
+    exposed::gauge("node_memory_Inactive_file_bytes", INACTIVE_FILE),
+    exposed::gauge("node_memory_Unevictable_bytes", UNEVICTABLE),
+    exposed::gauge("node_memory_Zswap_bytes", ZSWAP),
+    exposed::gauge("node_memory_Zswapped_bytes", ZSWAPPED),
+    exposed::gauge("node_memory_KReclaimable_bytes", KRECLAIMABLE),
+    exposed::gauge("node_memory_SecPageTables_bytes", SEC_PAGE_TABLES),
+    exposed::gauge("node_memory_NFS_Unstable_bytes", NFS_UNSTABLE),
+    exposed::gauge("node_memory_Bounce_bytes", BOUNCE),
+    exposed::gauge("node_memory_WritebackTmp_bytes", WRITEBACK_TMP),
+    exposed::gauge("node_memory_VmallocTotal_bytes", VMALLOC_TOTAL),
+    exposed::gauge("node_memory_VmallocUsed_bytes", VMALLOC_USED),
+    exposed::gauge("node_memory_VmallocChunk_bytes", VMALLOC_CHUNK),
+    exposed::gauge("node_memory_Percpu_bytes", PERCPU),
+    exposed::gauge("node_memory_HardwareCorrupted_bytes", HARDWARE_CORRUPTED),
+    exposed::gauge("node_memory_ShmemHugePages_bytes", SHMEM_HUGE),
+    exposed::gauge("node_memory_ShmemPmdMapped_bytes", SHMEM_PMD),
+    exposed::gauge("node_memory_FileHugePages_bytes", FILE_HUGE),
+    exposed::gauge("node_memory_FilePmdMapped_bytes", FILE_PMD),
+    exposed::gauge("node_memory_CmaTotal_bytes", CMA_TOTAL),
+    exposed::gauge("node_memory_CmaFree_bytes", CMA_FREE),
+    exposed::gauge("node_memory_Unaccepted_bytes", UNACCEPTED),
+    exposed::gauge("node_memory_Balloon_bytes", BALLOON),
+    exposed::gauge("node_memory_Hugepagesize_bytes", HUGE_SIZE),
+    exposed::gauge("node_memory_Hugetlb_bytes", HUGETLB),
+    exposed::gauge("node_memory_DirectMap4k_bytes", DIRECT_4K),
+    exposed::gauge("node_memory_DirectMap4M_bytes", DIRECT_4M),
+    exposed::gauge("node_memory_DirectMap2M_bytes", DIRECT_2M),
+    exposed::gauge("node_memory_DirectMap1G_bytes", DIRECT_1G),
+    exposed::gauge("node_memory_HugePages_Surp", HUGE_SURP),
+    exposed::untyped("node_vmstat_pgpgin", PGPGIN),
+    exposed::untyped("node_vmstat_pgpgout", PGPGOUT),
+    exposed::untyped("node_vmstat_pswpin", PSWPIN),
+    exposed::untyped("node_vmstat_pswpout", PSWPOUT),
+    exposed::untyped("node_vmstat_pgfault", PGFAULT),
+    exposed::untyped("node_vmstat_pgmajfault", PGMAJFAULT),
+    exposed::untyped("node_vmstat_oom_kill", OOM_KILL),
+]);
+
 /// Memory.
 pub static MEMORY: Subsystem = Subsystem {
     letter: 'm',
@@ -268,21 +418,20 @@ pub static MEMORY: Subsystem = Subsystem {
         detail: &[],
         shape: Shape::Wide,
     },
+    exposed: EXPOSED,
 };
 
 /// Both files are lines of a name and a number; meminfo's names end in a colon.
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
-    let names = match kind {
-        kind::MEMINFO => 0..VMSTAT,
-        _ => VMSTAT..GLOBALS.len(),
-    };
+    let is_of_vmstat = kind != kind::MEMINFO;
+    let has = |n: usize| (VMSTAT..MEMINFO_MORE).contains(&n) == is_of_vmstat;
     let mut globals = Vec::new();
     for line in template.lines() {
         let [Piece::Text(name), number, ..] = &line[..] else {
             continue;
         };
         let name = name.strip_suffix(b":").unwrap_or(name);
-        let known = names.clone().find(|&n| GLOBALS[n].name.as_bytes() == name);
+        let known = (0..GLOBALS.len()).find(|&n| has(n) && GLOBALS[n].name.as_bytes() == name);
         if let (Some(field), Some(from)) = (known, value(number)) {
             globals.push(Cell { field, from });
         }
@@ -301,7 +450,7 @@ mod tests {
 
     #[test]
     fn names_are_whole_names() {
-        let meminfo = "MemTotal:       24684084 kB\nMemFree:        24392296 kB\nInactive:          92000 kB\nInactive(anon):       1 kB\nInactive(file):       2 kB\nShmem:              8872 kB\nShmemHugePages:        0 kB\nHugePages_Total:       3\n";
+        let meminfo = "MemTotal:       24684084 kB\nMemFree:        24392296 kB\nInactive:          92000 kB\nInactive(anon):       1 kB\nInactive(file):       2 kB\nShmem:              8872 kB\nShmemHugePages:        0 kB\nHugePages_Total:       3\nDirectMap4k:       30720 kB\nDirectMap1G:    25165824 kB\n";
         let vmstat = "nr_free_pages 5\npgpgin 100\npgpgout 200\npswpin 1\npgfault 300\npgmajfault 4\nnr_shmem 7\n";
         let reading = read(
             &MEMORY,
@@ -321,6 +470,12 @@ mod tests {
             (PSWPOUT, MISSING),
             (PGFAULT, 300),
             (PGMAJFAULT, 4),
+            (INACTIVE_ANON, 1),
+            (INACTIVE_FILE, 2),
+            (SHMEM_HUGE, 0),
+            (DIRECT_4K, 30_720),
+            (DIRECT_1G, 25_165_824),
+            (SWAP_CACHED, MISSING),
         ] {
             assert_eq!(reading.globals[field], expect, "{}", GLOBALS[field].name);
         }

@@ -8,8 +8,11 @@ use kymo_base::template::{Piece, Template};
 
 use crate::interpret::{Cell, From, Layout};
 
+use self::exposed::Exposed;
+
 pub mod cpu;
 pub mod disk;
+pub mod exposed;
 pub mod memory;
 pub mod net;
 pub mod pressure;
@@ -59,6 +62,8 @@ pub struct Subsystem {
     pub text: Text,
     /// How columns stand in collectl's plot format.
     pub plot: Plot,
+    /// What Prometheus gets.
+    pub exposed: Exposed,
 }
 
 /// How columns stand on a terminal: which, and how wide.

@@ -6,6 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
+use super::exposed::{self, Exposed};
 use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, plot, text};
 use crate::interpret::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -125,6 +126,16 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Full300%", "full_avg300"),
 ];
 
+/// Some is waiting, full is stalled; node_exporter has interrupts since 1.9.
+const EXPOSED: Exposed = Exposed::machine(&[
+    exposed::counter("node_pressure_cpu_waiting_seconds_total", 0),
+    exposed::counter("node_pressure_memory_waiting_seconds_total", 2),
+    exposed::counter("node_pressure_memory_stalled_seconds_total", 3),
+    exposed::counter("node_pressure_io_waiting_seconds_total", 4),
+    exposed::counter("node_pressure_io_stalled_seconds_total", 5),
+    exposed::counter("node_pressure_irq_stalled_seconds_total", 7),
+]);
+
 /// Pressure.
 pub static PRESSURE: Subsystem = Subsystem {
     letter: 'p',
@@ -173,6 +184,7 @@ pub static PRESSURE: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
+    exposed: EXPOSED,
 };
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {

@@ -1,4 +1,4 @@
-//! `Z`: processes and threads, from /proc/PID/{stat,io,status,cmdline}; a row is put
+//! `Z`: processes and threads, from /proc/PID/{stat,io,status,cmdline,cgroup}; a row is put
 //! together from them by the name of the instance (`PID`, or `PID/task/TID`).
 
 use kymo_base::column::{Cells, Column};
@@ -7,6 +7,7 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::scan;
 use kymo_base::template::{Class, Piece, Template};
 
+use super::exposed::Exposed;
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, place, text, value,
 };
@@ -50,6 +51,8 @@ pub const COMM: usize = 0;
 const STATE: usize = 1;
 /// Label: the command line, its words ended by NUL.
 pub const CMDLINE: usize = 2;
+/// Label: the text of /proc/PID/cgroup.
+pub const CGROUP: usize = 3;
 
 const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
@@ -104,7 +107,7 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-const LABELS: &[&str] = &["comm", "state", "cmdline"];
+const LABELS: &[&str] = &["comm", "state", "cmdline", "cgroup"];
 
 /// The process or thread id: the last number of the name.
 pub fn id_of(name: &[u8]) -> u64 {
@@ -197,6 +200,25 @@ fn program(cells: &Cells, out: &mut Vec<u8>) {
         0 => out.extend_from_slice(&cells.labels[COMM]),
         _ => out.extend_from_slice(&words[..end]),
     }
+}
+
+/// The path in lines of `N:controllers:path`: that of the unified hierarchy, else systemd's own, else the longest:
+/// where one controller was set up by hand, the others are at the root.
+fn cgroup_path(text: &[u8]) -> &[u8] {
+    let lines = || scan::lines(text).filter_map(cgroup_line);
+    let of = |wanted: &[u8]| lines().find(|(hierarchy, _)| *hierarchy == wanted);
+    let longest = || lines().reduce(|a, b| if b.1.len() > a.1.len() { b } else { a });
+    of(b"")
+        .or_else(|| of(b"name=systemd"))
+        .or_else(longest)
+        .map_or(&[], |(_, path)| path)
+}
+
+/// Controllers and path of a line; a path may hold colons.
+fn cgroup_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut parts = line.splitn(3, |&b| b == b':');
+    let _number = parts.next()?;
+    Some((parts.next()?, parts.next()?))
 }
 
 /// Kilobytes a second of a field of bytes.
@@ -293,6 +315,9 @@ const DETAIL: &[Column] = &[
     }),
     text("program", "First word of the command line", program),
     text("command", "Command line", command),
+    text("cgroup", "Path of its control group", |c, out| {
+        out.extend_from_slice(cgroup_path(&c.labels[CGROUP]))
+    }),
 ];
 
 const PLOT_DETAIL: &[Place] = &[
@@ -354,6 +379,7 @@ pub static PROCESS: Subsystem = Subsystem {
         kind::PID_IO,
         kind::PID_STATUS,
         kind::PID_CMDLINE,
+        kind::PID_CGROUP,
         kind::TID_STAT,
         kind::TID_IO,
         kind::TID_STATUS,
@@ -386,6 +412,7 @@ pub static PROCESS: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Long,
     },
+    exposed: Exposed::NONE,
 };
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
@@ -393,7 +420,8 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
         kind::PID_STAT | kind::TID_STAT => stat(template),
         kind::PID_IO | kind::TID_IO => io(template),
         kind::PID_STATUS | kind::TID_STATUS => status(template),
-        _ => cmdline(template),
+        kind::PID_CGROUP => word(template, CGROUP),
+        _ => word(template, CMDLINE),
     };
     let rows = row
         .into_iter()
@@ -490,9 +518,10 @@ fn status(template: &Template) -> Option<RowLayout> {
     keyed(template, &keys.collect::<Vec<_>>())
 }
 
-fn cmdline(template: &Template) -> Option<RowLayout> {
+/// A text that is one word.
+fn word(template: &Template, label: usize) -> Option<RowLayout> {
     (!template.is_empty()).then(|| RowLayout {
-        labels: vec![(CMDLINE, 0)],
+        labels: vec![(label, 0)],
         ..RowLayout::default()
     })
 }
@@ -543,6 +572,7 @@ mod tests {
             ),
             (kind::PID_CMDLINE, "7", "sleep\x0045\x00"),
             (kind::PID_CMDLINE, "9", "gone"),
+            (kind::PID_CGROUP, "7", "0::/a.slice/b:c\n"),
             (
                 kind::TID_STAT,
                 "7/task/77",
@@ -554,7 +584,15 @@ mod tests {
         let [a, b, _] = &reading.rows[..] else {
             panic!("three rows")
         };
-        assert_eq!(a.labels, [&b"a) b) (c"[..], b"S", b"sleep\x0045\x00"]);
+        assert_eq!(
+            a.labels,
+            [
+                &b"a) b) (c"[..],
+                b"S",
+                b"sleep\x0045\x00",
+                b"0::/a.slice/b:c\n"
+            ]
+        );
         assert_eq!(
             (
                 a.key,
@@ -582,6 +620,27 @@ mod tests {
             ),
             (1000, 332, 7, 5)
         );
+    }
+
+    #[test]
+    fn one_path_of_many_hierarchies() {
+        for (text, path) in [
+            ("0::/user.slice/a:b\n", "/user.slice/a:b"),
+            (
+                "4:memory:/longer/than/others\n1:name=systemd:/init.scope\n0::/\n",
+                "/",
+            ),
+            (
+                "4:memory:/longer/than/others\n1:name=systemd:/init.scope\n",
+                "/init.scope",
+            ),
+            ("4:memory:/a\n3:cpu,cpuacct:/b/c\n2:pids:/d/e\n", "/b/c"),
+            ("4:memory:/a", "/a"),
+            ("4:memory\n:\n\nx", ""),
+            ("", ""),
+        ] {
+            assert_eq!(cgroup_path(text.as_bytes()), path.as_bytes(), "{text}");
+        }
     }
 
     #[test]

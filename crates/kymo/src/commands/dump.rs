@@ -61,27 +61,10 @@ fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
     let Some(name) = name else {
         return Ok((Kinds::ALL, None));
     };
-    let mut kinds = Kinds::NONE;
-    let mut instance = None;
-    for source in source::ALL {
-        let found = match source.path.split_once("{}") {
-            None => (source.path == name).then(String::new),
-            Some((before, after)) => {
-                let middle = name
-                    .strip_prefix(before)
-                    .and_then(|rest| rest.strip_suffix(after));
-                middle
-                    .filter(|m| source::is_instance(source.scope, m))
-                    .map(str::to_string)
-            }
-        };
-        if let Some(found) = found {
-            kinds.insert(source.kind);
-            instance = Some(found);
+    match source::find(name) {
+        Some((source, instance)) => {
+            Ok((Kinds::from_iter([source.kind]), Some(instance.to_string())))
         }
-    }
-    match instance {
-        Some(instance) => Ok((kinds, Some(instance))),
         None => anyhow::bail!("cannot dump {}: no such source", name.escape_debug()),
     }
 }

@@ -1,10 +1,16 @@
 //! The commands, one file each.
 
+#[cfg(feature = "serve")]
+pub mod config;
 pub mod cost;
 pub mod doctor;
 pub mod dump;
 #[cfg(feature = "serve")]
 pub mod graph;
+#[cfg(feature = "serve")]
+pub mod hub;
 pub mod live;
 pub mod play;
 pub mod record;
+#[cfg(feature = "serve")]
+pub mod serve;

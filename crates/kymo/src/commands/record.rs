@@ -35,7 +35,8 @@ const GATHERED_SAMPLES: u64 = 60;
 /// Runs the command; with `view`, also shows what is recorded.
 pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
     let signals = Signals::block();
-    let setup = Setup::new(options, view)?;
+    let mut setup = Setup::new(options, view)?;
+    setup.schedule.announced = true;
     if let Some(view) = view {
         super::live::check(
             &show::beside_recording(&setup.letters, view),
@@ -127,7 +128,7 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
 }
 
 /// 1 GiB, or 5 % of the file system if that is less.
-fn default_cap(dir: &std::path::Path) -> u64 {
+pub fn default_cap(dir: &std::path::Path) -> u64 {
     let existing = dir
         .ancestors()
         .find(|path| path.exists() && !path.as_os_str().is_empty());
@@ -174,7 +175,7 @@ pub fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
             Some(Signal::Stop) => return stop(),
             // The recording ended by itself, or because the writer failed.
             Some(Signal::Wake) => return stop(),
-            None => {}
+            Some(Signal::Child) | None => {}
         }
     }
 }

@@ -1,0 +1,329 @@
+//! `kymo serve`: from the configuration to a plan for the guardian. All that can be wrong is found
+//! here, before anything is started.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Args;
+use kymo_recording::folder::safe_host;
+use kymo_serve::Tls;
+use kymo_sys::machine;
+use kymo_sys::privilege::{Account, Keep, Role};
+
+use super::hub::Order;
+use super::record;
+use crate::config::{self, Config};
+use crate::guardian::{self, Plan, Recorder};
+use crate::{options, secret};
+
+mod place;
+
+/// What others may do with files that are made here: the group reads, nobody else.
+const UMASK: u32 = 0o027;
+
+/// What `kymo serve` is told.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Configuration; default: /etc/kymo/kymo.toml if it is there. See kymo config
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder that holds everything; default: /var/lib/kymo for root, else the XDG state folder
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Where to answer; default 127.0.0.1:4280
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Show these recordings, from any machine, and record nothing
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub open: Vec<PathBuf>,
+    /// Print what is in force, and end
+    #[arg(long)]
+    pub check: bool,
+    /// Serve the page from this folder
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub assets: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(options: &ServeOptions) -> Result<ExitCode> {
+    let config = effective(options)?;
+    check(&config)?;
+    let tls = read_tls(&config)?;
+    if options.check {
+        if let Some((cert, key)) = tls {
+            Tls { cert, key }.check().map_err(anyhow::Error::msg)?;
+        }
+        std::io::stdout().write_all(config::text(&config).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    machine::set_umask(UMASK);
+    let listener = listen(config.listen)?;
+    let mut plan = match options.open.as_slice() {
+        [] => recording_plan(&config, options, listener)?,
+        files => open_plan(&config, options, files, listener)?,
+    };
+    plan.order.tls = tls;
+    guardian::run(plan)
+}
+
+/// The file, and what the switches say instead. The folder is always named then.
+fn effective(options: &ServeOptions) -> Result<Config> {
+    let mut config = config::load(options.config.as_deref()).map_err(anyhow::Error::msg)?;
+    if let Some(address) = &options.listen {
+        config.listen = config::parse_address(address).map_err(anyhow::Error::msg)?;
+    }
+    let data = options.data.clone().or(config.data.take());
+    let data = data.or_else(default_data).context(
+        "cannot choose a folder for recordings: there is no home folder; use --data DIR",
+    )?;
+    let data =
+        std::path::absolute(&data).with_context(|| format!("cannot use {}", data.display()))?;
+    config.data = Some(data);
+    Ok(config)
+}
+
+/// The service manager's choice, the system's, or the user's.
+fn default_data() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = variable("STATE_DIRECTORY") {
+        return Some(folder.into());
+    }
+    if machine::is_root() {
+        return Some("/var/lib/kymo".into());
+    }
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".local/state"));
+    Some(state.or_else(home)?.join("kymo"))
+}
+
+/// What each key alone does not show.
+fn check(config: &Config) -> Result<()> {
+    let in_the_clear = config.tls_cert.is_none();
+    if !config.listen.ip().is_loopback() && in_the_clear && !config.insecure {
+        bail!(
+            "cannot listen on {}: anybody could reach it; give tls_cert and tls_key, or insecure = true",
+            config.listen
+        );
+    }
+    Ok(())
+}
+
+/// Certificate chain and key, read by who may: the hub may not.
+fn read_tls(config: &Config) -> Result<Option<(String, String)>> {
+    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    Ok(Some((read(cert)?, read(key)?)))
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => anyhow!("cannot listen on {address}: address in use"),
+        _ => anyhow!("cannot listen on {address}: {error}"),
+    })
+}
+
+fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener) -> Result<Plan> {
+    let dir = config.data.clone().unwrap_or_default();
+    let account = place::prepare(&dir, &config.user)?;
+    let token_path = dir.join("token");
+    let order = Order {
+        ring: Some(dir.clone()),
+        rollups: Some(dir.join("rollups")),
+        ..order(config, options, secret::token_of(&token_path)?)?
+    };
+    Ok(Plan {
+        recorder: Some(recorder(config, &dir, account.clone())?),
+        order,
+        hub_role: hub_role(account),
+        url: url(listener.local_addr()?, config),
+        listener,
+        token_path: Some(token_path),
+    })
+}
+
+fn open_plan(
+    config: &Config,
+    options: &ServeOptions,
+    files: &[PathBuf],
+    listener: TcpListener,
+) -> Result<Plan> {
+    let files = files
+        .iter()
+        .map(|file| {
+            std::fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    // A folder that was named is one for the token; without it, the token is nobody's.
+    let token_path = options.data.as_ref().map(|dir| dir.join("token"));
+    let token = match &token_path {
+        Some(path) => secret::token_of(path)?,
+        None => secret::fresh_token()?,
+    };
+    let account = place::who_can_read(&files, &config.user);
+    let order = Order {
+        files,
+        ..order(config, options, token)?
+    };
+    Ok(Plan {
+        recorder: None,
+        order,
+        hub_role: hub_role(account),
+        url: url(listener.local_addr()?, config),
+        listener,
+        token_path,
+    })
+}
+
+/// What is the same for a ring and for files.
+fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order> {
+    let assets = options.assets.as_ref().map(std::fs::canonicalize);
+    // Behind a proxy, whoever reaches the proxy comes from loopback.
+    let behind_proxy = !config.prefix.is_empty() || !config.hosts.is_empty();
+    Ok(Order {
+        listener: -1,
+        ready: -1,
+        ring: None,
+        files: Vec::new(),
+        prefix: config.prefix.clone(),
+        hosts: config.hosts.clone(),
+        loopback: config.listen.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
+        token,
+        tls: None,
+        code: None,
+        rollups: None,
+        assets: assets
+            .transpose()
+            .context("cannot open the folder of --assets")?,
+    })
+}
+
+fn hub_role(account: Option<Account>) -> Role {
+    Role {
+        account,
+        keep: Keep::Nothing,
+        ends_with_parent: true,
+        inherits: Vec::new(),
+    }
+}
+
+/// The recorder goes on when its guardian is killed: it is the last to lose anything.
+fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Recorder> {
+    let cap = config.record.cap.as_deref().map(options::size_bytes);
+    let cap_bytes = cap.transpose().map_err(anyhow::Error::msg)?;
+    let mut words: Vec<OsString> = config
+        .record
+        .switches()
+        .into_iter()
+        .map(Into::into)
+        .collect();
+    words.extend(["-f".into(), dir.into()]);
+    Ok(Recorder {
+        place: format!(
+            "{} (cap {})",
+            dir.display(),
+            size_words(cap_bytes.unwrap_or_else(|| record::default_cap(dir)))
+        ),
+        lock: dir.join(format!("{}.lock", safe_host(&machine::host()))),
+        words,
+        role: Role {
+            account,
+            keep: Keep::Reading,
+            ends_with_parent: false,
+            inherits: Vec::new(),
+        },
+    })
+}
+
+/// `1 GiB`, `512 MiB`.
+fn size_words(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "bytes")];
+    let (shift, unit) = units
+        .into_iter()
+        .find(|(shift, _)| bytes >> shift > 0)
+        .unwrap_or((0, "bytes"));
+    let tenths = bytes.saturating_mul(10) >> shift;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
+}
+
+/// What to type into a browser. An address that stands for all is reached by the machine's name.
+fn url(address: SocketAddr, config: &Config) -> String {
+    let scheme = match config.tls_cert {
+        Some(_) => "https",
+        None => "http",
+    };
+    let prefix = &config.prefix;
+    match address.ip().is_unspecified() {
+        true => format!("{scheme}://{}:{}{prefix}/", machine::host(), address.port()),
+        false => format!("{scheme}://{address}{prefix}/"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_in_words() {
+        for (bytes, words) in [
+            (1 << 30, "1 GiB"),
+            (100 << 20, "100 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (1000, "1000 bytes"),
+            (0, "0 bytes"),
+        ] {
+            assert_eq!(size_words(bytes), words);
+        }
+    }
+
+    #[test]
+    fn who_must_show_a_token() {
+        for (file, loopback) in [
+            ("", true),
+            ("prefix = \"/kymo\"", false),
+            ("hosts = [\"a.example\"]", false),
+            ("hosts = [\"a.example\"]\ntrust_proxy = true", true),
+            ("listen = \"[::1]:1\"", true),
+            ("listen = \"0.0.0.0:1\"\ninsecure = true", false),
+            (
+                "listen = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
+                false,
+            ),
+            (
+                "listen = \"0.0.0.0:1\"\ninsecure = true\ntrust_proxy = true",
+                false,
+            ),
+        ] {
+            let config = config::parse(file, "x").expect(file);
+            assert!(check(&config).is_ok(), "{file}");
+            let order = order(&config, &ServeOptions::default(), String::new());
+            assert_eq!(order.expect(file).loopback, loopback, "{file}");
+        }
+    }
+
+    #[test]
+    fn urls() {
+        for (address, file, text) in [
+            ("127.0.0.1:4280", "", "http://127.0.0.1:4280/"),
+            ("[::1]:80", "prefix = \"/kymo\"", "http://[::1]:80/kymo/"),
+            (
+                "127.0.0.1:443",
+                "tls_cert = \"c\"\ntls_key = \"k\"",
+                "https://127.0.0.1:443/",
+            ),
+        ] {
+            let config = config::parse(file, "x").expect(file);
+            assert_eq!(url(address.parse().expect("an address"), &config), text);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! As whom the children run when root starts them: the user who owns the folder. A folder that is made
+//! here is given to the user `kymo`; so nothing that is already there changes hands.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use kymo_sys::machine;
+use kymo_sys::privilege::Account;
+
+const ROOT: u32 = 0;
+const MAY_READ: u32 = 0o4;
+const MAY_SEARCH: u32 = 0o1;
+
+/// Makes the folder. Whom the children become; `None`: nobody else.
+pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o750)
+        .create(dir)
+        .with_context(|| format!("cannot make {}", dir.display()))?;
+    if !machine::is_root() {
+        return Ok(None);
+    }
+    let opened = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    let stat = opened.metadata()?;
+    if stat.uid() != ROOT {
+        let owner = Account::numbered(stat.uid()).unwrap_or(Account {
+            name: stat.uid().to_string(),
+            uid: stat.uid(),
+            gid: stat.gid(),
+        });
+        return Ok(Some(owner));
+    }
+    let is_empty = fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none());
+    let Some(account) = Account::named(user).filter(|account| is_empty && can_reach(dir, account))
+    else {
+        return Ok(None);
+    };
+    std::os::unix::fs::fchown(&opened, Some(account.uid), Some(account.gid))
+        .with_context(|| format!("cannot give {} to {user}", dir.display()))?;
+    Ok(Some(account))
+}
+
+/// Who, with the least rights, can read all of these: `user`, root without capabilities, or else the
+/// first one's owner.
+pub fn who_can_read(files: &[PathBuf], user: &str) -> Option<Account> {
+    if !machine::is_root() {
+        return None;
+    }
+    let reads_all = |account: &Account| files.iter().all(|file| can_read(file, account));
+    if let Some(account) = Account::named(user).filter(reads_all) {
+        return Some(account);
+    }
+    let owner = files.first().and_then(|file| file.metadata().ok());
+    let owner = owner.and_then(|stat| Account::numbered(stat.uid()));
+    let root = Account::numbered(ROOT);
+    owner.filter(|owner| !root.as_ref().is_some_and(reads_all) && reads_all(owner))
+}
+
+fn can_read(path: &Path, account: &Account) -> bool {
+    let wanted = match path.is_dir() {
+        true => MAY_READ | MAY_SEARCH,
+        false => MAY_READ,
+    };
+    can_reach(path, account) && fs::metadata(path).is_ok_and(|stat| grants(&stat, account, wanted))
+}
+
+/// Whether every folder above lets the user through.
+fn can_reach(path: &Path, account: &Account) -> bool {
+    path.ancestors()
+        .skip(1)
+        .all(|folder| fs::metadata(folder).is_ok_and(|stat| grants(&stat, account, MAY_SEARCH)))
+}
+
+/// By the permission bits alone, as for a user without capabilities.
+fn grants(stat: &Metadata, account: &Account, wanted: u32) -> bool {
+    let shift = match () {
+        () if stat.uid() == account.uid => 6,
+        () if stat.gid() == account.gid => 3,
+        () => 0,
+    };
+    stat.mode() >> shift & wanted == wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn permission_bits_are_read_as_the_kernel_does() {
+        let path = std::env::temp_dir().join(format!("kymo-place-{}", std::process::id()));
+        fs::write(&path, "").expect("a file");
+        let stat = fs::metadata(&path).expect("the file");
+        let who = |uid, gid| Account {
+            name: String::new(),
+            uid,
+            gid,
+        };
+        let (own, group, other) = (
+            who(stat.uid(), stat.gid()),
+            who(stat.uid() + 1, stat.gid()),
+            who(stat.uid() + 1, stat.gid() + 1),
+        );
+        for (mode, reads) in [
+            (0o400, [true, false, false]),
+            (0o040, [false, true, false]),
+            (0o004, [false, false, true]),
+            (0o644, [true, true, true]),
+        ] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+            let stat = fs::metadata(&path).expect("the file");
+            let granted = [&own, &group, &other].map(|who| grants(&stat, who, MAY_READ));
+            assert_eq!(granted, reads, "{mode:o}");
+        }
+        fs::remove_file(&path).expect("remove");
+    }
+}

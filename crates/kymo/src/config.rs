@@ -1,0 +1,495 @@
+//! What `kymo serve` is told: one TOML file, each key with a default. An unknown key or a wrong value is an
+//! error with its line. [`text`] writes the file that [`parse`] reads, so that `kymo config` shows all
+//! there is, and `kymo serve --check` what is in force.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::intervals::Intervals;
+use crate::options;
+
+/// Where the file is when none is named.
+pub const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
+
+/// All keys.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Folder that holds everything; `None`: where the system or the user keeps such things.
+    pub data: Option<PathBuf>,
+    /// Address and port of the page and the API.
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+    /// Path under which a reverse proxy has it.
+    #[serde(deserialize_with = "path_prefix")]
+    pub prefix: String,
+    /// Names besides this machine's loopback names that requests may be for.
+    pub hosts: Vec<String>,
+    /// Whether a reverse proxy lets nobody in who may not see the numbers.
+    pub trust_proxy: bool,
+    /// Whether to listen beyond loopback without TLS.
+    pub insecure: bool,
+    /// Certificate chain, PEM.
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// User to run as when started by root; empty: nobody else.
+    pub user: String,
+    /// The recorder's keys.
+    pub record: Record,
+}
+
+/// What the recorder is told.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Letters of the subsystems.
+    #[serde(deserialize_with = "letters")]
+    pub subsystems: String,
+    /// Seconds between samples.
+    pub interval: f64,
+    /// Seconds between scans of the processes.
+    pub process_interval: f64,
+    /// Most bytes of all recordings; `None`: 1 GiB, or 5 % of the file system.
+    #[serde(deserialize_with = "size")]
+    pub cap: Option<String>,
+    /// Age at which recordings go; `None`: only for room.
+    #[serde(deserialize_with = "age")]
+    pub keep: Option<String>,
+    /// At most this long from a sample to the disk.
+    #[serde(deserialize_with = "duration")]
+    pub sync: String,
+    /// Whether threads are recorded, too.
+    pub threads: bool,
+    /// Whether only the first word of command lines is recorded.
+    pub redact_args: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            data: None,
+            listen: SocketAddr::from(([127, 0, 0, 1], 4280)),
+            prefix: String::new(),
+            hosts: Vec::new(),
+            trust_proxy: false,
+            insecure: false,
+            tls_cert: None,
+            tls_key: None,
+            user: "kymo".into(),
+            record: Record::default(),
+        }
+    }
+}
+
+impl Default for Record {
+    fn default() -> Record {
+        Record {
+            subsystems: ALL_LETTERS.into(),
+            interval: 1.0,
+            process_interval: 5.0,
+            cap: None,
+            keep: None,
+            sync: "5s".into(),
+            threads: false,
+            redact_args: false,
+        }
+    }
+}
+
+/// All subsystems there are.
+const ALL_LETTERS: &str = "cdnmpZ";
+
+impl Record {
+    /// The value of `-i`.
+    pub fn intervals(&self) -> String {
+        format!("{}:{}", self.interval, self.process_interval)
+    }
+
+    /// The recorder's switches.
+    pub fn switches(&self) -> Vec<String> {
+        let mut words = vec!["-s".into(), self.subsystems.clone()];
+        words.extend(["-i".into(), self.intervals()]);
+        words.extend(["--sync".into(), self.sync.clone()]);
+        for (switch, value) in [("--cap", &self.cap), ("--keep", &self.keep)] {
+            if let Some(value) = value {
+                words.extend([switch.into(), value.clone()]);
+            }
+        }
+        if self.threads {
+            words.push("--threads".into());
+        }
+        if self.redact_args {
+            words.extend(["--redact".into(), "args".into()]);
+        }
+        words
+    }
+}
+
+/// Reads the file; `None`: the default one, which need not be there.
+pub fn load(path: Option<&Path>) -> Result<Config, String> {
+    let (path, needed) = match path {
+        Some(path) => (path, true),
+        None => (Path::new(DEFAULT_PATH), false),
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&text, &path.display().to_string()),
+        Err(error) if !needed && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Config::default())
+        }
+        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+    }
+}
+
+/// Reads the text of the file `name`.
+pub fn parse(text: &str, name: &str) -> Result<Config, String> {
+    let config: Config = toml::from_str(text).map_err(|error| complaint(&error, text, name))?;
+    check_intervals(&config.record)
+        .map_err(|cause| format!("cannot use {name}: interval, process_interval: {cause}"))?;
+    if config.tls_cert.is_some() != config.tls_key.is_some() {
+        return Err(format!(
+            "cannot use {name}: tls_cert and tls_key go together"
+        ));
+    }
+    Ok(config)
+}
+
+fn check_intervals(record: &Record) -> Result<(), String> {
+    let read = Intervals::parse(Some(&record.intervals()), &record.subsystems, true);
+    match read.map_err(|error| cause(&error).to_string())? {
+        // Without pause is for measuring.
+        Intervals { first_ns: 0, .. } => Err("shorter than a millisecond".into()),
+        _ => Ok(()),
+    }
+}
+
+/// `cannot use kymo.toml line 7: unknown key `listn``.
+fn complaint(error: &toml::de::Error, text: &str, name: &str) -> String {
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    let message = match message.strip_prefix("unknown field ") {
+        Some(rest) => format!("unknown key {}", rest.replace(", expected", "; there is")),
+        None => message,
+    };
+    let line = error.span().map(|span| {
+        let before = text.as_bytes().get(..span.start).unwrap_or_default();
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    });
+    match line {
+        Some(line) => format!("cannot use {name} line {line}: {message}"),
+        None => format!("cannot use {name}: {message}"),
+    }
+}
+
+/// The cause alone of an error of a switch.
+fn cause(error: &str) -> &str {
+    error.split_once(": ").map_or(error, |(_, cause)| cause)
+}
+
+/// Reads `127.0.0.1:4280` or `[::1]:4280`.
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let local = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
+    local.as_deref().unwrap_or(text).parse().map_err(|_| {
+        format!(
+            "cannot listen on {}: not an address and a port, such as 127.0.0.1:4280",
+            text.escape_debug()
+        )
+    })
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_address(&text).map_err(|error| D::Error::custom(cause(&error)))
+}
+
+/// With a slash before and none behind.
+fn path_prefix<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    let prefix = text.trim_end_matches('/');
+    let sound = prefix.is_empty() || prefix.starts_with('/');
+    if !sound || !prefix.chars().all(plain) || prefix.contains("//") {
+        return Err(D::Error::custom("not a path such as /kymo"));
+    }
+    Ok(prefix.into())
+}
+
+fn letters<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    options::letters(Some(&text), ALL_LETTERS).map_err(|error| D::Error::custom(cause(&error)))
+}
+
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(options::size_bytes(&text), text).map(Some)
+}
+
+fn age<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    duration(from).map(Some)
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(options::duration_ns("", &text), text)
+}
+
+fn checked<T, E: serde::de::Error>(read: Result<T, String>, text: String) -> Result<String, E> {
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(E::custom(cause(&error))),
+    }
+}
+
+/// The file that says all of `config`. A key without a value is shown as an example behind `#`.
+pub fn text(config: &Config) -> String {
+    let mut file = File(String::from(
+        "# kymo.toml: what `kymo serve` does. All keys there are, with what is in force without them.\n",
+    ));
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
+    let optional = |text: &Option<String>| text.as_deref().map(quoted);
+    let (c, r) = (config, &config.record);
+    file.key(
+        "data",
+        "Folder that holds everything: recordings, roll-ups, the token. Without it: /var/lib/kymo\n\
+         for root, else $XDG_STATE_HOME/kymo (~/.local/state/kymo).",
+        path(&c.data).ok_or("\"/var/lib/kymo\""),
+    );
+    file.key(
+        "listen",
+        "Address and port of the page and the API. Beyond loopback it takes TLS or `insecure`.",
+        Ok(quoted(&c.listen.to_string())),
+    );
+    file.key(
+        "prefix",
+        "Path under which a reverse proxy has it, such as \"/kymo\"; empty: none.",
+        Ok(quoted(&c.prefix)),
+    );
+    let hosts: Vec<_> = c.hosts.iter().map(|host| quoted(host)).collect();
+    file.key(
+        "hosts",
+        "Names besides localhost that requests may be for, as browsers say them: [\"web-1.example\"].\n\
+         With a name or a prefix, numbers need the token on loopback, too: a proxy may let anybody in.",
+        Ok(format!("[{}]", hosts.join(", "))),
+    );
+    file.key(
+        "trust_proxy",
+        "The reverse proxy lets in nobody who may not see the numbers: then they need no token.",
+        Ok(c.trust_proxy.to_string()),
+    );
+    file.key(
+        "insecure",
+        "Listen beyond loopback without TLS: who is on the way reads the token and all else.",
+        Ok(c.insecure.to_string()),
+    );
+    file.key(
+        "tls_cert",
+        "Certificate chain for TLS, PEM; with tls_key. Read at start.",
+        path(&c.tls_cert).ok_or("\"/etc/kymo/cert.pem\""),
+    );
+    file.key(
+        "tls_key",
+        "Its private key, PEM.",
+        path(&c.tls_key).ok_or("\"/etc/kymo/key.pem\""),
+    );
+    file.key(
+        "user",
+        "User to run as when started by root, if the folder is, or can be made, that user's;\n\
+         empty: stay root, without capabilities.",
+        Ok(quoted(&c.user)),
+    );
+    file.0.push_str("\n[record]\n");
+    file.key(
+        "subsystems",
+        "What is recorded: c cpu, d disk, n network, m memory, p pressure, Z processes;\n\
+         \"-Z\" is all but processes.",
+        Ok(quoted(&r.subsystems)),
+    );
+    file.key(
+        "interval",
+        "Seconds between samples.",
+        Ok(r.interval.to_string()),
+    );
+    file.key(
+        "process_interval",
+        "Seconds between scans of the processes, a multiple of interval.",
+        Ok(r.process_interval.to_string()),
+    );
+    file.key(
+        "cap",
+        "Most bytes of all recordings. Without it: 1G, or 5 % of the file system if that is less.",
+        optional(&r.cap).ok_or("\"1G\""),
+    );
+    file.key(
+        "keep",
+        "Delete what is older: \"12h\", \"7d\", \"4w\". Without it, recordings go for room only.",
+        optional(&r.keep).ok_or("\"30d\""),
+    );
+    file.key(
+        "sync",
+        "At most this long from a sample to the disk; what a power cut may cost.",
+        Ok(quoted(&r.sync)),
+    );
+    file.key("threads", "Record threads, too.", Ok(r.threads.to_string()));
+    file.key(
+        "redact_args",
+        "Record only the first word of command lines: the others may hold passwords.",
+        Ok(r.redact_args.to_string()),
+    );
+    file.0
+}
+
+struct File(String);
+
+impl File {
+    /// `value`: what is set, or an example of what could be.
+    fn key(&mut self, name: &str, help: &str, value: Result<String, &str>) {
+        self.0.push('\n');
+        for line in help.lines() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.0, "# {line}");
+        }
+        let _ = match value {
+            Ok(value) => writeln!(self.0, "{name} = {value}"),
+            Err(example) => writeln!(self.0, "#{name} = {example}"),
+        };
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            _ if char.is_control() => {
+                let _ = write!(out, "\\u{:04X}", char as u32);
+            }
+            _ => out.push(char),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_default_is_the_default() {
+        let text = text(&Config::default());
+        assert_eq!(parse(&text, "x"), Ok(Config::default()));
+        assert_eq!(parse("", "x"), Ok(Config::default()));
+    }
+
+    #[test]
+    fn examples_can_be_used() {
+        let uncommented: String = text(&Config::default())
+            .lines()
+            .map(|line| {
+                let key = line.strip_prefix('#').filter(|rest| !rest.starts_with(' '));
+                format!("{}\n", key.unwrap_or(line))
+            })
+            .collect();
+        let config = parse(&uncommented, "x").expect("all examples");
+        let all = text(&config);
+        let example = all
+            .lines()
+            .find(|l| l.starts_with('#') && !l.starts_with("# "));
+        assert_eq!(example, None, "every key has a value then");
+    }
+
+    #[test]
+    fn what_is_in_force_can_be_read_back() {
+        let config = Config {
+            data: Some("/a b/\"c\"\\\u{1b}ä".into()),
+            listen: "[::1]:80".parse().expect("an address"),
+            prefix: "/kymo".into(),
+            hosts: vec!["a.example".into(), "b".into()],
+            trust_proxy: true,
+            insecure: true,
+            tls_cert: Some("c".into()),
+            tls_key: Some("k".into()),
+            user: String::new(),
+            record: Record {
+                subsystems: "cd".into(),
+                interval: 0.5,
+                process_interval: 2.5,
+                cap: Some("100M".into()),
+                keep: Some("7d".into()),
+                sync: "0".into(),
+                threads: true,
+                redact_args: true,
+            },
+        };
+        assert_eq!(parse(&text(&config), "x"), Ok(config));
+    }
+
+    #[test]
+    fn wrong_files_are_one_line_with_its_number() {
+        for (text, line) in [
+            ("\n\nlistn = 1\n", "line 3: unknown key `listn`; there is"),
+            ("[record]\nintervall = 1", "line 2: unknown key `intervall`"),
+            ("[recrod]\ninterval = 1", "line 1: unknown key `recrod`"),
+            ("listen = \"here\"", "line 1: not an address and a port"),
+            ("listen = 4280", "line 1: invalid type"),
+            ("\nprefix = \"kymo\"", "line 2: not a path such as /kymo"),
+            ("prefix = \"/a b\"", "line 1: not a path such as /kymo"),
+            (
+                "[record]\n\ncap = \"10X\"",
+                "line 3: not a size such as 100M or 1G",
+            ),
+            (
+                "[record]\nkeep = \"soon\"",
+                "line 2: not a duration such as",
+            ),
+            ("[record]\nsubsystems = \"cq\"", "line 2: no such subsystem"),
+            ("[record]\ninterval = \"1\"", "line 2: invalid type"),
+            ("insecure = maybe", "line 1: "),
+            (
+                "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
+                "line 2: duplicate key",
+            ),
+            ("listen = ", "line 1: "),
+        ] {
+            let error = parse(text, "kymo.toml").expect_err(text);
+            let start = format!("cannot use kymo.toml {line}");
+            assert!(error.starts_with(&start), "{error}, not {start}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        for (text, line) in [
+            (
+                "[record]\ninterval = 1\nprocess_interval = 2.5",
+                "interval, process_interval: ",
+            ),
+            ("[record]\ninterval = -1", "interval, process_interval: "),
+            ("[record]\ninterval = 0", "interval, process_interval: "),
+            ("[record]\ninterval = nan", "interval, process_interval: "),
+            ("tls_cert = \"c\"", "tls_cert and tls_key go together"),
+        ] {
+            let error = parse(text, "kymo.toml").expect_err(text);
+            assert!(
+                error.starts_with(&format!("cannot use kymo.toml: {line}")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_made_uniform() {
+        let config = parse(
+            "prefix = \"/kymo/\"\nlisten = \"localhost:80\"\n[record]\nsubsystems = \"-Z\"",
+            "x",
+        );
+        let config = config.expect("a file");
+        assert_eq!(config.prefix, "/kymo");
+        assert_eq!(config.listen.to_string(), "127.0.0.1:80");
+        assert_eq!(config.record.subsystems, "cdnmp");
+        assert_eq!(config.record.intervals(), "1:5");
+    }
+}

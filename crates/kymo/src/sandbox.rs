@@ -1,0 +1,121 @@
+//! What the hub may reach, by landlock: best effort, for kernels that have it. What is already open
+//! stays open; what is not named here does not exist for it.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+
+/// What kernels are asked for at most; an older one gives what it has.
+const ASKED: ABI = ABI::V7;
+/// What time zones are read from.
+const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"];
+
+/// Shuts this thread, and those it starts from now on, in: files to read, folders to write, no
+/// connection out, no signal to others. The state in words.
+pub fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
+    match restrict(read, write) {
+        Ok(Some(version)) => format!("landlock v{version}"),
+        Ok(None) => "no landlock (this kernel has none)".into(),
+        Err(error) => format!("no landlock ({error})"),
+    }
+}
+
+fn restrict(read: &[PathBuf], write: &[PathBuf]) -> Result<Option<i32>, RulesetError> {
+    let read_access = AccessFs::ReadFile | AccessFs::ReadDir;
+    let always = ALWAYS_READ.map(PathBuf::from);
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ASKED))?
+        .handle_access(AccessNet::from_all(ASKED))?
+        .scope(Scope::from_all(ASKED))?
+        .create()?
+        .add_rules(path_beneath_rules(read.iter().chain(&always), read_access))?
+        .add_rules(path_beneath_rules(write, read_access | write_access()))?
+        .restrict_self()?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => {
+            Some(effective_abi.min(ASKED) as i32)
+        }
+        _ => None,
+    })
+}
+
+fn write_access() -> BitFlags<AccessFs> {
+    AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream};
+
+    /// What was tried, and whether it was refused.
+    fn tried<T>(what: &'static str, result: std::io::Result<T>) -> (&'static str, bool) {
+        let refused = result.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        (what, refused)
+    }
+
+    #[test]
+    fn what_is_not_named_is_out_of_reach() {
+        let dir = std::env::temp_dir().join(format!("kymo-sandbox-{}", std::process::id()));
+        let (ring, rollups) = (dir.join("ring"), dir.join("ring/rollups"));
+        fs::create_dir_all(&rollups).expect("folders");
+        fs::write(ring.join("block"), "text").expect("a file");
+        fs::write(dir.join("outside"), "text").expect("a file");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        // Only the thread that enters is shut in.
+        let (ring_, rollups_, dir_) = (ring.clone(), rollups.clone(), dir.clone());
+        let shut_in = std::thread::spawn(move || {
+            let state = enter(
+                std::slice::from_ref(&ring_),
+                std::slice::from_ref(&rollups_),
+            );
+            let tried = [
+                tried("read the ring", File::open(ring_.join("block"))),
+                tried("list the ring", fs::read_dir(&ring_)),
+                tried("read /proc", File::open("/proc/stat")),
+                tried("write a roll-up", fs::write(rollups_.join("1.tmp"), "text")),
+                tried(
+                    "rename a roll-up",
+                    fs::rename(rollups_.join("1.tmp"), rollups_.join("1")),
+                ),
+                tried("remove a roll-up", fs::remove_file(rollups_.join("1"))),
+                tried("write the ring", fs::write(ring_.join("block"), "other")),
+                tried("add to the ring", File::create(ring_.join("new"))),
+                tried("read elsewhere", File::open(dir_.join("outside"))),
+                tried("read /etc/passwd", File::open("/etc/passwd")),
+                tried(
+                    "start a program",
+                    std::process::Command::new("/bin/true").status(),
+                ),
+                tried("connect", TcpStream::connect(address)),
+                tried("listen", TcpListener::bind("127.0.0.1:0")),
+            ];
+            (state, tried)
+        });
+        let (state, tried) = shut_in.join().expect("no panic");
+        fs::remove_dir_all(&dir).expect("removed");
+        let version = state.strip_prefix("landlock v").map(str::parse::<i32>);
+        let Some(Ok(version)) = version else {
+            eprintln!("skipped: {state}");
+            return;
+        };
+        for (n, (what, refused)) in tried.into_iter().enumerate() {
+            // The network is looked after since version 4.
+            let may = n < 6 || n > 10 && version < 4;
+            assert_eq!(refused, !may, "{what} with {state}");
+        }
+    }
+}

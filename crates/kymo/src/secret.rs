@@ -1,0 +1,147 @@
+//! The token that texts need, and codes that are good once.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use kymo_sys::machine;
+
+/// A token's random bytes.
+const TOKEN_BYTES: usize = 32;
+/// Those of a code.
+const CODE_BYTES: usize = 16;
+/// Characters that a token which someone made up must have.
+const TOKEN_CHARS_MIN: usize = 32;
+const TOKEN_CHARS_MAX: usize = 1024;
+
+/// A token that nobody has.
+pub fn fresh_token() -> Result<String> {
+    random_hex(TOKEN_BYTES)
+}
+
+/// A code that nobody has.
+pub fn fresh_code() -> Result<String> {
+    random_hex(CODE_BYTES)
+}
+
+fn random_hex(length: usize) -> Result<String> {
+    let mut bytes = vec![0; length];
+    machine::random(&mut bytes).context("cannot get random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The token of the file, which is made if it is not there. The folder may be another user's:
+/// what lies there is not trusted beyond being a token that only its owner can read.
+pub fn token_of(path: &Path) -> Result<String> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => write(path),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Ok((mode, _)) if mode & 0o077 != 0 => bail!(
+            "cannot use {}: others can read it (mode {mode:04o}); chmod 600 it, or remove it for a new one",
+            path.display()
+        ),
+        Ok((_, text)) => match checked(&text) {
+            Some(token) => Ok(token.into()),
+            None => bail!(
+                "cannot use {}: it holds no token ({TOKEN_CHARS_MIN} or more letters, digits, - and _); remove it for a new one",
+                path.display()
+            ),
+        },
+    }
+}
+
+fn checked(text: &str) -> Option<&str> {
+    let token = text.trim_end_matches(['\n', '\r', ' ']);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let sound = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&token.len());
+    (sound && token.bytes().all(plain)).then_some(token)
+}
+
+/// Mode and text.
+fn read(path: &Path) -> io::Result<(u32, String)> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(machine::NO_FOLLOW)
+        .open(path)?;
+    let stat = file.metadata()?;
+    if !stat.is_file() {
+        return Err(io::Error::other("not a file"));
+    }
+    let mut text = Vec::new();
+    file.take(TOKEN_CHARS_MAX as u64 + 2)
+        .read_to_end(&mut text)?;
+    // What is no text is no token either.
+    Ok((
+        stat.mode() & 0o7777,
+        String::from_utf8(text).unwrap_or_default(),
+    ))
+}
+
+/// Whole or not at all.
+fn write(path: &Path) -> Result<String> {
+    let token = fresh_token()?;
+    let half = path.with_extension("tmp");
+    let made = (|| {
+        match fs::remove_file(&half) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file: File = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&half)?;
+        file.write_all(format!("{token}\n").as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&half, path)
+    })();
+    made.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_is_made_once_and_kept_from_others() {
+        let dir = std::env::temp_dir().join(format!("kymo-secret-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a folder");
+        let path = dir.join("token");
+        let token = token_of(&path).expect("a token");
+        assert_eq!(token.len(), 2 * TOKEN_BYTES);
+        assert_eq!(token_of(&path).expect("the same"), token);
+        let mode = fs::metadata(&path).expect("the file").mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        for (text, mode, cause) in [
+            (token.as_str(), 0o640, "others can read it (mode 0640)"),
+            (&token[..31], 0o600, "it holds no token"),
+            ("", 0o600, "it holds no token"),
+            (
+                "a token with blanks, and more than 32",
+                0o600,
+                "it holds no token",
+            ),
+        ] {
+            fs::write(&path, text).expect("write");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+            let error = token_of(&path).expect_err(text).to_string();
+            assert!(error.contains(cause), "{error}");
+        }
+        fs::remove_file(&path).expect("remove");
+        std::os::unix::fs::symlink("/etc/passwd", &path).expect("a link");
+        let error = format!("{:#}", token_of(&path).expect_err("a link"));
+        assert!(error.starts_with("cannot read "), "{error}");
+        fs::remove_dir_all(&dir).expect("remove");
+    }
+
+    #[test]
+    fn codes_differ() {
+        let (one, other) = (fresh_code().expect("a code"), fresh_code().expect("a code"));
+        assert_eq!(one.len(), 2 * CODE_BYTES);
+        assert_ne!(one, other);
+    }
+}

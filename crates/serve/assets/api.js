@@ -1,0 +1,64 @@
+// The HTTP API: docs/http-api.md. Knows the token, knows nothing of what is shown.
+
+const KEPT = 'kymo.token';
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Ids as one parameter: a comma or percent sign within a name is encoded once more, as the list is cut at commas. */
+export const joinFields = (ids) => ids.map((id) => id.replace(/%/g, '%25').replace(/,/g, '%2C')).join(',');
+
+export function query(parameters) {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined || value === null || value === '') continue;
+    search.set(name, Array.isArray(value) ? joinFields(value) : String(value));
+  }
+  const text = search.toString();
+  return text ? `?${text}` : '';
+}
+
+export function createApi(store = localStorage) {
+  let token = store.getItem(KEPT);
+  const keep = (value) => {
+    token = value;
+    if (value) store.setItem(KEPT, value);
+    else store.removeItem(KEPT);
+  };
+
+  async function open(path, parameters = {}, signal) {
+    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    const response = await fetch(`./api/v1/${path}${query(parameters)}`, { headers, signal, cache: 'no-store' });
+    if (response.ok) return response;
+    // a token of a server that has ended: go on without it rather than see nothing
+    if (response.status === 401 && token) {
+      keep(null);
+      return open(path, parameters, signal);
+    }
+    throw new ApiError(response.status, await reason(response));
+  }
+
+  async function session(given) {
+    const response = await fetch('./api/v1/session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(given) });
+    if (!response.ok) throw new ApiError(response.status, await reason(response));
+    keep((await response.json()).token);
+  }
+
+  return { open, session, get: async (...asked) => (await open(...asked)).json(), forget: () => keep(null), hasToken: () => Boolean(token) };
+}
+
+async function reason(response) {
+  const answer = await response.json().catch(() => null);
+  return answer?.error ?? `the server answered ${response.status}`;
+}
+
+/** Takes the one-time code out of the address before anything else can see it. */
+export function takeCode(location, history) {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code');
+  if (code) history.replaceState(history.state, '', location.pathname + location.search);
+  return code;
+}

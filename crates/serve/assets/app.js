@@ -1,0 +1,274 @@
+// Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
+import { createApi, takeCode } from './api.js';
+import { createCost } from './cost.js';
+import { csv, csvFile, frameRows } from './csv.js';
+import { text } from './dom.js';
+import { createEvents } from './events.js';
+import { createFields } from './fields.js';
+import { bindKeys, helpDialog } from './keys.js';
+import { follow } from './live.js';
+import { lockDialog } from './lock.js';
+import { createNow } from './now.js';
+import { pngFile } from './png.js';
+import { createRaw } from './raw.js';
+import { keepSettings, loadSettings, settingsDialog } from './settings.js';
+import { parse, write } from './state.js';
+import { isDark, onTheme, setTheme } from './theme.js';
+import { DEFAULT_RANGE, RANGES, between, clock, pan, span, stamp, visible, zoom, zoneOf } from './time.js';
+
+const $ = (id) => document.getElementById(id);
+const STATUS_EVERY_MS = 20000;
+// samples that a late answer to /series may lack
+const RECENT = 90;
+const LEAVE_MS = 350;
+
+const api = createApi();
+const settings = loadSettings();
+setTheme(settings.theme);
+
+const ctx = {
+  api, settings, state: parse(location.search), status: null, cost: null, edge: null, hover: null, recent: [], ranges: [],
+  zone: () => zoneOf(settings, ctx.status),
+  look: () => [isDark(), settings.bytes, settings.bits, ctx.zone(), ctx.status?.mem_kb],
+  view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
+  moment: () => ctx.state.at ?? ctx.hover,
+  hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,
+  seen: (time) => { if (time > (ctx.edge ?? 0)) ctx.edge = time; },
+  set, toggle, hoverAt, pick, zoomTo, panBy, zoomBy, zoomBack,
+};
+
+let views, cost, stream, streamed = '';
+
+/** Changes the state, and with it the address; ranges and views are steps that Back undoes. */
+function set(patch, { soon = false } = {}) {
+  const changed = new Set(Object.keys(patch).filter((name) => JSON.stringify(patch[name]) !== JSON.stringify(ctx.state[name])));
+  if (!changed.size) return;
+  Object.assign(ctx.state, patch);
+  const step = ['range', 'from', 'thru', 'view'].some((name) => changed.has(name));
+  history[step ? 'pushState' : 'replaceState'](null, '', location.pathname + write(ctx.state));
+  if (soon) changed.add('soon');
+  apply(changed);
+}
+
+function apply(changed) {
+  if (changed.has('view')) showView();
+  current().state?.(changed);
+  drawHead();
+  if (changed.has('fields') || changed.has('split') || changed.has('view')) subscribe();
+}
+
+const current = () => views[ctx.state.view ?? 'now'];
+
+/** Puts a word into a list of the state, or takes it out. */
+function toggle(list, word) {
+  const now = ctx.state[list] ?? [];
+  set({ [list]: now.includes(word) ? now.filter((each) => each !== word) : [...now, word] });
+}
+
+let leaving = 0;
+/** The cursor. Leaving a chart lets it go after a moment, so that crossing to the next chart does not flicker. */
+function hoverAt(time) {
+  clearTimeout(leaving);
+  if (time === null) leaving = setTimeout(() => moveTo(null), LEAVE_MS);
+  else moveTo(time);
+}
+
+function moveTo(time) {
+  if (ctx.hover === time) return;
+  ctx.hover = time;
+  current().moment?.();
+  drawHead();
+}
+
+function pick(time, shift) {
+  const moment = Math.round(time * 10) / 10;
+  if (shift && ctx.state.at !== undefined) set({ b: moment });
+  else set({ at: moment, b: undefined });
+}
+
+const bounds = () => [ctx.edge ?? Date.now() / 1000, ctx.status?.from ?? 0];
+const before = [];
+
+function remember() {
+  before.push({ range: ctx.state.range, from: ctx.state.from, thru: ctx.state.thru });
+  if (before.length > 50) before.shift();
+}
+
+function zoomTo(from, thru) {
+  remember();
+  set(between(from, thru, ...bounds()), { soon: true });
+}
+
+function zoomBy(factor, about) {
+  remember();
+  set(zoom(ctx.view(), factor, about, ...bounds()));
+}
+
+function zoomBack() {
+  set(before.pop() ?? { range: undefined, from: undefined, thru: undefined }, { soon: true });
+}
+
+function panBy(seconds) {
+  const view = ctx.view();
+  set(pan(view, seconds / (view.thru - view.from), ...bounds()));
+}
+
+const act = {
+  step(count) {
+    const step = current().board?.frame()?.step ?? 1;
+    const { thru } = ctx.view();
+    const grid = Math.round(((ctx.hover ?? ctx.state.at ?? thru) + count * step) / step) * step;
+    moment(grid);
+  },
+  toEnd: (end) => moment(ctx.view()[end]),
+  zoom: (factor) => zoomBy(factor, ctx.moment()),
+  pan: (part) => panBy(part * (ctx.view().thru - ctx.view().from)),
+  range: (n) => set({ range: RANGES[n][0], from: undefined, thru: undefined }, { soon: true }),
+  live: () => { moveTo(null); set({ at: undefined, b: undefined, from: undefined, thru: undefined }, { soon: true }); },
+  pin: () => pick(ctx.hover ?? ctx.edge, false),
+  compare: () => pick(ctx.hover ?? ctx.edge, true),
+  release: () => { moveTo(null); set(ctx.state.b !== undefined ? { b: undefined } : { at: undefined }); },
+  filter: () => current().focusFilter?.(),
+  view: (name) => set({ view: name === 'now' ? undefined : name }),
+  theme: () => change({ theme: isDark() ? 'light' : 'dark' }),
+  help: helpDialog,
+};
+
+/** The keyboard's cursor: it moves what is held, or the free cursor, and brings it into sight. */
+function moment(time) {
+  const [edge, oldest] = bounds();
+  const there = Math.min(Math.max(time, oldest), edge);
+  if (ctx.state.at !== undefined && ctx.hover === null) set({ at: Math.round(there * 10) / 10 });
+  else moveTo(there);
+  const view = ctx.view();
+  if (there < view.from) panBy(there - view.from - (view.thru - view.from) / 4);
+  else if (there > view.thru) panBy(there - view.thru);
+}
+
+function change(patch) {
+  Object.assign(settings, patch);
+  keepSettings(settings);
+  if ('theme' in patch) setTheme(settings.theme);
+  else rebuild();
+}
+
+function rebuild() {
+  for (const view of Object.values(views)) view.rebuild?.();
+  cost.draw();
+  drawHead();
+}
+
+function drawHead() {
+  const view = ctx.view();
+  text($('host'), ctx.status?.host ?? '');
+  for (const button of $('ranges').children) button.setAttribute('aria-pressed', String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range));
+  for (const tab of $('tabs').children) tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
+  const live = view.live && ctx.state.at === undefined;
+  const state = ctx.down ? 'down' : live ? 'live' : 'paused';
+  $('live').dataset.state = state;
+  const { locale } = settings;
+  text($('live'), { live: 'live', paused: 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
+  text($('seen'), `${stamp(view.from, ctx.zone(), locale)} – ${clock(view.thru, ctx.zone(), locale)} (${span(view.thru - view.from)})`);
+  $('lock').dataset.open = String(ctx.hasTexts());
+  text($('lock'), ctx.hasTexts() ? 'unlocked' : 'locked');
+  $('hint').hidden = ctx.hasTexts() || !ctx.status;
+}
+
+function showView() {
+  const name = ctx.state.view ?? 'now';
+  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
+  views[name].show?.();
+  if (name === 'now') views.now.refresh();
+  drawHead();
+}
+
+/** Follows the fields of what is seen; the same fields keep the stream that runs. */
+function subscribe() {
+  const fields = current().board?.fields() ?? [];
+  if (!fields.length || fields.join() === streamed) return;
+  streamed = fields.join();
+  // samples of other fields would be gaps here
+  ctx.recent.length = 0;
+  stream?.close();
+  stream = follow(api, fields, {
+    sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
+    // samples of the time without connection are in the recording: ask for them
+    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current().refresh?.(); drawHead(); },
+    down: () => { ctx.down ??= ctx.edge ?? Date.now() / 1000; drawHead(); },
+  });
+}
+
+function onSample(sample) {
+  ctx.seen(sample.time);
+  ctx.recent.push(sample);
+  if (ctx.recent.length > RECENT) ctx.recent.shift();
+  current().sample?.(sample);
+  if (!document.hidden) drawHead();
+}
+
+function heading() {
+  const { from, thru } = ctx.view();
+  return `${ctx.status?.host ?? 'kymo'} · ${stamp(from, ctx.zone(), settings.locale)} – ${clock(thru, ctx.zone(), settings.locale)}`;
+}
+
+const exportName = (kind) => `kymo-${ctx.state.view ?? 'now'}-${Math.round(ctx.view().thru)}.${kind}`;
+
+function wire() {
+  $('ranges').append(...RANGES.map(([range, label], n) => button(label, () => act.range(n), { range: String(range) })));
+  $('tabs').addEventListener('click', (event) => event.target.dataset.view && act.view(event.target.dataset.view));
+  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: helpDialog, theme: act.theme,
+    settings: () => settingsDialog(settings, change), lock: openLock, hint: openLock,
+    csv: () => { const frame = current().rows?.(); const { from, thru } = ctx.view(); if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru))); },
+    png: () => pngFile(exportName('png'), heading(), (current().board?.cards() ?? []).map((card) => card.picture())) };
+  for (const [id, action] of Object.entries(clicks)) $(id).addEventListener('click', () => action());
+  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); views[ctx.state.view ?? 'now'].rebuild?.(); subscribe(); });
+  document.addEventListener('visibilitychange', () => !document.hidden && current().rebuild && refreshSeen());
+  onTheme(rebuild);
+  bindKeys(act);
+}
+
+function refreshSeen() {
+  current().board?.draw();
+  if (ctx.moment() === null) current().refresh?.();
+}
+
+function button(label, onclick, data) {
+  const element = document.createElement('button');
+  element.textContent = label;
+  element.addEventListener('click', onclick);
+  Object.assign(element.dataset, data);
+  return element;
+}
+
+const openLock = () => lockDialog(ctx, async () => { await readStatus(); views.now.refresh(); });
+
+async function readStatus() {
+  try {
+    ctx.status = await api.get('status');
+    ctx.seen(ctx.status.thru);
+    document.title = `${ctx.status.host} · kymo`;
+  } catch (error) {
+    if (error.status === 401) { $('hint').hidden = false; openLock(); }
+  }
+  cost?.draw();
+  drawHead();
+}
+
+async function start() {
+  const code = takeCode(location, history);
+  if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
+  const asked = readStatus();
+  const name = ctx.state.view ?? 'now';
+  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
+  views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
+  cost = createCost(ctx, $('cost'));
+  wire();
+  if (name !== 'now') views[name].show?.();
+  else views.now.moment();
+  subscribe();
+  await asked;
+  drawHead();
+  setInterval(() => !document.hidden && readStatus(), STATUS_EVERY_MS);
+}
+
+start();

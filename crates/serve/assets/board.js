@@ -1,0 +1,126 @@
+// A board is cards with one range of time and one cursor. It asks for all its fields in one question, adds live
+// samples to the answer, and asks anew when the range changes.
+import { createCard } from './card.js';
+import { h } from './dom.js';
+import { append, fromSeries, holeBefore, trim } from './frame.js';
+import { fieldsOf, wants } from './panels.js';
+
+const KEPT_ANSWERS = 12;
+const WAIT_MS = 90;
+const HOLE_MS = 3000;
+
+export function createBoard(ctx, host) {
+  const board = { ctx, host, cards: [], panels: [], ids: [], frame: null, asked: '', timer: 0, stop: null, answers: new Map(), grid: h('div', { class: 'grid' }), note: h('p', { class: 'note', role: 'status', hidden: true }) };
+  host.append(board.note, board.grid);
+  new ResizeObserver(() => board.cards.forEach((card) => card.resize())).observe(board.grid);
+  return {
+    cards: () => board.cards,
+    frame: () => board.frame,
+    fields: () => board.ids,
+    setPanels: (panels, decorate) => setPanels(board, panels, decorate),
+    refresh: (soon) => refresh(board, soon),
+    sample: (sample) => addSample(board, sample),
+    mark: (mark) => addMark(board, mark),
+    draw: () => draw(board),
+    moments: () => moments(board),
+  };
+}
+
+function setPanels(board, panels, decorate) {
+  board.cards.forEach((card) => card.destroy());
+  board.panels = panels;
+  board.ids = fieldsOf(panels);
+  board.cards = panels.map((panel) => createCard(panel, board.ctx, handlers(board)));
+  board.grid.replaceChildren(...board.cards.map((card) => card.element));
+  board.cards.forEach((card, n) => decorate?.(card, n));
+  board.frame = null;
+  refresh(board, true);
+}
+
+const handlers = ({ ctx }) => ({ hover: ctx.hoverAt, pick: ctx.pick, select: ctx.zoomTo, pan: ctx.panBy, zoom: ctx.zoomBy, back: ctx.zoomBack });
+
+const unseen = (board) => board.host.closest('.view').hidden;
+
+/** Asks for what is to be seen, at once or when the range has rested. */
+function refresh(board, soon) {
+  clearTimeout(board.timer);
+  draw(board);
+  if (soon) ask(board);
+  else board.timer = setTimeout(() => ask(board), WAIT_MS);
+}
+
+async function ask(board) {
+  const { ctx } = board;
+  if (!board.ids.length || unseen(board)) return;
+  const view = ctx.view();
+  // before the first answer the server's own clock is the only one that is right
+  const range = ctx.edge === null && view.live ? { from: -Math.round(view.thru - view.from), thru: 'now' } : { from: view.from, thru: view.thru };
+  const parameters = { fields: board.ids, ...range, points: points(board) };
+  const key = JSON.stringify(parameters);
+  board.stop?.abort();
+  const stop = (board.stop = new AbortController());
+  try {
+    const answer = board.answers.get(key) ?? (await ctx.api.get('series', parameters, stop.signal));
+    if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
+    board.frame = fromSeries(structuredClone(answer), view.live ? undefined : view.thru);
+    board.problem = '';
+    for (const sample of ctx.recent) take(board, sample);
+    ctx.seen(board.frame.covered);
+  } catch (error) {
+    if (error.name === 'AbortError') return;
+    board.problem = error.message;
+  }
+  draw(board);
+}
+
+function remember(answers, key, answer) {
+  answers.set(key, answer);
+  if (answers.size > KEPT_ANSWERS) answers.delete(answers.keys().next().value);
+}
+
+/** Two numbers a pixel are as good as all; at least enough for 15 minutes of seconds. */
+function points({ cards }) {
+  const width = Math.max(300, ...cards.map((card) => card.width()));
+  return Math.min(Math.max(920, Math.round(width)), 2000);
+}
+
+function addSample(board, sample) {
+  if (!board.frame || !board.ctx.view().live) return;
+  if (!take(board, sample)) return;
+  trim(board.frame, board.ctx.view().from);
+  draw(board);
+}
+
+/** A sample that does not follow the one before: the recording knows whether that is a gap. */
+function take(board, sample) {
+  const now = performance.now();
+  if (holeBefore(board.frame, sample) && now - (board.filled ?? -HOLE_MS) > HOLE_MS) {
+    board.filled = now;
+    refresh(board, false);
+  }
+  return append(board.frame, sample, wants(board.ids));
+}
+
+function addMark(board, mark) {
+  if (board.frame && !board.frame.marks.some((known) => known.time === mark.time && known.kind === mark.kind)) board.frame.marks.push(mark);
+}
+
+/** Draws at the next frame, once, and not at all where nobody looks. */
+function draw(board) {
+  if (board.drawing || document.hidden || unseen(board)) return;
+  board.drawing = true;
+  requestAnimationFrame(() => {
+    board.drawing = false;
+    board.note.textContent = board.problem ?? '';
+    board.note.hidden = !board.problem;
+    if (!board.frame) return;
+    const view = board.ctx.view();
+    for (const card of board.cards) card.draw(board.frame, view);
+    moments(board);
+  });
+}
+
+function moments(board) {
+  const { state, hover } = board.ctx;
+  for (const card of board.cards) card.moments({ cursor: hover, a: state.at, b: state.b }, board.frame);
+}

@@ -1,0 +1,196 @@
+// One chart. The only module that knows uPlot: it draws lines and axes; the cursor, pins and selection are ours,
+// since they are shared by all charts, work by touch and keyboard, and stay at a time while the chart moves on.
+import uPlot from './vendor/uPlot/uPlot.esm.js';
+import { h } from './dom.js';
+import { fade, inks, pen } from './theme.js';
+
+const FONT = '10.5px system-ui, sans-serif';
+const CLICK_PX = 5;
+
+/**
+ * Draws into `host`. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
+ * `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift), select(from, thru), pan(seconds), zoom(factor, about).
+ */
+export function createChart(host, plan, clock, on) {
+  const view = { from: 0, thru: 1, marks: [] };
+  const plot = new uPlot(options(plan, clock, view, host), [[]], host);
+  const lines = overlay(plot.over);
+  pointer(plot, lines.selection, view, on);
+  const place = (line, time) => {
+    const seen = time !== null && time !== undefined && time >= view.from && time <= view.thru;
+    line.hidden = !seen;
+    if (seen) line.style.transform = `translateX(${Math.round(plot.valToPos(time, 'x'))}px)`;
+  };
+  let moments = {};
+  const placeAll = () => { for (const name of ['cursor', 'a', 'b']) place(lines[name], moments[name]); };
+  return {
+    draw(data, from, thru, marks) {
+      Object.assign(view, { from, thru, marks });
+      plot.setData(data);
+      placeAll();
+    },
+    moments(given) {
+      moments = given;
+      placeAll();
+    },
+    resize(width, height) {
+      if (width !== plot.width || height !== plot.height) plot.setSize({ width, height });
+      placeAll();
+    },
+    width: () => plot.over.clientWidth,
+    canvas: () => plot.ctx.canvas,
+    destroy: () => plot.destroy(),
+  };
+}
+
+/** How many uPlot series a layer takes: its line, and both ends of its band. */
+export const seriesOf = (each) => (each.band ? 3 : 1);
+
+function options(plan, clock, view, host) {
+  const ink = inks();
+  const series = [{}];
+  const bands = [];
+  for (const each of plan.layers) {
+    if (each.band) {
+      bands.push({ series: [series.length + 1, series.length], fill: fade(pen(each.colour).colour, 0.25) });
+      series.push(edge(each), edge(each));
+    }
+    series.push(line(each, plan));
+  }
+  return {
+    width: Math.max(host.clientWidth, 100), height: Math.max(host.clientHeight, 80), padding: [8, 10, 0, 0],
+    cursor: { show: false }, legend: { show: false }, select: { show: false },
+    tzDate: (time) => (clock.zone ? uPlot.tzDate(new Date(time * 1000), clock.zone) : new Date(time * 1000)),
+    scales: Object.fromEntries([['x', { time: true, range: () => [view.from, view.thru] }], ...plan.scales.map((scale) => [scale.key, { range: (_, low, high) => scale.range(low, high) }])]),
+    axes: [timeAxis(clock, ink), ...plan.scales.slice(0, 2).map((scale, n) => valueAxis(scale, n, ink))],
+    series, bands,
+    hooks: { drawClear: [(plot) => shade(plot, view, ink)], draw: [(plot) => rule(plot, view, ink)] },
+  };
+}
+
+const edge = ({ scale }) => ({ scale, stroke: 'transparent', width: 0, points: { show: false } });
+
+function line(each, plan) {
+  const { colour, dash } = pen(each.colour);
+  const fill = plan.stacked ? (each.hollow ? undefined : fade(colour, 0.85)) : plan.filled ? fade(colour, 0.16) : undefined;
+  return { scale: each.scale, stroke: each.hollow ? inks().text : colour, width: plan.stacked ? (each.hollow ? 1 : 0) : 1.4, dash: each.hollow ? [2, 2] : dash, fill, points: { show: false, size: 3, fill: colour, filter: lonely } };
+}
+
+/** A known point between two gaps makes no line: it gets a dot. */
+function lonely(plot, n, show, gaps) {
+  const values = plot.data[n];
+  const found = [];
+  for (let at = 0; at < values.length; at++) {
+    if (values[at] !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null) found.push(at);
+  }
+  return found.length ? found : null;
+}
+
+function timeAxis(clock, ink) {
+  return { stroke: ink.text, font: FONT, size: 22, gap: 4, space: 70, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false },
+    values: (_, splits, axis, space, step) => splits.map((time) => clock.label(time, step)) };
+}
+
+function valueAxis(scale, n, ink) {
+  return { scale: scale.key, side: n ? 1 : 3, stroke: ink.text, font: FONT, size: 52, gap: 6, space: 26, incrs: scale.increments, grid: { show: n === 0, stroke: ink.grid, width: 1 }, ticks: { show: false },
+    values: (_, splits) => splits.map(scale.ticks) };
+}
+
+function shade(plot, { marks, from, thru }, ink) {
+  const { left, top, width, height } = plot.bbox;
+  for (const mark of marks) {
+    if (mark.until <= mark.time || mark.until < from || mark.time > thru) continue;
+    const begin = Math.max(plot.valToPos(mark.time, 'x', true), left);
+    const end = Math.min(plot.valToPos(mark.until, 'x', true), left + width);
+    plot.ctx.fillStyle = ink.gap;
+    plot.ctx.fillRect(begin, top, Math.max(end - begin, 1), height);
+  }
+}
+
+function rule(plot, { marks, from, thru }, ink) {
+  const { top, height } = plot.bbox;
+  const { ctx } = plot;
+  ctx.save();
+  ctx.fillStyle = ink.mark;
+  for (const mark of marks) {
+    if (mark.kind === 'gap' || mark.time < from || mark.time > thru) continue;
+    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, height);
+  }
+  ctx.restore();
+}
+
+function overlay(over) {
+  const lines = { cursor: h('div', { class: 'line cursor', hidden: true }), a: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'A')), b: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'B')), selection: h('div', { class: 'selection', hidden: true }) };
+  over.append(lines.a, lines.b, lines.cursor, lines.selection);
+  return lines;
+}
+
+/** Mouse and touch: move is the cursor, click pins, drag zooms, with Shift it pans; two fingers zoom. */
+function pointer(plot, selection, view, on) {
+  const { over } = plot;
+  const down = new Map();
+  let drag = null;
+  const offset = (event) => Math.min(Math.max(event.clientX - over.getBoundingClientRect().left, 0), over.clientWidth);
+  const timeOf = (px) => view.from + (px / over.clientWidth) * (view.thru - view.from);
+
+  over.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    over.setPointerCapture(event.pointerId);
+    down.set(event.pointerId, offset(event));
+    drag = down.size === 1 ? { start: offset(event), last: offset(event), shift: event.shiftKey, touch: event.pointerType === 'touch', moved: false } : { pinch: spread(down), moved: true };
+    if (drag.touch) on.hover(timeOf(drag.start));
+  });
+  over.addEventListener('pointermove', (event) => {
+    const px = offset(event);
+    if (!drag) return on.hover(timeOf(px));
+    if (down.has(event.pointerId)) down.set(event.pointerId, px);
+    if (drag.pinch) return pinch(drag, down, timeOf, on);
+    drag.moved ||= Math.abs(px - drag.start) > CLICK_PX;
+    if (drag.touch) on.hover(timeOf(px));
+    else if (drag.moved && drag.shift) on.pan(((drag.last - px) / over.clientWidth) * (view.thru - view.from));
+    else if (drag.moved) show(selection, drag.start, px);
+    drag.last = px;
+  });
+  const up = (event) => {
+    down.delete(event.pointerId);
+    selection.hidden = true;
+    const done = drag;
+    drag = down.size ? drag : null;
+    if (!done || done.pinch || event.type === 'pointercancel') return;
+    if (!done.moved) on.pick(timeOf(done.start), done.shift);
+    else if (!done.touch && !done.shift) on.select(timeOf(done.start), timeOf(offset(event)));
+  };
+  over.addEventListener('pointerup', up);
+  over.addEventListener('pointercancel', up);
+  over.addEventListener('pointerleave', (event) => event.pointerType !== 'touch' && !drag && on.hover(null));
+  over.addEventListener('dblclick', () => on.back());
+  over.addEventListener('wheel', (event) => wheel(event, over, view, timeOf(offset(event)), on), { passive: false });
+}
+
+function show(selection, start, px) {
+  selection.hidden = false;
+  selection.style.left = `${Math.min(start, px)}px`;
+  selection.style.width = `${Math.abs(px - start)}px`;
+}
+
+function spread(down) {
+  const [one, two] = [...down.values()];
+  return { apart: Math.max(Math.abs(two - one), 20), middle: (one + two) / 2 };
+}
+
+function pinch(drag, down, timeOf, on) {
+  if (down.size < 2) return;
+  const now = spread(down);
+  if (Math.abs(now.apart / drag.pinch.apart - 1) < 0.15) return;
+  on.zoom(drag.pinch.apart / now.apart, timeOf(now.middle));
+  drag.pinch = now;
+}
+
+/** The wheel alone scrolls the page, as everywhere; with Ctrl it zooms, sideways it pans. */
+function wheel(event, over, view, time, on) {
+  const sideways = event.shiftKey ? event.deltaY || event.deltaX : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
+  if (!event.ctrlKey && !event.metaKey && !sideways) return;
+  event.preventDefault();
+  if (sideways) on.pan((sideways / over.clientWidth) * (view.thru - view.from));
+  else on.zoom(event.deltaY > 0 ? 1.25 : 0.8, time);
+}

@@ -1,0 +1,24 @@
+//! The hub alone, over a recording: `cargo run -p kymo-serve --example hub -- DIR 127.0.0.1:4280`.
+
+use kymo_serve::{Settings, What};
+
+fn main() -> Result<(), String> {
+    let mut words = std::env::args().skip(1);
+    let dir = words.next().ok_or("usage: hub DIR ADDRESS [ASSETS]")?;
+    let address = words.next().unwrap_or("127.0.0.1:4280".into());
+    let listener = std::net::TcpListener::bind(&address).map_err(|error| error.to_string())?;
+    let settings = Settings {
+        what: What::Ring(dir.into()),
+        prefix: String::new(),
+        hosts: Vec::new(),
+        loopback: true,
+        token: "secret".into(),
+        tls: None,
+        code: Some("once".into()),
+        rollups: std::env::var_os("ROLLUPS").map(Into::into),
+        assets: words.next().map(Into::into),
+    };
+    kymo_serve::run(listener, settings, || {
+        eprintln!("http://{address}/#code=once")
+    })
+}

@@ -1,0 +1,347 @@
+//! Who may ask: hosts, origins, tokens, and the headers that bind the browser.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use crate::answer::Refusal;
+
+/// Sessions kept; beyond it the oldest end.
+const SESSIONS_MAX: usize = 256;
+
+/// What an asker may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scopes {
+    /// Numbers, and names of processes and devices.
+    pub read: bool,
+    /// Command lines, users, cgroups, texts of processes.
+    pub texts: bool,
+}
+
+impl Scopes {
+    /// Their names.
+    pub fn names(self) -> Vec<&'static str> {
+        let named = [(self.read, "read"), (self.texts, "texts")];
+        named
+            .into_iter()
+            .filter_map(|(has, name)| has.then_some(name))
+            .collect()
+    }
+
+    /// Refuses who may not see texts.
+    pub fn need_texts(self) -> Result<(), Refusal> {
+        match self.texts {
+            true => Ok(()),
+            false => Err(unauthorized(
+                "cannot show texts of processes: it takes a token",
+            )),
+        }
+    }
+}
+
+fn unauthorized(text: &str) -> Refusal {
+    Refusal::new(StatusCode::UNAUTHORIZED, text)
+}
+
+/// Decides who may ask what.
+pub struct Access {
+    hosts: Vec<String>,
+    loopback: bool,
+    token: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    code: Option<String>,
+    /// Tokens of sessions, and when they began.
+    sessions: HashMap<String, u64>,
+    begun: u64,
+}
+
+impl Access {
+    /// `token` is good for ever, `code` once.
+    pub fn new(hosts: &[String], loopback: bool, token: String, code: Option<String>) -> Access {
+        Access {
+            hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            loopback,
+            token,
+            state: Mutex::new(State {
+                code,
+                ..State::default()
+            }),
+        }
+    }
+
+    /// Refuses requests that are for another host, or that another site's page makes.
+    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let forbidden = |text: String| Refusal::new(StatusCode::FORBIDDEN, text);
+        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
+        if !self.listens_to(host) {
+            return Err(forbidden(format!(
+                "cannot answer for host {host:?}: it is not one of `hosts`"
+            )));
+        }
+        let origin = text(headers, header::ORIGIN.as_str());
+        let same = |origin: &str| {
+            let rest = origin
+                .strip_prefix("http://")
+                .or_else(|| origin.strip_prefix("https://"));
+            rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
+        };
+        if origin.is_some_and(|origin| !same(origin)) {
+            return Err(forbidden("cannot answer a page of another origin".into()));
+        }
+        // A link from elsewhere to the page is fine; what a foreign page embeds is not.
+        let site = text(headers, "sec-fetch-site").unwrap_or("none");
+        let mode = text(headers, "sec-fetch-mode").unwrap_or("navigate");
+        if !matches!(site, "none" | "same-origin") && mode != "navigate" {
+            return Err(forbidden("cannot answer a page of another site".into()));
+        }
+        Ok(())
+    }
+
+    /// Addresses are no names that somebody could have pointed here; names have to be known.
+    fn listens_to(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+            _ => host,
+        };
+        let name = name.to_ascii_lowercase();
+        let address = name.trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || address.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
+    }
+
+    /// What the asker may see; a token that is not known is refused.
+    pub fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
+        let Some(given) = headers.get(header::AUTHORIZATION) else {
+            return Ok(Scopes {
+                read: self.loopback,
+                texts: false,
+            });
+        };
+        let token = given
+            .to_str()
+            .ok()
+            .and_then(|given| given.strip_prefix("Bearer "))
+            .unwrap_or_default()
+            .trim();
+        match self.knows(token) {
+            true => Ok(Scopes {
+                read: true,
+                texts: true,
+            }),
+            false => Err(unauthorized("cannot accept the token: it is not known")),
+        }
+    }
+
+    fn knows(&self, token: &str) -> bool {
+        let sessions = self.state.lock().ok();
+        let in_sessions = sessions.is_some_and(|state| state.sessions.contains_key(token));
+        in_sessions || !self.token.is_empty() && equal(token, &self.token)
+    }
+
+    /// Begins a session for who has the code or the token; gives the session's token.
+    pub fn begin_session(
+        &self,
+        code: Option<&str>,
+        token: Option<&str>,
+    ) -> Result<String, Refusal> {
+        let mut state = self
+            .state
+            .lock()
+            .map_err(|_| Refusal::unavailable("cannot begin a session"))?;
+        let code_fits = match (code, &state.code) {
+            (Some(code), Some(known)) => equal(code, known),
+            _ => false,
+        };
+        if code_fits {
+            state.code = None;
+        } else if !token.is_some_and(|token| !self.token.is_empty() && equal(token, &self.token)) {
+            return Err(unauthorized(
+                "cannot begin a session: the code was used or is not known",
+            ));
+        }
+        let session = random_hex()
+            .map_err(|error| Refusal::unavailable(format!("cannot begin a session: {error}")))?;
+        state.begun += 1;
+        let begun = state.begun;
+        state.sessions.insert(session.clone(), begun);
+        if state.sessions.len() > SESSIONS_MAX {
+            let oldest = begun - SESSIONS_MAX as u64;
+            state.sessions.retain(|_, &mut begun| begun > oldest);
+        }
+        Ok(session)
+    }
+}
+
+fn random_hex() -> std::io::Result<String> {
+    let mut bytes = [0; 32];
+    kymo_sys::machine::random(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    // What is no text matches nothing.
+    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// Whether two secrets are equal, in a time that does not tell where they differ.
+fn equal(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |differ, (a, b)| differ | (a ^ b))
+            == 0
+}
+
+/// Headers of every answer: nothing is loaded from elsewhere, nothing is embedded elsewhere.
+pub fn harden(headers: &mut HeaderMap) {
+    const ALL: [(&str, &str); 6] = [
+        (
+            "content-security-policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in ALL {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: header::HeaderName = name.parse().expect("a name");
+            headers.insert(name, value.parse().expect("a value"));
+        }
+        headers
+    }
+
+    fn access() -> Access {
+        let hosts = ["stats.example".to_string()];
+        Access::new(&hosts, true, "secret".into(), Some("once".into()))
+    }
+
+    #[test]
+    fn hosts_and_origins() {
+        for (pairs, allowed) in [
+            (&[("host", "127.0.0.1:4280")][..], true),
+            (&[("host", "localhost:4280")], true),
+            (&[("host", "[::1]:4280")], true),
+            (&[("host", "LOCALHOST")], true),
+            (&[("host", "stats.example")], true),
+            (&[("host", "stats.example:8080")], true),
+            (&[("host", "192.0.2.7:4280")], true),
+            (&[("host", "evil.example")], false),
+            (&[("host", "localhost.evil.example")], false),
+            (&[("host", "stats.example.evil")], false),
+            (&[("host", "")], false),
+            (&[], false),
+            (
+                &[("host", "localhost:1"), ("origin", "http://localhost:1")],
+                true,
+            ),
+            (
+                &[("host", "localhost:1"), ("origin", "http://localhost:2")],
+                false,
+            ),
+            (&[("host", "localhost:1"), ("origin", "null")], false),
+            (
+                &[("host", "localhost:1"), ("origin", "http://evil.example")],
+                false,
+            ),
+            (
+                &[
+                    ("host", "localhost"),
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "no-cors"),
+                ],
+                false,
+            ),
+            (
+                &[
+                    ("host", "localhost"),
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                ],
+                true,
+            ),
+            (
+                &[
+                    ("host", "localhost"),
+                    ("sec-fetch-site", "same-origin"),
+                    ("sec-fetch-mode", "cors"),
+                ],
+                true,
+            ),
+        ] {
+            let headers = headers(pairs);
+            assert_eq!(
+                access().check_origin(&headers).is_ok(),
+                allowed,
+                "{pairs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn tokens() {
+        let access = access();
+        let scopes = |value: &str| {
+            access
+                .scopes(&headers(&[("authorization", value)]))
+                .map(|scopes| scopes.texts)
+                .ok()
+        };
+        assert_eq!(
+            access
+                .scopes(&HeaderMap::new())
+                .map(|s| (s.read, s.texts))
+                .ok(),
+            Some((true, false))
+        );
+        for bad in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer secre",
+            "Bearer secrets",
+            "Basic secret",
+            "secret",
+        ] {
+            assert_eq!(scopes(bad), None, "{bad}");
+        }
+        assert_eq!(scopes("Bearer secret"), Some(true));
+        assert!(access.begin_session(Some("wrong"), None).is_err());
+        let session = access
+            .begin_session(Some("once"), None)
+            .expect("the code is good");
+        assert_eq!(scopes(&format!("Bearer {session}")), Some(true));
+        assert!(
+            access.begin_session(Some("once"), None).is_err(),
+            "only once"
+        );
+        assert!(access.begin_session(None, Some("secret")).is_ok());
+        let none = Access::new(&[], false, String::new(), None);
+        assert!(none.begin_session(Some(""), Some("")).is_err());
+        assert_eq!(
+            none.scopes(&HeaderMap::new()).map(|s| s.read).ok(),
+            Some(false)
+        );
+        assert!(
+            none.scopes(&headers(&[("authorization", "Bearer ")]))
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! `/api/v1/events`: what happened, beside the numbers.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use kymo_query::marks::Mark;
+use serde_json::{Value, json};
+
+use super::{Hub, Params};
+use crate::answer::{self, Answer, Refusal};
+use crate::number::seconds;
+
+/// Marks in one answer; the latest are kept.
+const MARKS_MAX: usize = 2000;
+
+pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let (from_ns, thru_ns) = Params::of(&uri).range()?;
+    let body = hub
+        .ask(move |hub| {
+            let marks = hub
+                .archive
+                .marks(from_ns, thru_ns)
+                .map_err(Refusal::unavailable)?;
+            Ok(json!({ "marks": list(&marks) }).to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// Marks as the API has them.
+pub fn list(marks: &[Mark]) -> Value {
+    let late = &marks[marks.len().saturating_sub(MARKS_MAX)..];
+    late.iter().map(one).collect()
+}
+
+/// One mark as the API has it.
+pub fn one(mark: &Mark) -> Value {
+    json!({
+        "time": seconds(mark.from_ns),
+        "until": seconds(mark.until_ns),
+        "kind": mark.kind.name(),
+        "text": mark.text,
+    })
+}

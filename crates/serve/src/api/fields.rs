@@ -1,0 +1,108 @@
+//! `/api/v1/fields`: all that is recorded, from the tables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use kymo_base::column::{Column, Value};
+use kymo_base::name::DisplayName;
+use kymo_base::reading::Reading;
+use kymo_kernel::interpret::Interpreter;
+use kymo_kernel::subsystem;
+use kymo_query::source::{Source, Step};
+use kymo_recording::reader::{Kinds, TimeRange};
+use serde_json::{Value as Json, json};
+
+use super::Hub;
+use crate::answer::{self, Answer, Refusal};
+
+/// Names of instances, by subsystem.
+type Instances = BTreeMap<&'static str, Vec<String>>;
+
+pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+    let body = hub
+        .ask(|hub| {
+            let instances = instances(hub).map_err(Refusal::unavailable)?;
+            let subsystems: Vec<Json> = subsystem::ALL
+                .iter()
+                .map(|subsystem| {
+                    json!({
+                        "name": subsystem.name,
+                        "letter": subsystem.letter.to_string(),
+                        "help": subsystem.help,
+                        "instances": instances.get(subsystem.name).cloned().unwrap_or_default(),
+                        "columns": columns(subsystem.columns),
+                        "each": columns(subsystem.detail),
+                    })
+                })
+                .collect();
+            Ok(json!({ "subsystems": subsystems }).to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// Numbers only: texts cannot be drawn.
+fn columns(columns: &[Column]) -> Vec<Json> {
+    columns
+        .iter()
+        .filter(|column| matches!(column.value, Value::Number(_)))
+        .map(|column| json!({ "name": column.name, "unit": column.unit.symbol(), "help": column.help }))
+        .collect()
+}
+
+/// The instances of the newest sample; processes are found by the table of processes.
+fn instances(hub: &Hub) -> Result<Instances, String> {
+    if hub.archive.ring().is_some() {
+        return hub.now.newest(|newest| {
+            let named =
+                |reading: &Reading| reading.rows.iter().map(|row| shown(&row.name)).collect();
+            newest
+                .readings
+                .iter()
+                .map(|(subsystem, reading)| (subsystem.name, named(reading)))
+                .collect()
+        });
+    }
+    of_file(hub)
+}
+
+/// The instances of the last minute of a file.
+fn of_file(hub: &Hub) -> Result<Instances, String> {
+    const LAST_NS: i64 = 60_000_000_000;
+    let machine = subsystem::ALL
+        .iter()
+        .filter(|subsystem| subsystem.letter != 'z');
+    let kinds: Kinds = machine
+        .clone()
+        .flat_map(|s| s.sources.iter().copied())
+        .collect();
+    let thru_ns = hub.archive.extent()?.thru_ns;
+    let range = TimeRange {
+        from_ns: thru_ns - LAST_NS,
+        thru_ns: i64::MAX,
+    };
+    let mut source = hub.archive.open(range, kinds)?;
+    let mut found = Instances::new();
+    let mut interpreters: Vec<_> = machine
+        .map(|&subsystem| (subsystem, Interpreter::new(subsystem), Reading::default()))
+        .collect();
+    while let Some(step) = source.next()? {
+        let Step::Sample(moment) = step else { continue };
+        if moment.real_ns < range.from_ns {
+            continue;
+        }
+        for (subsystem, interpreter, reading) in &mut interpreters {
+            if interpreter.read(source.tracks(), source.context(), reading) {
+                let names = reading.rows.iter().map(|row| shown(&row.name)).collect();
+                found.insert(subsystem.name, names);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn shown(name: &[u8]) -> String {
+    DisplayName(name).text().into_owned()
+}

@@ -1,0 +1,62 @@
+//! `/metrics`: the newest sample for Prometheus, and what kymo costs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use kymo_base::cost::decode;
+use kymo_kernel::source;
+use kymo_view::prometheus::{self, Process};
+
+use super::Hub;
+use crate::answer::{self, Answer, Refusal};
+use crate::number::seconds;
+
+pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+    if hub.archive.ring().is_none() {
+        return Err(Refusal::missing("cannot expose: a file has no present"));
+    }
+    let text = hub.ask(text).await?;
+    Ok(answer::tagged(&headers, prometheus::CONTENT_TYPE, text))
+}
+
+fn text(hub: &Hub) -> Result<Vec<u8>, Refusal> {
+    let start = Instant::now();
+    let (cost, tally) = hub.cost();
+    let extent = hub.archive.extent().unwrap_or_default();
+    let processes: Vec<Process> = cost
+        .processes
+        .iter()
+        .map(|process| Process {
+            name: process.name,
+            cpu_seconds: process.cpu_seconds,
+            memory_bytes: process.memory_bytes as f64,
+        })
+        .collect();
+    let mut out = Vec::with_capacity(32 << 10);
+    let written = hub.now.newest(|newest| {
+        let sources: Vec<(&str, f64)> = newest
+            .costs
+            .iter()
+            .filter_map(|&(kind, code)| Some((source::of(kind)?.path, decode(code) as f64 / 1e9)))
+            .collect();
+        let own = prometheus::Cost {
+            version: env!("CARGO_PKG_VERSION"),
+            processes: &processes,
+            sources: &sources,
+            samples: tally.samples as f64,
+            missed: tally.missed as f64,
+            dropped: tally.dropped as f64,
+            ring_bytes: cost.bytes_held as f64,
+            oldest: seconds(extent.from_ns),
+            newest: seconds(newest.moment.real_ns),
+            scrape_seconds: start.elapsed().as_secs_f64(),
+            ..prometheus::Cost::UNKNOWN
+        };
+        let readings = newest.readings.iter().copied();
+        prometheus::write(&mut out, readings, newest.context, &own);
+    });
+    written.map_err(Refusal::unavailable)?;
+    Ok(out)
+}

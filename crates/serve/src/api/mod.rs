@@ -1,0 +1,261 @@
+//! The answers, one file each, and what they share: who asks, parameters, threads that read.
+
+mod about;
+mod events;
+mod fields;
+mod live;
+mod metrics;
+mod processes;
+mod series;
+mod session;
+mod texts;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
+use axum::response::IntoResponse as _;
+use axum::routing::{get, post};
+use kymo_sys::clock::{Clock as _, RealClock};
+use tokio::sync::Semaphore;
+
+use crate::access::{self, Access, Scopes};
+use crate::answer::{Answer, Refusal};
+use crate::archive::Archive;
+use crate::cost::Meter;
+use crate::now::Now;
+use crate::rollups::Rollups;
+use crate::tally::Counter;
+use crate::{Settings, assets, number};
+
+/// Questions that read the recording at a time; more wait.
+const READING_MAX: usize = 2;
+/// How long they wait.
+const WAIT: Duration = Duration::from_secs(10);
+/// Bytes of a request's body.
+const BODY_BYTES: usize = 16 << 10;
+/// How long a request's answer may take to begin.
+const ANSWER_TIME: Duration = Duration::from_secs(40);
+
+/// What all answers are made of.
+pub struct Hub {
+    archive: Arc<Archive>,
+    now: Arc<Now>,
+    access: Access,
+    meter: Meter,
+    counter: Counter,
+    reading: Arc<Semaphore>,
+    prefix: String,
+    assets: Option<PathBuf>,
+}
+
+impl Hub {
+    /// A hub as it was told to be.
+    pub fn new(settings: Settings) -> Hub {
+        let archive = Arc::new(Archive::new(
+            settings.what,
+            settings.rollups.map(Rollups::new),
+        ));
+        Hub {
+            now: Arc::new(Now::new(archive.clone())),
+            archive,
+            access: Access::new(
+                &settings.hosts,
+                settings.loopback,
+                settings.token,
+                settings.code,
+            ),
+            meter: Meter::default(),
+            counter: Counter::default(),
+            reading: Arc::new(Semaphore::new(READING_MAX)),
+            prefix: settings.prefix,
+            assets: settings.assets,
+        }
+    }
+
+    /// Begins what goes on by itself.
+    pub fn start(self: Arc<Hub>) {
+        if self.archive.ring().is_some() {
+            tokio::spawn(self.now.clone().follow());
+            let archive = self.archive.clone();
+            std::thread::spawn(move || archive.keep_rollups());
+        }
+    }
+
+    /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
+    pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
+        self.access.check_origin(request.headers())?;
+        self.take_prefix(request.uri_mut())?;
+        let scopes = self.access.scopes(request.headers())?;
+        let path = request.uri().path();
+        let open = path == "/api/v1/session" || !(path.starts_with("/api/") || path == "/metrics");
+        if !scopes.read && !open {
+            return Err(Refusal::new(
+                StatusCode::UNAUTHORIZED,
+                "cannot answer: it takes a token",
+            ));
+        }
+        request.extensions_mut().insert(scopes);
+        Ok(request)
+    }
+
+    /// A proxy may take the prefix off itself: paths without it are as good.
+    fn take_prefix(&self, uri: &mut Uri) -> Result<(), Refusal> {
+        let rest = uri.path_and_query().and_then(|whole| {
+            let rest = whole.as_str().strip_prefix(&self.prefix)?;
+            (rest.starts_with('/') && !self.prefix.is_empty()).then(|| rest.to_string())
+        });
+        if let Some(rest) = rest {
+            let no = |_| Refusal::bad("cannot understand the path");
+            *uri = rest.parse().map_err(no)?;
+        }
+        Ok(())
+    }
+
+    /// Has `question` answered by a thread that may read for long. Who asks when too many do is told so.
+    async fn ask<T: Send + 'static>(
+        self: Arc<Hub>,
+        question: impl FnOnce(&Hub) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let busy = || Refusal::unavailable("cannot answer now: too many questions at once");
+        let permit = tokio::time::timeout(WAIT, self.reading.clone().acquire_owned()).await;
+        let permit = permit.map_err(|_| busy())?.map_err(|_| busy())?;
+        let answer = tokio::task::spawn_blocking(move || {
+            let answer = question(&self);
+            drop(permit);
+            answer
+        });
+        answer
+            .await
+            .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot answer: a bug"))?
+    }
+}
+
+/// Every path there is.
+pub fn router(hub: Arc<Hub>) -> Router {
+    Router::new()
+        .route("/api/v1/status", get(about::status))
+        .route("/api/v1/cost", get(about::cost))
+        .route("/api/v1/fields", get(fields::answer))
+        .route("/api/v1/series", get(series::answer))
+        .route("/api/v1/live", get(live::answer))
+        .route("/api/v1/events", get(events::answer))
+        .route("/api/v1/processes", get(processes::answer))
+        .route("/api/v1/sources", get(texts::sources))
+        .route("/api/v1/text", get(texts::text))
+        .route("/api/v1/session", post(session::begin))
+        .route("/metrics", get(metrics::answer))
+        .fallback(get(page))
+        .method_not_allowed_fallback(async || {
+            Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "cannot do this: another method is needed",
+            )
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(axum::middleware::from_fn(in_time))
+        .with_state(hub)
+}
+
+/// An answer that does not begin in time is none.
+async fn in_time(
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> axum::response::Response {
+    match tokio::time::timeout(ANSWER_TIME, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Refusal::unavailable("cannot answer: it took too long").into_response(),
+    }
+}
+
+async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    if uri.path().starts_with("/api/") {
+        return Err(Refusal::missing("cannot find this: no such question"));
+    }
+    assets::answer(&headers, uri.path(), hub.assets.as_ref())
+}
+
+/// The last hand on every answer.
+pub fn finish(mut response: Response<Body>) -> Response<Body> {
+    access::harden(response.headers_mut());
+    response
+}
+
+/// The parameters of a question.
+pub struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// Reads the query of a URL.
+    pub fn of(uri: &Uri) -> Params {
+        let query = uri.query().unwrap_or_default();
+        Params(
+            form_urlencoded::parse(query.as_bytes())
+                .into_owned()
+                .collect(),
+        )
+    }
+
+    /// A parameter's text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Ids of fields: comma-separated, in one parameter or in several; a comma within a name is `%2C`.
+    pub fn fields(&self) -> Vec<String> {
+        let given = self.0.iter().filter(|(name, _)| name == "fields");
+        given
+            .flat_map(|(_, value)| value.split(','))
+            .filter(|id| !id.is_empty())
+            .map(|id| id.replace("%2C", ",").replace("%25", "%"))
+            .collect()
+    }
+
+    /// A count between 1 and `most`.
+    pub fn count(&self, name: &str, default: usize, most: usize) -> Result<usize, Refusal> {
+        let Some(text) = self.text(name) else {
+            return Ok(default);
+        };
+        let count = text.parse().ok().filter(|n| (1..=most).contains(n));
+        count.ok_or_else(|| {
+            Refusal::bad(format!(
+                "cannot use {name} {text:?}: a number from 1 to {most}"
+            ))
+        })
+    }
+
+    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now.
+    pub fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
+        let text = self.text(name).unwrap_or(default);
+        let now_ns = RealClock.now().real_ns;
+        if text == "now" {
+            return Ok(now_ns);
+        }
+        let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < 9e9);
+        match seconds {
+            Some(seconds) if text.starts_with('-') => {
+                Ok(now_ns.saturating_add(number::nanoseconds(seconds)))
+            }
+            Some(seconds) => Ok(number::nanoseconds(seconds)),
+            None => Err(Refusal::bad(format!(
+                "cannot use {name} {text:?}: a time is in seconds since 1970, or now, or -90"
+            ))),
+        }
+    }
+
+    /// A range of time that is not empty.
+    pub fn range(&self) -> Result<(i64, i64), Refusal> {
+        let (from, thru) = (self.time("from", "-3600")?, self.time("thru", "now")?);
+        match from < thru {
+            true => Ok((from, thru)),
+            false => Err(Refusal::bad("cannot use from: it is not before thru")),
+        }
+    }
+}
+
+/// The scopes that [`Hub::admit`] found.
+type Asker = axum::Extension<Scopes>;

@@ -1,0 +1,116 @@
+//! `/api/v1/series`: fields over a range.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use kymo_query::series::{Point, Series};
+use kymo_query::sheet::Pick;
+
+use super::{Hub, Params, events};
+use crate::answer::{self, Answer, Refusal};
+use crate::number;
+
+/// Points of a line at most.
+const POINTS_MAX: usize = 11_000;
+/// Fields of one question at most.
+const FIELDS_MAX: usize = 512;
+/// Points of all lines at most.
+const ANSWER_MAX: usize = 2_000_000;
+
+pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let params = Params::of(&uri);
+    let picks = picks(&params)?;
+    let (from_ns, thru_ns) = params.range()?;
+    let points = params.count("points", 600, POINTS_MAX)?;
+    let body = hub
+        .ask(move |hub| {
+            let (series, resolution_ns) = hub.series(&picks, from_ns, thru_ns, points)?;
+            Ok(body(&series, resolution_ns))
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// The fields that were asked for.
+pub fn picks(params: &Params) -> Result<Vec<Pick>, Refusal> {
+    let ids = params.fields();
+    if ids.is_empty() || ids.len() > FIELDS_MAX {
+        return Err(Refusal::bad(format!(
+            "cannot answer: fields has to name 1 to {FIELDS_MAX} fields"
+        )));
+    }
+    let picks = ids
+        .iter()
+        .map(|id| Pick::parse(id).map_err(Refusal::missing));
+    picks.collect()
+}
+
+impl Hub {
+    /// Reads fields over a range; with the length of what was read, in nanoseconds.
+    pub fn series(
+        &self,
+        picks: &[Pick],
+        from_ns: i64,
+        thru_ns: i64,
+        points: usize,
+    ) -> Result<(Series, i64), Refusal> {
+        let (mut series, resolution_ns) = self
+            .archive
+            .series(picks, from_ns, thru_ns, points)
+            .map_err(Refusal::unavailable)?;
+        if series.full || series.lines.len() * series.grid.count > ANSWER_MAX {
+            return Err(Refusal::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "cannot answer: that is too much at once; ask for fewer fields or points",
+            ));
+        }
+        series.sort();
+        Ok((series, resolution_ns))
+    }
+}
+
+fn body(series: &Series, resolution_ns: i64) -> String {
+    let grid = series.grid;
+    let mut out = String::with_capacity(256 + series.lines.len() * grid.count * 6);
+    out.push_str("{\"first\":");
+    number::push_time(&mut out, grid.from_ns + grid.step_ns);
+    out.push_str(",\"step\":");
+    number::push_time(&mut out, grid.step_ns);
+    out.push_str(&format!(",\"count\":{},\"resolution\":", grid.count));
+    number::push_time(&mut out, resolution_ns);
+    out.push_str(",\"series\":[");
+    for (n, (line, points)) in series.lines.iter().zip(&series.points).enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        let (id, help) = (text(&line.id), text(line.help));
+        let unit = text(line.unit.symbol());
+        out.push_str(&format!("{{\"id\":{id},\"unit\":{unit},\"help\":{help}"));
+        list(&mut out, "avg", points, Point::mean);
+        if points.iter().any(|point| point.min < point.max) {
+            list(&mut out, "min", points, |point| point.min);
+            list(&mut out, "max", points, |point| point.max);
+        }
+        out.push('}');
+    }
+    out.push_str("],\"marks\":");
+    out.push_str(&events::list(&series.marks).to_string());
+    out.push('}');
+    out
+}
+
+fn text(text: &str) -> serde_json::Value {
+    text.into()
+}
+
+fn list(out: &mut String, name: &str, points: &[Point], value: impl Fn(&Point) -> f64) {
+    out.push_str(&format!(",\"{name}\":["));
+    for (n, point) in points.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        number::push(out, value(point));
+    }
+    out.push(']');
+}

@@ -1,0 +1,138 @@
+//! `/api/v1/sources` and `/api/v1/text`: the kernel's own words at a moment.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::IntoResponse as _;
+use kymo_base::track::{Instance, State as Read, Track};
+use kymo_kernel::source::{self, Scope};
+use kymo_query::source::{Moment, Source, Step};
+use kymo_recording::reader::{Kinds, TimeRange};
+use serde_json::json;
+
+use super::{Asker, Hub, Params};
+use crate::answer::{self, Answer, Refusal};
+use crate::number::{self, seconds};
+
+/// How far around the moment a text is looked for.
+const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
+
+pub async fn sources(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let at_ns = Params::of(&uri).time("at", "now")?;
+    let body = hub
+        .ask(move |hub| {
+            let names = |source: &dyn Source| {
+                let mut names = Vec::new();
+                for known in source::ALL {
+                    let track = source.tracks().get(known.kind);
+                    let read = track.instances().filter(|(_, one)| has_text(one));
+                    names.extend(read.map(|(_, one)| {
+                        known.path_of(&kymo_base::name::DisplayName(&one.name).text())
+                    }));
+                }
+                names
+            };
+            let found = covering(hub, Kinds::ALL, at_ns, &names, |_| true)?;
+            let (moment, names) = found.ok_or_else(nothing)?;
+            Ok(json!({ "at": seconds(moment.real_ns), "sources": names }).to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+pub async fn text(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: Uri) -> Answer {
+    let params = Params::of(&uri);
+    let at_ns = params.time("at", "now")?;
+    let name = params.text("source").unwrap_or_default().to_string();
+    let (known, instance) = source::find(&name)
+        .ok_or_else(|| Refusal::missing(format!("cannot find source {name:?}")))?;
+    if known.scope != Scope::Machine {
+        scopes.need_texts()?;
+    }
+    let (kind, instance) = (known.kind, instance.as_bytes().to_vec());
+    let (moment, text) = hub
+        .ask(move |hub| {
+            let render = |source: &dyn Source| {
+                let track = source.tracks().get(kind);
+                let mut text = Vec::new();
+                if let Some(one) = of_name(track, &instance) {
+                    track.render(one, &mut text);
+                }
+                text
+            };
+            let is_there = |source: &dyn Source| {
+                let track = source.tracks().get(kind);
+                of_name(track, &instance).is_some_and(has_text)
+            };
+            let kinds = Kinds::from_iter([kind]);
+            covering(hub, kinds, at_ns, &render, is_there)?.ok_or_else(nothing)
+        })
+        .await?;
+    let is_text = std::str::from_utf8(&text).is_ok();
+    let mut response = Body::from(text).into_response();
+    answer::set_type(
+        &mut response,
+        match is_text {
+            true => "text/plain; charset=utf-8",
+            false => "application/octet-stream",
+        },
+    );
+    let mut time = String::new();
+    number::push_time(&mut time, moment.real_ns);
+    if let Ok(time) = HeaderValue::from_str(&time) {
+        response.headers_mut().insert("kymo-time", time);
+    }
+    let never = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, never);
+    Ok(response)
+}
+
+fn nothing() -> Refusal {
+    Refusal::missing("cannot show this: it was not recorded then")
+}
+
+fn has_text(one: &Instance) -> bool {
+    matches!(one.state, Read::Changed | Read::Same)
+}
+
+fn of_name<'a>(track: &'a Track, name: &[u8]) -> Option<&'a Instance> {
+    let mut instances = track.instances();
+    instances.find_map(|(_, one)| (one.name == name).then_some(one))
+}
+
+/// What `take` makes of the first sample at or after a moment that has it, else of the last before.
+fn covering<T>(
+    hub: &Hub,
+    kinds: Kinds,
+    at_ns: i64,
+    take: &dyn Fn(&dyn Source) -> T,
+    is_there: impl Fn(&dyn Source) -> bool,
+) -> Result<Option<(Moment, T)>, Refusal> {
+    for reach_ns in REACHES_NS {
+        let range = TimeRange {
+            from_ns: at_ns.saturating_sub(reach_ns),
+            thru_ns: at_ns.saturating_add(reach_ns),
+        };
+        let mut source = hub
+            .archive
+            .open(range, kinds)
+            .map_err(Refusal::unavailable)?;
+        let mut last = None;
+        while let Some(step) = source.next().map_err(Refusal::unavailable)? {
+            let Step::Sample(moment) = step else { continue };
+            if is_there(&source) {
+                last = Some((moment, take(&source)));
+                if moment.real_ns >= at_ns {
+                    break;
+                }
+            }
+        }
+        if last.is_some() {
+            return Ok(last);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,333 @@
+//! What there is to be shown: the recording, how far it reaches, and how it is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
+use kymo_kernel::source::kind;
+use kymo_query::marks::Mark;
+use kymo_query::open::Recordings;
+use kymo_query::rollup;
+use kymo_query::series::{Grid, Series};
+use kymo_query::sheet::Pick;
+use kymo_query::source::{Source, Step};
+use kymo_recording::reader::{Kinds, Listed, TimeRange};
+use kymo_sys::clock::{Clock as _, RealClock};
+
+use crate::rollups::{Blocks, Rollups, Run};
+use crate::{LINES_MAX, What};
+
+const SECOND_NS: i64 = 1_000_000_000;
+/// Longer ranges are answered in whole minutes.
+const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
+/// How long what is known of the extent holds.
+const FRESH: Duration = Duration::from_secs(5);
+/// The end of a ring is looked at from here on.
+const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
+/// No question may take longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How far a recording reaches, and in what steps.
+#[derive(Clone, Debug, Default)]
+pub struct Extent {
+    /// The first and the last moment, in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// The last sample.
+    pub thru_ns: i64,
+    /// Nanoseconds from sample to sample, and from scan to scan of the processes; 0: not known.
+    pub interval_ns: i64,
+    /// The same of scans.
+    pub scan_interval_ns: i64,
+    /// Facts of the machine.
+    pub context: Context,
+}
+
+/// The recording.
+pub struct Archive {
+    what: What,
+    rollups: Option<Rollups>,
+    extent: Mutex<Option<(Instant, Arc<Extent>)>>,
+}
+
+impl Archive {
+    /// What is asked for may not be there yet.
+    pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
+        Archive {
+            what,
+            rollups,
+            extent: Mutex::new(None),
+        }
+    }
+
+    /// The folder of a ring that is being recorded.
+    pub fn ring(&self) -> Option<&PathBuf> {
+        match &self.what {
+            What::Ring(dir) => Some(dir),
+            What::Files(_) => None,
+        }
+    }
+
+    /// Where it is, for people.
+    pub fn name(&self) -> String {
+        match &self.what {
+            What::Ring(dir) => dir.display().to_string(),
+            What::Files(paths) => {
+                let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+                names.join(" ")
+            }
+        }
+    }
+
+    /// What is there now.
+    pub fn recordings(&self) -> Result<Recordings, String> {
+        match &self.what {
+            What::Ring(dir) => Ok(Recordings::ring(dir)),
+            What::Files(paths) => Recordings::find(paths),
+        }
+    }
+
+    /// Opens the recording; reading it ends with an error when it takes too long.
+    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Bounded, String> {
+        Ok(Bounded {
+            source: self.recordings()?.open(range, kinds)?,
+            end: Instant::now() + PATIENCE,
+            steps: 0,
+        })
+    }
+
+    /// How far it reaches.
+    pub fn extent(&self) -> Result<Arc<Extent>, String> {
+        let mut known = self
+            .extent
+            .lock()
+            .map_err(|_| "cannot go on: a query failed")?;
+        if let Some((at, extent)) = &*known
+            && (at.elapsed() < FRESH || self.ring().is_none())
+        {
+            return Ok(extent.clone());
+        }
+        let extent = Arc::new(self.look()?);
+        *known = Some((Instant::now(), extent.clone()));
+        Ok(extent)
+    }
+
+    fn look(&self) -> Result<Extent, String> {
+        let mut extent = Extent::default();
+        let recordings = self.recordings()?;
+        let from = |from_ns| TimeRange {
+            from_ns,
+            thru_ns: i64::MAX,
+        };
+        match recordings.only_recording() {
+            // Only its ends need to be looked at.
+            Some(path) => {
+                let blocks = Blocks::list(path)?.blocks;
+                let bound = |seconds: u64| seconds as i64 * SECOND_NS;
+                let first = blocks.iter().map(|block| block.name.wall_min_s).min();
+                extent.from_ns = first.map_or(0, bound);
+                // Usually it goes on; else its end is behind its last block.
+                self.look_at_end(&mut extent, from(RealClock.now().real_ns - LOOK_BACK_NS))?;
+                if extent.thru_ns == 0 {
+                    let last = blocks
+                        .last()
+                        .map_or(0, |block| bound(block.name.wall_max_s));
+                    self.look_at_end(&mut extent, from(last - LOOK_BACK_NS))?;
+                }
+            }
+            None => self.look_at_end(&mut extent, TimeRange::ALL)?,
+        }
+        if extent.from_ns == 0 {
+            extent.from_ns = self.first_ns()?.unwrap_or(extent.thru_ns);
+        }
+        Ok(extent)
+    }
+
+    /// The first moment of what has no blocks to tell it.
+    fn first_ns(&self) -> Result<Option<i64>, String> {
+        let mut source = self.open(TimeRange::ALL, Kinds::NONE)?;
+        while let Some(step) = source.next()? {
+            if let Step::Sample(moment) = step {
+                return Ok(Some(moment.real_ns));
+            }
+        }
+        Ok(None)
+    }
+
+    fn look_at_end(&self, extent: &mut Extent, range: TimeRange) -> Result<(), String> {
+        let mut source = self.open(range, Kinds::from_iter([kind::PID_STAT]))?;
+        let (mut sample, mut scan) = (Distance::default(), Distance::default());
+        while let Some(step) = source.next()? {
+            let Step::Sample(moment) = step else { continue };
+            sample.pass(moment.real_ns);
+            if source.tracks().get(kind::PID_STAT).sampled {
+                scan.pass(moment.real_ns);
+            }
+        }
+        extent.thru_ns = sample.last_ns.unwrap_or(0);
+        extent.interval_ns = sample.least_ns.unwrap_or(0);
+        extent.scan_interval_ns = scan.least_ns.unwrap_or(0);
+        extent.context = source.context().clone();
+        Ok(())
+    }
+}
+
+/// The usual distance between moments: the least one, since ticks are missed but never doubled; to
+/// the millisecond, since they come a little early or late.
+#[derive(Default)]
+struct Distance {
+    last_ns: Option<i64>,
+    least_ns: Option<i64>,
+    passed: u32,
+}
+
+impl Distance {
+    fn pass(&mut self, now_ns: i64) {
+        self.passed += 1;
+        if let Some(last_ns) = self.last_ns.replace(now_ns) {
+            // The first interval is short: the ticks of a clock begin at whole seconds.
+            let distance = ((now_ns - last_ns) as f64 / 1e8).round() as i64 * 100_000_000;
+            if distance > 0 && (self.passed > 2 || self.least_ns.is_none()) {
+                let least = self.least_ns.filter(|_| self.passed > 3);
+                self.least_ns = Some(least.map_or(distance, |least| least.min(distance)));
+            }
+        }
+    }
+}
+
+/// A source that gives up when reading takes too long.
+pub struct Bounded {
+    source: Box<dyn Source>,
+    end: Instant,
+    steps: u32,
+}
+
+impl Source for Bounded {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps.is_multiple_of(256) && Instant::now() > self.end {
+            return Err("cannot answer: reading takes too long; ask for less".into());
+        }
+        self.source.next()
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.source.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.source.context()
+    }
+}
+
+impl Archive {
+    /// Fields over a range, with the length of what was read: of long ranges whole minutes, from roll-ups
+    /// where there are any.
+    pub fn series(
+        &self,
+        picks: &[Pick],
+        from_ns: i64,
+        thru_ns: i64,
+        points: usize,
+    ) -> Result<(Series, i64), String> {
+        let interval_ns = match self.extent()?.interval_ns {
+            0 => SECOND_NS,
+            interval_ns => interval_ns,
+        };
+        let long = thru_ns.saturating_sub(from_ns) > LONG_NS;
+        let least_ns = match long {
+            true => interval_ns.max(rollup::STEP_NS),
+            false => interval_ns,
+        };
+        let mut series = Series::new(Grid::new(from_ns, thru_ns, points, least_ns));
+        match self.ring() {
+            Some(ring) if long => self.add_long(ring, picks, &mut series)?,
+            _ => {
+                let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
+                series.take_in(&mut source, picks, LINES_MAX)?;
+            }
+        }
+        Ok((series, least_ns))
+    }
+
+    /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
+    /// then what is in no block yet.
+    fn add_long(&self, ring: &Path, picks: &[Pick], series: &mut Series) -> Result<(), String> {
+        let all = Blocks::list(ring)?;
+        let range = series.grid.range();
+        let is_in = |block: &Listed| {
+            let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
+            bound(block.name.wall_max_s + 1) >= range.from_ns
+                && bound(block.name.wall_min_s) <= range.thru_ns
+        };
+        let kinds = Pick::kinds(picks);
+        let mut raw: Vec<Listed> = Vec::new();
+        for block in &all.blocks {
+            let rolled = is_in(block)
+                && self
+                    .rollups
+                    .as_ref()
+                    .and_then(|rollups| rollups.read(&all, block))
+                    .is_some_and(|bytes| rollup::merge(&bytes, picks, series));
+            if is_in(block) && !rolled {
+                raw.push(*block);
+                continue;
+            }
+            self.add_run(&mut raw, block.name.first_seq, kinds, picks, series)?;
+        }
+        // The newest blocks and what follows them are one run, up to the present.
+        let first_seq = match (raw.first(), all.blocks.last()) {
+            (Some(first), _) => first.name.first_seq,
+            (None, Some(last)) => all.last_seq(last)? + 1,
+            (None, None) => 0,
+        };
+        let from_ns = match (raw.first(), all.blocks.last()) {
+            (Some(first), _) => first.name.wall_min_s as i64 * SECOND_NS,
+            (None, Some(last)) => last.name.wall_max_s as i64 * SECOND_NS,
+            (None, None) => range.from_ns,
+        };
+        if from_ns > range.thru_ns {
+            return Ok(());
+        }
+        let run = Run::from(
+            first_seq,
+            TimeRange {
+                from_ns: from_ns.max(range.from_ns),
+                ..range
+            },
+        );
+        series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)
+    }
+
+    /// Adds blocks that have no roll-up.
+    fn add_run(
+        &self,
+        raw: &mut Vec<Listed>,
+        end_seq: u64,
+        kinds: Kinds,
+        picks: &[Pick],
+        series: &mut Series,
+    ) -> Result<(), String> {
+        if !raw.is_empty() {
+            let run = Run::of(raw, end_seq);
+            raw.clear();
+            series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Makes roll-ups, for ever, if there is a place for them.
+    pub fn keep_rollups(&self) {
+        if let Some(rollups) = &self.rollups {
+            rollups.keep_up(self);
+        }
+    }
+
+    /// What happened in a range.
+    pub fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
+        let (mut series, _) = self.series(&[], from_ns, thru_ns, 600)?;
+        series.sort();
+        Ok(series.marks)
+    }
+}

@@ -1,0 +1,219 @@
+//! The newest sample: who follows the recording, reads on from where it was, and tells those who listen.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kymo_base::context::Context;
+use kymo_base::reading::Reading;
+use kymo_kernel::subsystem::Subsystem;
+use kymo_query::marks::{Mark, Marker};
+use kymo_query::recorded::Recorded;
+use kymo_query::sheet::{Cell, Line, Pick, Sheet};
+use kymo_query::source::{Moment, Source, Step};
+use kymo_recording::reader::TimeRange;
+use kymo_sys::clock::{Clock as _, RealClock};
+use tokio::sync::{Notify, broadcast};
+
+use crate::LINES_MAX;
+use crate::archive::Archive;
+
+/// Who has not followed for so long begins anew, at the end.
+const STALE: Duration = Duration::from_secs(150);
+/// Where to begin: rates need a past.
+const BACK_NS: i64 = 3_000_000_000;
+/// News a slow listener may miss before it is told that it did.
+const BACKLOG: usize = 16;
+/// How long after a sample's time it is there to be read.
+const DELAY: Duration = Duration::from_millis(15);
+/// Asked again so soon when it was not there yet.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Something new.
+#[derive(Clone)]
+pub enum News {
+    /// A sample's values.
+    Sample(Arc<Sample>),
+    /// Something happened.
+    Mark(Mark),
+}
+
+/// The values of one sample.
+pub struct Sample {
+    /// When.
+    pub moment: Moment,
+    /// Lines, which the cells name by their index.
+    pub lines: Arc<Vec<Line>>,
+    /// Values.
+    pub cells: Vec<Cell>,
+}
+
+/// The follower, and those who listen to it.
+pub struct Now {
+    archive: Arc<Archive>,
+    follower: Mutex<Option<Follower>>,
+    news: broadcast::Sender<News>,
+    wanted: Notify,
+}
+
+struct Follower {
+    source: Recorded,
+    sheet: Sheet,
+    marker: Marker,
+    lines: Arc<Vec<Line>>,
+    last: Option<Moment>,
+    read_at: Instant,
+}
+
+impl Now {
+    /// Nobody is followed before somebody asks.
+    pub fn new(archive: Arc<Archive>) -> Now {
+        Now {
+            archive,
+            follower: Mutex::new(None),
+            news: broadcast::channel(BACKLOG).0,
+            wanted: Notify::new(),
+        }
+    }
+
+    /// Listens from now on.
+    pub fn listen(&self) -> broadcast::Receiver<News> {
+        let receiver = self.news.subscribe();
+        self.wanted.notify_one();
+        receiver
+    }
+
+    /// Follows for as long as anybody listens, each sample as soon as it is there; forever.
+    pub async fn follow(self: Arc<Now>) {
+        loop {
+            if self.news.receiver_count() == 0 {
+                self.wanted.notified().await;
+                continue;
+            }
+            let now = self.clone();
+            let due = tokio::task::spawn_blocking(move || now.catch_up()).await;
+            tokio::time::sleep(due.unwrap_or(AGAIN)).await;
+        }
+    }
+
+    /// Reads all that is new; how long to wait for more.
+    fn catch_up(&self) -> Duration {
+        let Ok(mut follower) = self.follower.lock() else {
+            return Duration::from_secs(1);
+        };
+        let read = self.read_on(&mut follower);
+        match (&*follower, read) {
+            (Some(follower), Ok(())) => follower.due(),
+            _ => Duration::from_millis(200),
+        }
+    }
+
+    fn read_on(&self, follower: &mut Option<Follower>) -> Result<(), String> {
+        let stale = |follower: &Follower| follower.read_at.elapsed() > STALE;
+        if follower.as_ref().is_none_or(stale) {
+            *follower = Some(Follower::open(&self.archive)?);
+        }
+        let Some(at_work) = follower else {
+            return Ok(());
+        };
+        let read = at_work.read(&self.news);
+        if read.is_err() {
+            *follower = None;
+        }
+        read
+    }
+
+    /// Calls `then` with the raw numbers of the newest sample.
+    pub fn newest<T>(&self, then: impl FnOnce(&Newest<'_>) -> T) -> Result<T, String> {
+        let mut follower = self
+            .follower
+            .lock()
+            .map_err(|_| "cannot go on: reading failed")?;
+        self.read_on(&mut follower)?;
+        let Some(Follower {
+            source,
+            sheet,
+            last: Some(moment),
+            ..
+        }) = &*follower
+        else {
+            return Err("cannot answer: nothing is recorded yet".into());
+        };
+        Ok(then(&Newest {
+            moment,
+            context: source.context(),
+            readings: sheet.readings().collect(),
+            costs: source.costs(),
+        }))
+    }
+}
+
+/// What the newest sample says.
+pub struct Newest<'a> {
+    /// When.
+    pub moment: &'a Moment,
+    /// Facts of the machine.
+    pub context: &'a Context,
+    /// Raw numbers.
+    pub readings: Vec<(&'static Subsystem, &'a Reading)>,
+    /// What reading each kind cost, as codes of `kymo_base::cost`.
+    pub costs: &'a [(u8, u8)],
+}
+
+impl Follower {
+    fn open(archive: &Archive) -> Result<Follower, String> {
+        let dir = archive.ring().ok_or("cannot follow a file")?;
+        let picks = Pick::all();
+        let range = TimeRange {
+            from_ns: RealClock.now().real_ns - BACK_NS,
+            thru_ns: i64::MAX,
+        };
+        Ok(Follower {
+            source: Recorded::open(dir, range, Pick::kinds(&picks))?,
+            sheet: Sheet::new(&picks, LINES_MAX),
+            marker: Marker::default(),
+            lines: Arc::default(),
+            last: None,
+            read_at: Instant::now(),
+        })
+    }
+
+    fn read(&mut self, news: &broadcast::Sender<News>) -> Result<(), String> {
+        self.read_at = Instant::now();
+        while let Some(step) = self.source.next()? {
+            let mut tell = |mark| drop(news.send(News::Mark(mark)));
+            if self.marker.step(&step, self.source.context(), &mut tell) {
+                self.sheet.restart();
+            }
+            let Step::Sample(moment) = step else { continue };
+            let mut cells = Vec::new();
+            self.sheet
+                .advance(&self.source, &moment, &mut |cell| cells.push(cell));
+            if self.sheet.lines().len() != self.lines.len() {
+                self.lines = Arc::new(self.sheet.lines().to_vec());
+            }
+            self.last = Some(moment);
+            if !cells.is_empty() && news.receiver_count() > 0 {
+                // Who went away meanwhile hears nothing.
+                let _ = news.send(News::Sample(Arc::new(Sample {
+                    moment,
+                    lines: self.lines.clone(),
+                    cells,
+                })));
+            }
+        }
+        Ok(())
+    }
+
+    /// When the next sample may be there: samples come at whole seconds.
+    fn due(&self) -> Duration {
+        let now_ns = RealClock.now().real_ns;
+        let since_ns = self
+            .last
+            .map_or(i64::MAX, |last| now_ns.saturating_sub(last.real_ns));
+        if (0..900_000_000).contains(&since_ns) {
+            let to_second = 1_000_000_000 - now_ns.rem_euclid(1_000_000_000) as u64;
+            return Duration::from_nanos(to_second) + DELAY;
+        }
+        AGAIN
+    }
+}

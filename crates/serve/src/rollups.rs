@@ -1,0 +1,294 @@
+//! Roll-ups beside the ring, `rollups/BOOT-FOLDER/BLOCK.rol`: how long ranges are read without reading all of
+//! them. They are made in the background, newest first, and go when their block has gone.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
+use kymo_query::recorded::Recorded;
+use kymo_query::rollup;
+use kymo_query::series::{Grid, Series};
+use kymo_query::sheet::Pick;
+use kymo_query::source::{Source, Step};
+use kymo_recording::folder::BLOCK_SUFFIX;
+use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
+use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
+
+use crate::LINES_MAX;
+use crate::archive::Archive;
+
+const SECOND_NS: i64 = 1_000_000_000;
+/// How often new blocks are looked for.
+const LOOK: Duration = Duration::from_secs(60);
+/// After each roll-up the maker rests so many times as long as it took: a tenth of a CPU at most.
+const REST: u32 = 9;
+/// Largest roll-up that is read.
+const BYTES_MAX: u64 = 64 << 20;
+const SUFFIX: &str = ".rol";
+
+/// The folder of the roll-ups.
+#[derive(Clone)]
+pub struct Rollups {
+    dir: PathBuf,
+}
+
+/// Blocks of a recording and the folders they are in.
+pub struct Blocks {
+    folders: Vec<PathBuf>,
+    /// Oldest first.
+    pub blocks: Vec<Listed>,
+}
+
+impl Blocks {
+    /// Lists them.
+    pub fn list(ring: &Path) -> Result<Blocks, String> {
+        let recording = Recording::open(Arc::new(RealDisk), ring).map_err(|e| e.to_string())?;
+        let folders = recording.folders().map_err(|e| e.to_string())?;
+        let blocks = recording.blocks(&folders).map_err(|e| e.to_string())?;
+        Ok(Blocks { folders, blocks })
+    }
+
+    /// The number of the last record of a block.
+    pub fn last_seq(&self, block: &Listed) -> Result<u64, String> {
+        let folder = self.folders.get(block.folder);
+        let folder = folder.ok_or("cannot find the block")?;
+        let path = folder.join(block.name.format());
+        let mut source = Recorded::open(&path, TimeRange::ALL, Kinds::NONE)?;
+        let mut last = 0;
+        while let Some(step) = source.next()? {
+            if let Step::Sample(moment) | Step::Event(moment, _) = step {
+                last = moment.seq;
+            }
+        }
+        Ok(last)
+    }
+}
+
+impl Rollups {
+    /// Roll-ups in a folder, which is made when the first one is.
+    pub fn new(dir: PathBuf) -> Rollups {
+        Rollups { dir }
+    }
+
+    /// Where the roll-up of a block is.
+    fn path(&self, blocks: &Blocks, block: &Listed) -> Option<PathBuf> {
+        let folder = blocks.folders.get(block.folder)?.file_name()?;
+        let name = block.name.format();
+        let stem = name.strip_suffix(BLOCK_SUFFIX)?;
+        Some(self.dir.join(folder).join(format!("{stem}{SUFFIX}")))
+    }
+
+    /// The roll-up of a block, if there is one.
+    pub fn read(&self, blocks: &Blocks, block: &Listed) -> Option<Vec<u8>> {
+        let file = RealDisk
+            .open(&self.path(blocks, block)?, OpenMode::Read)
+            .ok()?;
+        let size = file.metadata().ok()?.size_bytes;
+        if size > BYTES_MAX {
+            return None;
+        }
+        let mut bytes = vec![0; size as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], filled as u64) {
+                Ok(0) | Err(_) => return None,
+                Ok(read) => filled += read,
+            }
+        }
+        Some(bytes)
+    }
+
+    /// Makes what is missing, for ever.
+    pub fn keep_up(&self, archive: &Archive) {
+        let mut tried = HashSet::new();
+        loop {
+            if let Some(ring) = archive.ring()
+                && let Ok(blocks) = Blocks::list(ring)
+            {
+                self.make_missing(archive, &blocks, &mut tried);
+                self.remove_orphans(&blocks);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// One that could not be made, or was of other columns, is tried once.
+    fn make_missing(&self, archive: &Archive, blocks: &Blocks, tried: &mut HashSet<PathBuf>) {
+        for (n, block) in blocks.blocks.iter().enumerate().rev() {
+            let Some(path) = self.path(blocks, block) else {
+                continue;
+            };
+            if tried.contains(&path) {
+                continue;
+            }
+            let start = Instant::now();
+            let usable = self
+                .read(blocks, block)
+                .is_some_and(|bytes| is_usable(&bytes));
+            if !usable {
+                let next_seq = blocks.blocks.get(n + 1).map(|next| next.name.first_seq);
+                // The cache is no loss: it is not worth a word.
+                let _ = make(archive, blocks, block, next_seq)
+                    .and_then(|bytes| write(&path, &bytes).map_err(|error| error.to_string()));
+                std::thread::sleep(start.elapsed() * REST);
+            }
+            tried.insert(path);
+        }
+    }
+
+    /// Removes the roll-ups of blocks that have left the ring.
+    fn remove_orphans(&self, blocks: &Blocks) {
+        let known: HashSet<PathBuf> = blocks
+            .blocks
+            .iter()
+            .filter_map(|block| self.path(blocks, block))
+            .collect();
+        for folder in names(&self.dir, NameKind::Directory) {
+            let files = names(&folder, NameKind::File);
+            let (kept, gone): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|file| known.contains(file));
+            for file in &gone {
+                let _ = RealDisk.unlink(file);
+            }
+            if kept.is_empty() {
+                let _ = RealDisk.rmdir(&folder);
+            }
+        }
+    }
+}
+
+fn is_usable(bytes: &[u8]) -> bool {
+    let grid = Grid::new(0, rollup::STEP_NS, 1, rollup::STEP_NS);
+    rollup::merge(bytes, &[], &mut Series::new(grid))
+}
+
+fn names(dir: &Path, wanted: NameKind) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let _ = RealDisk.list(dir, &mut |name, kind| {
+        if kind == wanted {
+            found.push(dir.join(name));
+        }
+    });
+    found
+}
+
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    RealDisk.create_dir_all(folder)?;
+    let unfinished = path.with_extension("tmp");
+    let file = RealDisk.open(&unfinished, OpenMode::Create)?;
+    file.set_len(0)?;
+    file.write_at(bytes, 0)?;
+    RealDisk.rename(&unfinished, path)
+}
+
+/// Reads a block, with what its first rates need, and rolls it up.
+fn make(
+    archive: &Archive,
+    blocks: &Blocks,
+    block: &Listed,
+    next_seq: Option<u64>,
+) -> Result<Vec<u8>, String> {
+    let end_seq = match next_seq {
+        Some(next_seq) => next_seq,
+        None => blocks.last_seq(block)? + 1,
+    };
+    let seconds = block.name.wall_max_s - block.name.wall_min_s.min(block.name.wall_max_s);
+    let from_ns = block.name.wall_min_s as i64 * SECOND_NS;
+    let grid = Grid {
+        from_ns: from_ns.div_euclid(rollup::STEP_NS) * rollup::STEP_NS,
+        step_ns: rollup::STEP_NS,
+        // Both ends may be parts of minutes.
+        count: seconds as usize / 60 + 2,
+    };
+    let run = Run::of(std::slice::from_ref(block), end_seq);
+    let mut series = Series::new(grid);
+    series.take_in(
+        &mut run.open(archive, Pick::kinds(&Pick::all()))?,
+        &Pick::all(),
+        LINES_MAX,
+    )?;
+    let mut bytes = Vec::new();
+    rollup::encode(&series, &mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// Successive blocks that are read whole, without what is before and after them.
+pub struct Run {
+    first_seq: u64,
+    end_seq: u64,
+    range: TimeRange,
+}
+
+impl Run {
+    /// These blocks, up to the record before `end_seq`.
+    pub fn of(blocks: &[Listed], end_seq: u64) -> Run {
+        let min = blocks.iter().map(|block| block.name.wall_min_s).min();
+        let max = blocks.iter().map(|block| block.name.wall_max_s).max();
+        let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
+        Run {
+            first_seq: blocks.first().map_or(0, |block| block.name.first_seq),
+            end_seq,
+            range: TimeRange {
+                from_ns: min.map_or(0, bound),
+                thru_ns: max.map_or(0, |max| bound(max + 1)),
+            },
+        }
+    }
+
+    /// What comes from `first_seq` on, as far as it is in `range`.
+    pub fn from(first_seq: u64, range: TimeRange) -> Run {
+        Run {
+            first_seq,
+            end_seq: u64::MAX,
+            range,
+        }
+    }
+
+    /// Opens it.
+    pub fn open(&self, archive: &Archive, kinds: Kinds) -> Result<impl Source, String> {
+        Ok(Within {
+            source: archive.open(self.range, kinds)?,
+            first_seq: self.first_seq,
+            end_seq: self.end_seq,
+        })
+    }
+}
+
+/// Samples outside of these numbers are there for the rates of others only.
+struct Within<S> {
+    source: S,
+    first_seq: u64,
+    end_seq: u64,
+}
+
+impl<S: Source> Source for Within<S> {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        loop {
+            return Ok(match self.source.next()? {
+                Some(Step::Sample(moment) | Step::Event(moment, _))
+                    if moment.seq >= self.end_seq =>
+                {
+                    None
+                }
+                Some(Step::Event(moment, _)) if moment.seq < self.first_seq => continue,
+                Some(Step::Sample(mut moment)) => {
+                    moment.warmup |= moment.seq < self.first_seq;
+                    Some(Step::Sample(moment))
+                }
+                step => step,
+            });
+        }
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.source.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.source.context()
+    }
+}

@@ -1,0 +1,90 @@
+//! What the recorder has done since it started: samples taken, missed, lost. Counted from the heads of its
+//! records, from where the last count ended.
+
+use std::sync::Mutex;
+
+use kymo_query::marks::{self, Marker};
+use kymo_query::recorded::Recorded;
+use kymo_query::source::{Source as _, Step};
+use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::procs;
+
+use crate::archive::Archive;
+use crate::cost;
+
+/// Counts since a recorder started.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    /// Samples recorded.
+    pub samples: u64,
+    /// Samples not taken in time.
+    pub missed: u64,
+    /// Times that records were lost on their way to the disk.
+    pub dropped: u64,
+}
+
+/// Who counts.
+#[derive(Default)]
+pub struct Counter(Mutex<Option<Counting>>);
+
+struct Counting {
+    recorder: u32,
+    source: Recorded,
+    marker: Marker,
+    tally: Tally,
+}
+
+impl Counter {
+    /// Counts up to now. Without a recorder there is nothing to count.
+    pub fn count(&self, archive: &Archive) -> Tally {
+        let Ok(mut counting) = self.0.lock() else {
+            return Tally::default();
+        };
+        let recorder = archive.ring().and_then(|ring| cost::recorder_pid(ring));
+        if counting.as_ref().map(|counting| counting.recorder) != recorder {
+            *counting = recorder.and_then(|pid| Counting::begin(archive, pid));
+        }
+        let Some(at_work) = counting.as_mut() else {
+            return Tally::default();
+        };
+        if at_work.go_on().is_err() {
+            *counting = None;
+            return Tally::default();
+        }
+        at_work.tally
+    }
+}
+
+impl Counting {
+    fn begin(archive: &Archive, recorder: u32) -> Option<Counting> {
+        let age_s = procs::age_of(recorder)?;
+        let range = TimeRange {
+            from_ns: RealClock.now().real_ns - (age_s * 1e9) as i64,
+            thru_ns: i64::MAX,
+        };
+        Some(Counting {
+            recorder,
+            source: Recorded::open(archive.ring()?, range, Kinds::NONE).ok()?,
+            marker: Marker::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    fn go_on(&mut self) -> Result<(), String> {
+        while let Some(step) = self.source.next()? {
+            let dropped = &mut self.tally.dropped;
+            let context = self.source.context();
+            self.marker.step(&step, context, &mut |mark| {
+                *dropped += u64::from(mark.kind == marks::Kind::Gap);
+            });
+            if let Step::Sample(moment) = step
+                && !moment.warmup
+            {
+                self.tally.samples += 1;
+                self.tally.missed += u64::from(moment.missed);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! What a child process may do: as whom it runs, which capabilities it keeps, which files it is
+//! handed. All of it is done between fork and exec, so that the program started never had more.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::{Gid, Uid};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
+    clear_ambient_capability_set, configure_capability_in_ambient_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Name.
+    pub name: String,
+    /// User number.
+    pub uid: u32,
+    /// Number of its own group.
+    pub gid: u32,
+}
+
+impl Account {
+    /// The user of that name; `None`: there is none.
+    #[allow(unsafe_code)]
+    pub fn named(name: &str) -> Option<Account> {
+        let wanted = CString::new(name).ok()?;
+        // SAFETY: the buffer lives as long as what points into it.
+        let look = |entry: *mut libc::passwd, buffer: &mut [libc::c_char], found| unsafe {
+            libc::getpwnam_r(
+                wanted.as_ptr(),
+                entry,
+                buffer.as_mut_ptr(),
+                buffer.len(),
+                found,
+            )
+        };
+        account(look)
+    }
+
+    /// The user of that number; `None`: it has no name.
+    #[allow(unsafe_code)]
+    pub fn numbered(uid: u32) -> Option<Account> {
+        // SAFETY: the buffer lives as long as what points into it.
+        let look = |entry: *mut libc::passwd, buffer: &mut [libc::c_char], found| unsafe {
+            libc::getpwuid_r(uid, entry, buffer.as_mut_ptr(), buffer.len(), found)
+        };
+        account(look)
+    }
+
+    /// Whom this process runs as.
+    pub fn own() -> Account {
+        let (uid, gid) = (
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+        );
+        Account::numbered(uid).unwrap_or(Account {
+            name: uid.to_string(),
+            uid,
+            gid,
+        })
+    }
+}
+
+/// Asks the user database, which may be more than a file.
+#[allow(unsafe_code)]
+fn account(
+    look: impl Fn(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> libc::c_int,
+) -> Option<Account> {
+    let mut buffer = vec![0; 16 << 10];
+    let mut entry = MaybeUninit::<libc::passwd>::zeroed();
+    let mut found = std::ptr::null_mut();
+    if look(entry.as_mut_ptr(), &mut buffer, &mut found) != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: `found` says that the entry was filled in; its name points into the buffer.
+    let (entry, name) = unsafe {
+        let entry = entry.assume_init();
+        (entry, CStr::from_ptr(entry.pw_name))
+    };
+    Some(Account {
+        name: name.to_string_lossy().into_owned(),
+        uid: entry.pw_uid,
+        gid: entry.pw_gid,
+    })
+}
+
+/// Which capabilities a child keeps of those that there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// None.
+    Nothing,
+    /// CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE: reading what the kernel says of others' processes.
+    Reading,
+}
+
+/// What is done in a child before its program starts.
+#[derive(Clone, Debug)]
+pub struct Role {
+    /// As whom it runs; `None`: as its parent.
+    pub account: Option<Account>,
+    /// What it may do beyond that.
+    pub keep: Keep,
+    /// Whether it gets SIGTERM when its parent ends, however that ends.
+    pub ends_with_parent: bool,
+    /// Files of the parent that it is handed, under the same numbers.
+    pub inherits: Vec<RawFd>,
+}
+
+/// Has `command` take on `role`.
+#[allow(unsafe_code)]
+pub fn confine(command: &mut Command, role: Role) {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec, `enter` makes plain system calls: no allocation, no lock.
+    unsafe {
+        command.pre_exec(move || enter(&role, parent));
+    }
+}
+
+/// The new process' part. Whatever it answers but Ok keeps the program from being started.
+fn enter(role: &Role, parent: u32) -> io::Result<()> {
+    keep_files_back();
+    unblock_signals();
+    for &fd in &role.inherits {
+        inherit(fd)?;
+    }
+    let had = capabilities(None)?.permitted;
+    let keep = match role.keep {
+        Keep::Nothing => CapabilitySet::empty(),
+        Keep::Reading => CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_PTRACE,
+    } & had;
+    lower_bounds(keep);
+    if let Some(account) = &role.account {
+        become_user(account)?;
+    }
+    keep_only(keep)?;
+    // Also where the bounds could not be lowered, nothing is gained by what is started from now on.
+    set_no_new_privs(true)?;
+    if role.ends_with_parent {
+        // After the change of user, which would take it back.
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        let alive = getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent);
+        if !alive {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+    }
+    Ok(())
+}
+
+/// What the parent was handed by whoever started it stays with the parent. Best effort: Linux 5.11.
+#[allow(unsafe_code)]
+fn keep_files_back() {
+    let after_stderr: libc::c_uint = 3;
+    // SAFETY: closes nothing now; the files of this process are marked to be closed by exec.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            after_stderr,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+    }
+}
+
+/// What its parent waits for in its own way ends the child in the ordinary one.
+#[allow(unsafe_code)]
+fn unblock_signals() {
+    let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset initialises the set before it is used.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+#[allow(unsafe_code)]
+fn inherit(fd: RawFd) -> io::Result<()> {
+    // SAFETY: the parent holds the file open while it starts the child.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(fcntl_setfd(fd, FdFlags::empty())?)
+}
+
+/// Each capability that there may be.
+fn each_capability() -> impl Iterator<Item = CapabilitySet> {
+    (0..u64::BITS).map(|bit| CapabilitySet::from_bits_retain(1 << bit))
+}
+
+fn lower_bounds(keep: CapabilitySet) {
+    for capability in each_capability().filter(|&capability| !keep.contains(capability)) {
+        // An error says that the kernel knows no more of them.
+        let Ok(there) = capability_is_in_bounding_set(capability) else {
+            return;
+        };
+        if there {
+            // Refused without CAP_SETPCAP: then `no_new_privs` does it alone.
+            let _ = remove_capability_from_bounding_set(capability);
+        }
+    }
+}
+
+fn become_user(account: &Account) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
+    set_keep_capabilities(true)?;
+    set_thread_groups(&[gid])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    Ok(())
+}
+
+/// Ambient, so that they outlive the start of an ordinary program.
+fn keep_only(keep: CapabilitySet) -> io::Result<()> {
+    clear_ambient_capability_set()?;
+    let sets = CapabilitySets {
+        effective: keep,
+        permitted: keep,
+        inheritable: keep,
+    };
+    set_capabilities(None, sets)?;
+    for capability in each_capability().filter(|&capability| keep.contains(capability)) {
+        configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+/// A file that the parent handed over under this number, which it told us; from now on it is not
+/// handed on.
+#[allow(unsafe_code)]
+pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: if the number is not open, fcntl answers EBADF, and nothing is made of it.
+    fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC)?;
+    // SAFETY: it is open, and nobody in this program made it: it was there at the start.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    debug_assert!(file.as_raw_fd() > 2);
+    Ok(file)
+}
+
+/// What a process may do, as its status file says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Effective user.
+    pub uid: u32,
+    /// All capabilities it has or could take up.
+    pub capabilities: u64,
+    /// Whether no program it starts can have more.
+    pub no_new_privs: bool,
+}
+
+impl State {
+    /// Of a process by its number.
+    pub fn of(pid: u32) -> Option<State> {
+        State::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    }
+
+    fn parse(status: &str) -> Option<State> {
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            Some(line[name.len()..].split_whitespace())
+        };
+        let set = |name| u64::from_str_radix(field(name)?.next()?, 16).ok();
+        Some(State {
+            uid: field("Uid:")?.nth(1)?.parse().ok()?,
+            capabilities: set("CapPrm:")? | set("CapEff:")? | set("CapInh:")?,
+            no_new_privs: field("NoNewPrivs:")?.next()? == "1",
+        })
+    }
+
+    /// `user kymo, no capabilities, no_new_privs`.
+    pub fn words(&self) -> String {
+        let user = Account::numbered(self.uid).map_or(self.uid.to_string(), |user| user.name);
+        let privs = if self.no_new_privs {
+            ", no_new_privs"
+        } else {
+            ""
+        };
+        format!(
+            "user {user}, {}{privs}",
+            capability_words(self.capabilities)
+        )
+    }
+}
+
+fn capability_words(set: u64) -> String {
+    const NAMED: [(CapabilitySet, &str); 2] = [
+        (CapabilitySet::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"),
+        (CapabilitySet::SYS_PTRACE, "CAP_SYS_PTRACE"),
+    ];
+    let set = CapabilitySet::from_bits_retain(set);
+    let mut words: Vec<_> = NAMED
+        .iter()
+        .filter(|(capability, _)| set.contains(*capability))
+        .map(|(_, name)| name.to_string())
+        .collect();
+    let others = NAMED
+        .iter()
+        .fold(set, |rest, (capability, _)| rest - *capability);
+    if !others.is_empty() {
+        words.push(format!("{} other capabilities", others.bits().count_ones()));
+    }
+    match words.is_empty() {
+        true => "no capabilities".into(),
+        false => words.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_and_nobody_else_made_up() {
+        let root = Account::named("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert_eq!(Account::numbered(0), Some(root));
+        for name in ["", "no such user", "a\0b"] {
+            assert_eq!(Account::named(name), None, "{name:?}");
+        }
+        assert_eq!(Account::numbered(4_294_967_000), None);
+    }
+
+    #[test]
+    fn states_in_words() {
+        for (capabilities, no_new_privs, words) in [
+            (0, true, "user root, no capabilities, no_new_privs"),
+            (0, false, "user root, no capabilities"),
+            (
+                0x8_0004,
+                true,
+                "user root, CAP_DAC_READ_SEARCH CAP_SYS_PTRACE, no_new_privs",
+            ),
+            (
+                7,
+                false,
+                "user root, CAP_DAC_READ_SEARCH 2 other capabilities",
+            ),
+        ] {
+            let status = format!(
+                "Name:\tx\nUid:\t1\t0\t0\t0\nCapInh:\t0\nCapPrm:\t{capabilities:016x}\nCapEff:\t0\nNoNewPrivs:\t{}\n",
+                u8::from(no_new_privs)
+            );
+            assert_eq!(State::parse(&status).unwrap().words(), words);
+        }
+        assert_eq!(State::parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn a_child_has_what_it_is_given_and_nothing_else() {
+        let (mine, theirs) = std::io::pipe().unwrap();
+        let mut command = Command::new("cat");
+        command.args([
+            "/proc/self/status",
+            &format!("/proc/self/fdinfo/{}", theirs.as_raw_fd()),
+        ]);
+        let role = Role {
+            account: None,
+            keep: Keep::Nothing,
+            ends_with_parent: true,
+            inherits: vec![theirs.as_raw_fd()],
+        };
+        confine(&mut command, role);
+        let output = command.output().unwrap();
+        drop((mine, theirs));
+        assert!(output.status.success(), "the pipe is there");
+        let state = State::parse(&String::from_utf8_lossy(&output.stdout)).unwrap();
+        assert_eq!((state.capabilities, state.no_new_privs), (0, true));
+        assert_eq!(state.uid, Account::own().uid);
+    }
+}

@@ -1,0 +1,778 @@
+//! Prometheus' text format 0.0.4: the newest numbers under node_exporter's names, and what kymo costs.
+//!
+//! What is exposed, as what and in which unit is declared in the subsystems' tables (`Subsystem::exposed`) and, for
+//! kymo's own, in [`OWN`]. A metric's samples stand together under its help and type; what is not known is
+//! left out. There are no times: the samples are of now, and how old they are is a metric of its own.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
+
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule};
+use kymo_base::name::DisplayName;
+use kymo_base::reading::{MISSING, Reading, Row};
+use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::exposed::{Family, Kind, Scale};
+
+/// The `Content-Type` of the text.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What kymo itself costs and how its recording stands. NaN: not known, and left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost<'a> {
+    /// kymo's version; empty: not known.
+    pub version: &'a str,
+    /// kymo's processes.
+    pub processes: &'a [Process<'a>],
+    /// Seconds that the last read of each source took, by its path (`proc/stat`).
+    pub sources: &'a [(&'a str, f64)],
+    /// Samples taken since the recorder started.
+    pub samples: f64,
+    /// Samples that were not taken in time since then.
+    pub missed: f64,
+    /// Samples taken since then but not recorded, as the disk was too slow.
+    pub dropped: f64,
+    /// Bytes that the recording takes on disk.
+    pub ring_bytes: f64,
+    /// Bytes that it may take.
+    pub ring_limit_bytes: f64,
+    /// When its oldest sample is of, in seconds since 1970.
+    pub oldest: f64,
+    /// When its newest sample is of, in seconds since 1970.
+    pub newest: f64,
+    /// Seconds it took to make this answer.
+    pub scrape_seconds: f64,
+}
+
+/// One of kymo's processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Process<'a> {
+    /// What it is for: `recorder`, `hub`. Each has its own.
+    pub name: &'a str,
+    /// CPU time since it started, in seconds.
+    pub cpu_seconds: f64,
+    /// RssAnon + RssShmem.
+    pub memory_bytes: f64,
+}
+
+impl Cost<'_> {
+    /// Nothing is known.
+    pub const UNKNOWN: Cost<'static> = Cost {
+        version: "",
+        processes: &[],
+        sources: &[],
+        samples: f64::NAN,
+        missed: f64::NAN,
+        dropped: f64::NAN,
+        ring_bytes: f64::NAN,
+        ring_limit_bytes: f64::NAN,
+        oldest: f64::NAN,
+        newest: f64::NAN,
+        scrape_seconds: f64::NAN,
+    };
+}
+
+/// A metric of kymo's own.
+pub struct Own {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Kind,
+    /// The label that tells its samples apart; empty where there is one.
+    pub label: &'static str,
+    /// What it means.
+    pub help: &'static str,
+    values: Values,
+}
+
+/// Where its values come from.
+enum Values {
+    One(fn(&Cost) -> f64),
+    OfProcesses(fn(&Process) -> f64),
+    OfSources,
+    Version,
+}
+
+const fn own(
+    name: &'static str,
+    kind: Kind,
+    label: &'static str,
+    help: &'static str,
+    values: Values,
+) -> Own {
+    Own {
+        name,
+        kind,
+        label,
+        help,
+        values,
+    }
+}
+
+/// All metrics of kymo's own.
+pub const OWN: &[Own] = &[
+    own(
+        "kymo_build_info",
+        Kind::Gauge,
+        "version",
+        "Always 1; which kymo answers",
+        Values::Version,
+    ),
+    own(
+        "kymo_cpu_seconds_total",
+        Kind::Counter,
+        "process",
+        "CPU time of kymo's own processes",
+        Values::OfProcesses(|process| process.cpu_seconds),
+    ),
+    own(
+        "kymo_memory_bytes",
+        Kind::Gauge,
+        "process",
+        "Memory of kymo's own processes, anonymous and shared",
+        Values::OfProcesses(|process| process.memory_bytes),
+    ),
+    own(
+        "kymo_source_read_seconds",
+        Kind::Gauge,
+        "source",
+        "Time the last read of a kernel file took",
+        Values::OfSources,
+    ),
+    own(
+        "kymo_samples_total",
+        Kind::Counter,
+        "",
+        "Samples taken since the recorder started",
+        Values::One(|cost| cost.samples),
+    ),
+    own(
+        "kymo_samples_missed_total",
+        Kind::Counter,
+        "",
+        "Samples not taken in time since the recorder started",
+        Values::One(|cost| cost.missed),
+    ),
+    own(
+        "kymo_samples_dropped_total",
+        Kind::Counter,
+        "",
+        "Samples taken but not recorded since the recorder started",
+        Values::One(|cost| cost.dropped),
+    ),
+    own(
+        "kymo_last_sample_timestamp_seconds",
+        Kind::Gauge,
+        "",
+        "When the newest sample is of, since 1970",
+        Values::One(|cost| cost.newest),
+    ),
+    own(
+        "kymo_ring_oldest_timestamp_seconds",
+        Kind::Gauge,
+        "",
+        "When the oldest sample that is held is of, since 1970",
+        Values::One(|cost| cost.oldest),
+    ),
+    own(
+        "kymo_ring_bytes",
+        Kind::Gauge,
+        "",
+        "Bytes the recording takes on disk",
+        Values::One(|cost| cost.ring_bytes),
+    ),
+    own(
+        "kymo_ring_limit_bytes",
+        Kind::Gauge,
+        "",
+        "Bytes the recording may take on disk",
+        Values::One(|cost| cost.ring_limit_bytes),
+    ),
+    own(
+        "kymo_scrape_duration_seconds",
+        Kind::Gauge,
+        "",
+        "Time it took to make this answer",
+        Values::One(|cost| cost.scrape_seconds),
+    ),
+];
+
+/// What was exposed before, of counters that the kernel may step back (idle, iowait): Prometheus would take a step
+/// back of a tick for a new beginning, and a rate of all that was counted since boot. So, as in node_exporter,
+/// the larger value stands until it is passed. One for as long as the program answers.
+#[derive(Default)]
+pub struct Floor {
+    last: HashMap<(&'static str, Vec<u8>), Stood>,
+    now: HashMap<(&'static str, Vec<u8>), Stood>,
+}
+
+/// An instance's key and values.
+type Stood = (u64, Vec<u64>);
+
+/// A step back of more seconds is a new beginning: a CPU was offline. node_exporter's rule.
+const STEP_BACK_MAX: f64 = 3.0;
+
+impl Floor {
+    /// Appends the exposition of the readings, each of another subsystem, and of the cost.
+    pub fn write<'a>(
+        &mut self,
+        out: &mut Vec<u8>,
+        readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
+        context: &Context,
+        cost: &Cost,
+    ) {
+        for (subsystem, reading) in readings {
+            put_machine(out, subsystem, reading, context);
+            put_each(out, subsystem, reading, context, self);
+        }
+        for metric in OWN {
+            put_own(out, metric, cost);
+        }
+        // Who is gone is forgotten.
+        self.last = std::mem::take(&mut self.now);
+    }
+
+    /// The row's values, none of them below what was exposed.
+    fn raise<'a>(
+        &mut self,
+        subsystem: &'static Subsystem,
+        row: &'a Row,
+        context: &Context,
+    ) -> Cow<'a, [u64]> {
+        let steps = |field: &Field| field.rule == Rule::CounterMayStepBack;
+        if !subsystem.fields.iter().any(steps) {
+            return Cow::Borrowed(&row.values);
+        }
+        let name = (subsystem.name, row.name.clone());
+        let mut values = row.values.clone();
+        let mut stands = row.values.clone();
+        let last = self.last.get(&name).filter(|(key, _)| *key == row.key);
+        let last = last.map_or(&[][..], |(_, stood)| stood);
+        let cells = values
+            .iter_mut()
+            .zip(&mut stands)
+            .zip(subsystem.fields.iter().zip(last));
+        for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
+            *value = raised(field, *value, stood, context);
+            // What was not read now stands all the same.
+            *stands = if *value == MISSING { stood } else { *value };
+        }
+        self.now.insert(name, (row.key, stands));
+        Cow::Owned(values)
+    }
+}
+
+/// A number, or what stood before it if it is but a step back from there.
+fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
+    if now == MISSING || stood == MISSING || now >= stood {
+        return now;
+    }
+    match Scale::Base.of(field, stood - now, context) < STEP_BACK_MAX {
+        true => stood,
+        false => now,
+    }
+}
+
+/// Appends the exposition of the readings, each of another subsystem, and of the cost: for once. Who answers again
+/// and again keeps a [`Floor`].
+pub fn write<'a>(
+    out: &mut Vec<u8>,
+    readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
+    context: &Context,
+    cost: &Cost,
+) {
+    Floor::default().write(out, readings, context, cost);
+}
+
+fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
+    for family in subsystem.exposed.machine {
+        let mut metric = Metric::of(family, subsystem.globals);
+        metric.put_fields(
+            out,
+            family,
+            "",
+            subsystem.globals,
+            &reading.globals,
+            context,
+        );
+    }
+}
+
+fn put_each(
+    out: &mut Vec<u8>,
+    subsystem: &'static Subsystem,
+    reading: &Reading,
+    context: &Context,
+    floor: &mut Floor,
+) {
+    let exposed = &subsystem.exposed;
+    if exposed.each.is_empty() {
+        return;
+    }
+    let mut seen = HashSet::new();
+    let rows: Vec<(String, Cow<[u64]>)> = reading
+        .rows
+        .iter()
+        .filter(|row| (exposed.shows)(&row.name))
+        .map(|row| (label(exposed.label, &row.name), row))
+        // Two names may look the same once they are spelled out; a series can be there but once.
+        .filter(|(instance, _)| seen.insert(instance.clone()))
+        .map(|(instance, row)| (instance, floor.raise(subsystem, row, context)))
+        .collect();
+    for family in exposed.each {
+        let mut metric = Metric::of(family, subsystem.fields);
+        for (instance, values) in &rows {
+            metric.put_fields(out, family, instance, subsystem.fields, values, context);
+        }
+    }
+}
+
+fn put_own(out: &mut Vec<u8>, own: &Own, cost: &Cost) {
+    let mut metric = Metric {
+        name: own.name,
+        kind: own.kind,
+        help: own.help,
+        is_begun: false,
+    };
+    match own.values {
+        Values::One(value) => metric.put(out, "", "", value(cost)),
+        Values::OfProcesses(value) => {
+            for process in cost.processes {
+                metric.put(
+                    out,
+                    &label(own.label, process.name.as_bytes()),
+                    "",
+                    value(process),
+                );
+            }
+        }
+        Values::OfSources => {
+            for (source, seconds) in cost.sources {
+                metric.put(out, &label(own.label, source.as_bytes()), "", *seconds);
+            }
+        }
+        Values::Version => {
+            if !cost.version.is_empty() {
+                metric.put(out, &label(own.label, cost.version.as_bytes()), "", 1.0);
+            }
+        }
+    }
+}
+
+/// A metric being written: help and type come before its first sample, and not at all when there is none.
+struct Metric {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    is_begun: bool,
+}
+
+impl Metric {
+    fn of(family: &Family, fields: &'static [Field]) -> Metric {
+        Metric {
+            name: family.name,
+            kind: family.kind,
+            help: family.meaning(fields),
+            is_begun: false,
+        }
+    }
+
+    /// Samples of the family's fields for one instance.
+    fn put_fields(
+        &mut self,
+        out: &mut Vec<u8>,
+        family: &Family,
+        instance: &str,
+        fields: &[Field],
+        values: &[u64],
+        context: &Context,
+    ) {
+        let key = family.parts.as_ref().map_or("", |parts| parts.label);
+        for (at, part) in family.fields() {
+            if let (Some(field), Some(&raw)) = (fields.get(at), values.get(at))
+                && raw != MISSING
+            {
+                let part = match key {
+                    "" => String::new(),
+                    key => label(key, part.as_bytes()),
+                };
+                self.put(out, instance, &part, family.scale.of(field, raw, context));
+            }
+        }
+    }
+
+    /// One sample; `first` and `second` are labels as they are written, or empty.
+    fn put(&mut self, out: &mut Vec<u8>, first: &str, second: &str, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        let Metric {
+            name, kind, help, ..
+        } = *self;
+        // Writing to a Vec cannot fail.
+        if !self.is_begun {
+            self.is_begun = true;
+            let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {}\n", kind.word());
+        }
+        let _ = match (first, second) {
+            ("", "") => write!(out, "{name} "),
+            ("", one) | (one, "") => write!(out, "{name}{{{one}}} "),
+            (first, second) => write!(out, "{name}{{{first},{second}}} "),
+        };
+        put_value(out, value);
+        out.push(b'\n');
+    }
+}
+
+/// The fewest digits that give the same number again.
+fn put_value(out: &mut Vec<u8>, value: f64) {
+    let _ = if value.is_infinite() {
+        write!(out, "{}Inf", if value > 0.0 { '+' } else { '-' })
+    } else {
+        write!(out, "{value}")
+    };
+}
+
+/// `key="name"`, with the name made safe and escaped.
+fn label(key: &str, name: &[u8]) -> String {
+    // Control characters are spelled out already: of what the format wants escaped, these are left.
+    let name = DisplayName(name);
+    let text = name.text();
+    match text.contains(['\\', '"']) {
+        false => format!("{key}=\"{text}\""),
+        true => format!(
+            "{key}=\"{}\"",
+            text.replace('\\', "\\\\").replace('"', "\\\"")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_kernel::subsystem::{ALL, cpu::CPU, disk::DISK, memory::MEMORY, net::NET};
+    use proptest::prelude::*;
+
+    fn row(name: &[u8], values: Vec<u64>) -> Row {
+        Row {
+            name: name.to_vec(),
+            values,
+            ..Row::default()
+        }
+    }
+
+    fn text(subsystem: &'static Subsystem, reading: &Reading, cost: &Cost) -> String {
+        let mut out = Vec::new();
+        write(&mut out, [(subsystem, reading)], &Context::default(), cost);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    fn series(text: &str, of: &str) -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with(of));
+        lines.map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_metric_stands_together() {
+        let mut globals = vec![MISSING; CPU.globals.len()];
+        globals[10] = 12;
+        globals[15] = 7;
+        let reading = Reading {
+            globals,
+            rows: vec![
+                row(b"0", vec![1, 2, 3, 677_212, 5, 6, 7, 8, 9, MISSING]),
+                row(b"1", vec![MISSING, MISSING, MISSING, 1]),
+            ],
+        };
+        let expect = "\
+# HELP node_intr_total Interrupts served
+# TYPE node_intr_total counter
+node_intr_total 12
+# HELP node_load1 Load average over 1 minute
+# TYPE node_load1 gauge
+node_load1 0.07
+# HELP node_cpu_seconds_total Time of each CPU by what it did
+# TYPE node_cpu_seconds_total counter
+node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 0.01
+node_cpu_seconds_total{cpu=\"0\",mode=\"nice\"} 0.02
+node_cpu_seconds_total{cpu=\"0\",mode=\"system\"} 0.03
+node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} 6772.12
+node_cpu_seconds_total{cpu=\"0\",mode=\"iowait\"} 0.05
+node_cpu_seconds_total{cpu=\"0\",mode=\"irq\"} 0.06
+node_cpu_seconds_total{cpu=\"0\",mode=\"softirq\"} 0.07
+node_cpu_seconds_total{cpu=\"0\",mode=\"steal\"} 0.08
+node_cpu_seconds_total{cpu=\"1\",mode=\"idle\"} 0.01
+# HELP node_cpu_guest_seconds_total Time of each CPU in guests, part of user and nice
+# TYPE node_cpu_guest_seconds_total counter
+node_cpu_guest_seconds_total{cpu=\"0\",mode=\"user\"} 0.09
+";
+        assert_eq!(text(&CPU, &reading, &Cost::UNKNOWN), expect);
+    }
+
+    #[test]
+    fn what_kymo_costs() {
+        let cost = Cost {
+            version: "0.1.0",
+            processes: &[
+                Process {
+                    name: "recorder",
+                    cpu_seconds: 4.25,
+                    memory_bytes: 6_000_000.0,
+                },
+                Process {
+                    name: "hub",
+                    cpu_seconds: 0.5,
+                    memory_bytes: f64::NAN,
+                },
+            ],
+            sources: &[("proc/stat", 0.000_012)],
+            missed: 0.0,
+            newest: 1_795_300_040.123,
+            ..Cost::UNKNOWN
+        };
+        let expect = "\
+# HELP kymo_build_info Always 1; which kymo answers
+# TYPE kymo_build_info gauge
+kymo_build_info{version=\"0.1.0\"} 1
+# HELP kymo_cpu_seconds_total CPU time of kymo's own processes
+# TYPE kymo_cpu_seconds_total counter
+kymo_cpu_seconds_total{process=\"recorder\"} 4.25
+kymo_cpu_seconds_total{process=\"hub\"} 0.5
+# HELP kymo_memory_bytes Memory of kymo's own processes, anonymous and shared
+# TYPE kymo_memory_bytes gauge
+kymo_memory_bytes{process=\"recorder\"} 6000000
+# HELP kymo_source_read_seconds Time the last read of a kernel file took
+# TYPE kymo_source_read_seconds gauge
+kymo_source_read_seconds{source=\"proc/stat\"} 0.000012
+# HELP kymo_samples_missed_total Samples not taken in time since the recorder started
+# TYPE kymo_samples_missed_total counter
+kymo_samples_missed_total 0
+# HELP kymo_last_sample_timestamp_seconds When the newest sample is of, since 1970
+# TYPE kymo_last_sample_timestamp_seconds gauge
+kymo_last_sample_timestamp_seconds 1795300040.123
+";
+        assert_eq!(text(&MEMORY, &Reading::default(), &cost), expect);
+        assert_eq!(text(&MEMORY, &Reading::default(), &Cost::UNKNOWN), "");
+    }
+
+    #[test]
+    fn names_from_outside() {
+        for (name, shown) in [
+            (&b"eth0"[..], r"eth0"),
+            (b"a\"b", r#"a\"b"#),
+            (b"a\\", r"a\\"),
+            (b"a\nb", r"a\\x0ab"),
+            (b"\xff", r"\\xff"),
+            (b"\x1b[31m", r"\\x1b[31m"),
+            (b"} 1", r"} 1"),
+            (
+                "caf\u{e9}\u{202e}".as_bytes(),
+                "caf\u{e9}\\\\xe2\\\\x80\\\\xae",
+            ),
+            (b"", ""),
+        ] {
+            let reading = Reading {
+                globals: vec![],
+                rows: vec![row(name, vec![5])],
+            };
+            let line = format!("node_network_receive_bytes_total{{device=\"{shown}\"}} 5");
+            let text = text(&NET, &reading, &Cost::UNKNOWN);
+            assert_eq!(series(&text, "node_"), [line], "{name:?}");
+        }
+    }
+
+    /// `\xff` is the name of one interface and how the name of another, a byte, is spelled.
+    #[test]
+    fn a_series_is_there_but_once() {
+        let reading = Reading {
+            globals: vec![],
+            rows: vec![
+                row(b"\xff", vec![1]),
+                row(b"\\xff", vec![2]),
+                row(b"b", vec![3]),
+            ],
+        };
+        let text = text(&NET, &reading, &Cost::UNKNOWN);
+        let values: Vec<_> = series(&text, "node_")
+            .iter()
+            .map(|l| l[l.len() - 1..].to_string())
+            .collect();
+        assert_eq!(values, ["1", "3"]);
+    }
+
+    /// With 100 ticks a second; CPU 1 is there in the last two only.
+    #[test]
+    fn idle_does_not_step_back() {
+        let mut floor = Floor::default();
+        for (idle, shown) in [
+            (&[1000][..], &["10"][..]),
+            (&[999], &["10"]),
+            (&[MISSING], &[]),
+            (&[998], &["10"]),
+            (&[1001], &["10.01"]),
+            (&[702], &["10.01"]),
+            // Three seconds are too many for a step.
+            (&[701, 5], &["7.01", "0.05"]),
+            (&[700, 4], &["7.01", "0.05"]),
+        ] {
+            let cpus = ["0", "1"].iter().zip(idle);
+            let rows =
+                cpus.map(|(name, &idle)| row(name.as_bytes(), vec![9, MISSING, MISSING, idle]));
+            let reading = Reading {
+                globals: vec![],
+                rows: rows.collect(),
+            };
+            let mut out = Vec::new();
+            floor.write(
+                &mut out,
+                [(&CPU, &reading)],
+                &Context::default(),
+                &Cost::UNKNOWN,
+            );
+            let text = String::from_utf8(out).expect("UTF-8");
+            let lines = series(&text, "node_");
+            let lines = lines.iter().filter(|line| line.contains("idle"));
+            let values: Vec<_> = lines.filter_map(|line| line.rsplit(' ').next()).collect();
+            assert_eq!(values, shown, "{idle:?}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_left_out() {
+        let rows = ["sda", "sda1", "loop0", "dm-0"];
+        let reading = Reading {
+            globals: vec![],
+            rows: rows.map(|name| row(name.as_bytes(), vec![1])).to_vec(),
+        };
+        let text = text(&DISK, &reading, &Cost::UNKNOWN);
+        assert_eq!(
+            series(&text, "node_"),
+            [
+                "node_disk_reads_completed_total{device=\"sda\"} 1",
+                "node_disk_reads_completed_total{device=\"dm-0\"} 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn values() {
+        for (value, shown) in [
+            (0.0, "0"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e21, "1000000000000000000000"),
+            (-2.5, "-2.5"),
+            (f64::INFINITY, "+Inf"),
+            (f64::NEG_INFINITY, "-Inf"),
+            (5e-324, &format!("0.{}5", "0".repeat(323))),
+        ] {
+            let mut out = Vec::new();
+            put_value(&mut out, value);
+            assert_eq!(String::from_utf8_lossy(&out), shown);
+            let back: f64 = shown.parse().expect("a number");
+            assert_eq!(back.to_bits(), value.to_bits());
+        }
+    }
+
+    /// Reads a label's value up to its closing quote; what is left of the line.
+    fn quoted(text: &str) -> Option<&str> {
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => return Some(&text[at + 1..]),
+                '\\' if !matches!(chars.next()?.1, '\\' | '"' | 'n') => return None,
+                '\\' => {}
+                c if c.is_control() => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Checks what Prometheus' parser and promtool insist on.
+    fn check(text: &str) -> Result<(), String> {
+        let (mut families, mut series) = (HashSet::new(), HashSet::new());
+        let mut family = "";
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                family = help.split(' ').next().unwrap_or_default();
+                let begun = families.insert(family);
+                let kind = lines.next().and_then(|line| line.strip_prefix("# TYPE "));
+                let kind = kind.and_then(|kind| kind.strip_prefix(family));
+                let known = matches!(kind, Some(" counter" | " gauge" | " untyped"));
+                if !begun || !known {
+                    return Err(line.into());
+                }
+                continue;
+            }
+            let mut rest = line.strip_prefix(family).ok_or(line)?;
+            let begun = rest.starts_with('{');
+            while let Some(label) = rest.strip_prefix(['{', ',']) {
+                let (key, value) = label.split_once("=\"").ok_or(line)?;
+                if !key.bytes().all(|b| b.is_ascii_lowercase()) {
+                    return Err(line.into());
+                }
+                rest = quoted(value).ok_or(line)?;
+            }
+            let rest = rest
+                .strip_prefix(if begun { "} " } else { " " })
+                .ok_or(line)?;
+            rest.parse::<f64>().map_err(|_| line)?;
+            if !series.insert(&line[..line.len() - rest.len()]) {
+                return Err(format!("twice: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        /// Whatever the names and numbers are, Prometheus can read it.
+        #[test]
+        fn any_names_and_numbers_can_be_read(
+            names in prop::collection::vec(prop_oneof![
+                any::<Vec<u8>>(),
+                "[\\\\\"\n{},=\u{0}-\u{10}a\u{e9}\u{202e}]{0,6}".prop_map(String::into_bytes),
+            ], 0..6),
+            numbers: Vec<u64>,
+            floats: [f64; 3],
+        ) {
+            let name = |n: usize| names.get(n).cloned().unwrap_or_default();
+            let reading = Reading {
+                globals: numbers.clone(),
+                rows: names.iter().map(|name| row(name, numbers.clone())).collect(),
+            };
+            let text_of = |n: usize| String::from_utf8_lossy(&name(n)).into_owned();
+            let (process, source) = (text_of(0), text_of(1));
+            let cost = Cost {
+                version: &process,
+                processes: &[Process { name: &source, cpu_seconds: floats[0], memory_bytes: floats[1] }],
+                sources: &[(&source, floats[2])],
+                ..Cost::UNKNOWN
+            };
+            let mut out = b"".to_vec();
+            write(&mut out, ALL.iter().map(|&subsystem| (subsystem, &reading)), &Context::default(), &cost);
+            let text = String::from_utf8(out).expect("UTF-8");
+            prop_assert_eq!(check(&text), Ok(()));
+        }
+    }
+
+    #[test]
+    fn the_checker_checks() {
+        let head = "# HELP a b\n# TYPE a gauge\n";
+        for (text, ok) in [
+            ("a 1\n", true),
+            ("a{x=\"1\",y=\"\\\\\\\"\"} 1\n", true),
+            ("a{x=\"1\"} 1\na{x=\"2\"} +Inf\n", true),
+            ("a{x=\"1\"} 1\na{x=\"1\"} 2\n", false),
+            ("a{x=\"\\y\"} 1\n", false),
+            ("a{x=\"\"\"} 1\n", false),
+            ("b 1\n", false),
+            ("a{} 1 2\n", false),
+            ("a 1\n# HELP a b\n# TYPE a gauge\n", false),
+        ] {
+            assert_eq!(check(&format!("{head}{text}")).is_ok(), ok, "{text}");
+        }
+    }
+}
