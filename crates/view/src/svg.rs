@@ -43,7 +43,7 @@ const GRAPH_GAP: f64 = 20.0;
 const TICK_GAP: f64 = 6.0;
 /// Room for a tick of the time axis, and of the vertical one.
 const TIME_ROOM: f64 = 78.0;
-const VALUE_ROOM: f64 = 30.0;
+const VALUE_ROOM: f64 = 24.0;
 
 /// How graphs are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -188,7 +188,9 @@ pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
         let path = filled(canvas, &of(curve.points, Point::mean));
         put_path(out, &path, &fill(inks.line(curve.hue), "0.14"), "");
     }
-    let lines = || of_shape(Shape::Filled).chain(of_shape(Shape::Line));
+    // The first are the important ones: they come to lie above the others.
+    let alone = |shape| matches!(shape, Shape::Filled | Shape::Line);
+    let lines = || curves.iter().rev().filter(|curve| alone(curve.shape));
     for curve in lines() {
         let path = band(canvas, curve.points);
         put_path(out, &path, &fill(inks.line(curve.hue), "0.3"), "");
