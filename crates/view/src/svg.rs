@@ -43,7 +43,7 @@ const GRAPH_GAP: f64 = 20.0;
 const TICK_GAP: f64 = 6.0;
 /// Room for a tick of the time axis, and of the vertical one.
 const TIME_ROOM: f64 = 78.0;
-const VALUE_ROOM: f64 = 30.0;
+const VALUE_ROOM: f64 = 24.0;
 
 /// How graphs are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ pub enum Shape {
     Filled,
     /// An area on top of those before it.
     Stacked,
-    /// Behind all others a shade up to the maxima: what a stack of means does not show.
+    /// A shade from the stack up to the maxima, which a stack of means does not show.
     Peak,
 }
 

@@ -7,7 +7,7 @@ use kymo_base::context::Context;
 use kymo_base::field::Unit;
 use kymo_query::marks::{Kind, Mark};
 use kymo_query::series::{Grid, Point, Series};
-use kymo_query::sheet::{Line, Of, Pick, id};
+use kymo_query::sheet::{Line, Of, id};
 use kymo_view::graphs::Plan;
 use kymo_view::svg::{self, Curve, Graph, Picture, Shape, Style, Theme, Top};
 use kymo_view::time::Zone;

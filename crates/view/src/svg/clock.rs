@@ -125,7 +125,7 @@ fn each_moment(
         if let Every::Months(months) = every {
             let local = zone.local(at_ns);
             let month = local.day / 10_000 * 12 + local.day / 100 % 100 - 1;
-            if local.day % 100 != 1 || month % months != 0 {
+            if local.day % 100 != 1 || !month.is_multiple_of(months) {
                 continue;
             }
         }

@@ -7,7 +7,7 @@ use super::pen::{Area, Path, put_path};
 use super::{Curve, Shape};
 use crate::svg::palette::Inks;
 
-/// Of what is behind a stack.
+/// Of what is above a stack.
 pub const PEAK_OPACITY: &str = "0.3";
 
 /// Where points come to lie.
@@ -107,14 +107,17 @@ fn filled(canvas: &Canvas, values: &[f64]) -> String {
     path.text()
 }
 
-/// All between minimum and maximum; nothing where they are the same at this scale.
+/// All between minimum and maximum.
 fn band(canvas: &Canvas, points: &[Point]) -> String {
     let (lows, highs) = (of(points, |point| point.min), of(points, |point| point.max));
-    let same = |(low, high): (&f64, &f64)| {
-        !high.is_finite() || (canvas.y(*low) - canvas.y(*high)).abs() < 0.3
-    };
+    between(canvas, &lows, &highs)
+}
+
+/// All between two values; nothing where they are the same at this scale.
+fn between(canvas: &Canvas, lows: &[f64], highs: &[f64]) -> String {
+    let same = |(low, high): (&f64, &f64)| (canvas.y(*low) - canvas.y(*high)).abs() < 0.3;
     let mut path = Path::default();
-    for (first, run) in runs(&highs) {
+    for (first, run) in runs(highs) {
         let lows = &lows[first..first + run.len()];
         if !lows.iter().zip(run).all(same) {
             canvas.along(&mut path, run, first, Begin::Left);
@@ -123,6 +126,18 @@ fn band(canvas: &Canvas, points: &[Point]) -> String {
         }
     }
     path.text()
+}
+
+/// All between the stack and the maxima above it.
+fn above_stack(canvas: &Canvas, curves: &[Curve], points: &[Point]) -> String {
+    let peaks = of(points, |point| point.max);
+    let lows = stack(curves).pop().unwrap_or_default();
+    let low = |(n, &peak): (usize, &f64)| match lows.get(n) {
+        Some(low) if low.is_finite() => low.min(peak),
+        _ => 0.0,
+    };
+    let lows: Vec<f64> = peaks.iter().enumerate().map(low).collect();
+    between(canvas, &lows, &peaks)
 }
 
 fn of(points: &[Point], value: fn(&Point) -> f64) -> Vec<f64> {
@@ -165,7 +180,7 @@ pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
     let fill =
         |colour: &str, opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
     for curve in of_shape(Shape::Peak) {
-        let path = filled(canvas, &of(curve.points, |point| point.max));
+        let path = above_stack(canvas, curves, curve.points);
         put_path(out, &path, &fill(inks.muted, PEAK_OPACITY), "");
     }
     draw_stack(curves, canvas, inks, out);
@@ -173,7 +188,9 @@ pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
         let path = filled(canvas, &of(curve.points, Point::mean));
         put_path(out, &path, &fill(inks.line(curve.hue), "0.14"), "");
     }
-    let lines = || of_shape(Shape::Filled).chain(of_shape(Shape::Line));
+    // The first are the important ones: they come to lie above the others.
+    let alone = |shape| matches!(shape, Shape::Filled | Shape::Line);
+    let lines = || curves.iter().rev().filter(|curve| alone(curve.shape));
     for curve in lines() {
         let path = band(canvas, curve.points);
         put_path(out, &path, &fill(inks.line(curve.hue), "0.3"), "");
