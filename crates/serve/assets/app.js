@@ -16,6 +16,7 @@ const STATUS_EVERY_MS = 20000;
 // samples that a late answer to /series may lack
 const RECENT = 90;
 const LEAVE_MS = 350;
+const ONE_STEP_MS = 400;
 
 const settings = loadSettings();
 setTheme(settings.theme);
@@ -27,7 +28,7 @@ const ctx = {
   view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
   moment: () => ctx.state.at ?? ctx.hover,
   hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,
-  seen: (time) => { if (time > (ctx.edge ?? 0)) ctx.edge = time; },
+  seen: (time) => { if (time > (ctx.edge ?? 0) && ctx.status?.mode !== 'file') ctx.edge = time; },
   set, toggle, hoverAt, pick, zoomTo, panBy, zoomBy, zoomBack,
 };
 
@@ -40,6 +41,8 @@ const MAKERS = {
 };
 const views = {};
 
+let told = false;
+let stepped = -ONE_STEP_MS;
 let cost, stream, streamed = '';
 
 /** Changes the state, and with it the address; ranges and views are steps that Back undoes. */
@@ -48,7 +51,10 @@ function set(patch, { soon = false } = {}) {
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
   const step = ['range', 'from', 'thru', 'view'].some((name) => changed.has(name));
-  history[step ? 'pushState' : 'replaceState'](null, '', location.pathname + write(ctx.state));
+  // a wheel that turns is one step
+  const again = performance.now() - stepped < ONE_STEP_MS;
+  if (step) stepped = performance.now();
+  history[step && !again ? 'pushState' : 'replaceState'](null, '', location.pathname + write(ctx.state));
   if (soon) changed.add('soon');
   apply(changed);
 }
@@ -170,7 +176,7 @@ function drawHead() {
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
-  text($('live'), { live: 'live', paused: 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
+  text($('live'), { live: ctx.status?.mode === 'file' ? 'the end' : 'live', paused: ctx.status?.mode === 'file' ? 'to the end' : 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
   text($('seen'), `${stamp(view.from, ctx.zone(), locale)} – ${clock(view.thru, ctx.zone(), locale)} (${span(view.thru - view.from)})`);
   $('lock').dataset.open = String(ctx.hasTexts());
   text($('lock'), ctx.hasTexts() ? 'unlocked' : 'locked');
@@ -269,11 +275,15 @@ async function openLock() {
 
 async function readStatus() {
   try {
+    const first = !ctx.status;
     ctx.status = await api.get('status');
-    ctx.seen(ctx.status.thru);
+    // a recording that is only read ends where it ends, whatever the clock says
+    if (ctx.status.mode === 'file') ctx.edge = ctx.status.thru;
+    else ctx.seen(ctx.status.thru);
+    if (first && ctx.status.mode === 'file') current()?.refresh?.();
     document.title = `${ctx.status.host} · kymo`;
   } catch (error) {
-    if (error.status === 401) { $('hint').hidden = false; openLock(); }
+    if (error.status === 401 && !told) { told = true; $('hint').hidden = false; openLock(); }
   }
   cost?.draw();
   drawHead();

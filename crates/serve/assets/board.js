@@ -67,7 +67,7 @@ async function ask(board) {
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
     if (view.live) for (const sample of ctx.recent) take(board, sample);
-    ctx.seen(board.frame.covered);
+    if (board.frame.covered >= board.frame.first) ctx.seen(board.frame.covered);
   } catch (error) {
     if (error.name === 'AbortError') return;
     board.problem = error.message;

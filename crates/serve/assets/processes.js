@@ -16,7 +16,7 @@ export const DEFAULT_SORT = '-pct';
 export function createProcesses(ctx, scans, host) {
   const view = { ctx, scans, scan: null, other: null, grid: createGrid('Processes', (column) => sortBy(ctx, column)) };
   Object.assign(view, toolbar(view));
-  host.append(view.bar, view.note, view.grid.element);
+  host.append(view.bar, view.note, view.grid.element, h('p', { class: 'sub foot' }, 'Processes that lived only between two scans are not in the table; the CPU’s own graphs have their time.'));
   view.load = lastWins((signal, moment) => load(view, signal, moment));
   return {
     follow: () => follow(view),

@@ -41,6 +41,8 @@ function say(view) {
   const parts = both ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
     : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
   text(view.moment, parts.filter(Boolean).join('   ·   '));
+  // live numbers read aloud each second would drown everything else
+  view.moment.setAttribute('aria-live', time === null ? 'off' : 'polite');
   view.moment.dataset.held = at !== undefined ? 'held' : ctx.hover !== null ? 'cursor' : 'live';
 }
 
