@@ -377,6 +377,31 @@ on('a lost connection is said, and made good', {}, async (page) => {
   }
 });
 
+on('a file that was opened ends where it ends', {}, async (page) => {
+  const own = await serve({ file: true });
+  try {
+    await page.goto(own.url);
+    await ready(page);
+    await until(page, () => document.getElementById('live').textContent === 'the end');
+    const clock = new Date((own.machine.born - 3600) * 1000).toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' });
+    await has(page, '#seen', `– ${clock}`);
+    await until(page, () => /\d/.test(document.querySelector('.card[data-panel=cpu] .key b').textContent));
+    assert.equal(await inked(page, 'cpu', 0.9), true);
+  } finally {
+    await page.goto('about:blank');
+    await own.close();
+  }
+});
+
+on('where no processes were recorded, no old table is shown', {}, async (page) => {
+  await ready(page);
+  await page.route('**/api/v1/processes*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":"cannot show processes: none were recorded then"}' }));
+  const { x, y } = await at(page, 'cpu', server.machine.spike[0] + 13);
+  await page.mouse.click(x, y);
+  await has(page, '.processes .note', 'No processes were recorded');
+  assert.equal(await page.locator('.processes tbody tr').count(), 0);
+});
+
 on('two thousand processes: the first 200 are drawn, all on demand, and sorting is quick', {}, async (page) => {
   const own = await serve({ count: 2000 });
   try {

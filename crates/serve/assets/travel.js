@@ -39,7 +39,7 @@ function say(view) {
   const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time).map((mark) => `${mark.kind}: ${mark.text}`).join(' · ');
   const both = at !== undefined && b !== undefined && scan && other;
   const parts = both ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
-    : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
+    : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : ctx.status?.mode === 'file' ? 'the end' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
   text(view.moment, parts.filter(Boolean).join('   ·   '));
   // live numbers read aloud each second would drown everything else
   view.moment.setAttribute('aria-live', time === null ? 'off' : 'polite');
