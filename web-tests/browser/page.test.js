@@ -232,6 +232,24 @@ on('token: pasted, wrong, right, forgotten', {}, async (page) => {
   assert.equal(await page.evaluate(() => localStorage.getItem('kymo.token')), null);
 });
 
+on('token: where all needs one, it is asked for, once, and then all is there', {}, async (page) => {
+  const own = await serve({ locked: true });
+  try {
+    await page.goto(own.url);
+    await has(page, 'dialog', 'paste the token');
+    await page.locator('dialog input').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await ready(page);
+    await until(page, () => document.getElementById('live').dataset.state === 'live');
+    assert.equal(await page.locator('dialog').count(), 0);
+    assert.equal(await page.locator('.note:not([hidden])').count(), 0);
+    await until(page, () => /kymo costs/.test(document.getElementById('cost').textContent));
+  } finally {
+    await page.goto('about:blank');
+    await own.close();
+  }
+});
+
 on('phone: no sideways scrolling but in the table', { width: 360, height: 740, hasTouch: true, isMobile: true }, async (page) => {
   await ready(page);
   for (const path of ['', '?view=fields&fields=cpu.user', '?view=events', '?view=raw']) {
