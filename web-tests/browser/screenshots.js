@@ -1,10 +1,10 @@
-// Pictures for the README, of the real thing where KYMO names it and a recording is served at KYMO_URL, else of the fixture.
+// Pictures for the README, of the real thing where KYMO names it and a recording is served at KYMO_URL, else of the fixture's made-up machine.
 import { fileURLToPath } from 'node:url';
 import { serve } from '../fixture/serve.js';
 import { launch, open, ready } from './open.js';
 
 const FOLDER = process.env.SHOTS ?? fileURLToPath(new URL('../../docs/screenshots/', import.meta.url));
-const own = process.env.KYMO_URL ? null : await serve();
+const own = process.env.KYMO_URL ? null : await serve({ polite: true });
 const url = process.env.KYMO_URL ?? own.url;
 const token = process.env.KYMO_TOKEN ?? 'fixture-token';
 const spike = Number(process.env.SPIKE ?? own?.machine.spike[0] + 12);
@@ -21,7 +21,7 @@ async function shot(name, options, prepare) {
   await (options.until ? page.waitForFunction(options.until) : ready(page));
   await prepare?.(page);
   await page.waitForTimeout(1200);
-  await page.screenshot({ path: `${FOLDER}/${name}.png` });
+  await page.screenshot({ path: `${FOLDER}/page-${name}.png` });
   for (const [kind, list] of Object.entries(seen)) if (list.length) console.error(name, kind, list);
   await context.close();
 }

@@ -8,6 +8,8 @@ import { fade, inks, pen } from './theme.js';
 const FONT = '11px system-ui, sans-serif';
 const LABEL_PX = 14;
 const CLICK_PX = 5;
+// what changes no number is a tick at the top; a clock that was set or a boot is a line
+const QUIET = ['slow', 'note'];
 
 /**
  * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
@@ -119,7 +121,8 @@ function rule(plot, { marks, from, thru }, ink) {
   ctx.fillStyle = ink.mark;
   for (const mark of marks) {
     if (mark.kind === 'gap' || mark.time < from || mark.time > thru) continue;
-    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, height);
+    const tall = QUIET.includes(mark.kind) ? Math.round(height / 12) : height;
+    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, tall);
   }
   ctx.restore();
 }

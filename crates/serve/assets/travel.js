@@ -36,7 +36,7 @@ function say(view) {
   const { at, b } = ctx.state;
   const scan = view.processes.scan(), other = view.processes.other();
   const time = ctx.moment();
-  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time).map((mark) => `${mark.kind}: ${mark.text}`).join(' · ');
+  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time).map((mark) => (mark.text.startsWith(mark.kind) ? mark.text : `${mark.kind}: ${mark.text}`)).join(' · ');
   const both = at !== undefined && b !== undefined && scan && other;
   const parts = both ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
     : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : ctx.status?.mode === 'file' ? 'the end' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
