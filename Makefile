@@ -2,15 +2,16 @@
 
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
-PEERS = collectl sysstat strace
+PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium nodejs npm
 FUZZ_SECONDS ?= 20
+# Largest recorder-only program, in bytes.
+LEAN_BYTES = 3000000
 
-.PHONY: run test bench fuzz peers build check unit fuzz-for clean
+.PHONY: run test bench fuzz peers build lean check unit web fuzz-for clean
 
-# Live on the terminal while it is recorded; without a terminal ten intervals.
+# This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
-	@if [ -t 1 ]; then intervals=; else intervals=-c10; fi; set -x; \
-	./target/release/kymo -scdnmZ -i1:5 -f ./kymo-data --cap 100M --show $$intervals
+	./target/release/kymo serve --data ./kymo-data
 
 build:
 	$(CARGO) build --release -p kymo
@@ -24,7 +25,7 @@ peers:
 	  else echo "please install:$$missing" >&2; exit 1; fi; \
 	fi
 
-test: peers check unit fuzz-for
+test: peers check lean unit web fuzz-for
 
 check:
 	$(CARGO) fmt --all --check
@@ -32,6 +33,16 @@ check:
 
 unit: build
 	$(CARGO) test --workspace
+
+# The recorder alone, without the page: it has to build, and to stay small.
+lean:
+	$(CARGO) build --release -p kymo --no-default-features --target-dir target/lean
+	@size=$$(stat -c %s target/lean/release/kymo); echo "recorder-only: $$size bytes"; \
+	[ $$size -le $(LEAN_BYTES) ] || { echo "the recorder-only program is larger than $(LEAN_BYTES) bytes" >&2; exit 1; }
+
+# The page in a real browser, and its modules on their own.
+web: build
+	cd web-tests && npm ci --no-audit --no-fund --silent && KYMO=../target/release/kymo npm test
 
 fuzz-for:
 	$(CARGO) run --release -p kymo-fuzz --bin fuzz-for -- $(FUZZ_SECONDS)

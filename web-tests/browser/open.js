@@ -11,7 +11,7 @@ export async function open(browser, url, { width = 1440, height = 900, dark = tr
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', locale: 'en-GB', timezoneId: 'Europe/Berlin', acceptDownloads: true, ...others });
   const page = await context.newPage();
   const seen = { foreign: [], reports: [], errors: [], dialogs: [] };
-  page.on('request', (request) => !request.url().startsWith(url) && !/^(data|blob):/.test(request.url()) && seen.foreign.push(request.url()));
+  page.on('request', (request) => !/^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:|about:)/.test(request.url()) && seen.foreign.push(request.url()));
   page.on('pageerror', (error) => seen.errors.push(String(error)));
   page.on('console', (message) => { if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) (/(Content Security Policy|Trusted)/i.test(message.text()) ? seen.reports : seen.errors).push(message.text()); });
   page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });

@@ -1,8 +1,9 @@
 // Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
-import { createApi, takeCode } from './api.js';
+import { takeCode } from './api.js';
 import { createCost } from './cost.js';
 import { csv, csvFile, frameRows } from './csv.js';
 import { text } from './dom.js';
+import { api } from './early.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { bindKeys, helpDialog } from './keys.js';
@@ -22,14 +23,13 @@ const STATUS_EVERY_MS = 20000;
 const RECENT = 90;
 const LEAVE_MS = 350;
 
-const api = createApi();
 const settings = loadSettings();
 setTheme(settings.theme);
 
 const ctx = {
   api, settings, state: parse(location.search), status: null, cost: null, edge: null, hover: null, recent: [], ranges: [],
   zone: () => zoneOf(settings, ctx.status),
-  look: () => [isDark(), settings.bytes, settings.bits, ctx.zone(), ctx.status?.mem_kb],
+  look: () => [isDark(), settings.bytes, settings.bits, ctx.zone()],
   view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
   moment: () => ctx.state.at ?? ctx.hover,
   hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,
@@ -163,7 +163,7 @@ function drawHead() {
   text($('host'), ctx.status?.host ?? '');
   for (const button of $('ranges').children) button.setAttribute('aria-pressed', String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range));
   for (const tab of $('tabs').children) tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
-  const live = view.live && ctx.moment() === null;
+  const live = view.live && ctx.state.at === undefined;
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
@@ -187,6 +187,8 @@ function subscribe() {
   const fields = current().board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
+  // samples of other fields would be gaps here
+  ctx.recent.length = 0;
   stream?.close();
   stream = follow(api, fields, {
     sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
@@ -256,11 +258,11 @@ async function start() {
   const code = takeCode(location, history);
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
+  const name = ctx.state.view ?? 'now';
+  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
   views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
   cost = createCost(ctx, $('cost'));
   wire();
-  const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
   if (name !== 'now') views[name].show?.();
   else views.now.moment();
   subscribe();

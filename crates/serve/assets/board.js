@@ -2,11 +2,13 @@
 // samples to the answer, and asks anew when the range changes.
 import { createCard } from './card.js';
 import { h } from './dom.js';
-import { append, fromSeries, trim } from './frame.js';
+import { POINTS, question, taken } from './early.js';
+import { append, fromSeries, holeBefore, trim } from './frame.js';
 import { fieldsOf, wants } from './panels.js';
 
 const KEPT_ANSWERS = 12;
 const WAIT_MS = 90;
+const HOLE_MS = 3000;
 
 export function createBoard(ctx, host) {
   const board = { ctx, host, cards: [], panels: [], ids: [], frame: null, asked: '', timer: 0, stop: null, answers: new Map(), grid: h('div', { class: 'grid' }), note: h('p', { class: 'note', role: 'status', hidden: true }) };
@@ -38,6 +40,8 @@ function setPanels(board, panels, decorate) {
 
 const handlers = ({ ctx }) => ({ hover: ctx.hoverAt, pick: ctx.pick, select: ctx.zoomTo, pan: ctx.panBy, zoom: ctx.zoomBy, back: ctx.zoomBack });
 
+const unseen = (board) => board.host.closest('.view').hidden;
+
 /** Asks for what is to be seen, at once or when the range has rested. */
 function refresh(board, soon) {
   clearTimeout(board.timer);
@@ -48,20 +52,19 @@ function refresh(board, soon) {
 
 async function ask(board) {
   const { ctx } = board;
-  if (!board.ids.length) return;
+  if (!board.ids.length || unseen(board)) return;
   const view = ctx.view();
-  // before the first answer the server's own clock is the only one that is right
-  const range = ctx.edge === null && view.live ? { from: -Math.round(view.thru - view.from), thru: 'now' } : { from: view.from, thru: view.thru };
-  const parameters = { fields: board.ids, ...range, points: points(board) };
+  const parameters = question(board.ids, view, ctx.edge, points(board));
   const key = JSON.stringify(parameters);
   board.stop?.abort();
   const stop = (board.stop = new AbortController());
   try {
-    const answer = board.answers.get(key) ?? (await ctx.api.get('series', parameters, stop.signal));
+    // only what is not live is kept: nothing is added to it
+    const answer = board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
-    board.frame = fromSeries(structuredClone(answer), view.live ? undefined : view.thru);
+    board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
-    for (const sample of ctx.recent) append(board.frame, sample, wants(board.ids));
+    if (view.live) for (const sample of ctx.recent) take(board, sample);
     ctx.seen(board.frame.covered);
   } catch (error) {
     if (error.name === 'AbortError') return;
@@ -75,17 +78,24 @@ function remember(answers, key, answer) {
   if (answers.size > KEPT_ANSWERS) answers.delete(answers.keys().next().value);
 }
 
-/** Two numbers a pixel are as good as all; at least enough for 15 minutes of seconds. */
-function points({ cards }) {
-  const width = Math.max(300, ...cards.map((card) => card.width()));
-  return Math.min(Math.max(920, Math.round(width)), 2000);
-}
+/** A number a pixel, for charts that are wider than usual. */
+const points = ({ panels, grid }) => (panels.length > 3 ? POINTS : Math.min(Math.max(POINTS, grid.clientWidth), 2000));
 
 function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;
-  if (!append(board.frame, sample, wants(board.ids))) return;
+  if (!take(board, sample)) return;
   trim(board.frame, board.ctx.view().from);
   draw(board);
+}
+
+/** A sample that does not follow the one before: the recording knows whether that is a gap. */
+function take(board, sample) {
+  const now = performance.now();
+  if (holeBefore(board.frame, sample) && now - (board.filled ?? -HOLE_MS) > HOLE_MS) {
+    board.filled = now;
+    refresh(board, false);
+  }
+  return append(board.frame, sample, wants(board.ids));
 }
 
 function addMark(board, mark) {
@@ -94,7 +104,7 @@ function addMark(board, mark) {
 
 /** Draws at the next frame, once, and not at all where nobody looks. */
 function draw(board) {
-  if (board.drawing || document.hidden || board.host.hidden) return;
+  if (board.drawing || document.hidden || unseen(board)) return;
   board.drawing = true;
   requestAnimationFrame(() => {
     board.drawing = false;
@@ -102,7 +112,9 @@ function draw(board) {
     board.note.hidden = !board.problem;
     if (!board.frame) return;
     const view = board.ctx.view();
-    for (const card of board.cards) card.draw(board.frame, view);
+    // all are measured before any is drawn: one layout, not one a chart
+    const sizes = board.cards.map((card) => card.size());
+    board.cards.forEach((card, n) => card.draw(board.frame, view, sizes[n]));
     moments(board);
   });
 }

@@ -17,10 +17,10 @@ export function createCard(panel, ctx, on) {
   const card = { panel, element, tools, plot, legend, title, chart: null, shown: null, items: [], signature: '' };
   return {
     element, tools, panel,
-    draw: (frame, view) => draw(card, ctx, on, frame, view),
+    draw: (frame, view, size) => draw(card, ctx, on, frame, view, size),
     moments: (given, frame) => say(card, ctx, given, frame),
     resize: () => card.chart?.resize(plot.clientWidth, plot.clientHeight),
-    width: () => plot.clientWidth - 62,
+    size: () => ({ width: plot.clientWidth, height: plot.clientHeight }),
     picture: () => card.chart && { canvas: card.chart.canvas(), title: panel.title, legend: card.items.map(({ each, value }) => ({ colour: pen(each.colour).colour, label: each.label, value: value.textContent })) },
     layers: () => card.shown ?? [],
     destroy: () => card.chart?.destroy(),
@@ -29,7 +29,7 @@ export function createCard(panel, ctx, on) {
 
 const hiddenName = (panel, each) => `${panel.id}.${each.label}`;
 
-function draw(card, ctx, on, frame, view) {
+function draw(card, ctx, on, frame, view, size) {
   const all = moving(expand(card.panel.layers, frame.fields.keys()), card.panel, frame);
   const hidden = new Set(ctx.state.hide ?? []);
   const shown = all.filter((each) => !hidden.has(hiddenName(card.panel, each)));
@@ -37,7 +37,7 @@ function draw(card, ctx, on, frame, view) {
   const signature = JSON.stringify([all.map((each) => each.label), shown.map((each, n) => [each.label, units[n]]), ctx.look()]);
   if (signature !== card.signature) {
     card.signature = signature;
-    rebuild(card, ctx, on, frame, all, shown);
+    rebuild(card, ctx, on, frame, all, shown, size);
   }
   if (!card.chart) return;
   card.chart.draw(table(card, frame), view.from, view.thru, frame.marks);
@@ -53,12 +53,12 @@ function moving(layers, { layers: asked }, frame) {
 
 const unitOf = (each, frame) => frame.fields.get((each.ids ?? [each.id])[0])?.unit ?? '';
 
-function rebuild(card, ctx, on, frame, all, shown) {
+function rebuild(card, ctx, on, frame, all, shown, size) {
   card.chart?.destroy();
   card.shown = shown;
   card.plan = planOf(card.panel, ctx, frame, shown);
   const zone = ctx.zone();
-  card.chart = createChart(card.plot, card.plan, { zone, label: (time, step) => tickLabel(time, step, zone, ctx.settings.locale) }, on);
+  card.chart = createChart(card.plot, size, card.plan, { zone, label: (time, step) => tickLabel(time, step, zone, ctx.settings.locale) }, on);
   card.items = all.map((each) => legendItem(card, ctx, each, frame, shown.includes(each)));
   card.legend.replaceChildren(...card.items.map((item) => item.element));
 }
@@ -90,9 +90,10 @@ function planOf(panel, ctx, frame, shown) {
 }
 
 function scaleOf(key, as, panel, ctx) {
-  const most = panel.mostOf === 'memory' && ctx.status ? ctx.status.mem_kb * 1024 : panel.most;
+  // asked at each drawing: the size of the memory may come after the first one
+  const most = () => (panel.mostOf === 'memory' && ctx.status ? ctx.status.mem_kb * 1024 : panel.most);
   const steps = increments(as, ctx.settings);
-  return { key, increments: steps, ticks: (value) => tick(value, as, ctx.settings), range: (low, high) => rangeOf(low, high, { most, least: panel.least ?? 0, percent: as.kind === 'percent' }) };
+  return { key, increments: steps, ticks: (value) => tick(value, as, ctx.settings), range: (low, high) => rangeOf(low, high, { most: most(), least: panel.least ?? 0 }) };
 }
 
 /** From zero, with some air above; what has a natural end shows it. */

@@ -8,12 +8,12 @@ const FONT = '10.5px system-ui, sans-serif';
 const CLICK_PX = 5;
 
 /**
- * Draws into `host`. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
+ * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
  * `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift), select(from, thru), pan(seconds), zoom(factor, about).
  */
-export function createChart(host, plan, clock, on) {
+export function createChart(host, size, plan, clock, on) {
   const view = { from: 0, thru: 1, marks: [] };
-  const plot = new uPlot(options(plan, clock, view, host), [[]], host);
+  const plot = new uPlot(options(plan, clock, view, size), [[]], host);
   const lines = overlay(plot.over);
   pointer(plot, lines.selection, view, on);
   const place = (line, time) => {
@@ -46,7 +46,7 @@ export function createChart(host, plan, clock, on) {
 /** How many uPlot series a layer takes: its line, and both ends of its band. */
 export const seriesOf = (each) => (each.band ? 3 : 1);
 
-function options(plan, clock, view, host) {
+function options(plan, clock, view, size) {
   const ink = inks();
   const series = [{}];
   const bands = [];
@@ -58,7 +58,7 @@ function options(plan, clock, view, host) {
     series.push(line(each, plan));
   }
   return {
-    width: Math.max(host.clientWidth, 100), height: Math.max(host.clientHeight, 80), padding: [8, 10, 0, 0],
+    width: Math.max(size.width, 100), height: Math.max(size.height, 80), padding: [8, 10, 0, 0],
     cursor: { show: false }, legend: { show: false }, select: { show: false },
     tzDate: (time) => (clock.zone ? uPlot.tzDate(new Date(time * 1000), clock.zone) : new Date(time * 1000)),
     scales: Object.fromEntries([['x', { time: true, range: () => [view.from, view.thru] }], ...plan.scales.map((scale) => [scale.key, { range: (_, low, high) => scale.range(low, high) }])]),

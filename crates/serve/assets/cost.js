@@ -1,7 +1,7 @@
 // The line that always says what kymo costs and how far back it reaches.
 import { dialog, h, text } from './dom.js';
 import { span, stamp } from './time.js';
-import { bytes, format } from './units.js';
+import { bytes, fine, format } from './units.js';
 
 const EVERY_MS = 10000;
 
@@ -21,7 +21,7 @@ export function createCost(ctx, host) {
 
 /** `kymo costs 0.12 % of a CPU, 11 MB, 31 MB a day · 0 samples missed`. */
 export function sentence(cost, settings) {
-  const percent = format(cost.cpu_percent, '%', '', settings);
+  const percent = fine(cost.cpu_percent, settings);
   const lost = cost.dropped ? ` · ${cost.dropped} dropped` : '';
   const disk = cost.bytes_a_day === null ? '' : `, ${bytes(cost.bytes_a_day, settings)} a day`;
   return `kymo costs ${percent} of a CPU, ${bytes(cost.memory_bytes, settings)} of memory${disk} · ${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed${lost}`;
@@ -38,6 +38,6 @@ function details({ cost, settings, status }) {
   const row = (...cells) => h('tr', {}, cells.map((each, n) => h('td', { class: n ? 'number' : '' }, each)));
   const head = h('tr', {}, ['Process', 'PID', 'CPU', 'CPU time', 'Memory'].map((each, n) => h('th', { class: n ? 'number' : '' }, each)));
   dialog('What kymo costs',
-    h('table', {}, h('thead', {}, head), h('tbody', {}, cost.processes.map((each) => row(each.name, String(each.pid), format(each.cpu_percent, '%', '', settings), format(each.cpu_seconds, 's', '', settings), bytes(each.memory_bytes, settings))))),
+    h('table', {}, h('thead', {}, head), h('tbody', {}, cost.processes.map((each) => row(each.name, String(each.pid), fine(each.cpu_percent, settings), format(each.cpu_seconds, 's', '', settings), bytes(each.memory_bytes, settings))))),
     h('p', {}, `The recording in ${status?.path ?? 'its folder'} holds ${bytes(cost.bytes_held, settings)}${cost.bytes_a_day === null ? '' : ` and grows by ${bytes(cost.bytes_a_day, settings)} a day`}. Memory is what is anonymous or shared; CPU is of one CPU over the last minute.`));
 }

@@ -15,7 +15,7 @@ export function fromSeries(answer, thru) {
 export const timeAt = (frame, n) => frame.first + n * frame.step;
 
 /** The point that a moment belongs to. */
-export const indexAt = (frame, time) => Math.ceil((time - frame.first) / frame.step - 1e-6);
+export const indexAt = (frame, time) => Math.ceil((time - frame.first) / frame.step - 1e-6) + 0;
 
 /** The end of the last point at which anything is known. */
 export function lastKnown(frame) {
@@ -46,6 +46,9 @@ export function append(frame, sample, wanted) {
   frame.covered = sample.time;
   return true;
 }
+
+/** Whether time passed between what is covered and a sample that comes after it. */
+export const holeBefore = (frame, { time, elapsed }) => time > frame.covered + 1e-3 && time - elapsed - frame.covered > elapsed / 2;
 
 function grow(frame, count) {
   if (count <= frame.count) return;

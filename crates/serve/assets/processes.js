@@ -149,7 +149,7 @@ function drawCompared(view) {
   view.grid.draw(view.lines, sort);
 }
 
-function compareColumns({ settings, hasTexts }) {
+function compareColumns({ settings }) {
   const plain = (name, title, unit) => ({ name, title, unit, number: true, write: (row) => (row[name] === null ? '–' : quiet(row[name], unit, settings)) });
   const delta = (name, title, unit) => ({ name, title, unit, number: true, class: 'delta', write: (row) => signed(row[name], unit, settings), tone: (row) => (row[name] > 0 ? 'up' : row[name] < 0 ? 'down' : '') });
   return [
@@ -158,7 +158,6 @@ function compareColumns({ settings, hasTexts }) {
     plain('pct_a', 'CPU A', '%'), plain('pct_b', 'CPU B', '%'), delta('pct', 'CPU change', '%'),
     plain('rss_a', 'Memory A', 'KiB'), plain('rss_b', 'Memory B', 'KiB'), delta('rss', 'Memory change', 'KiB'),
     plain('io_a', 'I/O A', 'KiB/s'), plain('io_b', 'I/O B', 'KiB/s'), delta('io', 'I/O change', 'KiB/s'),
-    ...(hasTexts() ? [{ name: 'command', title: 'Command', class: 'wide', write: (row) => row.command ?? '' }] : []),
   ];
 }
 

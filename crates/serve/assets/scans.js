@@ -21,7 +21,7 @@ export function createScans(api) {
   };
 }
 
-const covers = (scan, moment) => moment !== null && moment <= scan.at && scan.previous !== null && moment > scan.previous;
+export const covers = (scan, moment) => moment !== null && moment <= scan.at && scan.previous !== null && moment > scan.previous;
 
 /** Runs only the last of what is asked: at most one is under way, and the one before is aborted. */
 export function lastWins(run, pause_ms = 60) {

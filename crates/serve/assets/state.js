@@ -1,7 +1,7 @@
 // What is seen, as the page's address: every view can be sent to somebody else.
 
 const VIEWS = ['now', 'fields', 'events', 'raw'];
-const number = { read: (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), write: String };
+const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
 const list = { read: (text) => text.split('~').filter(Boolean).map(unescape), write: (value) => value.map(escape).join('~') };
 const boards = {
@@ -33,7 +33,7 @@ function positive(text) {
 export function parse(search) {
   const state = {};
   for (const [name, text] of new URLSearchParams(search)) {
-    const value = PARTS[name]?.read(text);
+    const value = Object.hasOwn(PARTS, name) ? PARTS[name].read(text) : undefined;
     if (value !== undefined && value !== '') state[name] = value;
   }
   if (state.from === undefined || state.thru === undefined || state.from >= state.thru) {

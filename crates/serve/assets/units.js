@@ -48,7 +48,7 @@ function scaled(value, base, prefixes) {
 /** A value in a measure's base unit as [number, unit]; the axis leaves `/s` to the title. */
 function parts(value, { kind, suffix }, settings) {
   const { locale } = settings;
-  if (kind === 'percent') return [figures(value, locale), '%'];
+  if (kind === 'percent') return [digits(value, Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 0.1 ? 1 : 2, locale), '%'];
   if (kind === 'bytes') {
     const binary = settings.bytes !== 'decimal';
     const [number, prefix] = scaled(value, binary ? 1024 : 1000, binary ? BINARY : DECIMAL);
@@ -89,6 +89,9 @@ export function tick(value, as, settings) {
   const [number, name] = parts(value, as, settings);
   return join(number, name).replace(' %', '%').replace(/ (?=[kMGTP]$)/, '');
 }
+
+/** A share so small that its second digit counts. */
+export const fine = (value, { locale }) => (value === null ? '–' : `${digits(value, 2, locale)} %`);
 
 /** Plain bytes, for sizes that are no field. */
 export const bytes = (value, settings) => format(value, 'B', '', settings);

@@ -120,6 +120,7 @@ struct Planned {
     top: Wanted,
     layers: Vec<Layered>,
     when: When,
+    standard: bool,
 }
 
 /// Where an axis ends; a number of a pick.
@@ -129,10 +130,23 @@ enum Wanted {
     Of(usize),
 }
 
+/// What curves are called.
+#[derive(Clone, Copy)]
+enum Label {
+    /// This, with an instance's name before it.
+    Word(&'static str),
+    /// The instance's name; of the machine the column's.
+    Instance,
+    /// The column's name, and the instance's.
+    Column,
+    /// The field's id.
+    Id,
+}
+
 #[derive(Clone)]
 struct Layered {
     pick: usize,
-    label: String,
+    label: Label,
     hue: usize,
     shape: Shape,
 }
@@ -176,7 +190,7 @@ impl Plan {
             let layers = standard.layers.iter().map(|layer| {
                 Ok(Layered {
                     pick: self.pick(Pick::parse(layer.field)?),
-                    label: layer.label.into(),
+                    label: Label::Word(layer.label),
                     hue: layer.hue,
                     shape: layer.shape,
                 })
@@ -195,6 +209,7 @@ impl Plan {
                 top,
                 layers,
                 when: standard.when,
+                standard: true,
             });
         }
         match known {
@@ -209,8 +224,14 @@ impl Plan {
     /// Adds graphs of fields, one a unit.
     fn fields(&mut self, fields: Vec<Pick>) {
         let mut groups: Vec<(Unit, Vec<Pick>)> = Vec::new();
+        let mut known = Vec::new();
         for field in fields {
             let unit = field.column.unit;
+            let number = self.pick(field.clone());
+            if known.contains(&number) {
+                continue;
+            }
+            known.push(number);
             match groups.iter_mut().find(|(known, _)| *known == unit) {
                 Some((_, group)) => group.push(field),
                 None => groups.push((unit, vec![field])),
@@ -218,10 +239,13 @@ impl Plan {
         }
         for (unit, group) in groups {
             let title = title(&group);
-            let several = subsystems(&group).len() > 1;
-            let alone = group.len() == 1;
+            let label = match (&group[..], subsystems(&group).len()) {
+                ([_], _) => Label::Instance,
+                (_, 1) => Label::Column,
+                _ => Label::Id,
+            };
             let layers = group.into_iter().enumerate().map(|(n, pick)| Layered {
-                label: label(&pick, several, alone),
+                label,
                 pick: self.pick(pick),
                 hue: n + 1,
                 shape: Shape::Line,
@@ -234,6 +258,7 @@ impl Plan {
                 top: Wanted::Top(Top::Least(least)),
                 layers,
                 when: When::Always,
+                standard: false,
             });
         }
     }
@@ -300,15 +325,6 @@ fn title(group: &[Pick]) -> String {
     }
 }
 
-/// What a curve is called besides its instance.
-fn label(pick: &Pick, several: bool, alone: bool) -> String {
-    match (&pick.of, several) {
-        (Of::Each, _) if alone => String::new(),
-        (_, true) => format!("{}.{}", pick.subsystem.name, pick.column.name),
-        (_, false) => pick.column.name.to_string(),
-    }
-}
-
 fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
     let mut curves = Vec::new();
     let mut split = false;
@@ -317,16 +333,19 @@ fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
             if line.pick != layer.pick {
                 continue;
             }
-            let instance = line.id.split_once(':').map_or("", |(_, instance)| instance);
-            split |= !instance.is_empty();
-            let both = [instance, &layer.label].iter().any(|part| part.is_empty());
+            split |= line.id.contains(':');
             curves.push(Curve {
-                label: format!("{instance}{}{}", if both { "" } else { " " }, layer.label),
+                label: label(layer.label, &line.id),
                 hue: layer.hue,
                 shape: layer.shape,
                 points,
             });
         }
+    }
+    // What this kernel does not tell is no line, unless it was asked for by name.
+    let known = |curve: &Curve| curve.points.iter().any(|point| point.seconds > 0.0);
+    if planned.standard && curves.iter().any(known) {
+        curves.retain(known);
     }
     let note = match split {
         true => leave_out(&mut curves),
@@ -341,13 +360,26 @@ fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
     }
 }
 
+fn label(label: Label, id: &str) -> String {
+    let column = id.split_once('.').map_or(id, |(_, column)| column);
+    let (name, instance) = column.split_once(':').unwrap_or((column, ""));
+    match label {
+        Label::Word(word) if instance.is_empty() || word.is_empty() => format!("{instance}{word}"),
+        Label::Word(word) => format!("{instance} {word}"),
+        Label::Instance if instance.is_empty() => name.to_string(),
+        Label::Instance => instance.to_string(),
+        Label::Column => column.to_string(),
+        Label::Id => id.to_string(),
+    }
+}
+
 fn top(wanted: Wanted, series: &Series) -> Top {
     match wanted {
         Wanted::Top(top) => top,
         Wanted::Of(pick) => {
             let lines = series.lines.iter().zip(&series.points);
             let of = lines.filter(|(line, _)| line.pick == pick);
-            Top::Least(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))
+            Top::Fixed(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))
         }
     }
 }
@@ -417,6 +449,21 @@ mod tests {
             );
         }
         assert!(Plan::new([DEFAULT_LETTERS, "CDNP"]).is_ok());
+    }
+
+    #[test]
+    fn curves_have_short_names() {
+        for (of, id, expect) in [
+            (Label::Word("read"), "disk.read_kb", "read"),
+            (Label::Word("read"), "disk.read_kb:sda", "sda read"),
+            (Label::Word(""), "disk.read_kb:sda", "sda"),
+            (Label::Instance, "disk.read_kb", "read_kb"),
+            (Label::Instance, "net.rx_kb:eth0:1", "eth0:1"),
+            (Label::Column, "net.rx_kb:eth0.7", "rx_kb:eth0.7"),
+            (Label::Id, "net.rx_kb:eth0", "net.rx_kb:eth0"),
+        ] {
+            assert_eq!(label(of, id), expect);
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ const GRAPH_GAP: f64 = 20.0;
 const TICK_GAP: f64 = 6.0;
 /// Room for a tick of the time axis, and of the vertical one.
 const TIME_ROOM: f64 = 78.0;
-const VALUE_ROOM: f64 = 34.0;
+const VALUE_ROOM: f64 = 24.0;
 
 /// How graphs are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ pub enum Shape {
     Filled,
     /// An area on top of those before it.
     Stacked,
-    /// A thin line of the maxima.
+    /// A shade from the stack up to the maxima, which a stack of means does not show.
     Peak,
 }
 
@@ -428,8 +428,14 @@ fn axis(graph: &Graph, want: usize) -> Axis {
         Top::Fixed(_) => Axis::new(graph.unit, curves::most(&graph.curves), want),
         Top::Least(least) => {
             // A little air above what is highest.
-            let most = curves::most(&graph.curves) * 1.02;
-            Axis::new(graph.unit, most.max(least), want)
+            let most = curves::most(&graph.curves).max(least);
+            match graph.unit {
+                // Clocks that differ make a little more than all of it.
+                Unit::Percent if (50.0..=105.0).contains(&most) => {
+                    Axis::fixed(graph.unit, 100.0, want)
+                }
+                _ => Axis::new(graph.unit, most * 1.02, want),
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ pub fn run(options: &GraphOptions) -> Result<ExitCode> {
     let files = Recordings::find(&options.paths).map_err(usage)?;
     let extent = Extent::of(&files).map_err(usage)?;
     let (from_ns, thru_ns) = extent.bounds(span).map_err(usage)?;
-    let grid = Grid::new(from_ns, thru_ns.max(from_ns), points, extent.interval_ns);
+    let grid = Grid::new(from_ns, thru_ns, points, extent.interval_ns);
     let kinds = Pick::kinds(plan.picks());
     let mut source = files.open(grid.range(), kinds).map_err(usage)?;
     let mut series = Series::read(&mut *source, plan.picks(), grid, LINES_MAX).map_err(usage)?;
@@ -203,7 +203,11 @@ impl Extent {
         };
         let from_ns = bound("--from", span.from, self.first_ns)?;
         let thru_ns = bound("--thru", span.thru, self.last_ns)?;
-        Ok((from_ns, thru_ns))
+        let asked = span.from.is_some() && span.thru.is_some();
+        if asked && thru_ns < from_ns {
+            return Err("cannot draw anything: it ends before it begins".into());
+        }
+        Ok((from_ns, thru_ns.max(from_ns)))
     }
 
     /// The moment of a bound. One without a day is of the only day on which it lies within the recording.

@@ -55,7 +55,9 @@ fn text(hub: &Hub) -> Result<Vec<u8>, Refusal> {
             ..prometheus::Cost::UNKNOWN
         };
         let readings = newest.readings.iter().copied();
-        prometheus::write(&mut out, readings, newest.context, &own);
+        if let Ok(mut floor) = hub.floor.lock() {
+            floor.write(&mut out, readings, newest.context, &own);
+        }
     });
     written.map_err(Refusal::unavailable)?;
     Ok(out)

@@ -3,6 +3,7 @@
 mod about;
 mod events;
 mod fields;
+mod graph;
 mod live;
 mod metrics;
 mod processes;
@@ -11,7 +12,7 @@ mod session;
 mod texts;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,6 +22,7 @@ use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_view::prometheus::Floor;
 use tokio::sync::Semaphore;
 
 use crate::access::{self, Access, Scopes};
@@ -48,6 +50,8 @@ pub struct Hub {
     access: Access,
     meter: Meter,
     counter: Counter,
+    /// What counters have shown: they never go back.
+    floor: Mutex<Floor>,
     reading: Arc<Semaphore>,
     prefix: String,
     assets: Option<PathBuf>,
@@ -71,6 +75,7 @@ impl Hub {
             ),
             meter: Meter::default(),
             counter: Counter::default(),
+            floor: Mutex::default(),
             reading: Arc::new(Semaphore::new(READING_MAX)),
             prefix: settings.prefix,
             assets: settings.assets,
@@ -142,6 +147,7 @@ pub fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/cost", get(about::cost))
         .route("/api/v1/fields", get(fields::answer))
         .route("/api/v1/series", get(series::answer))
+        .route("/api/v1/graph.svg", get(graph::answer))
         .route("/api/v1/live", get(live::answer))
         .route("/api/v1/events", get(events::answer))
         .route("/api/v1/processes", get(processes::answer))

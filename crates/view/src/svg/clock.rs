@@ -125,7 +125,7 @@ fn each_moment(
         if let Every::Months(months) = every {
             let local = zone.local(at_ns);
             let month = local.day / 10_000 * 12 + local.day / 100 % 100 - 1;
-            if local.day % 100 != 1 || month % months != 0 {
+            if local.day % 100 != 1 || !month.is_multiple_of(months) {
                 continue;
             }
         }
@@ -147,7 +147,11 @@ fn next_round(zone: &mut Zone, at_ns: i64, step_ns: i64, shift_ns: i64) -> Optio
     for _ in 0..3 {
         let guess_ns = round_ns.checked_sub(shift_ns)?.checked_sub(offset_ns)?;
         let then_ns = zone.offset_secs(guess_ns) * SECOND_NS;
-        let moment_ns = guess_ns.checked_add(offset_ns - then_ns)?;
+        let mut moment_ns = guess_ns.checked_add(offset_ns - then_ns)?;
+        if zone.offset_secs(moment_ns) * SECOND_NS != then_ns {
+            // In the hour that is left out: the one after it.
+            moment_ns = guess_ns;
+        }
         if moment_ns > at_ns {
             return Some(moment_ns);
         }

@@ -7,6 +7,9 @@ use super::pen::{Area, Path, put_path};
 use super::{Curve, Shape};
 use crate::svg::palette::Inks;
 
+/// Of what is above a stack.
+pub const PEAK_OPACITY: &str = "0.3";
+
 /// Where points come to lie.
 #[derive(Clone, Copy)]
 pub struct Canvas {
@@ -104,15 +107,17 @@ fn filled(canvas: &Canvas, values: &[f64]) -> String {
     path.text()
 }
 
-/// All between minimum and maximum; nothing where they are the same at this scale.
+/// All between minimum and maximum.
 fn band(canvas: &Canvas, points: &[Point]) -> String {
-    let of = |value: fn(&Point) -> f64| points.iter().map(value).collect::<Vec<f64>>();
-    let (lows, highs) = (of(|point| point.min), of(|point| point.max));
-    let same = |(low, high): (&f64, &f64)| {
-        !high.is_finite() || (canvas.y(*low) - canvas.y(*high)).abs() < 0.3
-    };
+    let (lows, highs) = (of(points, |point| point.min), of(points, |point| point.max));
+    between(canvas, &lows, &highs)
+}
+
+/// All between two values; nothing where they are the same at this scale.
+fn between(canvas: &Canvas, lows: &[f64], highs: &[f64]) -> String {
+    let same = |(low, high): (&f64, &f64)| (canvas.y(*low) - canvas.y(*high)).abs() < 0.3;
     let mut path = Path::default();
-    for (first, run) in runs(&highs) {
+    for (first, run) in runs(highs) {
         let lows = &lows[first..first + run.len()];
         if !lows.iter().zip(run).all(same) {
             canvas.along(&mut path, run, first, Begin::Left);
@@ -123,13 +128,20 @@ fn band(canvas: &Canvas, points: &[Point]) -> String {
     path.text()
 }
 
-/// What is drawn of a curve's points by itself.
-pub fn values(curve: &Curve) -> Vec<f64> {
-    let value = match curve.shape {
-        Shape::Peak => |point: &Point| point.max,
-        _ => Point::mean,
+/// All between the stack and the maxima above it.
+fn above_stack(canvas: &Canvas, curves: &[Curve], points: &[Point]) -> String {
+    let peaks = of(points, |point| point.max);
+    let lows = stack(curves).pop().unwrap_or_default();
+    let low = |(n, &peak): (usize, &f64)| match lows.get(n) {
+        Some(low) if low.is_finite() => low.min(peak),
+        _ => 0.0,
     };
-    curve.points.iter().map(value).collect()
+    let lows: Vec<f64> = peaks.iter().enumerate().map(low).collect();
+    between(canvas, &lows, &peaks)
+}
+
+fn of(points: &[Point], value: fn(&Point) -> f64) -> Vec<f64> {
+    points.iter().map(value).collect()
 }
 
 /// Upper edges of the stacked curves, the lowest first. In a stack what is not known counts as nothing,
@@ -164,28 +176,35 @@ pub fn most(curves: &[Curve]) -> f64 {
 
 /// Draws all curves.
 pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
-    draw_stack(curves, canvas, inks, out);
-    let alone = || curves.iter().filter(|curve| curve.shape != Shape::Stacked);
-    for curve in alone().filter(|curve| curve.shape != Shape::Peak) {
-        let colour = inks.line(curve.hue);
-        let fill = |opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
-        if curve.shape == Shape::Filled {
-            put_path(out, &filled(canvas, &values(curve)), &fill("0.14"), "");
-        }
-        put_path(out, &band(canvas, curve.points), &fill("0.22"), "");
+    let of_shape = |shape: Shape| curves.iter().filter(move |curve| curve.shape == shape);
+    let fill =
+        |colour: &str, opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
+    for curve in of_shape(Shape::Peak) {
+        let path = above_stack(canvas, curves, curve.points);
+        put_path(out, &path, &fill(inks.muted, PEAK_OPACITY), "");
     }
-    for curve in alone() {
-        put_path(out, &line(canvas, &values(curve)), &stroke(curve, inks), "");
+    draw_stack(curves, canvas, inks, out);
+    for curve in of_shape(Shape::Filled) {
+        let path = filled(canvas, &of(curve.points, Point::mean));
+        put_path(out, &path, &fill(inks.line(curve.hue), "0.14"), "");
+    }
+    // The first are the important ones: they come to lie above the others.
+    let alone = |shape| matches!(shape, Shape::Filled | Shape::Line);
+    let lines = || curves.iter().rev().filter(|curve| alone(curve.shape));
+    for curve in lines() {
+        let path = band(canvas, curve.points);
+        put_path(out, &path, &fill(inks.line(curve.hue), "0.3"), "");
+    }
+    for curve in lines() {
+        let path = line(canvas, &of(curve.points, Point::mean));
+        put_path(out, &path, &stroke(curve, inks, "1.4"), "");
     }
 }
 
 /// The attributes of a curve's line.
-pub fn stroke(curve: &Curve, inks: &Inks) -> String {
-    let (colour, width, dashes) = match curve.shape {
-        Shape::Peak => (inks.muted, "1", "2 2"),
-        _ => (inks.line(curve.hue), "1.4", inks.dashes(curve.hue)),
-    };
-    let dashes = match dashes {
+pub fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
+    let colour = inks.line(curve.hue);
+    let dashes = match inks.dashes(curve.hue) {
         "" => String::new(),
         dashes => format!(" stroke-dasharray=\"{dashes}\""),
     };

@@ -3,7 +3,7 @@
 use kymo_base::field::Unit;
 use kymo_query::series::Point;
 
-use super::curves::stroke;
+use super::curves::{PEAK_OPACITY, stroke};
 use super::font::{fit, width};
 use super::palette::Inks;
 use super::pen::{Anchor, Area, Path, put_path, put_rect, put_text};
@@ -97,8 +97,8 @@ impl Legend {
         for told in Told::CHOICES {
             legend = Legend::telling(told, graph, label);
             let spare = room - (legend.table() - label);
+            legend.label = label.min(spare.max(LABEL_LEAST));
             if spare >= LABEL_LEAST {
-                legend.label = label.min(spare);
                 break;
             }
         }
@@ -202,24 +202,24 @@ impl Legend {
 }
 
 fn swatch(curve: &Curve, (left, base): (f64, f64), inks: &Inks, out: &mut String) {
-    if curve.shape == Shape::Stacked {
-        let area = Area {
-            left,
-            top: base - 9.0,
-            width: 14.0,
-            height: 9.0,
-        };
-        let fill = format!(
-            "fill=\"{}\" fill-opacity=\"0.85\" rx=\"1.5\"",
-            inks.line(curve.hue)
-        );
-        return put_rect(out, area, &fill, "");
-    }
-    let mut path = Path::default();
-    path.move_to(left, base - 4.0);
-    path.line_to(left + 14.0, base - 4.0);
-    let stroke = stroke(curve, inks).replace("\"1.4\"", "\"2.4\"");
-    put_path(out, &path.text(), &stroke, "");
+    let (colour, opacity) = match curve.shape {
+        Shape::Stacked => (inks.line(curve.hue), "0.85"),
+        Shape::Peak => (inks.muted, PEAK_OPACITY),
+        Shape::Line | Shape::Filled => {
+            let mut path = Path::default();
+            path.move_to(left, base - 4.0);
+            path.line_to(left + 14.0, base - 4.0);
+            return put_path(out, &path.text(), &stroke(curve, inks, "2.4"), "");
+        }
+    };
+    let area = Area {
+        left,
+        top: base - 9.0,
+        width: 14.0,
+        height: 9.0,
+    };
+    let fill = format!("fill=\"{colour}\" fill-opacity=\"{opacity}\" rx=\"1.5\"");
+    put_rect(out, area, &fill, "");
 }
 
 /// The name of the vertical axis: its unit.

@@ -122,7 +122,7 @@ impl Axis {
     }
 
     fn of(shown: Shown, step: f64, count: usize) -> Axis {
-        let decimals = (-step.log10() + 1e-9).ceil().clamp(0.0, 12.0) as usize;
+        let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 12.0) as usize;
         let tick = |n: usize| {
             let value = n as f64 * step;
             let label = match value >= 1e6 {

@@ -1,0 +1,64 @@
+// The policy that the server sends, held in the source too: no HTML from strings, nothing inline, nothing from elsewhere.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { files, read } from './assets.js';
+
+const FORBIDDEN = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|createContextualFragment|DOMParser|srcdoc|setAttribute\(['"]style|\.cssText|importScripts|javascript:/;
+const WEIGHT_MOST = 150 * 1000;
+const own = files.filter((name) => name.endsWith('.js') && !name.startsWith('vendor/'));
+
+for (const name of files.filter((each) => each.endsWith('.js'))) {
+  test(`${name} makes no HTML from text`, () => {
+    assert.equal(FORBIDDEN.exec(read(name).toString())?.[0], undefined);
+  });
+}
+
+test('the search for HTML from text finds it', () => {
+  for (const bad of ['a.innerHTML = b', 'document.write(x)', 'eval(x)', "e.setAttribute('style', x)", 'e.style.cssText = x']) assert.match(bad, FORBIDDEN);
+});
+
+test('index.html has nothing inline, and only relative addresses', () => {
+  const html = read('index.html').toString();
+  assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<base/i);
+  for (const [, script] of html.matchAll(/<script[^>]*>([^<]*)<\/script>/g)) assert.equal(script, '');
+  const addresses = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address);
+  assert.ok(addresses.length > 10);
+  for (const address of addresses) {
+    assert.match(address, /^\.\//);
+    assert.ok(files.includes(address.slice(2)), `${address} is there`);
+  }
+});
+
+test('each module is fetched at once, not when another has been read', () => {
+  const html = read('index.html').toString();
+  const preloaded = [...html.matchAll(/rel="modulepreload" href="\.\/([^"]*)"/g)].map(([, name]) => name).sort();
+  const modules = files.filter((name) => name.endsWith('.js') && name !== 'app.js').sort();
+  assert.deepEqual(preloaded, modules);
+});
+
+test('modules import only their neighbours', () => {
+  for (const name of own) {
+    for (const [, from] of read(name).toString().matchAll(/from '([^']*)'/g)) assert.ok(files.includes(from.replace('./', '')), `${name} imports ${from}`);
+  }
+});
+
+test('only chart.js knows uPlot', () => {
+  assert.deepEqual(own.filter((name) => /uPlot\.esm/.test(read(name).toString())), ['chart.js']);
+});
+
+test('no function is over a screen', () => {
+  for (const name of own) {
+    let start = 0;
+    read(name).toString().split('\n').forEach((line, n) => {
+      if (/^(export )?(async )?function /.test(line)) start = n;
+      if (line === '}') assert.ok(n - start < 45, `${name}:${start + 1} has ${n - start} lines`);
+    });
+  }
+});
+
+test('the page weighs no more than it may', (t) => {
+  const weight = files.filter((name) => !name.endsWith('LICENSE')).reduce((sum, name) => sum + gzipSync(read(name), { level: 9 }).length, 0);
+  t.diagnostic(`${(weight / 1000).toFixed(1)} kB gzipped`);
+  assert.ok(weight <= WEIGHT_MOST, `${weight} bytes`);
+});
