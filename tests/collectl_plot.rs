@@ -2,7 +2,7 @@
 //! through collectl and through kymo in plot format; every column equal to two decimals, but
 //! for collectl's listed bugs. Touches the live machine; needs collectl, gcc and gzip.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,6 +18,8 @@ enum Instead {
     Hundredth,
     /// collectl's values stand under other names of the same instance.
     Swapped(&'static str),
+    /// Where the sample has no such line, ours is looked at by what else the sample says.
+    Unsaid,
 }
 
 /// collectl's bugs: file, exact column name (without the instance), what is done instead, why.
@@ -124,6 +126,15 @@ const BUGS: &[(&str, &str, Instead, &str)] = &[
         Instead::NominalInterval,
         "divides by the nominal interval; large values read 12K",
     ),
+    ("prc", "User", Instead::Unsaid, STALE),
+    ("prc", "VmSize", Instead::Unsaid, STALE),
+    ("prc", "VmLck", Instead::Unsaid, STALE),
+    ("prc", "VmRSS", Instead::Unsaid, STALE),
+    ("prc", "VmData", Instead::Unsaid, STALE),
+    ("prc", "VmStk", Instead::Unsaid, STALE),
+    ("prc", "VmExe", Instead::Unsaid, STALE),
+    ("prc", "VmLib", Instead::Unsaid, STALE),
+    ("prc", "Command", Instead::Unsaid, STALE),
     (
         "prc",
         "UTC",
@@ -131,6 +142,11 @@ const BUGS: &[(&str, &str, Instead, &str)] = &[
         "with -oU the time of playing, not of the sample",
     ),
 ];
+
+/// A zombie has no sizes and no command line, who ends while it is read has no status: collectl goes on
+/// showing what the process had, or another process that had the same place before (it forgets only if the
+/// pid is not new).
+const STALE: &str = "where a sample has no such line, what was there before is shown";
 
 /// A plot file: the names of its columns and its rows.
 struct Table {
@@ -228,7 +244,7 @@ fn agree(
             });
             other.is_some_and(|other| number(their) == number(&ours[other]))
         }
-        None => match (number(their), number(our)) {
+        None | Some(Instead::Unsaid) => match (number(their), number(our)) {
             // To two decimals: half a hundredth, and what the printing of it rounds.
             (Some(their), Some(our)) => (their - our).abs() < 0.0051 + 1e-9,
             _ => their == our,
@@ -293,24 +309,82 @@ fn files(dir: &Path) -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
-/// Seconds from each sample to the one before, from the raw file's markers.
-fn elapsed(raw: &Path) -> Vec<f64> {
+/// A sample of the raw file.
+struct Sampled {
+    /// Seconds from the sample before.
+    elapsed: f64,
+    /// What it says of each process.
+    said: BTreeMap<String, Said>,
+}
+
+/// What a sample says of a process.
+#[derive(Default)]
+struct Said {
+    /// Columns that it has a line for.
+    columns: BTreeSet<String>,
+    /// From stat: the name, the address space and the memory in RAM in KiB.
+    name: String,
+    size_kb: String,
+    rss_kb: String,
+}
+
+impl Said {
+    fn take(&mut self, line: &str) {
+        if let Some(stat) = line.strip_prefix("stat ") {
+            let Some((before, after)) = stat.rsplit_once(')') else {
+                return;
+            };
+            self.name = before.split('(').skip(1).collect::<Vec<_>>().join("(");
+            let number = |at| after.split_whitespace().nth(at)?.parse::<u64>().ok();
+            self.size_kb = number(20).map_or(String::new(), |bytes| (bytes / 1024).to_string());
+            self.rss_kb = number(21).map_or(String::new(), |pages| {
+                (pages * kymo_sys::machine::page_size() / 1024).to_string()
+            });
+        } else if line.starts_with("cmd ") {
+            self.columns.insert("Command".into());
+        } else if let Some((name, _)) = line.split_once(':') {
+            let column = if name == "Uid" { "User" } else { name };
+            self.columns.insert(column.into());
+        }
+    }
+
+    /// Whether ours can be, where collectl's cannot be believed.
+    fn allows(&self, column: &str, our: &str) -> bool {
+        match column {
+            "VmSize" => our == "0" || our == self.size_kb,
+            "VmRSS" => our == "0" || our == self.rss_kb,
+            "Command" => our == self.name,
+            "User" => our == "-",
+            _ => our == "0",
+        }
+    }
+}
+
+/// The samples of a raw file, but for the first, which is the base of rates.
+fn samples(raw: &Path) -> Vec<Sampled> {
     let output = Command::new("gzip")
         .arg("-dc")
         .arg(raw)
         .output()
         .expect("gzip");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let times: Vec<f64> = text
-        .lines()
-        .filter_map(|line| {
-            line.strip_prefix(">>> ")?
-                .strip_suffix(" <<<")?
-                .parse()
-                .ok()
-        })
-        .collect();
-    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    let mut samples: Vec<Sampled> = Vec::new();
+    let mut before = f64::NAN;
+    for line in text.lines() {
+        let mark = line.strip_prefix(">>> ");
+        if let Some(time) = mark.and_then(|rest| rest.strip_suffix(" <<<")?.parse::<f64>().ok()) {
+            samples.push(Sampled {
+                elapsed: time - std::mem::replace(&mut before, time),
+                said: BTreeMap::new(),
+            });
+        } else if let (Some(sample), Some(rest)) = (samples.last_mut(), line.strip_prefix("proc:"))
+        {
+            let (pid, rest) = rest.split_once(' ').expect("a process");
+            sample.said.entry(pid.into()).or_default().take(rest);
+        }
+    }
+    samples.remove(0);
+    samples
 }
 
 fn compare_wide(suffix: &str, theirs: &Table, ours: &Table, wrong: &mut Vec<String>) {
@@ -343,7 +417,28 @@ fn by_interval(table: &Table) -> Vec<BTreeMap<&str, &Vec<String>>> {
     intervals
 }
 
-fn compare_processes(theirs: &Table, ours: &Table, elapsed: &[f64], wrong: &mut Vec<String>) {
+/// Whether a process's cells agree, or ours is right where collectl is known to be wrong.
+fn process_agrees(
+    heads: &[String],
+    at: usize,
+    theirs: &[String],
+    ours: &[String],
+    sample: &Sampled,
+) -> bool {
+    let (head, our) = (heads[at].as_str(), ours[at].as_str());
+    if let (Some(Instead::Unsaid), Some(said)) = (bug("prc", head), sample.said.get(&ours[1])) {
+        if !said.columns.contains(head) {
+            return said.allows(head, our);
+        }
+        // stat is believed where status, which is read later, says something else.
+        if head == "VmSize" && our == said.size_kb || head == "VmRSS" && our == said.rss_kb {
+            return true;
+        }
+    }
+    agree("prc", heads, at, theirs, ours, sample.elapsed)
+}
+
+fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &mut Vec<String>) {
     assert_eq!(theirs.heads, ours.heads, "headers of .prc");
     let (their, our) = (by_interval(theirs), by_interval(ours));
     assert_eq!(their.len(), our.len(), "intervals of .prc");
@@ -354,7 +449,7 @@ fn compare_processes(theirs: &Table, ours: &Table, elapsed: &[f64], wrong: &mut 
                 continue;
             };
             for (at, head) in theirs.heads.iter().enumerate() {
-                if !agree("prc", &theirs.heads, at, their, our, elapsed[n]) {
+                if !process_agrees(&theirs.heads, at, their, our, &samples[n]) {
                     wrong.push(format!(
                         ".prc {n} {pid} {head}: collectl {}, kymo {}",
                         their[at], our[at]
@@ -417,7 +512,7 @@ fn plot_files_are_those_of_collectl() {
         assert_eq!(path.file_name(), ours[suffix].file_name());
         let (theirs, ours) = (read_table(path), read_table(&ours[suffix]));
         match suffix.as_str() {
-            "prc" => compare_processes(&theirs, &ours, &elapsed(&captured), &mut wrong),
+            "prc" => compare_processes(&theirs, &ours, &samples(&captured), &mut wrong),
             _ => compare_wide(suffix, &theirs, &ours, &mut wrong),
         }
     }
