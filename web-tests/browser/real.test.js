@@ -108,7 +108,7 @@ test('all fields, raw texts and events of this machine', { skip }, async () => {
   await page.locator('#view-fields .fields button', { hasText: 'cpu.load1' }).first().click();
   await page.waitForFunction(() => /\d/.test(document.querySelector('#view-fields .key b')?.textContent));
   await page.goto(`${url}?view=raw&source=proc/loadavg`);
-  await page.waitForFunction(() => /^\d+\.\d\d \d+\.\d\d \d+\.\d\d \d+\/\d+ \d+/.test(document.querySelector('pre').textContent));
+  await page.waitForFunction(() => /^\d+\.\d\d \d+\.\d\d \d+\.\d\d \d+\/\d+ \d+/.test(document.querySelector('pre')?.textContent));
   await page.goto(`${url}?view=events`);
   await page.waitForFunction(() => document.querySelectorAll('.events li').length > 0);
   assert.deepEqual(seen, clean);
