@@ -1,10 +1,7 @@
 // Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
 import { takeCode } from './api.js';
-import { createCost } from './cost.js';
 import { text } from './dom.js';
 import { api } from './early.js';
-import { bindKeys, helpDialog } from './keys.js';
-import { follow } from './live.js';
 import { createNow } from './now.js';
 import { keepSettings, loadSettings, settingsDialog } from './settings.js';
 import { parse, write } from './state.js';
@@ -140,7 +137,7 @@ const act = {
   filter: () => current()?.focusFilter?.(),
   view: (name) => set({ view: name === 'now' ? undefined : name }),
   theme: () => change({ theme: isDark() ? 'light' : 'dark' }),
-  help: helpDialog,
+  help: async () => (await import('./keys.js')).helpDialog(),
 };
 
 /** The keyboard's cursor: it moves what is held, or the free cursor, and brings it into sight. */
@@ -163,7 +160,7 @@ function change(patch) {
 
 function rebuild() {
   for (const view of Object.values(views)) view.rebuild?.();
-  cost.draw();
+  cost?.draw();
   drawHead();
 }
 
@@ -199,13 +196,16 @@ async function showView() {
 }
 
 /** Follows the fields of what is seen; the same fields keep the stream that runs. */
-function subscribe() {
+async function subscribe() {
   const fields = current()?.board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
   // samples of other fields would be gaps here
   ctx.recent.length = 0;
   stream?.close();
+  const wanted = streamed;
+  const { follow } = await import('./live.js');
+  if (wanted !== streamed) return;
   stream = follow(api, fields, {
     sample: onSample, mark: (mark) => current()?.mark?.(mark), none: () => drawHead(),
     // samples of the time without connection are in the recording: ask for them
@@ -245,14 +245,13 @@ async function savePng() {
 function wire() {
   $('ranges').append(...RANGES.map(([range, label], n) => button(label, () => act.range(n), { range: String(range) })));
   $('tabs').addEventListener('click', (event) => event.target.dataset.view && act.view(event.target.dataset.view));
-  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: helpDialog, theme: act.theme,
+  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: act.help, theme: act.theme,
     settings: () => settingsDialog(settings, change), lock: openLock, hint: openLock,
     csv: saveCsv, png: savePng };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener('click', () => action());
   addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); current()?.rebuild?.(); });
   document.addEventListener('visibilitychange', () => !document.hidden && refreshSeen());
   onTheme(rebuild);
-  bindKeys(act);
 }
 
 function refreshSeen() {
@@ -294,9 +293,11 @@ async function start() {
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
   showView();
-  cost = createCost(ctx, $('cost'));
   wire();
-  await asked;
+  // keys and costs can wait until the charts are on their way
+  const [{ bindKeys }, { createCost }] = await Promise.all([import('./keys.js'), import('./cost.js'), asked]);
+  bindKeys(act);
+  cost = createCost(ctx, $('cost'));
   drawHead();
   setInterval(() => !document.hidden && readStatus(), STATUS_EVERY_MS);
 }

@@ -126,7 +126,7 @@ function draw(board) {
 function then(board) {
   const run = board.then;
   board.then = null;
-  if (run) setTimeout(run);
+  if (run) requestAnimationFrame(() => setTimeout(run));
 }
 
 function moments(board) {
