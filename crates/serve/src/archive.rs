@@ -166,33 +166,41 @@ impl Archive {
             }
         }
         extent.thru_ns = sample.last_ns.unwrap_or(0);
-        extent.interval_ns = sample.least_ns.unwrap_or(0);
-        extent.scan_interval_ns = scan.least_ns.unwrap_or(0);
+        extent.interval_ns = sample.usual_ns();
+        extent.scan_interval_ns = scan.usual_ns();
         extent.context = source.context().clone();
         Ok(())
     }
 }
 
-/// The usual distance between moments: the least one, since ticks are missed but never doubled; to
-/// the millisecond, since they come a little early or late.
+/// The usual distance between moments: the median, to a tenth of a second, since they come a little early
+/// or late. The first is left out: a recorder begins at any moment, and goes on at whole seconds.
 #[derive(Default)]
 struct Distance {
     last_ns: Option<i64>,
-    least_ns: Option<i64>,
     passed: u32,
+    distances: Vec<i64>,
 }
 
 impl Distance {
     fn pass(&mut self, now_ns: i64) {
+        const MOST: usize = 1000;
+        const TENTH_NS: i64 = 100_000_000;
         self.passed += 1;
-        if let Some(last_ns) = self.last_ns.replace(now_ns) {
-            // The first interval is short: the ticks of a clock begin at whole seconds.
-            let distance = ((now_ns - last_ns) as f64 / 1e8).round() as i64 * 100_000_000;
-            if distance > 0 && (self.passed > 2 || self.least_ns.is_none()) {
-                let least = self.least_ns.filter(|_| self.passed > 3);
-                self.least_ns = Some(least.map_or(distance, |least| least.min(distance)));
-            }
+        let last_ns = self.last_ns.replace(now_ns);
+        if let Some(last_ns) = last_ns.filter(|_| self.passed > 2)
+            && self.distances.len() < MOST
+        {
+            self.distances
+                .push((now_ns - last_ns + TENTH_NS / 2).div_euclid(TENTH_NS) * TENTH_NS);
         }
+    }
+
+    /// 0: not known.
+    fn usual_ns(&mut self) -> i64 {
+        self.distances.sort_unstable();
+        let median = self.distances.get(self.distances.len() / 2);
+        median.copied().unwrap_or(0).max(0)
     }
 }
 
