@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 use crate::answer::Refusal;
 
@@ -41,6 +41,10 @@ impl Scopes {
     }
 }
 
+fn forbidden(text: &str) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, text)
+}
+
 fn unauthorized(text: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, text)
 }
@@ -75,15 +79,34 @@ impl Access {
         }
     }
 
+    /// Refuses what is no path, and whole addresses of other hosts.
+    pub fn check_target(&self, uri: &Uri) -> Result<(), Refusal> {
+        match uri.authority() {
+            // `GET kymo`, or CONNECT.
+            Some(_) if uri.scheme().is_none() => {
+                Err(Refusal::bad("cannot understand the path: it begins with /"))
+            }
+            Some(authority) => self.check_host(authority.as_str()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_host(&self, host: &str) -> Result<(), Refusal> {
+        match self.listens_to(host) {
+            true => Ok(()),
+            false => Err(forbidden(&format!(
+                "cannot answer for host {host:?}: it is not one of `hosts`"
+            ))),
+        }
+    }
+
     /// Refuses requests that are for another host, or that another site's page makes.
     pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let forbidden = |text: String| Refusal::new(StatusCode::FORBIDDEN, text);
-        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
-        if !self.listens_to(host) {
-            return Err(forbidden(format!(
-                "cannot answer for host {host:?}: it is not one of `hosts`"
-            )));
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Err(Refusal::bad("cannot answer for two hosts"));
         }
+        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
+        self.check_host(host)?;
         let origin = text(headers, header::ORIGIN.as_str());
         let same = |origin: &str| {
             let rest = origin
@@ -92,13 +115,13 @@ impl Access {
             rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
         };
         if origin.is_some_and(|origin| !same(origin)) {
-            return Err(forbidden("cannot answer a page of another origin".into()));
+            return Err(forbidden("cannot answer a page of another origin"));
         }
         // A link from elsewhere to the page is fine; what a foreign page embeds is not.
         let site = text(headers, "sec-fetch-site").unwrap_or("none");
-        let mode = text(headers, "sec-fetch-mode").unwrap_or("navigate");
+        let mode = text(headers, "sec-fetch-mode").unwrap_or_default();
         if !matches!(site, "none" | "same-origin") && mode != "navigate" {
-            return Err(forbidden("cannot answer a page of another site".into()));
+            return Err(forbidden("cannot answer a page of another site"));
         }
         Ok(())
     }

@@ -93,6 +93,7 @@ impl Hub {
 
     /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
     pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
+        self.access.check_target(request.uri())?;
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
         let scopes = self.access.scopes(request.headers())?;
