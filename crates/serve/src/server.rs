@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
-use crate::api::{self, Hub};
+use crate::api::{self, Hub, READING_MAX};
 use crate::{Settings, Tls};
 
 /// Connections at a time. When there are more, the oldest that is not being answered goes.
@@ -31,8 +31,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 << 10;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Threads that read the recording.
-const READERS: usize = 2;
+/// Threads that read the recording: for questions, and one that follows it.
+const READERS: usize = READING_MAX + 1;
 /// Stacks of those threads, in bytes: touched pages count.
 const STACK_BYTES: usize = 1 << 20;
 
@@ -52,6 +52,7 @@ pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> R
         listener.set_nonblocking(true).map_err(cannot)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
         let hub = Arc::new(Hub::new(settings));
+        hub.check()?;
         hub.clone().start();
         ready();
         accept(listener, tls, hub).await;

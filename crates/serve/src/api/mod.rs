@@ -35,7 +35,7 @@ use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
 /// Questions that read the recording at a time; more wait.
-const READING_MAX: usize = 2;
+pub const READING_MAX: usize = 2;
 /// How long they wait.
 const WAIT: Duration = Duration::from_secs(10);
 /// Bytes of a request's body.
