@@ -192,29 +192,37 @@ pub fn finish(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// Seconds that a moment may be away from 1970 or from now: sums of such moments are still numbers.
+const SECONDS_MAX: f64 = 4e9;
+
 /// The parameters of a question.
-pub struct Params(Vec<(String, String)>);
+pub struct Params {
+    given: Vec<(String, String)>,
+    /// The moment of the question, in nanoseconds since 1970.
+    now_ns: i64,
+}
 
 impl Params {
     /// Reads the query of a URL.
     pub fn of(uri: &Uri) -> Params {
         let query = uri.query().unwrap_or_default();
-        Params(
-            form_urlencoded::parse(query.as_bytes())
+        Params {
+            given: form_urlencoded::parse(query.as_bytes())
                 .into_owned()
                 .collect(),
-        )
+            now_ns: RealClock.now().real_ns,
+        }
     }
 
     /// A parameter's text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
+        let found = self.given.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// Ids of fields: comma-separated, in one parameter or in several; a comma within a name is `%2C`.
     pub fn fields(&self) -> Vec<String> {
-        let given = self.0.iter().filter(|(name, _)| name == "fields");
+        let given = self.given.iter().filter(|(name, _)| name == "fields");
         given
             .flat_map(|(_, value)| value.split(','))
             .filter(|id| !id.is_empty())
@@ -235,17 +243,16 @@ impl Params {
         })
     }
 
-    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now.
+    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now; never before 1970.
     pub fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
         let text = self.text(name).unwrap_or(default);
-        let now_ns = RealClock.now().real_ns;
         if text == "now" {
-            return Ok(now_ns);
+            return Ok(self.now_ns);
         }
-        let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < 9e9);
+        let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < SECONDS_MAX);
         match seconds {
             Some(seconds) if text.starts_with('-') => {
-                Ok(now_ns.saturating_add(number::nanoseconds(seconds)))
+                Ok((self.now_ns + number::nanoseconds(seconds)).max(0))
             }
             Some(seconds) => Ok(number::nanoseconds(seconds)),
             None => Err(Refusal::bad(format!(
