@@ -73,14 +73,14 @@ impl Grid {
         let from_ns = thru_ns.saturating_sub(elapsed_ns);
         let begin = self.from_ns;
         if elapsed_ns <= self.step_ns {
-            let middle = (from_ns - begin).saturating_add(elapsed_ns / 2);
+            let middle = from_ns.saturating_sub(begin).saturating_add(elapsed_ns / 2);
             let n = middle.div_euclid(self.step_ns);
             let one = usize::try_from(n).ok().filter(|&n| n < self.count);
             return (one.map_or(0..0, |n| n..n + 1), elapsed);
         }
         let half = self.step_ns / 2;
         let bound = |ns: i64| {
-            let n = ceil((ns - begin).saturating_sub(half), self.step_ns);
+            let n = ceil(ns.saturating_sub(begin).saturating_sub(half), self.step_ns);
             n.clamp(0, self.count as i64) as usize
         };
         (bound(from_ns)..bound(thru_ns), self.step_ns as f64 / 1e9)
@@ -156,11 +156,12 @@ pub struct Series {
     pub samples: u64,
     /// There were more lines than allowed.
     pub full: bool,
+    lines_max: usize,
 }
 
 impl Series {
-    /// Nothing, over a grid.
-    pub fn new(grid: Grid) -> Series {
+    /// Nothing, over a grid; for at most so many lines.
+    pub fn new(grid: Grid, lines_max: usize) -> Series {
         Series {
             grid,
             lines: Vec::new(),
@@ -168,6 +169,7 @@ impl Series {
             marks: Vec::new(),
             samples: 0,
             full: false,
+            lines_max,
         }
     }
 
@@ -178,19 +180,14 @@ impl Series {
         grid: Grid,
         lines_max: usize,
     ) -> Result<Series, String> {
-        let mut series = Series::new(grid);
-        series.take_in(source, picks, lines_max)?;
+        let mut series = Series::new(grid, lines_max);
+        series.take_in(source, picks)?;
         Ok(series)
     }
 
     /// Adds all that a source gives.
-    pub fn take_in(
-        &mut self,
-        source: &mut dyn Source,
-        picks: &[Pick],
-        lines_max: usize,
-    ) -> Result<(), String> {
-        let (mut sheet, mut marker) = (Sheet::new(picks, lines_max), Marker::default());
+    pub fn take_in(&mut self, source: &mut dyn Source, picks: &[Pick]) -> Result<(), String> {
+        let (mut sheet, mut marker) = (Sheet::new(picks, self.lines_max), Marker::default());
         // Where the sheet's lines are here, and the values of one sample.
         let (mut places, mut cells) = (Vec::new(), Vec::new());
         let grid = self.grid;
@@ -212,8 +209,11 @@ impl Series {
             self.samples += 1;
             self.learn(&sheet, &mut places);
             for cell in cells.iter().filter(|cell| !cell.value.is_nan()) {
+                let Some(place) = places[cell.line] else {
+                    continue;
+                };
                 let (points, seconds) = grid.covered(moment.real_ns, cell.elapsed);
-                for point in &mut self.points[places[cell.line]][points] {
+                for point in &mut self.points[place][points] {
                     point.add(cell.value, seconds);
                 }
             }
@@ -224,23 +224,27 @@ impl Series {
     }
 
     /// Finds or makes room for the lines that have come.
-    fn learn(&mut self, sheet: &Sheet, places: &mut Vec<usize>) {
+    fn learn(&mut self, sheet: &Sheet, places: &mut Vec<Option<usize>>) {
         while let Some(line) = sheet.lines().get(places.len()) {
             places.push(self.place(line));
         }
     }
 
-    /// The place of a line, made when it is not there yet.
-    pub fn place(&mut self, line: &Line) -> usize {
+    /// The place of a line, made when it is not there yet and there is room.
+    pub fn place(&mut self, line: &Line) -> Option<usize> {
         let known = self
             .lines
             .iter()
             .position(|known| known.pick == line.pick && known.id == line.id);
-        known.unwrap_or_else(|| {
+        if known.is_none() {
+            if self.lines.len() >= self.lines_max {
+                self.full = true;
+                return None;
+            }
             self.lines.push(line.clone());
             self.points.push(vec![Point::NONE; self.grid.count]);
-            self.lines.len() - 1
-        })
+        }
+        known.or(Some(self.lines.len() - 1))
     }
 
     /// The lines in the order in which they were asked for, instances by name.

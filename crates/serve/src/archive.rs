@@ -5,21 +5,23 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
-use kymo_base::track::Tracks;
 use kymo_kernel::source::kind;
 use kymo_query::marks::Mark;
 use kymo_query::open::Recordings;
 use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
-use kymo_query::source::{Source, Step};
+use kymo_query::source::{Moment, Source, Step};
+use kymo_recording::folder::safe_host;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
 
-use crate::rollups::{Blocks, Rollups, Run};
-use crate::{LINES_MAX, What};
+use crate::rollups::{Blocks, Rollups, Run, wall_ns};
+use crate::{LINES_MAX, POINTS_MAX, What};
 
 const SECOND_NS: i64 = 1_000_000_000;
+const TENTH_NS: u64 = 100_000_000;
 /// Longer ranges are answered in whole minutes.
 const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 /// How long what is known of the extent holds.
@@ -28,6 +30,8 @@ const FRESH: Duration = Duration::from_secs(5);
 const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
 /// No question may take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Distances that tell the interval.
+const DISTANCES_MAX: usize = 1000;
 
 /// How far a recording reaches, and in what steps.
 #[derive(Clone, Debug, Default)]
@@ -80,21 +84,26 @@ impl Archive {
         }
     }
 
-    /// What is there now.
+    /// What is there now; reading it ends with an error when it takes too long.
     pub fn recordings(&self) -> Result<Recordings, String> {
-        match &self.what {
-            What::Ring(dir) => Ok(Recordings::ring(dir)),
-            What::Files(paths) => Recordings::find(paths),
+        let recordings = match &self.what {
+            What::Ring(dir) => Recordings::ring(&own(dir)),
+            What::Files(paths) => Recordings::find(paths)?,
+        };
+        Ok(recordings.until(Instant::now() + PATIENCE))
+    }
+
+    /// Whether files can be opened; a ring may come later.
+    pub fn check(&self) -> Result<(), String> {
+        match self.ring() {
+            Some(_) => Ok(()),
+            None => self.open(TimeRange::ALL, Kinds::NONE).map(|_| ()),
         }
     }
 
-    /// Opens the recording; reading it ends with an error when it takes too long.
-    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Bounded, String> {
-        Ok(Bounded {
-            source: self.recordings()?.open(range, kinds)?,
-            end: Instant::now() + PATIENCE,
-            steps: 0,
-        })
+    /// Opens the recording, as above.
+    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+        self.recordings()?.open(range, kinds)
     }
 
     /// How far it reaches.
@@ -124,15 +133,14 @@ impl Archive {
             // Only its ends need to be looked at.
             Some(path) => {
                 let blocks = Blocks::list(path)?.blocks;
-                let bound = |seconds: u64| seconds as i64 * SECOND_NS;
                 let first = blocks.iter().map(|block| block.name.wall_min_s).min();
-                extent.from_ns = first.map_or(0, bound);
+                extent.from_ns = first.map_or(0, wall_ns);
                 // Usually it goes on; else its end is behind its last block.
                 self.look_at_end(&mut extent, from(RealClock.now().real_ns - LOOK_BACK_NS))?;
                 if extent.thru_ns == 0 {
                     let last = blocks
                         .last()
-                        .map_or(0, |block| bound(block.name.wall_max_s));
+                        .map_or(0, |block| wall_ns(block.name.wall_max_s));
                     self.look_at_end(&mut extent, from(last - LOOK_BACK_NS))?;
                 }
             }
@@ -160,64 +168,51 @@ impl Archive {
         let (mut sample, mut scan) = (Distance::default(), Distance::default());
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
-            sample.pass(moment.real_ns);
+            sample.pass(&moment);
             if source.tracks().get(kind::PID_STAT).sampled {
-                scan.pass(moment.real_ns);
+                scan.pass(&moment);
             }
         }
-        extent.thru_ns = sample.last_ns.unwrap_or(0);
-        extent.interval_ns = sample.least_ns.unwrap_or(0);
-        extent.scan_interval_ns = scan.least_ns.unwrap_or(0);
+        extent.thru_ns = sample.last.map_or(0, |last| last.real_ns);
+        extent.interval_ns = sample.usual_ns();
+        extent.scan_interval_ns = scan.usual_ns();
         extent.context = source.context().clone();
         Ok(())
     }
 }
 
-/// The usual distance between moments: the least one, since ticks are missed but never doubled; to
-/// the millisecond, since they come a little early or late.
+/// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
+pub fn own(dir: &Path) -> PathBuf {
+    dir.join(safe_host(&machine::host()))
+}
+
+/// The usual distance between moments: the median, since one is late now and then; to a tenth of a second.
 #[derive(Default)]
 struct Distance {
-    last_ns: Option<i64>,
-    least_ns: Option<i64>,
-    passed: u32,
+    last: Option<Moment>,
+    distances_ns: Vec<i64>,
 }
 
 impl Distance {
-    fn pass(&mut self, now_ns: i64) {
-        self.passed += 1;
-        if let Some(last_ns) = self.last_ns.replace(now_ns) {
-            // The first interval is short: the ticks of a clock begin at whole seconds.
-            let distance = ((now_ns - last_ns) as f64 / 1e8).round() as i64 * 100_000_000;
-            if distance > 0 && (self.passed > 2 || self.least_ns.is_none()) {
-                let least = self.least_ns.filter(|_| self.passed > 3);
-                self.least_ns = Some(least.map_or(distance, |least| least.min(distance)));
-            }
+    fn pass(&mut self, moment: &Moment) {
+        if let Some(last) = self.last.replace(*moment)
+            && self.distances_ns.len() < DISTANCES_MAX
+        {
+            let distance_ns = moment.mono_ns.saturating_sub(last.mono_ns);
+            let tenths = distance_ns.saturating_add(TENTH_NS / 2) / TENTH_NS;
+            self.distances_ns.push((tenths * TENTH_NS) as i64);
         }
     }
-}
 
-/// A source that gives up when reading takes too long.
-pub struct Bounded {
-    source: Box<dyn Source>,
-    end: Instant,
-    steps: u32,
-}
-
-impl Source for Bounded {
-    fn next(&mut self) -> Result<Option<Step>, String> {
-        self.steps = self.steps.wrapping_add(1);
-        if self.steps.is_multiple_of(256) && Instant::now() > self.end {
-            return Err("cannot answer: reading takes too long; ask for less".into());
+    /// 0: not known.
+    fn usual_ns(mut self) -> i64 {
+        // The first is short: the ticks of a clock begin at whole seconds.
+        if self.distances_ns.len() > 1 {
+            self.distances_ns.remove(0);
         }
-        self.source.next()
-    }
-
-    fn tracks(&self) -> &Tracks {
-        self.source.tracks()
-    }
-
-    fn context(&self) -> &Context {
-        self.source.context()
+        self.distances_ns.sort_unstable();
+        let median = self.distances_ns.get(self.distances_ns.len() / 2);
+        median.copied().unwrap_or(0)
     }
 }
 
@@ -240,12 +235,13 @@ impl Archive {
             true => interval_ns.max(rollup::STEP_NS),
             false => interval_ns,
         };
-        let mut series = Series::new(Grid::new(from_ns, thru_ns, points, least_ns));
+        let grid = Grid::new(from_ns, thru_ns, points, least_ns);
+        let mut series = Series::new(grid, LINES_MAX.min(POINTS_MAX / grid.count));
         match self.ring() {
             Some(ring) if long => self.add_long(ring, picks, &mut series)?,
             _ => {
                 let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
-                series.take_in(&mut source, picks, LINES_MAX)?;
+                series.take_in(&mut source, picks)?;
             }
         }
         Ok((series, least_ns))
@@ -254,12 +250,11 @@ impl Archive {
     /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
     /// then what is in no block yet.
     fn add_long(&self, ring: &Path, picks: &[Pick], series: &mut Series) -> Result<(), String> {
-        let all = Blocks::list(ring)?;
+        let all = Blocks::list(&own(ring))?;
         let range = series.grid.range();
         let is_in = |block: &Listed| {
-            let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
-            bound(block.name.wall_max_s + 1) >= range.from_ns
-                && bound(block.name.wall_min_s) <= range.thru_ns
+            wall_ns(block.name.wall_max_s).saturating_add(SECOND_NS) >= range.from_ns
+                && wall_ns(block.name.wall_min_s) <= range.thru_ns
         };
         let kinds = Pick::kinds(picks);
         let mut raw: Vec<Listed> = Vec::new();
@@ -283,8 +278,8 @@ impl Archive {
             (None, None) => 0,
         };
         let from_ns = match (raw.first(), all.blocks.last()) {
-            (Some(first), _) => first.name.wall_min_s as i64 * SECOND_NS,
-            (None, Some(last)) => last.name.wall_max_s as i64 * SECOND_NS,
+            (Some(first), _) => wall_ns(first.name.wall_min_s),
+            (None, Some(last)) => wall_ns(last.name.wall_max_s),
             (None, None) => range.from_ns,
         };
         if from_ns > range.thru_ns {
@@ -297,7 +292,7 @@ impl Archive {
                 ..range
             },
         );
-        series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)
+        series.take_in(&mut run.open(self, kinds)?, picks)
     }
 
     /// Adds blocks that have no roll-up.
@@ -312,7 +307,7 @@ impl Archive {
         if !raw.is_empty() {
             let run = Run::of(raw, end_seq);
             raw.clear();
-            series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)?;
+            series.take_in(&mut run.open(self, kinds)?, picks)?;
         }
         Ok(())
     }

@@ -21,11 +21,14 @@ mod tls;
 
 use std::path::PathBuf;
 
+pub use api::fuzz_parameters;
 pub use server::run;
 pub use tls::Tls;
 
 /// Most lines in one answer.
 const LINES_MAX: usize = 4096;
+/// Most points of all its lines together.
+const POINTS_MAX: usize = 2_000_000;
 
 /// What the hub shows.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use tokio::sync::{Notify, broadcast};
 
 use crate::LINES_MAX;
-use crate::archive::Archive;
+use crate::archive::{Archive, own};
 
 /// Who has not followed for so long begins anew, at the end.
 const STALE: Duration = Duration::from_secs(150);
@@ -161,14 +161,14 @@ pub struct Newest<'a> {
 
 impl Follower {
     fn open(archive: &Archive) -> Result<Follower, String> {
-        let dir = archive.ring().ok_or("cannot follow a file")?;
+        let dir = own(archive.ring().ok_or("cannot follow a file")?);
         let picks = Pick::all();
         let range = TimeRange {
             from_ns: RealClock.now().real_ns - BACK_NS,
             thru_ns: i64::MAX,
         };
         Ok(Follower {
-            source: Recorded::open(dir, range, Pick::kinds(&picks))?,
+            source: Recorded::open(&dir, range, Pick::kinds(&picks))?,
             sheet: Sheet::new(&picks, LINES_MAX),
             marker: Marker::default(),
             lines: Arc::default(),

@@ -10,7 +10,7 @@ use kymo_base::name::DisplayName;
 use kymo_base::reading::Reading;
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem;
-use kymo_query::source::{Source, Step};
+use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::{Value as Json, json};
 

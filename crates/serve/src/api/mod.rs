@@ -82,6 +82,11 @@ impl Hub {
         }
     }
 
+    /// Whether what it shows can be shown at all.
+    pub fn check(&self) -> Result<(), String> {
+        self.archive.check()
+    }
+
     /// Begins what goes on by itself.
     pub fn start(self: Arc<Hub>) {
         if self.archive.ring().is_some() {

@@ -12,17 +12,15 @@ use crate::answer::{self, Answer, Refusal};
 use crate::number;
 
 /// Points of a line at most.
-const POINTS_MAX: usize = 11_000;
+const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
-/// Points of all lines at most.
-const ANSWER_MAX: usize = 2_000_000;
 
 pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let params = Params::of(&uri);
     let picks = picks(&params)?;
     let (from_ns, thru_ns) = params.range()?;
-    let points = params.count("points", 600, POINTS_MAX)?;
+    let points = params.count("points", 600, LINE_POINTS_MAX)?;
     let body = hub
         .ask(move |hub| {
             let (series, resolution_ns) = hub.series(&picks, from_ns, thru_ns, points)?;
@@ -59,7 +57,7 @@ impl Hub {
             .archive
             .series(picks, from_ns, thru_ns, points)
             .map_err(Refusal::unavailable)?;
-        if series.full || series.lines.len() * series.grid.count > ANSWER_MAX {
+        if series.full {
             return Err(Refusal::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "cannot answer: that is too much at once; ask for fewer fields or points",
