@@ -4,7 +4,7 @@
 use crate::args::Args;
 use crate::fault::{Cannot, Fault, Result};
 use crate::guard::Guard;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -27,10 +27,16 @@ pub struct Bench {
     pub sadc: Option<PathBuf>,
     pub ring1: Option<PathBuf>,
     pub ring30: Option<PathBuf>,
+    /// A ring to serve instead of a made-up one; it is written to.
+    pub ring: Option<PathBuf>,
+    /// Where playwright-core is installed.
+    pub web: PathBuf,
     /// This program, for the floor and the loads.
     pub own: PathBuf,
     pub guard: Rc<Guard>,
     dir: PathBuf,
+    /// The ring of the serving rows, once it is made.
+    pub made_ring: OnceCell<PathBuf>,
     made: Cell<u32>,
 }
 
@@ -54,9 +60,12 @@ impl Bench {
             sadc: sadc(),
             ring1: args.value("--ring1")?,
             ring30: args.value("--ring30")?,
+            ring: args.value("--ring")?,
+            web: args.value("--web")?.unwrap_or_else(|| "web-tests".into()),
             own: std::env::current_exe().cannot("find the bench's own program")?,
             dir: work_dir(&parent, &guard)?,
             guard,
+            made_ring: OnceCell::new(),
             made: Cell::new(0),
         })
     }
@@ -106,9 +115,12 @@ fn program(args: &mut Args, switch: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+/// Where a program is, by PATH or in the folders that root's PATH has besides.
+pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
+    let roots = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path)
+        .chain(roots)
         .map(|dir| dir.join(name))
         .find(|candidate| candidate.is_file())
 }

@@ -7,7 +7,7 @@ use crate::fault::{Cannot, Fault, Result};
 use crate::guard::Guard;
 use crate::procfs;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use rustix::time::Timespec;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -110,6 +110,14 @@ impl Running {
             peak_bytes = procfs::peak_bytes(self.pid()).unwrap_or(0).max(peak_bytes);
         }
         self.reap(peak_bytes)
+    }
+
+    /// Asks the child to end; past `limit` it is made to. How it ended is not judged.
+    pub fn terminate(mut self, limit: Duration) -> Result<()> {
+        // ESRCH cannot be: it is unreaped.
+        let _ = kill_process(self.pid, Signal::TERM);
+        self.ends_within(limit)?;
+        self.end().map(drop)
     }
 
     fn ends_within(&self, limit: Duration) -> Result<bool> {

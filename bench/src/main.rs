@@ -1,9 +1,10 @@
 //! Side-by-side cost runs: kymo, its peers (collectl, sysstat's sadc) and the
 //! physical floor (our own loop of `pread`s over the same files).
 //!
-//! `kymo-bench record` runs the rows of the recorder's cost table; the other
-//! words (`floor`, `tick`, `load`, `crowd`, `stir`, `guard`) are the child
-//! processes it starts, each a contender or a surrounding of its own.
+//! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
+//! those of the server's; the other words (`floor`, `tick`, `load`, `crowd`, `stir`,
+//! `ring`, `world`, `guard`) are the child processes they start, each a contender or
+//! a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -14,6 +15,7 @@ mod child;
 mod collectl_raw;
 mod crowd;
 mod disk;
+mod family;
 mod fault;
 mod figures;
 mod floor;
@@ -25,8 +27,10 @@ mod procfs;
 mod report;
 mod ring;
 mod row;
+mod serve;
 mod sides;
 mod ticks;
+mod world;
 
 use args::Args;
 use fault::{Fault, Result};
@@ -37,11 +41,14 @@ const USAGE: &str = "\
 usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small PATH]
                          [--rounds N] [--minutes N] [--ring1 DIR] [--ring30 DIR]
                          [--dir DIR] [--results FILE]
+       kymo-bench serve  [--quick] [--only ROW,...] [--kymo PATH] [--minutes N]
+                         [--ring DIR] [--web DIR] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
        kymo-bench crowd  [--count N] [--seconds N]
        kymo-bench ring   --dir DIR [--days N] [--cold]
+       kymo-bench world  --dir DIR [--days N] [--mib N] [--processes N]
        kymo-bench rows
 ";
 
@@ -59,15 +66,21 @@ fn main() -> ExitCode {
 
 fn run(verb: &str, args: Args) -> Result<ExitCode> {
     match verb {
-        "record" => return row::record(args),
+        "record" => return row::RECORDING.run(args),
+        "serve" => return serve::SERVING.run(args),
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
         "ring" => ring::run(args)?,
+        "world" => world::run(args)?,
         "load" => load::run(args)?,
         "crowd" => crowd::run(args)?,
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
-        "rows" => say(&row::list())?,
+        "rows" => say(&format!(
+            "{}\n{}",
+            row::RECORDING.list(),
+            serve::SERVING.list()
+        ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {
             eprint!("{USAGE}");

@@ -30,6 +30,66 @@ pub fn read_bytes(pid: u32) -> Option<u64> {
     field(&text, "rchar:")
 }
 
+/// RssAnon + RssShmem, in bytes.
+pub fn private_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some((field(&text, "RssAnon:")? + field(&text, "RssShmem:")?) * 1024)
+}
+
+/// Bytes that a process and the children it waited for caused to be written.
+pub fn written_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    field(&text, "write_bytes:")
+}
+
+/// The words of a command line.
+pub fn words(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|&byte| byte == 0);
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// A process as its `stat` has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Process {
+    pub pid: u32,
+    pub parent: u32,
+    pub group: u32,
+    /// User and system, with those of the children it waited for.
+    pub ticks: u64,
+}
+
+/// A process and all below it.
+pub fn descendants(root: u32) -> Result<Vec<Process>> {
+    let names = fs::read_dir("/proc").cannot("list /proc")?;
+    let all: Vec<Process> = names
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid: u32| process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?))
+        .collect();
+    let mut found: Vec<Process> = all.iter().filter(|p| p.pid == root).copied().collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|process| process.pid) {
+        found.extend(all.iter().filter(|process| process.parent == parent));
+        next += 1;
+    }
+    Ok(found)
+}
+
+/// The name may hold anything, so what follows its last bracket is counted.
+fn process(stat: &str) -> Option<Process> {
+    let rest: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |index: usize| rest.get(index)?.parse::<u64>().ok();
+    Some(Process {
+        pid: first_number(stat)? as u32,
+        parent: number(1)? as u32,
+        group: number(2)? as u32,
+        ticks: number(11)? + number(12)? + number(13)? + number(14)?,
+    })
+}
+
 /// Processes there are now.
 pub fn process_count() -> Result<usize> {
     let names = fs::read_dir("/proc").cannot("list /proc")?;
@@ -56,6 +116,19 @@ fn first_number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_by_its_stat() {
+        let stat = "77 (a) b) S 5 70 70 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 1 0 99 0 0";
+        let want = Process {
+            pid: 77,
+            parent: 5,
+            group: 70,
+            ticks: 100,
+        };
+        assert_eq!(process(stat), Some(want));
+        assert_eq!(process("77 (cut"), None);
+    }
 
     #[test]
     fn fields_are_found_by_their_whole_name() {

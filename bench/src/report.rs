@@ -3,8 +3,6 @@
 use crate::fault::{Cannot, Result};
 use crate::machine;
 use std::fmt::{self, Display, Write as _};
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::Path;
 
 /// One comparison of a row: smaller is better.
@@ -135,30 +133,39 @@ pub fn table(title: &str, lines: &[Line]) -> Result<String> {
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Keep {
-    /// A run of all rows replaces the file.
+    /// A run of all rows replaces its part of the file.
     Nothing,
     /// A run of some is added to it.
     Earlier,
 }
 
-pub fn write(path: &Path, table: &str, keep: Keep) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true);
-    match keep {
-        Keep::Nothing => options.truncate(true),
-        Keep::Earlier => options.append(true),
-    };
+/// Writes `table` into the part of the file that is called so; other parts stay.
+pub fn write(path: &Path, part: &str, table: &str, keep: Keep) -> Result<()> {
     let name = path.display();
-    let mut file = options.open(path).cannot(format_args!("open {name}"))?;
-    let is_new = file.metadata().is_ok_and(|meta| meta.len() == 0);
-    let title = if is_new {
-        "# What recording costs\n"
-    } else {
-        ""
+    let before = match std::fs::read_to_string(path) {
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.cannot(format_args!("read {name}"))?,
     };
-    let text = format!("{title}\n{table}");
-    file.write_all(text.as_bytes())
-        .cannot(format_args!("write {name}"))
+    std::fs::write(path, with_part(&before, part, table, keep)).cannot(format_args!("write {name}"))
+}
+
+/// Parts begin with `# TITLE`.
+fn with_part(before: &str, part: &str, table: &str, keep: Keep) -> String {
+    let head = format!("# {part}\n");
+    let mut parts: Vec<String> = Vec::new();
+    for line in before.split_inclusive('\n') {
+        match parts.last_mut() {
+            Some(last) if !line.starts_with("# ") => last.push_str(line),
+            _ => parts.push(line.to_string()),
+        }
+    }
+    match parts.iter_mut().find(|known| known.starts_with(&head)) {
+        Some(known) if keep == Keep::Earlier => *known = format!("{}\n\n{table}", known.trim_end()),
+        Some(known) => *known = format!("{head}\n{table}"),
+        None => parts.push(format!("{head}\n{table}")),
+    }
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    parts.join("\n\n") + "\n"
 }
 
 #[cfg(test)]
@@ -184,6 +191,31 @@ mod tests {
             (&[f64::NAN], Verdict::Missed),
         ] {
             assert_eq!(outcome(values).verdict(), want, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_leaves_the_others_alone() {
+        let both = "# Recording\n\nOne.\n\n# Serving\n\n## 1\n";
+        for (before, keep, want) in [
+            ("", Keep::Nothing, "# Serving\n\n## 2\n"),
+            (
+                "# Recording\n\nOne.\n",
+                Keep::Earlier,
+                "# Recording\n\nOne.\n\n# Serving\n\n## 2\n",
+            ),
+            (
+                both,
+                Keep::Nothing,
+                "# Recording\n\nOne.\n\n# Serving\n\n## 2\n",
+            ),
+            (
+                both,
+                Keep::Earlier,
+                "# Recording\n\nOne.\n\n# Serving\n\n## 1\n\n## 2\n",
+            ),
+        ] {
+            assert_eq!(with_part(before, "Serving", "## 2\n", keep), want);
         }
     }
 

@@ -1,5 +1,6 @@
 // The bar: the first view of an hour takes at most 1.5 times as long as a static page that draws the same numbers with
-// the same uPlot. Both come from the same server, the numbers made before; medians of runs taken in turns.
+// the same uPlot. Both come from the same server, the numbers made before; the fastest of runs taken in turns, as other
+// work on the machine only ever adds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { series } from '../fixture/machine.js';
@@ -7,7 +8,7 @@ import { serve } from '../fixture/serve.js';
 import { PANELS, fieldsOf } from '../../crates/serve/assets/panels.js';
 import { launch, open } from './open.js';
 
-const RUNS = 7;
+const RUNS = 9;
 const BAR = Number(process.env.FIRST_VIEW_BAR ?? 1.5);
 const POINTS = 920;
 
@@ -37,8 +38,6 @@ async function took(browser, url, path, count) {
   return value;
 }
 
-const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
-
 test('the first view of an hour', async (t) => {
   const fields = fieldsOf(PANELS);
   const groups = JSON.stringify(PANELS.map((panel) => fieldsOf([panel])));
@@ -53,7 +52,7 @@ test('the first view of an hour', async (t) => {
       const plain = await took(browser, server.url, 'static.html', PANELS.length);
       if (run > 0) { times.page.push(page); times.plain.push(plain); }
     }
-    const [page, plain] = [median(times.page), median(times.plain)];
+    const [page, plain] = [Math.min(...times.page), Math.min(...times.plain)];
     t.diagnostic(`page ${page.toFixed(0)} ms, static ${plain.toFixed(0)} ms, ratio ${(page / plain).toFixed(2)}`);
     assert.ok(page <= BAR * plain, `${page} ms > ${BAR} × ${plain} ms`);
   } finally {

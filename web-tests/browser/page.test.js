@@ -166,7 +166,8 @@ on('keyboard alone: cursor, hold, compare, help', { path: '' }, async (page) => 
   await until(page, () => new URLSearchParams(location.search).has('b'));
   assert.ok(held > 0);
   await page.keyboard.press('?');
-  assert.equal(await page.locator('dialog[open]').count(), 1);
+  await has(page, 'dialog[open] dd', 'move the cursor by a sample');
+  await has(page, 'dialog[open] kbd', 'Ctrl+wheel');
   await page.keyboard.press('Escape');
   await until(page, () => !document.querySelector('dialog'));
   await page.keyboard.press('/');
@@ -229,6 +230,24 @@ on('token: pasted, wrong, right, forgotten', {}, async (page) => {
   await page.getByText('Forget the token').click();
   await until(page, () => document.querySelector('#lock').textContent === 'locked' && ![...document.querySelectorAll('.processes th')].some((head) => head.textContent === 'Command'));
   assert.equal(await page.evaluate(() => localStorage.getItem('kymo.token')), null);
+});
+
+on('token: where all needs one, it is asked for, once, and then all is there', {}, async (page) => {
+  const own = await serve({ locked: true });
+  try {
+    await page.goto(own.url);
+    await has(page, 'dialog', 'paste the token');
+    await page.locator('dialog input').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await ready(page);
+    await until(page, () => document.getElementById('live').dataset.state === 'live');
+    assert.equal(await page.locator('dialog').count(), 0);
+    assert.equal(await page.locator('.note:not([hidden])').count(), 0);
+    await until(page, () => /kymo costs/.test(document.getElementById('cost').textContent));
+  } finally {
+    await page.goto('about:blank');
+    await own.close();
+  }
 });
 
 on('phone: no sideways scrolling but in the table', { width: 360, height: 740, hasTouch: true, isMobile: true }, async (page) => {
@@ -374,6 +393,31 @@ on('a lost connection is said, and made good', {}, async (page) => {
     await page.goto('about:blank');
     await own.close();
   }
+});
+
+on('a file that was opened ends where it ends', {}, async (page) => {
+  const own = await serve({ file: true });
+  try {
+    await page.goto(own.url);
+    await ready(page);
+    await until(page, () => document.getElementById('live').textContent === 'the end');
+    const clock = new Date((own.machine.born - 3600) * 1000).toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' });
+    await has(page, '#seen', `– ${clock}`);
+    await until(page, () => /\d/.test(document.querySelector('.card[data-panel=cpu] .key b').textContent));
+    assert.equal(await inked(page, 'cpu', 0.9), true);
+  } finally {
+    await page.goto('about:blank');
+    await own.close();
+  }
+});
+
+on('where no processes were recorded, no old table is shown', {}, async (page) => {
+  await ready(page);
+  await page.route('**/api/v1/processes*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":"cannot show processes: none were recorded then"}' }));
+  const { x, y } = await at(page, 'cpu', server.machine.spike[0] + 13);
+  await page.mouse.click(x, y);
+  await has(page, '.processes .note', 'No processes were recorded');
+  assert.equal(await page.locator('.processes tbody tr').count(), 0);
 });
 
 on('two thousand processes: the first 200 are drawn, all on demand, and sorting is quick', {}, async (page) => {

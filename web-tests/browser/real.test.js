@@ -1,5 +1,5 @@
 // The page over the real thing: `kymo serve` records this machine. KYMO names the program; without it, and without a
-// build in target/, these tests are skipped.
+// build in target/, these tests are skipped. KYMO_ARGS is added to its command line (`--assets ../crates/serve/assets`).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kymo-page-'));
   const port = await freePort();
   url = `http://127.0.0.1:${port}/`;
-  kymo = spawn(program, ['serve', '--data', folder, '--listen', `127.0.0.1:${port}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+  kymo = spawn(program, ['serve', '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'] });
   browser = await launch();
   await patience(async () => (await fetch(`${url}api/v1/status`)).ok);
 });
@@ -108,7 +108,7 @@ test('all fields, raw texts and events of this machine', { skip }, async () => {
   await page.locator('#view-fields .fields button', { hasText: 'cpu.load1' }).first().click();
   await page.waitForFunction(() => /\d/.test(document.querySelector('#view-fields .key b')?.textContent));
   await page.goto(`${url}?view=raw&source=proc/loadavg`);
-  await page.waitForFunction(() => /^\d+\.\d\d \d+\.\d\d \d+\.\d\d \d+\/\d+ \d+/.test(document.querySelector('pre').textContent));
+  await page.waitForFunction(() => /^\d+\.\d\d \d+\.\d\d \d+\.\d\d \d+\/\d+ \d+/.test(document.querySelector('pre')?.textContent));
   await page.goto(`${url}?view=events`);
   await page.waitForFunction(() => document.querySelectorAll('.events li').length > 0);
   assert.deepEqual(seen, clean);

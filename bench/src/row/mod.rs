@@ -1,4 +1,4 @@
-//! The rows of the recorder's cost table, one file each, in the table's order.
+//! The rows of the recorder's cost table, one file each, in the table's order; and how any table is run.
 
 mod bytes;
 mod cold;
@@ -12,6 +12,8 @@ mod seek;
 mod spaced;
 mod start;
 mod writes;
+
+pub use bytes::files_below;
 
 use crate::args::Args;
 use crate::bench::{Bench, Size};
@@ -44,47 +46,69 @@ const ROWS: [&Row; 12] = [
     &seek::ROW,
 ];
 
-/// `kymo-bench rows`.
-pub fn list() -> String {
-    let line = |row: &&Row| format!("{:<10} {}\n", row.name, row.work);
-    ROWS.iter().map(line).collect()
+/// A table of the results: its rows, and the part of RESULTS.md it is kept in.
+pub struct Table {
+    pub part: &'static str,
+    pub rows: &'static [&'static Row],
 }
 
-/// `kymo-bench record`: a row that cannot run is a line of the table too; a
-/// missed bar is reported, not an error.
-pub fn record(mut args: Args) -> Result<ExitCode> {
-    let only: Option<String> = args.value("--only")?;
-    let results: Option<PathBuf> = args.value("--results")?;
-    let rows = choose(only.as_deref())?;
-    let bench = Bench::new(&mut args)?;
-    args.done()?;
-    let title = title(&bench);
-    crate::say(&report::head(&title)?)?;
-    let mut lines = Vec::new();
-    for row in rows {
-        let line = run(&bench, row);
-        crate::say(&line.to_string())?;
-        lines.push(line);
+/// What recording costs.
+pub const RECORDING: Table = Table {
+    part: "What recording costs",
+    rows: &ROWS,
+};
+
+impl Table {
+    /// The names, for `kymo-bench rows`.
+    pub fn list(&self) -> String {
+        let line = |row: &&Row| format!("{:<10} {}\n", row.name, row.work);
+        self.rows.iter().map(line).collect()
     }
-    keep(
-        &bench,
-        results,
-        &report::table(&title, &lines)?,
-        only.is_some(),
-    )?;
-    let failed = lines.iter().any(|line| line.verdict() == Verdict::Failed);
-    Ok(ExitCode::from(u8::from(failed)))
-}
 
-fn choose(only: Option<&str>) -> Result<Vec<&'static Row>> {
-    let Some(names) = only else {
-        return Ok(ROWS.to_vec());
-    };
-    let find = |name: &str| {
-        let row = ROWS.iter().copied().find(|row| row.name == name);
-        row.ok_or_else(|| Fault::new(format!("no such row: {name} (see kymo-bench rows)")))
-    };
-    names.split(',').map(find).collect()
+    /// `kymo-bench record` and `kymo-bench serve`: a row that cannot run is a line of the table too;
+    /// a missed bar is reported, not an error.
+    pub fn run(&self, mut args: Args) -> Result<ExitCode> {
+        let only: Option<String> = args.value("--only")?;
+        let results: Option<PathBuf> = args.value("--results")?;
+        let rows = self.choose(only.as_deref())?;
+        let bench = Bench::new(&mut args)?;
+        args.done()?;
+        let title = title(&bench);
+        crate::say(&report::head(&title)?)?;
+        let mut lines = Vec::new();
+        for row in rows {
+            let line = run(&bench, row);
+            crate::say(&line.to_string())?;
+            lines.push(line);
+        }
+        let table = report::table(&title, &lines)?;
+        self.keep(&bench, results, &table, only.is_some())?;
+        let failed = lines.iter().any(|line| line.verdict() == Verdict::Failed);
+        Ok(ExitCode::from(u8::from(failed)))
+    }
+
+    fn choose(&self, only: Option<&str>) -> Result<Vec<&'static Row>> {
+        let Some(names) = only else {
+            return Ok(self.rows.to_vec());
+        };
+        let find = |name: &str| {
+            let row = self.rows.iter().copied().find(|row| row.name == name);
+            row.ok_or_else(|| Fault::new(format!("no such row: {name} (see kymo-bench rows)")))
+        };
+        names.split(',').map(find).collect()
+    }
+
+    /// A quick run is kept only where it was asked to be.
+    fn keep(&self, bench: &Bench, results: Option<PathBuf>, table: &str, some: bool) -> Result<()> {
+        let usual = Path::new("bench");
+        let path = match results {
+            Some(path) => path,
+            None if bench.size == Size::Full && usual.is_dir() => usual.join("RESULTS.md"),
+            None => return Ok(()),
+        };
+        let keep = if some { Keep::Earlier } else { Keep::Nothing };
+        report::write(&path, self.part, table, keep)
+    }
 }
 
 fn title(bench: &Bench) -> String {
@@ -105,28 +129,18 @@ fn run(bench: &Bench, row: &'static Row) -> Line {
     }
 }
 
-/// A quick run is kept only where it was asked to be.
-fn keep(bench: &Bench, results: Option<PathBuf>, table: &str, some: bool) -> Result<()> {
-    let usual = Path::new("bench");
-    let path = match results {
-        Some(path) => path,
-        None if bench.size == Size::Full && usual.is_dir() => usual.join("RESULTS.md"),
-        None => return Ok(()),
-    };
-    let keep = if some { Keep::Earlier } else { Keep::Nothing };
-    report::write(&path, table, keep)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rows_are_chosen_by_name() {
-        let names =
-            |only| -> Vec<&str> { choose(only).unwrap().iter().map(|row| row.name).collect() };
+        let names = |only| -> Vec<&str> {
+            let rows = RECORDING.choose(only).unwrap();
+            rows.iter().map(|row| row.name).collect()
+        };
         assert_eq!(names(None).len(), ROWS.len());
         assert_eq!(names(Some("start,day")), ["start", "day"]);
-        assert!(choose(Some("day,none")).is_err());
+        assert!(RECORDING.choose(Some("day,none")).is_err());
     }
 }

@@ -169,5 +169,97 @@ fn kind_of(text: &str) -> Kind {
     ]
     .iter()
     .find(|(words, _)| text.starts_with(words))
-    .map_or(Kind::Note, |&(_, kind)| kind)
+    .map(|&(_, kind)| kind)
+    .filter(|&kind| kind != Kind::Slow || is_slow_again(text))
+    .unwrap_or(Kind::Note)
+}
+
+/// `slow read: proc/stat took 15.2 ms, again 15.1 ms`. One that was quick when it was read again at once is not slow:
+/// the recorder had to wait for a CPU.
+fn is_slow_again(text: &str) -> bool {
+    let ms = |before: &str| -> Option<f64> {
+        let (_, rest) = text.split_once(before)?;
+        rest.split(' ').next()?.parse().ok()
+    };
+    match (ms(" took "), ms(" again ")) {
+        (Some(first), Some(again)) => again > first / 10.0,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_events() {
+        for (text, kind) in [
+            (
+                "slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on",
+                Kind::Slow,
+            ),
+            (
+                "slow read: proc/7/stat took 15.2 ms, again 0.0 ms",
+                Kind::Note,
+            ),
+            ("slow in words to come", Kind::Slow),
+            ("clock step -43200.000 s", Kind::Clock),
+            ("suspended 60.000 s", Kind::Suspend),
+            ("recorder starts", Kind::Start),
+            ("cannot write tail-A: disk full", Kind::Note),
+        ] {
+            assert_eq!(kind_of(text), kind, "{text}");
+        }
+    }
+
+    fn sample(seconds: i64, missed: u32) -> Step {
+        Step::Sample(at(seconds, missed))
+    }
+
+    fn at(seconds: i64, missed: u32) -> Moment {
+        Moment {
+            real_ns: seconds,
+            missed,
+            ..Moment::default()
+        }
+    }
+
+    #[test]
+    fn gaps_boots_and_missed_samples() {
+        let mut marker = Marker::default();
+        let mut boot = Context::default();
+        boot.set("boot_id", "one");
+        let mut marks = Vec::new();
+        let mut restarts = Vec::new();
+        let mut take = |step: &Step, context: &Context| {
+            restarts.push(marker.step(step, context, &mut |mark| {
+                marks.push((mark.kind.name(), mark.from_ns, mark.until_ns));
+            }));
+        };
+        take(&Step::Event(at(1, 0), "recorder starts".into()), &boot);
+        take(&sample(1, 0), &boot);
+        take(&sample(2, 0), &boot);
+        take(&sample(5, 2), &boot);
+        take(&Step::Gap("damaged".into()), &boot);
+        take(&sample(9, 0), &boot);
+        take(&Step::Event(at(20, 0), "recorder starts".into()), &boot);
+        take(&sample(20, 0), &boot);
+        boot.set("boot_id", "two");
+        take(&sample(30, 0), &boot);
+        assert_eq!(
+            marks,
+            [
+                ("start", 1, 1),
+                ("missed", 2, 5),
+                ("gap", 5, 9),
+                ("start", 20, 20),
+                ("gap", 9, 20),
+                ("boot", 30, 30),
+            ]
+        );
+        assert_eq!(
+            restarts,
+            [false, false, false, false, true, false, true, false, true]
+        );
+    }
 }

@@ -66,24 +66,24 @@ impl Grid {
         }
     }
 
-    /// The points that an interval covers, and the seconds it has in each: the one its middle is in, or all
-    /// whose middle it holds when it is longer than they are.
-    fn covered(&self, thru_ns: i64, elapsed: f64) -> (std::ops::Range<usize>, f64) {
-        let elapsed_ns = (elapsed * 1e9) as i64;
+    /// The points that an interval covers, each with the seconds of it. A small rest at either end is left out:
+    /// samples come a little late, and a peak is not to be seen twice.
+    fn covered(&self, thru_ns: i64, elapsed: f64) -> impl Iterator<Item = (usize, f64)> {
+        let elapsed_ns = (elapsed * 1e9).round() as i64;
+        let (begin, step_ns) = (self.from_ns, self.step_ns);
         let from_ns = thru_ns.saturating_sub(elapsed_ns);
-        let begin = self.from_ns;
-        if elapsed_ns <= self.step_ns {
-            let middle = from_ns.saturating_sub(begin).saturating_add(elapsed_ns / 2);
-            let n = middle.div_euclid(self.step_ns);
-            let one = usize::try_from(n).ok().filter(|&n| n < self.count);
-            return (one.map_or(0..0, |n| n..n + 1), elapsed);
-        }
-        let half = self.step_ns / 2;
-        let bound = |ns: i64| {
-            let n = ceil(ns.saturating_sub(begin).saturating_sub(half), self.step_ns);
-            n.clamp(0, self.count as i64) as usize
-        };
-        (bound(from_ns)..bound(thru_ns), self.step_ns as f64 / 1e9)
+        let rest_ns = elapsed_ns.min(step_ns) / 4;
+        let last = self.count as i64 - 1;
+        let place = |ns: i64| (ns.saturating_sub(begin)).div_euclid(step_ns);
+        let (first, end) = (
+            place(from_ns).max(0),
+            place(thru_ns.saturating_sub(1)).min(last),
+        );
+        (first..=end).filter_map(move |n| {
+            let point = begin + n * step_ns;
+            let overlap_ns = thru_ns.min(point + step_ns) - from_ns.max(point);
+            (overlap_ns > rest_ns).then_some((n as usize, overlap_ns as f64 / 1e9))
+        })
     }
 }
 
@@ -212,9 +212,9 @@ impl Series {
                 let Some(place) = places[cell.line] else {
                     continue;
                 };
-                let (points, seconds) = grid.covered(moment.real_ns, cell.elapsed);
-                for point in &mut self.points[place][points] {
-                    point.add(cell.value, seconds);
+                let points = &mut self.points[place];
+                for (n, seconds) in grid.covered(moment.real_ns, cell.elapsed) {
+                    points[n].add(cell.value, seconds);
                 }
             }
         }
@@ -315,19 +315,43 @@ mod tests {
     #[test]
     fn intervals_cover_points() {
         let grid = Grid::new(0, 10 * S, 10, S);
+        let whole = |range: std::ops::Range<usize>| range.map(|n| (n, 1.0)).collect::<Vec<_>>();
         for (thru_ms, elapsed, expect) in [
-            (1_000, 1.0, 0..1),
-            (1_003, 1.003, 0..1),
-            (2_001, 0.998, 1..2),
-            (3_000, 3.0, 0..3),
-            (9_000, 5.0, 4..9),
-            (12_000, 5.0, 7..10),
-            (12_000, 1.0, 0..0),
-            (500, 0.1, 0..1),
-            (-500, 0.1, 0..0),
+            (1_000, 1.0, whole(0..1)),
+            (1_003, 1.003, whole(0..1)),
+            (2_001, 0.998, vec![(1, 0.997)]),
+            (3_000, 3.0, whole(0..3)),
+            (9_000, 5.0, whole(4..9)),
+            (12_000, 5.0, whole(7..10)),
+            (12_000, 1.0, vec![]),
+            (500, 0.1, vec![(0, 0.1)]),
+            (-500, 0.1, vec![]),
+            // Between two points it is in both: no hole, whatever the phase.
+            (1_500, 1.0, vec![(0, 0.5), (1, 0.5)]),
+            (5_200, 1.0, vec![(4, 0.8)]),
+            (700, 2.0, vec![(0, 0.7)]),
         ] {
-            let (points, _) = grid.covered(thru_ms * 1_000_000, elapsed);
+            let points: Vec<_> = grid.covered(thru_ms * 1_000_000, elapsed).collect();
             assert_eq!(points, expect, "{thru_ms} {elapsed}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Intervals end to end leave no hole, at any phase and length.
+        #[test]
+        fn no_holes(phase_ms in 0i64..1000, every_ms in 100i64..7000, jitter in proptest::collection::vec(0i64..3, 60)) {
+            let grid = Grid::new(0, 30 * S, 30, S);
+            let mut filled = [false; 30];
+            let mut last = phase_ms - 10_000;
+            for (n, jitter) in jitter.iter().enumerate() {
+                let now = phase_ms - 10_000 + every_ms * (n as i64 + 1) + jitter;
+                for (point, _) in grid.covered(now * 1_000_000, (now - last) as f64 / 1e3) {
+                    filled[point] = true;
+                }
+                last = now;
+            }
+            let known = usize::try_from(last / 1000).unwrap_or(0).min(30);
+            assert!(filled[..known].iter().all(|&filled| filled), "{filled:?}");
         }
     }
 

@@ -1,17 +1,8 @@
 // Starts the page and holds what all views share: the state in the address, the cursor, the live stream.
 import { takeCode } from './api.js';
-import { createCost } from './cost.js';
-import { csv, csvFile, frameRows } from './csv.js';
 import { text } from './dom.js';
 import { api } from './early.js';
-import { createEvents } from './events.js';
-import { createFields } from './fields.js';
-import { bindKeys, helpDialog } from './keys.js';
-import { follow } from './live.js';
-import { lockDialog } from './lock.js';
 import { createNow } from './now.js';
-import { pngFile } from './png.js';
-import { createRaw } from './raw.js';
 import { keepSettings, loadSettings, settingsDialog } from './settings.js';
 import { parse, write } from './state.js';
 import { isDark, onTheme, setTheme } from './theme.js';
@@ -22,6 +13,7 @@ const STATUS_EVERY_MS = 20000;
 // samples that a late answer to /series may lack
 const RECENT = 90;
 const LEAVE_MS = 350;
+const ONE_STEP_MS = 400;
 
 const settings = loadSettings();
 setTheme(settings.theme);
@@ -33,11 +25,22 @@ const ctx = {
   view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
   moment: () => ctx.state.at ?? ctx.hover,
   hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,
-  seen: (time) => { if (time > (ctx.edge ?? 0)) ctx.edge = time; },
+  seen: (time) => { if (time > (ctx.edge ?? 0) && ctx.status?.mode !== 'file') ctx.edge = time; },
   set, toggle, hoverAt, pick, zoomTo, panBy, zoomBy, zoomBack,
 };
 
-let views, cost, stream, streamed = '';
+// what is not in sight at first is fetched when it is asked for
+const MAKERS = {
+  now: async () => createNow,
+  fields: async () => (await import('./fields.js')).createFields,
+  events: async () => (await import('./events.js')).createEvents,
+  raw: async () => (await import('./raw.js')).createRaw,
+};
+const views = {};
+
+let told = false;
+let stepped = -ONE_STEP_MS;
+let cost, stream, streamed = '';
 
 /** Changes the state, and with it the address; ranges and views are steps that Back undoes. */
 function set(patch, { soon = false } = {}) {
@@ -45,16 +48,19 @@ function set(patch, { soon = false } = {}) {
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
   const step = ['range', 'from', 'thru', 'view'].some((name) => changed.has(name));
-  history[step ? 'pushState' : 'replaceState'](null, '', location.pathname + write(ctx.state));
+  // a wheel that turns is one step
+  const again = performance.now() - stepped < ONE_STEP_MS;
+  if (step) stepped = performance.now();
+  history[step && !again ? 'pushState' : 'replaceState'](null, '', location.pathname + write(ctx.state));
   if (soon) changed.add('soon');
   apply(changed);
 }
 
 function apply(changed) {
   if (changed.has('view')) showView();
-  current().state?.(changed);
+  else current()?.state?.(changed);
   drawHead();
-  if (changed.has('fields') || changed.has('split') || changed.has('view')) subscribe();
+  if (changed.has('fields') || changed.has('split')) subscribe();
 }
 
 const current = () => views[ctx.state.view ?? 'now'];
@@ -76,7 +82,7 @@ function hoverAt(time) {
 function moveTo(time) {
   if (ctx.hover === time) return;
   ctx.hover = time;
-  current().moment?.();
+  current()?.moment?.();
   drawHead();
 }
 
@@ -115,7 +121,7 @@ function panBy(seconds) {
 
 const act = {
   step(count) {
-    const step = current().board?.frame()?.step ?? 1;
+    const step = current()?.board?.frame()?.step ?? 1;
     const { thru } = ctx.view();
     const grid = Math.round(((ctx.hover ?? ctx.state.at ?? thru) + count * step) / step) * step;
     moment(grid);
@@ -128,10 +134,10 @@ const act = {
   pin: () => pick(ctx.hover ?? ctx.edge, false),
   compare: () => pick(ctx.hover ?? ctx.edge, true),
   release: () => { moveTo(null); set(ctx.state.b !== undefined ? { b: undefined } : { at: undefined }); },
-  filter: () => current().focusFilter?.(),
+  filter: () => current()?.focusFilter?.(),
   view: (name) => set({ view: name === 'now' ? undefined : name }),
   theme: () => change({ theme: isDark() ? 'light' : 'dark' }),
-  help: helpDialog,
+  help: async () => (await import('./keys.js')).helpDialog(),
 };
 
 /** The keyboard's cursor: it moves what is held, or the free cursor, and brings it into sight. */
@@ -154,7 +160,7 @@ function change(patch) {
 
 function rebuild() {
   for (const view of Object.values(views)) view.rebuild?.();
-  cost.draw();
+  cost?.draw();
   drawHead();
 }
 
@@ -167,33 +173,43 @@ function drawHead() {
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
-  text($('live'), { live: 'live', paused: 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
+  text($('live'), { live: ctx.status?.mode === 'file' ? 'the end' : 'live', paused: ctx.status?.mode === 'file' ? 'to the end' : 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
   text($('seen'), `${stamp(view.from, ctx.zone(), locale)} – ${clock(view.thru, ctx.zone(), locale)} (${span(view.thru - view.from)})`);
   $('lock').dataset.open = String(ctx.hasTexts());
   text($('lock'), ctx.hasTexts() ? 'unlocked' : 'locked');
   $('hint').hidden = ctx.hasTexts() || !ctx.status;
 }
 
-function showView() {
+async function showView() {
   const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== name;
-  views[name].show?.();
-  if (name === 'now') views.now.refresh();
+  for (const each of Object.keys(MAKERS)) $(`view-${each}`).hidden = each !== name;
   drawHead();
+  const known = views[name];
+  if (!known) {
+    const make = await MAKERS[name]();
+    views[name] ??= make(ctx, $(`view-${name}`));
+  }
+  if (name !== (ctx.state.view ?? 'now')) return;
+  views[name].show?.();
+  if (name === 'now' && known) known.refresh();
+  subscribe();
 }
 
 /** Follows the fields of what is seen; the same fields keep the stream that runs. */
-function subscribe() {
-  const fields = current().board?.fields() ?? [];
+async function subscribe() {
+  const fields = current()?.board?.fields() ?? [];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
   // samples of other fields would be gaps here
   ctx.recent.length = 0;
   stream?.close();
+  const wanted = streamed;
+  const { follow } = await import('./live.js');
+  if (wanted !== streamed) return;
   stream = follow(api, fields, {
-    sample: onSample, mark: (mark) => current().mark?.(mark), none: () => drawHead(),
+    sample: onSample, mark: (mark) => current()?.mark?.(mark), none: () => drawHead(),
     // samples of the time without connection are in the recording: ask for them
-    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current().refresh?.(); drawHead(); },
+    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current()?.refresh?.(); drawHead(); },
     down: () => { ctx.down ??= ctx.edge ?? Date.now() / 1000; drawHead(); },
   });
 }
@@ -202,7 +218,7 @@ function onSample(sample) {
   ctx.seen(sample.time);
   ctx.recent.push(sample);
   if (ctx.recent.length > RECENT) ctx.recent.shift();
-  current().sample?.(sample);
+  current()?.sample?.(sample);
   if (!document.hidden) drawHead();
 }
 
@@ -213,23 +229,34 @@ function heading() {
 
 const exportName = (kind) => `kymo-${ctx.state.view ?? 'now'}-${Math.round(ctx.view().thru)}.${kind}`;
 
+async function saveCsv() {
+  const { csv, csvFile, frameRows } = await import('./csv.js');
+  const frame = current().rows?.();
+  const { from, thru } = ctx.view();
+  if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru)));
+}
+
+async function savePng() {
+  const { pngFile } = await import('./png.js');
+  const pictures = (current().board?.cards() ?? []).map((card) => card.picture());
+  if (pictures.length) pngFile(exportName('png'), heading(), pictures);
+}
+
 function wire() {
   $('ranges').append(...RANGES.map(([range, label], n) => button(label, () => act.range(n), { range: String(range) })));
   $('tabs').addEventListener('click', (event) => event.target.dataset.view && act.view(event.target.dataset.view));
-  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: helpDialog, theme: act.theme,
+  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: act.help, theme: act.theme,
     settings: () => settingsDialog(settings, change), lock: openLock, hint: openLock,
-    csv: () => { const frame = current().rows?.(); const { from, thru } = ctx.view(); if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru))); },
-    png: () => pngFile(exportName('png'), heading(), (current().board?.cards() ?? []).map((card) => card.picture())) };
+    csv: saveCsv, png: savePng };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener('click', () => action());
-  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); views[ctx.state.view ?? 'now'].rebuild?.(); subscribe(); });
-  document.addEventListener('visibilitychange', () => !document.hidden && current().rebuild && refreshSeen());
+  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); current()?.rebuild?.(); });
+  document.addEventListener('visibilitychange', () => !document.hidden && refreshSeen());
   onTheme(rebuild);
-  bindKeys(act);
 }
 
 function refreshSeen() {
-  current().board?.draw();
-  if (ctx.moment() === null) current().refresh?.();
+  current()?.board?.draw();
+  if (ctx.moment() === null) current()?.refresh?.();
 }
 
 function button(label, onclick, data) {
@@ -240,15 +267,22 @@ function button(label, onclick, data) {
   return element;
 }
 
-const openLock = () => lockDialog(ctx, async () => { await readStatus(); views.now.refresh(); });
+async function openLock() {
+  const { lockDialog } = await import('./lock.js');
+  lockDialog(ctx, async () => { await readStatus(); views.now?.refresh(); current()?.show?.(); });
+}
 
 async function readStatus() {
   try {
+    const first = !ctx.status;
     ctx.status = await api.get('status');
-    ctx.seen(ctx.status.thru);
+    // a recording that is only read ends where it ends, whatever the clock says
+    if (ctx.status.mode === 'file') ctx.edge = ctx.status.thru;
+    else ctx.seen(ctx.status.thru);
+    if (first && ctx.status.mode === 'file') current()?.refresh?.();
     document.title = `${ctx.status.host} · kymo`;
   } catch (error) {
-    if (error.status === 401) { $('hint').hidden = false; openLock(); }
+    if (error.status === 401 && !told) { told = true; $('hint').hidden = false; openLock(); }
   }
   cost?.draw();
   drawHead();
@@ -258,15 +292,12 @@ async function start() {
   const code = takeCode(location, history);
   if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
   const asked = readStatus();
-  const name = ctx.state.view ?? 'now';
-  for (const each of ['now', 'fields', 'events', 'raw']) $(`view-${each}`).hidden = each !== name;
-  views = { now: createNow(ctx, $('view-now')), fields: createFields(ctx, $('view-fields')), events: createEvents(ctx, $('view-events')), raw: createRaw(ctx, $('view-raw')) };
-  cost = createCost(ctx, $('cost'));
+  showView();
   wire();
-  if (name !== 'now') views[name].show?.();
-  else views.now.moment();
-  subscribe();
-  await asked;
+  // keys and costs can wait until the charts are on their way
+  const [{ bindKeys }, { createCost }] = await Promise.all([import('./keys.js'), import('./cost.js'), asked]);
+  bindKeys(act);
+  cost = createCost(ctx, $('cost'));
   drawHead();
   setInterval(() => !document.hidden && readStatus(), STATUS_EVERY_MS);
 }

@@ -24,6 +24,8 @@ export function createBoard(ctx, host) {
     mark: (mark) => addMark(board, mark),
     draw: () => draw(board),
     moments: () => moments(board),
+    /** Runs once, after the first drawing, or where there is nothing to draw. */
+    drawn: (then) => { board.then = then; },
   };
 }
 
@@ -65,7 +67,7 @@ async function ask(board) {
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
     if (view.live) for (const sample of ctx.recent) take(board, sample);
-    ctx.seen(board.frame.covered);
+    if (board.frame.covered >= board.frame.first) ctx.seen(board.frame.covered);
   } catch (error) {
     if (error.name === 'AbortError') return;
     board.problem = error.message;
@@ -110,6 +112,7 @@ function draw(board) {
     board.drawing = false;
     board.note.textContent = board.problem ?? '';
     board.note.hidden = !board.problem;
+    if (board.frame || board.problem) then(board);
     if (!board.frame) return;
     const view = board.ctx.view();
     // all are measured before any is drawn: one layout, not one a chart
@@ -117,6 +120,13 @@ function draw(board) {
     board.cards.forEach((card, n) => card.draw(board.frame, view, sizes[n]));
     moments(board);
   });
+}
+
+/** After the browser has shown what was drawn. */
+function then(board) {
+  const run = board.then;
+  board.then = null;
+  if (run) requestAnimationFrame(() => setTimeout(run));
 }
 
 function moments(board) {

@@ -48,7 +48,7 @@ const MANY = 3;
 function moving(layers, { layers: asked }, frame) {
   if (layers.length <= Math.max(MANY, asked.length) || !asked.every((each) => each.quiet)) return layers;
   const found = layers.filter(({ id }) => { const { avg, max } = frame.fields.get(id); return (max ?? avg).some((value) => value > 0); });
-  return found.length ? found : layers.slice(0, 1);
+  return (found.length ? found : layers.slice(0, 1)).map((each, n) => ({ ...each, colour: n + 1 }));
 }
 
 const unitOf = (each, frame) => frame.fields.get((each.ids ?? [each.id])[0])?.unit ?? '';

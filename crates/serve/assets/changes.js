@@ -21,8 +21,9 @@ export function createChanges(ctx, scans, host) {
 }
 
 async function show(view, scan, signal) {
-  if (!scan?.previous || view.ctx.state.b !== undefined) return;
   const { ctx, scans, body } = view;
+  if (!scan) return body.replaceChildren();
+  if (!scan.previous || ctx.state.b !== undefined) return;
   text(view.title, 'What changed here');
   text(view.sub, 'against the minute before');
   try {

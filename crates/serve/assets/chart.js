@@ -4,8 +4,12 @@ import uPlot from './vendor/uPlot/uPlot.esm.js';
 import { h } from './dom.js';
 import { fade, inks, pen } from './theme.js';
 
-const FONT = '10.5px system-ui, sans-serif';
+// whole pixels: uPlot multiplies this number on screens with more of them, and knows no fractions
+const FONT = '11px system-ui, sans-serif';
+const LABEL_PX = 14;
 const CLICK_PX = 5;
+// what changes no number is a tick at the top; a clock that was set or a boot is a line
+const QUIET = ['slow', 'note'];
 
 /**
  * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
@@ -88,8 +92,11 @@ function lonely(plot, n, show, gaps) {
 
 function timeAxis(clock, ink) {
   return { stroke: ink.text, font: FONT, size: 22, gap: 4, space: 70, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false },
-    values: (_, splits, axis, space, step) => splits.map((time) => clock.label(time, step)) };
+    values: (plot, splits, axis, space, step) => splits.map((time) => (fits(plot, time) ? clock.label(time, step) : '')) };
 }
+
+/** Whether a label at a moment ends before the chart does. */
+const fits = (plot, time) => plot.valToPos(time, 'x') < plot.bbox.width / uPlot.pxRatio - LABEL_PX;
 
 function valueAxis(scale, n, ink) {
   return { scale: scale.key, side: n ? 1 : 3, stroke: ink.text, font: FONT, size: 52, gap: 6, space: 26, incrs: scale.increments, grid: { show: n === 0, stroke: ink.grid, width: 1 }, ticks: { show: false },
@@ -114,7 +121,8 @@ function rule(plot, { marks, from, thru }, ink) {
   ctx.fillStyle = ink.mark;
   for (const mark of marks) {
     if (mark.kind === 'gap' || mark.time < from || mark.time > thru) continue;
-    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, height);
+    const tall = QUIET.includes(mark.kind) ? Math.round(height / 12) : height;
+    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, tall);
   }
   ctx.restore();
 }

@@ -16,7 +16,7 @@ export const DEFAULT_SORT = '-pct';
 export function createProcesses(ctx, scans, host) {
   const view = { ctx, scans, scan: null, other: null, grid: createGrid('Processes', (column) => sortBy(ctx, column)) };
   Object.assign(view, toolbar(view));
-  host.append(view.bar, view.note, view.grid.element);
+  host.append(view.bar, view.note, view.grid.element, h('p', { class: 'sub foot' }, 'Processes that lived only between two scans are not in the table; the CPU’s own graphs have their time.'));
   view.load = lastWins((signal, moment) => load(view, signal, moment));
   return {
     follow: () => follow(view),
@@ -66,6 +66,9 @@ async function load(view, signal, moment) {
     Object.assign(view, { scan, other, problem: '' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
+    view.scan = view.other = null;
+    text(view.when, 'Processes');
+    text(view.sub, '');
     view.problem = error.status === 404 ? 'No processes were recorded at this moment.' : error.message;
   }
   draw(view);
@@ -81,6 +84,8 @@ function draw(view) {
   view.group.value = ctx.state.group ?? '';
   view.note.hidden = !view.problem;
   text(view.note, view.problem ?? '');
+  // an old table below a new moment would be a lie
+  if (view.problem) return view.grid.draw([], DEFAULT_SORT);
   if (!scan) return;
   if (view.other) return drawCompared(view);
   drawHead(view, 'Processes', scan);
@@ -169,7 +174,7 @@ export function signed(value, unit, settings) {
 
 /** All columns there are, in recorded units, of the rows that are seen. */
 function download({ scan, lines, other }) {
-  if (!scan) return;
+  if (!scan || !lines) return;
   const names = other ? Object.keys(lines[0]?.row ?? {}) : scan.columns.map((column) => column.name);
   csvFile(`kymo-processes-${Math.round(scan.at)}.csv`, csv([names, ...lines.map(({ row }) => names.map((name) => row[name]))]));
 }

@@ -11,7 +11,7 @@ use kymo_query::open::Recordings;
 use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
-use kymo_query::source::{Moment, Source, Step};
+use kymo_query::source::{Source, Step};
 use kymo_recording::folder::safe_host;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -21,7 +21,6 @@ use crate::rollups::{Blocks, Rollups, Run, wall_ns};
 use crate::{LINES_MAX, POINTS_MAX, What};
 
 const SECOND_NS: i64 = 1_000_000_000;
-const TENTH_NS: u64 = 100_000_000;
 /// Longer ranges are answered in whole minutes.
 const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 /// How long what is known of the extent holds.
@@ -30,8 +29,6 @@ const FRESH: Duration = Duration::from_secs(5);
 const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
 /// No question may take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Distances that tell the interval.
-const DISTANCES_MAX: usize = 1000;
 
 /// How far a recording reaches, and in what steps.
 #[derive(Clone, Debug, Default)]
@@ -168,12 +165,12 @@ impl Archive {
         let (mut sample, mut scan) = (Distance::default(), Distance::default());
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
-            sample.pass(&moment);
+            sample.pass(moment.real_ns);
             if source.tracks().get(kind::PID_STAT).sampled {
-                scan.pass(&moment);
+                scan.pass(moment.real_ns);
             }
         }
-        extent.thru_ns = sample.last.map_or(0, |last| last.real_ns);
+        extent.thru_ns = sample.last_ns.unwrap_or(0);
         extent.interval_ns = sample.usual_ns();
         extent.scan_interval_ns = scan.usual_ns();
         extent.context = source.context().clone();
@@ -186,33 +183,39 @@ pub fn own(dir: &Path) -> PathBuf {
     dir.join(safe_host(&machine::host()))
 }
 
-/// The usual distance between moments: the median, since one is late now and then; to a tenth of a second.
+/// The usual distance between moments: the median, to a tenth of a second, since they come a little early
+/// or late. The first is left out: a recorder begins at any moment, and goes on at whole seconds.
 #[derive(Default)]
 struct Distance {
-    last: Option<Moment>,
-    distances_ns: Vec<i64>,
+    last_ns: Option<i64>,
+    passed: u32,
+    distances: Vec<i64>,
 }
 
 impl Distance {
-    fn pass(&mut self, moment: &Moment) {
-        if let Some(last) = self.last.replace(*moment)
-            && self.distances_ns.len() < DISTANCES_MAX
+    fn pass(&mut self, now_ns: i64) {
+        const MOST: usize = 1000;
+        const TENTH_NS: i64 = 100_000_000;
+        self.passed += 1;
+        let last_ns = self.last_ns.replace(now_ns);
+        if let Some(last_ns) = last_ns.filter(|_| self.passed > 2)
+            && self.distances.len() < MOST
         {
-            let distance_ns = moment.mono_ns.saturating_sub(last.mono_ns);
-            let tenths = distance_ns.saturating_add(TENTH_NS / 2) / TENTH_NS;
-            self.distances_ns.push((tenths * TENTH_NS) as i64);
+            self.distances.push(
+                now_ns
+                    .saturating_sub(last_ns)
+                    .saturating_add(TENTH_NS / 2)
+                    .div_euclid(TENTH_NS)
+                    * TENTH_NS,
+            );
         }
     }
 
     /// 0: not known.
-    fn usual_ns(mut self) -> i64 {
-        // The first is short: the ticks of a clock begin at whole seconds.
-        if self.distances_ns.len() > 1 {
-            self.distances_ns.remove(0);
-        }
-        self.distances_ns.sort_unstable();
-        let median = self.distances_ns.get(self.distances_ns.len() / 2);
-        median.copied().unwrap_or(0)
+    fn usual_ns(&mut self) -> i64 {
+        self.distances.sort_unstable();
+        let median = self.distances.get(self.distances.len() / 2);
+        median.copied().unwrap_or(0).max(0)
     }
 }
 

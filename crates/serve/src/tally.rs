@@ -32,6 +32,8 @@ struct Counting {
     recorder: u32,
     source: Recorded,
     marker: Marker,
+    /// When the recorder started; the gap before it is not its fault.
+    from_ns: i64,
     tally: Tally,
 }
 
@@ -67,16 +69,18 @@ impl Counting {
             recorder,
             source: Recorded::open(&own(archive.ring()?), range, Kinds::NONE).ok()?,
             marker: Marker::default(),
+            from_ns: range.from_ns,
             tally: Tally::default(),
         })
     }
 
     fn go_on(&mut self) -> Result<(), String> {
         while let Some(step) = self.source.next()? {
-            let dropped = &mut self.tally.dropped;
+            let (dropped, from_ns) = (&mut self.tally.dropped, self.from_ns);
             let context = self.source.context();
             self.marker.step(&step, context, &mut |mark| {
-                *dropped += u64::from(mark.kind == marks::Kind::Gap);
+                let is_loss = mark.kind == marks::Kind::Gap && mark.from_ns >= from_ns;
+                *dropped += u64::from(is_loss);
             });
             if let Step::Sample(moment) = step
                 && !moment.warmup

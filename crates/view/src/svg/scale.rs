@@ -84,6 +84,9 @@ pub fn number(unit: Unit, value: f64) -> (String, &'static str) {
     }
 }
 
+/// No axis ends below this.
+const LEAST: f64 = 1e-6;
+
 /// A vertical axis from 0 up.
 #[derive(Clone, Debug)]
 pub struct Axis {
@@ -103,8 +106,8 @@ impl Axis {
         } else {
             1.0
         };
-        // Beyond these neither ticks nor places are exact.
-        let most = most.clamp(1e-9, 1e30);
+        // Beyond these neither ticks nor places are exact, and labels are long.
+        let most = most.clamp(LEAST, 1e30);
         let shown = shown(unit, most);
         let scaled = most / shown.size;
         let step = round_step(scaled / want.max(1) as f64);
@@ -115,7 +118,7 @@ impl Axis {
     /// Up to exactly `top`, which is round.
     pub fn fixed(unit: Unit, top: f64, want: usize) -> Axis {
         let mut axis = Axis::new(unit, top, want);
-        let top = top.max(1e-9);
+        let top = top.max(LEAST);
         axis.ticks.retain(|(value, _)| *value <= top * 1.000_001);
         axis.top = top;
         axis
@@ -126,7 +129,7 @@ impl Axis {
         let tick = |n: usize| {
             let value = n as f64 * step;
             let label = match value >= 1e6 {
-                true => format!("{value:e}"),
+                true => format!("{value:.1e}"),
                 false => format!("{value:.decimals$}"),
             };
             (value * shown.size, if n == 0 { "0".into() } else { label })
@@ -211,7 +214,7 @@ mod tests {
         fn any_axis_holds_what_is_drawn(most in proptest::num::f64::ANY, want in 0usize..20) {
             let axis = Axis::new(Unit::KilobytesPerSecond, most, want);
             assert!(axis.top > 0.0 && axis.top.is_finite(), "{axis:?}");
-            assert!(!(most.is_finite() && (1e-9..1e30).contains(&most)) || axis.top >= most * 0.99999, "{axis:?}");
+            assert!(!(most.is_finite() && (1e-6..1e30).contains(&most)) || axis.top >= most * 0.99999, "{axis:?}");
             assert!(axis.ticks.len() >= 2 && axis.ticks.len() <= want.max(1) * 2 + 2, "{axis:?}");
         }
     }

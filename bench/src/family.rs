@@ -1,0 +1,130 @@
+//! A child with descendants of their own process groups (servers, browsers): what all of them cost,
+//! and their end, whichever way.
+
+use crate::bench::Bench;
+use crate::child::Running;
+use crate::fault::{Cannot, Result};
+use crate::guard::Guard;
+use crate::procfs;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{ChildStdout, Command};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// USER_HZ, which the kernel's interface has on every machine of today.
+const TICKS: f64 = 100.0;
+
+pub struct Family {
+    running: Option<Running>,
+    root: u32,
+    groups: BTreeSet<u32>,
+    guard: Rc<Guard>,
+}
+
+impl Family {
+    pub fn start(bench: &Bench, command: &mut Command) -> Result<Family> {
+        let running = Running::start(bench, command)?;
+        Ok(Family {
+            root: running.pid(),
+            running: Some(running),
+            groups: BTreeSet::new(),
+            guard: Rc::clone(&bench.guard),
+        })
+    }
+
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.running.as_mut().and_then(Running::stdout)
+    }
+
+    pub fn is_running(&self) -> Result<bool> {
+        self.running.as_ref().map_or(Ok(false), Running::is_running)
+    }
+
+    /// The first complaint, for a fault.
+    pub fn complaint(&self) -> String {
+        let path = self.running.as_ref().map(Running::stderr);
+        let text = path.and_then(|path| fs::read_to_string(path).ok());
+        let text = text.unwrap_or_default();
+        text.lines().next().unwrap_or("no complaint").to_string()
+    }
+
+    /// Takes note of the groups there are now, so that they end with this, or with the bench.
+    pub fn note_groups(&mut self) -> Result<()> {
+        for process in procfs::descendants(self.root)? {
+            if process.group != self.root && self.groups.insert(process.group) {
+                self.guard.group(process.group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the root to end, then ends who is left.
+    pub fn end(mut self) -> Result<()> {
+        self.note_groups()?;
+        match self.running.take() {
+            Some(running) => running.terminate(Duration::from_secs(20)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        // Who cannot be listed any more is the guard's affair.
+        let _ = self.note_groups();
+        drop(self.running.take());
+        for &group in &self.groups {
+            if let Some(pid) = Pid::from_raw(group as i32) {
+                // ESRCH: it has ended by itself.
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            let _ = self.guard.group_ended(group);
+        }
+    }
+}
+
+/// What a process and its descendants have used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// To 10 ms; of those who have ended, too.
+    pub cpu_s: f64,
+    /// RssAnon + RssShmem.
+    pub memory_bytes: f64,
+    /// Written towards a disk, by the kernel's count.
+    pub written_bytes: f64,
+    pub processes: usize,
+}
+
+impl Cost {
+    /// Of these and all below them.
+    pub fn of(roots: &[u32]) -> Result<Cost> {
+        let mut sum = Cost::default();
+        for &root in roots {
+            for process in procfs::descendants(root)? {
+                sum.cpu_s += process.ticks as f64 / TICKS;
+                // Zero for who ends meanwhile.
+                sum.memory_bytes += procfs::private_bytes(process.pid).unwrap_or(0) as f64;
+                sum.written_bytes += procfs::written_bytes(process.pid).unwrap_or(0) as f64;
+                sum.processes += 1;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Bytes that the files below `dir` take on the disk.
+pub fn disk_bytes(dir: &std::path::Path) -> Result<u64> {
+    let end = Command::new("du").args(["-s", "-B1"]).arg(dir).output();
+    let text = String::from_utf8_lossy(&end.cannot("run du")?.stdout).into_owned();
+    let bytes = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok());
+    Ok(bytes.unwrap_or(0))
+}

@@ -1,0 +1,31 @@
+//! What serving costs: the rows of the server's cost table, one file each, in the table's order, and
+//! what they share: kymo as a server, a browser, a ring, requests.
+
+mod browser;
+mod cursor;
+mod day;
+mod first_view;
+mod idle;
+mod peers;
+mod request;
+mod rings;
+mod served;
+mod start;
+mod watch;
+mod weight;
+
+use crate::row::Table;
+
+/// What serving costs.
+pub const SERVING: Table = Table {
+    part: "What serving costs",
+    rows: &[
+        &idle::ROW,
+        &peers::ROW,
+        &start::ROW,
+        &cursor::ROW,
+        &day::ROW,
+        &first_view::ROW,
+        &weight::ROW,
+    ],
+};

@@ -1,0 +1,39 @@
+//! What the browser loads for the first view, by its own count of bytes: head and body of each answer,
+//! compressed as they came, without the live stream.
+
+use super::browser::Browser;
+use super::served::Served;
+use crate::bench::Bench;
+use crate::fault::Result;
+use crate::figures::bytes;
+use crate::report::Outcome;
+use crate::row::Row;
+use std::time::Duration;
+
+pub const ROW: Row = Row {
+    name: "weight",
+    work: "page weight, gzipped: all that the first view of the last 15 minutes loads",
+    bar: "≤ 150 kB",
+    aim: "100 kB",
+    run,
+};
+
+fn run(bench: &Bench) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let Some(kymo) = &bench.kymo else {
+        outcome.figure("no peer has it");
+        return Ok(outcome);
+    };
+    let served = Served::start(bench, kymo, &bench.new_dir("weight")?)?;
+    std::thread::sleep(Duration::from_secs(bench.pick(60, 3)));
+    let mut browser = Browser::start(bench, "weight", &[served.url()])?;
+    let told = browser.expect("weight")?;
+    browser.end()?;
+    served.end()?;
+    let (files, numbers) = (told[0], told[2]);
+    outcome.figure(format!("{} in all", bytes(files + numbers)));
+    outcome.figure(format!("{} files {}", told[1], bytes(files)));
+    outcome.figure(format!("{} answers {}", told[3], bytes(numbers)));
+    outcome.check(Some(files + numbers), 150e3, 100e3);
+    Ok(outcome)
+}
