@@ -118,15 +118,9 @@ fn a_folder_of_several_hosts() {
 
     // One of them.
     let folder = scratch.text("data/alpha-0123abcd");
-    let served = Served::start(&["--open", &folder]);
-    let status = served.json("/api/v1/status");
-    assert_eq!(
-        (status["host"].as_str(), status["mode"].as_str()),
-        (Some("alpha"), Some("file"))
-    );
-    let range = format!("from={START_S}&thru={}", START_S + 100);
-    assert!(known_users(&served.json(&format!("/api/v1/series?fields=cpu.user&{range}"))) > 90);
-    drop(served);
+    for name in [folder.as_str(), &scratch.text("data/alpha")] {
+        shows_alpha(name);
+    }
 
     // This machine records there, too: it is the one that is shown.
     let served = Served::recording(&scratch.text("data"));
@@ -141,4 +135,15 @@ fn a_folder_of_several_hosts() {
     assert_eq!(processes.status, 200, "{}", processes.text());
     drop(served);
     assert!(run(&["dump", &folder]).status.success());
+}
+
+fn shows_alpha(name: &str) {
+    let served = Served::start(&["--open", name]);
+    let status = served.json("/api/v1/status");
+    assert_eq!(
+        (status["host"].as_str(), status["mode"].as_str()),
+        (Some("alpha"), Some("file"))
+    );
+    let range = format!("from={START_S}&thru={}", START_S + 100);
+    assert!(known_users(&served.json(&format!("/api/v1/series?fields=cpu.user&{range}"))) > 90);
 }
