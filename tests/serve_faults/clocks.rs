@@ -147,3 +147,48 @@ fn shows_alpha(name: &str) {
     let range = format!("from={START_S}&thru={}", START_S + 100);
     assert!(known_users(&served.json(&format!("/api/v1/series?fields=cpu.user&{range}"))) > 90);
 }
+
+/// Minute by minute, a block in which the clock was set by a year would be half a million points of each line.
+#[test]
+fn a_year_within_one_block_is_not_rolled_up() {
+    const DAY_S: u64 = 86_400;
+    let scratch = Scratch::new("year");
+    let dir = scratch.path("data");
+    let now_s = std::time::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let host = kymo_sys::machine::host();
+    let start_s = now_s - 365 * DAY_S;
+    let mut machine = MadeUp::new(&scratch.path(""), &dir, &host, start_s, 64 << 10);
+    machine.record(100, 1);
+    machine.set_clock(364 * DAY_S as i64);
+    machine.record(100, 1);
+    machine.end();
+    let folder = scratch.path(&format!("data/{host}-0123abcd"));
+    let spans = std::fs::read_dir(folder).expect("the folder").flatten();
+    let spans: Vec<u64> = spans
+        .filter_map(|block| {
+            let name = block.file_name().to_string_lossy().into_owned();
+            let mut numbers = name.strip_suffix(".blk")?.split('-').skip(1);
+            let mut number = || numbers.next()?.parse::<u64>().ok();
+            let first = number()?;
+            Some(number()? - first)
+        })
+        .collect();
+    assert!(
+        spans.iter().any(|&span_s| span_s > 300 * DAY_S),
+        "{spans:?}"
+    );
+
+    let served = Served::recording(&scratch.text("data"));
+    let hub = served.hub();
+    let target = format!("/api/v1/series?fields=cpu.user&from={start_s}&points=11000");
+    // The maker of roll-ups begins at once, and has had its turn meanwhile.
+    for _ in 0..5 {
+        let series = served.json(&target);
+        let known = series["series"][0]["avg"].as_array().map(Vec::len);
+        assert_eq!(known, series["count"].as_u64().map(|count| count as usize));
+        crate::client::pause(1000);
+    }
+    let most_kb = crate::client::status_of(hub, "VmHWM:");
+    assert!(most_kb < 150 << 10, "{most_kb} KiB");
+    served.is_unharmed(hub);
+}
