@@ -205,6 +205,7 @@ fn large_questions_take_bounded_memory() {
         assert_eq!(answer.status == 200, count * 10_001 <= 2_000_000, "{count}");
     }
     let most_kb = crate::client::status_of(hub, "VmHWM:");
-    assert!(most_kb < 200 << 10, "{most_kb} KiB");
+    eprintln!("at most {most_kb} KiB");
+    assert!(most_kb < 150 << 10, "{most_kb} KiB");
     served.is_unharmed(hub);
 }

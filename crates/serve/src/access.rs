@@ -285,6 +285,10 @@ mod tests {
                 false,
             ),
             (
+                &[("host", "localhost:1"), ("sec-fetch-site", "cross-site")],
+                false,
+            ),
+            (
                 &[
                     ("host", "localhost"),
                     ("sec-fetch-site", "cross-site"),
