@@ -3,6 +3,8 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium nodejs npm
+# And those that only the bench runs beside us.
+BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
 FUZZ_SECONDS ?= 20
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3000000
@@ -52,10 +54,14 @@ fuzz-for:
 fuzz:
 	cd fuzz && $(CARGO) +nightly fuzz run $(or $(TARGET),template)
 
-# Side by side with the real peers; writes bench/RESULTS.md.
+# Side by side with the real peers; writes bench/RESULTS.md. It takes three hours, on an idle machine.
+bench: PEERS += $(BENCH_PEERS)
 bench: peers build
 	$(CARGO) build --release -p kymo-bench
-	./target/release/kymo-bench record --kymo target/release/kymo
+	$(MAKE) lean
+	cd web-tests && npm ci --no-audit --no-fund --silent
+	./target/release/kymo-bench record --kymo target/release/kymo --kymo-small target/lean/release/kymo
+	./target/release/kymo-bench serve --kymo target/release/kymo
 
 clean:
 	$(CARGO) clean

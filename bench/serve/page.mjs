@@ -3,7 +3,7 @@
 //
 //   page.mjs stay URL...                    opens each in a tab of its own; `open`, then stays
 //   page.mjs start URL...                   for each: `ready`; goes there as soon as it answers; `drawn LOADED DRAWN`, ms since 1970
-//   page.mjs weight URL                     `weight BYTES COUNT BYTES COUNT`: files, answers
+//   page.mjs weight URL                     `weight BYTES COUNT BYTES COUNT BYTES`: files, answers, heads of both
 //   page.mjs first-view URL ROUNDS FOLDER   `charts CHARTS LINES`, then `view OWN STATIC` in ms, in turns with a static page
 //   page.mjs files FOLDER                   serves a folder, compressed; prints its port
 import { spawn } from 'node:child_process';
@@ -96,20 +96,26 @@ const verbs = {
     const browser = await launch();
     const page = await tab(browser);
     const session = await page.context().newCDPSession(page);
-    const paths = new Map();
-    const sums = { files: [0, 0], answers: [0, 0] };
+    const bodies = new Map();
+    const sums = { files: [0, 0], answers: [0, 0], heads: [0] };
     await session.send('Network.enable');
-    session.on('Network.requestWillBeSent', ({ requestId, request }) => paths.set(requestId, new URL(request.url).pathname));
+    session.on('Network.responseReceived', ({ requestId, response }) => {
+      const { pathname } = new URL(response.url);
+      const length = Object.entries(response.headers).find(([name]) => name.toLowerCase() === 'content-length');
+      bodies.set(requestId, { sum: sums[pathname.includes('/api/') ? 'answers' : 'files'], bytes: length && Number(length[1]) });
+    });
     session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-      const sum = sums[(paths.get(requestId) ?? '').startsWith('/api/') ? 'answers' : 'files'];
-      sum[0] += encodedDataLength;
+      const { sum, bytes = encodedDataLength } = bodies.get(requestId) ?? {};
+      if (!sum) return;
+      sum[0] += bytes;
       sum[1] += 1;
+      sums.heads[0] += encodedDataLength - bytes;
     });
     await page.goto(url);
     await drawnAfter(page, 5);
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length > 5);
     await pause(300);
-    say('weight', ...sums.files, ...sums.answers);
+    say('weight', ...sums.files, ...sums.answers, ...sums.heads);
     await browser.close();
   },
 
@@ -179,7 +185,7 @@ async function capture(browser, url) {
   const page = await tab(browser);
   await page.route('**/uPlot.esm.js', async (route) => {
     const response = await route.fetch();
-    const found = /export \{ uPlot as default \};?/;
+    const found = /export default uPlot;/;
     const kept = 'function Kept(...given) { const plot = new uPlot(...given); (window.plots ??= []).push(plot); return plot; }\nObject.assign(Kept, uPlot);\nexport { Kept as default };';
     const body = await response.text();
     if (!found.test(body)) throw new Error('another uPlot than the bench knows');

@@ -24,8 +24,8 @@ const STATUS: usize = 2;
 const IDENTITY: usize = 3;
 
 /// Of the processes, so many work in most scans, and so many now and then; the others sleep.
-const BUSY: f64 = 0.15;
-const STIRRING: f64 = 0.30;
+const BUSY: f64 = 0.09;
+const STIRRING: f64 = 0.20;
 /// In each scan so many are replaced.
 const BIRTHS: f64 = 0.4;
 /// `status` is read again after so many scans in which it worked.

@@ -229,6 +229,36 @@ fn texts_and_contexts() {
     assert_eq!(read.gaps, []);
 }
 
+/// Asking for the present each few seconds read the whole tail: what is before the range's key is passed
+/// over, but for the context.
+#[test]
+fn the_end_of_a_tail_is_read_from_a_key_on() {
+    let options = Options {
+        seal_bytes: 1 << 20,
+        tail_bytes: 1 << 20,
+        cap_bytes: 64 << 20,
+        ..tiny()
+    };
+    let mut bench = Bench::new(3, options);
+    bench.open();
+    bench.sample();
+    bench.writer().set_context("os=Linux\ncpus=4\n").unwrap();
+    for _ in 0..400 {
+        bench.sample();
+    }
+    assert_eq!(bench.writer().counters().seals, 0);
+    let range = TimeRange {
+        from_ns: bench.now().real_ns - 9 * SECOND as i64,
+        thru_ns: i64::MAX,
+    };
+    let few = read(&bench.disk, &dir(), range, Kinds::ALL).unwrap();
+    assert_eq!(few.samples.len(), 10);
+    let warm = few.warmups.len();
+    assert!((1..100).contains(&warm), "{warm}");
+    assert_eq!(few.contexts.last().unwrap(), "os=Linux\ncpus=4\n");
+    assert_eq!(few.gaps, []);
+}
+
 #[test]
 fn a_second_recorder_is_told_who_is_first() {
     let mut bench = Bench::new(1, tiny());

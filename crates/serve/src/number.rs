@@ -1,5 +1,8 @@
 //! Numbers as JSON has them, as short as they are told apart on a screen.
 
+/// From here on a number is whole enough, and may not fit into a whole one.
+const WHOLE_MAX: f64 = 1e15;
+
 /// Appends a value with six significant digits; `null` for what is not known.
 pub fn push(out: &mut String, value: f64) {
     use std::fmt::Write as _;
@@ -15,19 +18,32 @@ pub fn push(out: &mut String, value: f64) {
         _ if size >= 99.9995 => 3,
         _ => 4,
     };
-    let start = out.len();
-    // Writing to a String cannot fail.
-    let _ = write!(out, "{value:.decimals$}");
-    if decimals > 0 {
-        let kept = out[start..]
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .len();
-        out.truncate(start + kept);
+    if size >= WHOLE_MAX {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{value:.0}");
+        return;
     }
-    if &out[start..] == "-0" {
-        out.replace_range(start.., "0");
+    // Whole numbers: the general way is exact to hundreds of digits, and was a quarter of a long answer.
+    let scale = 10u64.pow(decimals);
+    let scaled = (size * scale as f64).round() as u64;
+    if value < 0.0 && scaled > 0 {
+        out.push('-');
     }
+    let _ = write!(out, "{}", scaled / scale);
+    push_decimals(out, scaled % scale, decimals);
+}
+
+/// Appends a point and so many digits, without zeros at the end.
+fn push_decimals(out: &mut String, mut part: u64, mut decimals: u32) {
+    use std::fmt::Write as _;
+    if part == 0 {
+        return;
+    }
+    while part.is_multiple_of(10) {
+        part /= 10;
+        decimals -= 1;
+    }
+    let _ = write!(out, ".{part:0width$}", width = decimals as usize);
 }
 
 /// Appends a moment: seconds since 1970 with three decimals.
@@ -61,7 +77,12 @@ mod tests {
             (123.456789, "123.457"),
             (1234.5678, "1234.57"),
             (24689123.0, "24689123"),
+            (-1.25, "-1.25"),
+            (0.0501, "0.0501"),
+            (99_999.49, "99999.5"),
+            (999.995, "1000"),
             (1e15 + 0.3, "1000000000000000"),
+            (1e20, "100000000000000000000"),
             (f64::NAN, "null"),
             (f64::INFINITY, "null"),
         ] {

@@ -60,6 +60,18 @@ impl Cursor {
     /// Reads the heads of tails before it lists blocks: what a recorder seals in between is then
     /// found in a block, never nowhere.
     pub(super) fn look_around(&mut self) -> Result<()> {
+        self.look_at_tails()?;
+        let blocks = self.recording.blocks(&self.folders)?;
+        let floor = self.unread_from();
+        let from = blocks.partition_point(|block| block.name.first_seq < floor);
+        self.queue.clear();
+        self.enqueue(&blocks, from);
+        self.newest_block = blocks.last().map(|block| block.name.first_seq);
+        Ok(())
+    }
+
+    /// Which tails there are now; a few small reads, however long the ring.
+    pub(super) fn look_at_tails(&mut self) -> Result<()> {
         self.folders = self.recording.folders()?;
         self.tails.clear();
         for path in self.recording.tails(&self.folders) {
@@ -68,12 +80,6 @@ impl Cursor {
             }
         }
         self.tails.sort_by_key(|(_, header)| tail_order(header));
-        let blocks = self.recording.blocks(&self.folders)?;
-        let floor = self.unread_from();
-        let from = blocks.partition_point(|block| block.name.first_seq < floor);
-        self.queue.clear();
-        self.enqueue(&blocks, from);
-        self.newest_block = blocks.last().map(|block| block.name.first_seq);
         Ok(())
     }
 

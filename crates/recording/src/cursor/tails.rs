@@ -7,7 +7,7 @@ use crate::reader::Kinds;
 use crate::record::{self, Head, RecordType};
 use crate::tail::{Step, TailHeader, Walk, Window};
 use kymo_sys::disk::{DiskFile, OpenMode};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A tail's header is this much younger than its first sample at most, in nanoseconds.
 const TAIL_SLACK_NS: i64 = 60_000_000_000;
@@ -20,6 +20,8 @@ pub(super) struct OpenTail {
     pub(super) record: Vec<u8>,
     /// What was read ahead.
     read: (u64, Vec<u8>),
+    /// Of the file, when it was last looked at; `None`: it may have grown since.
+    size_bytes: Option<u64>,
 }
 
 impl Cursor {
@@ -42,15 +44,53 @@ impl Cursor {
             Some(context) => Ready::Text(context_head(&head), context.clone()),
             None => lost_context(&path, header.first_seq),
         });
-        self.place = Place::Tail(Box::new(OpenTail {
+        let mut tail = Box::new(OpenTail {
             path,
             file,
             walk: Walk::new(&header),
             header,
             record: Vec::new(),
             read: (0, Vec::new()),
-        }));
+            size_bytes: None,
+        });
+        self.pass_over(&mut tail);
+        self.place = Place::Tail(tail);
         Ok(true)
+    }
+
+    /// Goes to the last key before the range, as in a block: what is before it is needed by nothing, but
+    /// for the last context.
+    fn pass_over(&mut self, tail: &mut OpenTail) {
+        let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
+        let (mut walk, mut context, mut found) = (tail.walk.clone(), None, None);
+        loop {
+            let before = walk.clone();
+            let Step::Record(offset, raw) = walk.step(&mut window) else {
+                break;
+            };
+            if raw.head.stamp.real_ns >= self.range.from_ns {
+                break;
+            }
+            match raw.head.record_type {
+                RecordType::Sample if raw.head.key => found = Some((before, context)),
+                RecordType::Context => context = Some((offset, raw.length)),
+                _ => {}
+            }
+        }
+        self.bytes_read += window.bytes_read;
+        let Some((key, context)) = found.filter(|(key, _)| key.last_seq >= tail.header.first_seq)
+        else {
+            return;
+        };
+        if let Some((offset, length)) = context
+            && read_record(&mut window, offset, length, &mut tail.record)
+            && let Ok(record) = record::parse(&tail.record, tail.header.epoch)
+        {
+            let given = Ready::Text(context_head(&record.head), record.text().into_owned());
+            self.ready.push_back(given);
+        }
+        self.chain.jump();
+        tail.walk = key;
     }
 
     /// `false` when the recorder has not written more.
@@ -58,9 +98,7 @@ impl Cursor {
         let Place::Tail(tail) = &mut self.place else {
             return Ok(true);
         };
-        let size = tail.file.metadata().map_or(0, |stat| stat.size_bytes);
-        let read = std::mem::take(&mut tail.read);
-        let mut window = Window::resume(&*tail.file, size, read);
+        let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
         let mut ended = false;
         // Records are taken until one is to be given, or there are no more.
         while self.ready.is_empty() && !ended {
@@ -92,6 +130,9 @@ impl Cursor {
         }
         self.bytes_read += window.bytes_read;
         tail.read = window.into_read();
+        if ended {
+            tail.size_bytes = None;
+        }
         if ended { self.leave_tail() } else { Ok(true) }
     }
 
@@ -101,18 +142,16 @@ impl Cursor {
             return Ok(true);
         };
         let (path, header) = (tail.path.clone(), tail.header.clone());
-        self.look_around()?;
-        let still = self
-            .tails
-            .iter()
-            .any(|(at, now)| *at == path && now.epoch == header.epoch);
-        let later = self
-            .tails
-            .iter()
-            .any(|(_, now)| tail_order(now) > tail_order(&header));
-        if still && !later && self.queue.is_empty() {
+        // Usually it is, and then a thousand blocks need not be listed each second.
+        self.look_at_tails()?;
+        if self.queue.is_empty() && self.is_newest(&path, &header) {
             return Ok(false);
         }
+        self.look_around()?;
+        if self.queue.is_empty() && self.is_newest(&path, &header) {
+            return Ok(false);
+        }
+        let still = self.has_tail(&path, &header);
         // The recorder went on elsewhere; what it wrote here until then is complete now.
         let Place::Tail(tail) = &mut self.place else {
             return Ok(true);
@@ -130,6 +169,32 @@ impl Cursor {
         self.place = Place::Between;
         Ok(true)
     }
+}
+
+impl Cursor {
+    /// Whether a tail is there still, in the same use.
+    fn has_tail(&self, path: &Path, header: &TailHeader) -> bool {
+        let mut tails = self.tails.iter();
+        tails.any(|(at, now)| at == path && now.epoch == header.epoch)
+    }
+
+    /// Whether it is, and no later one is.
+    fn is_newest(&self, path: &Path, header: &TailHeader) -> bool {
+        let mut tails = self.tails.iter();
+        let later = tails.any(|(_, now)| tail_order(now) > tail_order(header));
+        self.has_tail(path, header) && !later
+    }
+}
+
+/// The file with what was read ahead; its size is asked for once until its end is reached.
+fn window<'a>(
+    file: &'a dyn DiskFile,
+    size_bytes: &mut Option<u64>,
+    read: &mut (u64, Vec<u8>),
+) -> Window<'a> {
+    let size = || file.metadata().map_or(0, |stat| stat.size_bytes);
+    let size = *size_bytes.get_or_insert_with(size);
+    Window::resume(file, size, std::mem::take(read))
 }
 
 fn tail_record(record: &record::Record<'_>, kinds: &Kinds) -> Ready {
