@@ -24,8 +24,6 @@ pub const ROW: Row = Row {
 const FIELDS: &str = "cpu.user,cpu.nice,cpu.sys,cpu.irq,cpu.soft,cpu.steal,cpu.wait,cpu.total";
 const DAY_S: f64 = 86_400.0;
 const MARGIN_S: f64 = 3600.0;
-/// Blocks of a day at 15 minutes each, and a few.
-const BLOCKS: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -45,11 +43,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
             "the ring has roll-ups of its oldest day already",
         ));
     }
-    let waited = await_rollups(
-        &folder,
-        thru - length,
-        (length / DAY_S * BLOCKS as f64) as usize,
-    )?;
+    let waited = await_rollups(&folder, thru - length)?;
     let new = ask(&served, thru - length, length, rounds)?;
     served.end()?;
     for (name, times) in [("with", &new), ("without", &old)] {
@@ -72,24 +66,18 @@ fn ask(served: &Served, from: f64, length: f64, rounds: usize) -> Result<Vec<f64
     Ok(times[1..].to_vec())
 }
 
-/// Waits until so many blocks of the range, or all that end in it, have theirs; seconds it took.
-fn await_rollups(folder: &Path, from: f64, wanted: usize) -> Result<u64> {
+/// Waits until all blocks since then have theirs; seconds it took. They are made newest first: when an
+/// older one is there, all are.
+fn await_rollups(folder: &Path, from: f64) -> Result<u64> {
     let start = Instant::now();
-    let mut last = (0, Instant::now());
-    loop {
-        let there = rolled_up(folder, from, f64::INFINITY)?;
-        if there > last.0 {
-            last = (there, Instant::now());
-        }
-        // They are made one after the other: when an older one is there, all of the range are.
-        if rolled_up(folder, 0.0, from)? > 0 || there > wanted {
-            return Ok(start.elapsed().as_secs());
-        }
-        if last.1.elapsed() > PATIENCE {
+    while rolled_up(folder, 0.0, from)? == 0 {
+        if start.elapsed() > PATIENCE {
+            let there = rolled_up(folder, from, f64::INFINITY)?;
             return Err(Fault::new(format!("only {there} roll-ups are there")));
         }
         std::thread::sleep(Duration::from_millis(500));
     }
+    Ok(start.elapsed().as_secs())
 }
 
 /// Roll-ups of blocks that end between the two.

@@ -81,6 +81,8 @@ pub struct Cursor {
     entered_block: Option<u64>,
     /// The newest tail that was read to its end.
     newest_tail: Option<(u64, u64)>,
+    /// A tail begins after the range: what the recorder writes from now on does, too.
+    beyond: bool,
     place: Place,
     chain: Chain,
     ready: VecDeque<Ready>,
@@ -123,6 +125,7 @@ impl Cursor {
             tails: Vec::new(),
             newest_block: None,
             newest_tail: None,
+            beyond: false,
             entered_block: None,
             place: Place::Between,
             chain: Chain {

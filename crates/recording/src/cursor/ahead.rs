@@ -18,7 +18,11 @@ impl Cursor {
     // ---- what to read next
 
     pub(super) fn enter_next(&mut self) -> Result<bool> {
-        if self.queue.is_empty() {
+        // A tail that was seen at the last look may be another by now; that is found out in reading it.
+        if self.queue.is_empty() && self.next_tail().is_none() {
+            if self.beyond {
+                return Ok(false);
+            }
             self.look_around()?;
         }
         if self.hole_ahead() {

@@ -31,6 +31,7 @@ impl Cursor {
         let early = header.stamp.real_ns.saturating_sub(TAIL_SLACK_NS);
         if early > self.range.thru_ns {
             self.newest_tail = Some(tail_order(&header));
+            self.beyond = true;
             return self.enter_next();
         }
         let Ok(file) = self.recording.disk.open(&path, OpenMode::Read) else {
