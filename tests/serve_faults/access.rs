@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::client::{Answer, Served, ask, eventually};
@@ -70,14 +69,14 @@ fn token_in(scratch: &Scratch) -> String {
     text.trim().to_string()
 }
 
-/// A process with a secret in its arguments, of another user if that can be.
+/// A process with a secret in its arguments, which waits for its stdin and has no child that outlives it.
 fn with_secret() -> Running {
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "sleep 600; :", SECRET])
-        .stdin(Stdio::null())
-        .process_group(0);
-    Running(command.spawn().expect("sh"))
+    let child = Command::new("sh")
+        .args(["-c", "read line", SECRET])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
+    Running(child.expect("sh"))
 }
 
 /// Names of the columns of the table, and its rows.
