@@ -211,7 +211,7 @@ impl Search {
             self.from = match (self.bounds, rates.baseline) {
                 (None, true) => None,
                 (None, false) => self.previous,
-                (Some(_), true) => Some(*moment),
+                (Some((_, end)), true) => (moment.seq < end).then_some(*moment),
                 (Some(_), false) => self.from,
             };
         }

@@ -17,6 +17,8 @@ use crate::sheet::{Line, Of, Pick};
 pub const STEP_NS: i64 = 60_000_000_000;
 
 const MAGIC: &[u8; 8] = b"KYMOROL0";
+/// To be raised when a column is reckoned otherwise than before.
+const REVISION: u32 = 1;
 /// Points of one roll-up; a block is of hours at most.
 const POINTS_MAX: usize = 100_000;
 /// Bytes of one subsystem's part before it is compressed.
@@ -32,6 +34,9 @@ pub fn columns_hash() -> u64 {
 
 fn hash_columns() -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
+    // Another version may reckon otherwise.
+    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.write_u32(REVISION);
     for subsystem in subsystem::ALL {
         hasher.write(subsystem.name.as_bytes());
         for column in subsystem.columns.iter().chain(subsystem.detail) {

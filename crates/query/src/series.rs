@@ -61,8 +61,10 @@ impl Grid {
     pub fn range(&self) -> TimeRange {
         TimeRange {
             from_ns: self.from_ns,
-            // The sample that ends the last interval may come late.
-            thru_ns: self.thru_ns().saturating_add(SECOND_NS / 2),
+            // The sample whose interval begins in the last point comes later.
+            thru_ns: self
+                .thru_ns()
+                .saturating_add((2 * self.step_ns).clamp(2 * SECOND_NS, 120 * SECOND_NS)),
         }
     }
 

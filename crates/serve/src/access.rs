@@ -11,6 +11,9 @@ use crate::answer::Refusal;
 /// Sessions kept; beyond it the oldest end.
 const SESSIONS_MAX: usize = 256;
 
+/// Headers of a proxy: who asks through one is not on this machine, though it comes from there.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+
 /// What an asker may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scopes {
@@ -21,6 +24,12 @@ pub struct Scopes {
 }
 
 impl Scopes {
+    /// Everything.
+    pub const ALL: Scopes = Scopes {
+        read: true,
+        texts: true,
+    };
+
     /// Their names.
     pub fn names(self) -> Vec<&'static str> {
         let named = [(self.read, "read"), (self.texts, "texts")];
@@ -53,6 +62,7 @@ fn unauthorized(text: &str) -> Refusal {
 pub struct Access {
     hosts: Vec<String>,
     loopback: bool,
+    trust_proxy: bool,
     token: String,
     state: Mutex<State>,
 }
@@ -67,10 +77,17 @@ struct State {
 
 impl Access {
     /// `token` is good for ever, `code` once.
-    pub fn new(hosts: &[String], loopback: bool, token: String, code: Option<String>) -> Access {
+    pub fn new(
+        hosts: &[String],
+        loopback: bool,
+        trust_proxy: bool,
+        token: String,
+        code: Option<String>,
+    ) -> Access {
         Access {
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             loopback,
+            trust_proxy,
             token,
             state: Mutex::new(State {
                 code,
@@ -140,8 +157,9 @@ impl Access {
     /// What the asker may see; a token that is not known is refused.
     pub fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
         let Some(given) = headers.get(header::AUTHORIZATION) else {
+            let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
             return Ok(Scopes {
-                read: self.loopback,
+                read: self.loopback && (self.trust_proxy || !forwarded),
                 texts: false,
             });
         };
@@ -253,7 +271,7 @@ mod tests {
 
     fn access() -> Access {
         let hosts = ["stats.example".to_string()];
-        Access::new(&hosts, true, "secret".into(), Some("once".into()))
+        Access::new(&hosts, true, false, "secret".into(), Some("once".into()))
     }
 
     #[test]
@@ -360,7 +378,7 @@ mod tests {
             "only once"
         );
         assert!(access.begin_session(None, Some("secret")).is_ok());
-        let none = Access::new(&[], false, String::new(), None);
+        let none = Access::new(&[], false, false, String::new(), None);
         assert!(none.begin_session(Some(""), Some("")).is_err());
         assert_eq!(
             none.scopes(&HeaderMap::new()).map(|s| s.read).ok(),

@@ -21,6 +21,8 @@ use crate::rollups::{Blocks, Rollups, Run, wall_ns};
 use crate::{LINES_MAX, POINTS_MAX, What};
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// A tail is sealed sooner.
+const TAIL_NS: i64 = 1200 * SECOND_NS;
 /// Longer ranges are answered in whole minutes.
 const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 /// How long what is known of the extent holds.
@@ -161,7 +163,11 @@ impl Archive {
     }
 
     fn look_at_end(&self, extent: &mut Extent, range: TimeRange) -> Result<(), String> {
-        let mut source = self.open(range, Kinds::from_iter([kind::PID_STAT]))?;
+        self.look_at(extent, range, Kinds::from_iter([kind::PID_STAT]))
+    }
+
+    fn look_at(&self, extent: &mut Extent, range: TimeRange, kinds: Kinds) -> Result<(), String> {
+        let mut source = self.open(range, kinds)?;
         let (mut sample, mut scan) = (Distance::default(), Distance::default());
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
@@ -229,11 +235,8 @@ impl Archive {
         thru_ns: i64,
         points: usize,
     ) -> Result<(Series, i64), String> {
-        let interval_ns = match self.extent()?.interval_ns {
-            0 => SECOND_NS,
-            interval_ns => interval_ns,
-        };
         let long = thru_ns.saturating_sub(from_ns) > LONG_NS;
+        let interval_ns = self.interval_ns(from_ns, long)?;
         let least_ns = match long {
             true => interval_ns.max(rollup::STEP_NS),
             false => interval_ns,
@@ -241,13 +244,30 @@ impl Archive {
         let grid = Grid::new(from_ns, thru_ns, points, least_ns);
         let mut series = Series::new(grid, LINES_MAX.min(POINTS_MAX / grid.count));
         match self.ring() {
-            Some(ring) if long => self.add_long(ring, picks, &mut series)?,
+            Some(ring) if long && picks.iter().all(Pick::is_rolled_up) => {
+                self.add_long(ring, picks, &mut series)?
+            }
             _ => {
                 let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
                 series.take_in(&mut source, picks)?;
             }
         }
         Ok((series, least_ns))
+    }
+
+    /// The interval of the samples of a range: it may have been another one then than it is now.
+    fn interval_ns(&self, from_ns: i64, long: bool) -> Result<i64, String> {
+        let now_ns = self.extent()?.interval_ns;
+        let mut then = Extent::default();
+        if !long {
+            let range = TimeRange {
+                from_ns,
+                thru_ns: from_ns.saturating_add(LOOK_BACK_NS),
+            };
+            self.look_at(&mut then, range, Kinds::NONE)?;
+        }
+        let known = [now_ns, then.interval_ns].into_iter().filter(|&ns| ns > 0);
+        Ok(known.min().unwrap_or(SECOND_NS))
     }
 
     /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
@@ -282,7 +302,14 @@ impl Archive {
         };
         let from_ns = match (raw.first(), all.blocks.last()) {
             (Some(first), _) => wall_ns(first.name.wall_min_s),
-            (None, Some(last)) => wall_ns(last.name.wall_max_s),
+            (None, Some(last)) => {
+                // Where the clock was set back, what follows the last block is before its end.
+                let (end_ns, now_ns) = (wall_ns(last.name.wall_max_s), RealClock.now().real_ns);
+                match now_ns < end_ns {
+                    true => now_ns.saturating_sub(TAIL_NS),
+                    false => end_ns,
+                }
+            }
             (None, None) => range.from_ns,
         };
         if from_ns > range.thru_ns {

@@ -17,7 +17,7 @@ use kymo_recording::folder::BLOCK_SUFFIX;
 use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
 use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
 
-use crate::LINES_MAX;
+use crate::RECORDED_MAX;
 use crate::archive::{Archive, own};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_secs(60);
 const REST: u32 = 9;
 /// Largest roll-up that is read.
 const BYTES_MAX: u64 = 64 << 20;
+/// Minutes before a block that its first interval may reach back to.
+const LEAD: i64 = 10;
 const SUFFIX: &str = ".rol";
 /// A block is of minutes, or of hours where samples are rare. One of days is one in which the clock was set.
 const SPAN_MAX_S: u64 = 6 * 3600;
@@ -209,19 +211,22 @@ fn make(
     if seconds > SPAN_MAX_S {
         return Err("cannot roll up a block of days".into());
     }
-    let from_ns = wall_ns(block.name.wall_min_s);
+    // The first interval begins before the block, and both ends may be parts of minutes.
+    let first = wall_ns(block.name.wall_min_s).div_euclid(rollup::STEP_NS) - LEAD;
     let grid = Grid {
-        from_ns: from_ns.div_euclid(rollup::STEP_NS) * rollup::STEP_NS,
+        from_ns: first * rollup::STEP_NS,
         step_ns: rollup::STEP_NS,
-        // Both ends may be parts of minutes.
-        count: seconds as usize / 60 + 2,
+        count: seconds as usize / 60 + 2 + LEAD as usize,
     };
     let run = Run::of(std::slice::from_ref(block), end_seq);
-    let mut series = Series::new(grid, LINES_MAX);
+    let mut series = Series::new(grid, RECORDED_MAX);
     series.take_in(
         &mut run.open(archive, Pick::kinds(&Pick::all()))?,
         &Pick::all(),
     )?;
+    if series.full {
+        return Err("cannot roll up so many fields".into());
+    }
     let mut bytes = Vec::new();
     rollup::encode(&series, &mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)

@@ -213,6 +213,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         prefix: config.prefix.clone(),
         hosts: config.hosts.clone(),
         loopback: config.listen.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
+        trust_proxy: config.trust_proxy,
         token,
         tls: None,
         code: None,

@@ -47,7 +47,7 @@ pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
 fn columns(columns: &[Column]) -> Vec<Json> {
     columns
         .iter()
-        .filter(|column| matches!(column.value, Value::Number(_)))
+        .filter(|column| matches!(column.value, Value::Number(_)) && !column.private)
         .map(|column| json!({ "name": column.name, "unit": column.unit.symbol(), "help": column.help }))
         .collect()
 }

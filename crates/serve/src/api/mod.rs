@@ -71,6 +71,7 @@ impl Hub {
             access: Access::new(
                 &settings.hosts,
                 settings.loopback,
+                settings.trust_proxy,
                 settings.token,
                 settings.code,
             ),
@@ -295,7 +296,7 @@ pub fn fuzz_parameters(input: &[u8]) {
 
 fn check_parameters(uri: &Uri) {
     let params = Params::of(uri);
-    let picks = series::picks(&params).unwrap_or_default();
+    let picks = series::picks(&params, Scopes::ALL).unwrap_or_default();
     assert!(picks.len() <= params.fields().len(), "fields from nowhere");
     let points = params.count("points", 600, 11_000).unwrap_or(600);
     assert!((1..=11_000).contains(&points), "a count out of its bounds");
