@@ -40,7 +40,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     sides.push(Side {
         name: "the browser",
         roots: vec![browser.root()],
-        folders: Vec::new(),
+        place: None,
     });
     let (start, before_ns) = (Instant::now(), scheduled_ns(&served)?);
     let found = watch(&sides, length)?;
@@ -83,7 +83,7 @@ fn members(served: &Served) -> Result<Vec<Side>> {
     let side = |name, roots| Side {
         name,
         roots,
-        folders: Vec::new(),
+        place: None,
     };
     let mut sides = vec![side("kymo", vec![served.root()])];
     for process in descendants(served.root())? {

@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::idle::{fill_up, length};
 use super::request::{Form, free_port, get};
 use super::served::Served;
-use super::watch::{Found, Side, watch};
+use super::watch::{Found, Place, Side, watch};
 use crate::bench::{Bench, on_path};
 use crate::family::Family;
 use crate::fault::{Cannot, Fault, Result};
@@ -16,8 +16,9 @@ use crate::figures::{bytes, ratio};
 use crate::report::Outcome;
 use crate::row::Row;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 pub const ROW: Row = Row {
@@ -36,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Peer {
     name: &'static str,
     families: Vec<Family>,
-    folder: PathBuf,
+    place: Rc<Place>,
     page: Option<String>,
 }
 
@@ -45,9 +46,9 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let length = length(bench);
     let _crowd = fill_up(bench, length)?;
     let (peers, absent) = present(bench)?;
-    let folder = bench.new_dir("kymo")?;
+    let place = Place::new(bench, "kymo")?;
     let served = match &bench.kymo {
-        Some(kymo) => Some(Served::start(bench, kymo, &folder)?),
+        Some(kymo) => Some(Served::start(bench, kymo, &place.folder)?),
         None => None,
     };
     let mut pages: Vec<String> = peers.iter().filter_map(|peer| peer.page.clone()).collect();
@@ -58,7 +59,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     sides.extend(served.iter().map(|served| Side {
         name: "kymo",
         roots: vec![served.root()],
-        folders: vec![folder.clone()],
+        place: Some(Rc::clone(&place)),
     }));
     let found = watch(&sides, length)?;
     outcome.figure(format!("of {} s", length.as_secs()));
@@ -83,12 +84,20 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 fn tell(name: &str, found: &Found) -> String {
+    let (cost, count) = (found.tell(name), found.processes);
+    let device = match found.device_a_day {
+        Some(device) => format!("{} a day on its device, ", bytes(device)),
+        None => String::new(),
+    };
     let (written, grown) = (
         bytes(found.written_a_day),
         bytes(found.grown_a_day.max(0.0)),
     );
-    let (cost, count) = (found.tell(name), found.processes);
-    format!("{cost} in {count} processes, {written} a day written, {grown} a day kept")
+    format!("{cost} in {count} processes, {device}{written} by /proc/PID/io, {grown} a day kept")
+}
+
+fn written(found: &Found) -> f64 {
+    found.device_a_day.unwrap_or(found.written_a_day)
 }
 
 /// By what is written: what is kept for now may be thrown away later, or not be there yet.
@@ -97,7 +106,7 @@ fn compare(outcome: &mut Outcome, name: &str, own: &Found, peer: &Found) {
     for (what, own, peer) in [
         ("CPU", own.cpu_percent, peer.cpu_percent),
         ("memory", own.memory_bytes, peer.memory_bytes),
-        ("disk", own.written_a_day, peer.written_a_day),
+        ("disk", written(own), written(peer)),
     ] {
         told.push(format!("{what} {}", ratio(own, peer)));
         outcome.check(Some(own / peer), BAR, AIM);
@@ -110,7 +119,7 @@ impl Peer {
         Side {
             name: self.name,
             roots: self.families.iter().map(Family::root).collect(),
-            folders: vec![self.folder.clone()],
+            place: Some(Rc::clone(&self.place)),
         }
     }
 }
@@ -132,16 +141,17 @@ fn present(bench: &Bench) -> Result<(Vec<Peer>, Vec<&'static str>)> {
 }
 
 fn start_netdata(bench: &Bench, netdata: &Path) -> Result<Peer> {
-    let (folder, port) = (bench.new_dir("netdata")?, free_port()?);
+    let (place, port) = (Place::new(bench, "netdata")?, free_port()?);
+    let folder = &place.folder;
     for name in ["cache", "lib", "log", "etc"] {
         fs::create_dir(folder.join(name)).cannot("make netdata's folders")?;
     }
     let config = folder.join("etc/netdata.conf");
-    fs::write(&config, netdata_config(&folder, port)).cannot("write netdata's configuration")?;
+    fs::write(&config, netdata_config(folder, port)).cannot("write netdata's configuration")?;
     // It gives up being root, as its service does.
     let own = Command::new("chown")
         .args(["-R", "netdata"])
-        .arg(&folder)
+        .arg(folder)
         .status();
     own.cannot("run chown")?;
     let mut command = Command::new(netdata);
@@ -156,7 +166,7 @@ fn start_netdata(bench: &Bench, netdata: &Path) -> Result<Peer> {
     Ok(Peer {
         name: "netdata",
         families: vec![family],
-        folder,
+        place,
         page: Some(format!("http://127.0.0.1:{port}/")),
     })
 }
@@ -173,7 +183,8 @@ fn netdata_config(folder: &Path, port: u16) -> String {
 }
 
 fn start_prometheus(bench: &Bench, exporter: &Path, prometheus: &Path) -> Result<Peer> {
-    let folder = bench.new_dir("prometheus")?;
+    let place = Place::new(bench, "prometheus")?;
+    let folder = &place.folder;
     let (scraped, port) = (free_port()?, free_port()?);
     let mut command = Command::new(exporter);
     command.arg(format!("--web.listen-address=127.0.0.1:{scraped}"));
@@ -198,7 +209,7 @@ fn start_prometheus(bench: &Bench, exporter: &Path, prometheus: &Path) -> Result
     Ok(Peer {
         name: "node_exporter + Prometheus",
         families: vec![exporter, server],
-        folder,
+        place,
         page: None,
     })
 }

@@ -1,9 +1,12 @@
 //! Several servers at work at the same time: what each costs over the last two thirds of a while.
 
+use crate::bench::Bench;
+use crate::disk::LoopDisk;
 use crate::family::{Cost, disk_bytes};
-use crate::fault::Result;
+use crate::fault::{Cannot, Result};
 use crate::figures::{bytes, significant};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const DAY_S: f64 = 86_400.0;
@@ -15,7 +18,43 @@ pub struct Side {
     /// Each with all its descendants.
     pub roots: Vec<u32>,
     /// Where it keeps its past.
-    pub folders: Vec<PathBuf>,
+    pub place: Option<Rc<Place>>,
+}
+
+/// A folder that nobody else writes to; as root, on a file system of its own, whose device is asked.
+pub struct Place {
+    pub folder: PathBuf,
+    disk: Option<LoopDisk>,
+}
+
+impl Place {
+    pub fn new(bench: &Bench, name: &str) -> Result<Rc<Place>> {
+        let place = match LoopDisk::mount(bench, name) {
+            Ok(disk) => Place {
+                folder: disk.dir().join("own"),
+                disk: Some(disk),
+            },
+            // Not root, or no loop devices: the kernel's count has to do.
+            Err(_) => Place {
+                folder: bench.new_path(name),
+                disk: None,
+            },
+        };
+        std::fs::create_dir(&place.folder).cannot("make a folder for a peer")?;
+        Ok(Rc::new(place))
+    }
+
+    /// Bytes that were written to the device, all that is to be included, and what the folder takes.
+    fn look(&self) -> Result<(Option<f64>, f64)> {
+        let written = match &self.disk {
+            Some(disk) => {
+                disk.sync()?;
+                Some(disk.written_bytes()? as f64)
+            }
+            None => None,
+        };
+        Ok((written, disk_bytes(&self.folder)? as f64))
+    }
 }
 
 /// What it cost.
@@ -25,7 +64,10 @@ pub struct Found {
     pub cpu_percent: f64,
     /// The most that was seen.
     pub memory_bytes: f64,
+    /// By the kernel's count, in whole folios.
     pub written_a_day: f64,
+    /// By the device, where there is one of its own.
+    pub device_a_day: Option<f64>,
     pub grown_a_day: f64,
     pub processes: usize,
 }
@@ -52,27 +94,37 @@ pub fn watch(sides: &[Side], length: Duration) -> Result<Vec<Found>> {
     }
     let after = look(sides)?;
     let seconds = start.elapsed().as_secs_f64();
+    let a_day = |before: f64, after: f64| (after - before) / seconds * DAY_S;
     let found = |n: usize| {
-        let ((was, held_before), (is, held)) = (before[n], after[n]);
+        let (was, is) = (before[n], after[n]);
         Found {
-            cpu_percent: (is.cpu_s - was.cpu_s) / seconds * 100.0,
+            cpu_percent: (is.cost.cpu_s - was.cost.cpu_s) / seconds * 100.0,
             memory_bytes: most[n],
-            written_a_day: (is.written_bytes - was.written_bytes) / seconds * DAY_S,
-            grown_a_day: (held - held_before) / seconds * DAY_S,
-            processes: is.processes,
+            written_a_day: a_day(was.cost.written_bytes, is.cost.written_bytes),
+            device_a_day: was.device.zip(is.device).map(|(was, is)| a_day(was, is)),
+            grown_a_day: a_day(was.held, is.held),
+            processes: is.cost.processes,
         }
     };
     Ok((0..sides.len()).map(found).collect())
 }
 
-/// What each has used, and what its folders hold.
-fn look(sides: &[Side]) -> Result<Vec<(Cost, f64)>> {
+/// What one has used so far, and what its place has seen.
+#[derive(Clone, Copy)]
+struct Look {
+    cost: Cost,
+    device: Option<f64>,
+    held: f64,
+}
+
+fn look(sides: &[Side]) -> Result<Vec<Look>> {
     let look = |side: &Side| {
-        let mut held_bytes = 0.0;
-        for folder in &side.folders {
-            held_bytes += disk_bytes(folder)? as f64;
-        }
-        Ok((Cost::of(&side.roots)?, held_bytes))
+        let (device, held) = match &side.place {
+            Some(place) => place.look()?,
+            None => (None, 0.0),
+        };
+        let cost = Cost::of(&side.roots)?;
+        Ok(Look { cost, device, held })
     };
     sides.iter().map(look).collect()
 }
