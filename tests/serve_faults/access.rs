@@ -50,6 +50,9 @@ fn questions(pid: u32) -> Vec<String> {
         "/api/v1/text?source=proc/stat",
         "/api/v1/series?fields=cpu.user,cpu.user:*,disk.read_kb:*,net.rx_kb:*&from=-60",
         "/api/v1/series?fields=process.command",
+        "/api/v1/series?fields=process.uid:*&from=-60",
+        "/api/v1/graph.svg?fields=process.uid:*&from=-60",
+        "/api/v1/live?fields=process.uid:*",
         "/api/v1/graph.svg?from=-60",
         "/api/v1/graph.svg?fields=process.command",
     ]
@@ -129,7 +132,7 @@ fn texts_are_for_who_has_the_token() {
             "{target}: {text}"
         );
         assert!(!text.contains(&token), "{target}");
-        if target.contains(&format!("source=proc/{pid}/")) {
+        if target.contains(&format!("source=proc/{pid}/")) || target.contains("process.uid") {
             assert_eq!(status, 401, "{target}: {text}");
         }
     }

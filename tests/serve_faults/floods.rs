@@ -171,3 +171,42 @@ fn answers_that_nobody_takes_are_bounded() {
     served.answers_promptly("beside those who take nothing");
     served.is_unharmed(hub);
 }
+
+/// A listener is the oldest connection, and is not idle.
+#[test]
+fn a_flood_ends_no_live_stream() {
+    let scratch = Scratch::new("listener");
+    let room = raise_files().saturating_sub(200);
+    if room < 2 * CONNECTIONS_MAX {
+        eprintln!("skipped: only {room} files may be open");
+        return;
+    }
+    let served = Served::recording(&scratch.text("data"));
+    let mut live = TcpStream::connect(&served.address).expect("a connection");
+    let wait = Some(std::time::Duration::from_secs(10));
+    live.set_read_timeout(wait).expect("a limit");
+    let asked = format!(
+        "GET /api/v1/live?fields=cpu.user HTTP/1.1\r\nHost: {}\r\n\r\n",
+        served.address
+    );
+    live.write_all(asked.as_bytes()).expect("a question");
+    samples(&mut live, 1);
+    let flood: Vec<TcpStream> = (0..CONNECTIONS_MAX + 100)
+        .filter_map(|_| connect(&served.address))
+        .collect();
+    served.answers_promptly("a flood beside a listener");
+    let closed = flood.iter().filter(|stream| is_closed(stream)).count();
+    assert!(closed > 0, "nobody had to make room");
+    samples(&mut live, 3);
+}
+
+/// Reads until so many samples have come.
+fn samples(live: &mut TcpStream, wanted: usize) {
+    let mut seen = String::new();
+    let mut buffer = [0; 4096];
+    while seen.matches("event: sample").count() < wanted {
+        let read = live.read(&mut buffer).expect("the stream goes on");
+        assert!(read > 0, "the stream was ended: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+}
