@@ -127,6 +127,8 @@ fn a_killed_bench_leaves_nothing() {
 fn bad_words_are_one_line_and_exit_2() {
     for (words, want) in [
         (&["record", "--only", "x"][..], "no such row: x"),
+        (&["serve", "--only", "day,spaced"], "no such row: spaced"),
+        (&["world"], "no folder is given"),
         (&["record", "--kymo", "/no/such"], "cannot find /no/such"),
         (&["floor", "-c", "x"], "cannot understand -c x"),
         (&["floor", "--no-such"], "unknown switch: --no-such"),

@@ -6,7 +6,7 @@ use super::watch::{Side, watch};
 use crate::bench::Bench;
 use crate::crowd;
 use crate::fault::Result;
-use crate::figures::{bytes, significant};
+use crate::figures::significant;
 use crate::procfs::{cpu_ns, descendants, process_count, words};
 use crate::report::Outcome;
 use crate::row::Row;
@@ -22,7 +22,7 @@ pub const ROW: Row = Row {
 
 const PROCESSES: usize = 200;
 const SLACK: Duration = Duration::from_secs(120);
-const MIB: f64 = 1e6;
+const MB: f64 = 1e6;
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = Outcome::default();
@@ -51,13 +51,12 @@ fn run(bench: &Bench) -> Result<Outcome> {
         "by schedstat, from the start {} %",
         significant(scheduled * 100.0)
     ));
-    outcome.figure(format!("writes {} a day", bytes(found[0].written_a_day)));
     for (side, found) in sides.iter().zip(&found).skip(1) {
         outcome.figure(found.tell(side.name));
     }
     outcome.figure(format!("{} processes", process_count()?));
     outcome.check(Some(found[0].cpu_percent), 0.5, 0.2);
-    outcome.check(Some(found[0].memory_bytes / MIB), 40.0, 25.0);
+    outcome.check(Some(found[0].memory_bytes / MB), 40.0, 25.0);
     browser.end()?;
     served.end()?;
     Ok(outcome)

@@ -184,6 +184,12 @@ impl<'a> Window<'a> {
         &self.buffer[from..to]
     }
 
+    /// Whether all of a range is there and zeros.
+    fn is_zeros(&mut self, offset: u64, length: usize) -> bool {
+        let bytes = self.get(offset, length);
+        bytes.len() == length && bytes.iter().all(|&byte| byte == 0)
+    }
+
     fn fill(&mut self, offset: u64) {
         let wanted = PIECE.min(self.end.saturating_sub(offset) as usize);
         self.start = offset;
@@ -340,6 +346,12 @@ impl Walk {
         let mut at = self.offset + ALIGN as u64;
         self.searched = true;
         while at + HEAD_LEN as u64 <= window.end {
+            // What is not written yet is zeros, most of a tail, and no record begins with zeros. Looking at
+            // each eighth byte of it was a sixth of what an open page costs.
+            if at.is_multiple_of(PAGE as u64) && window.is_zeros(at, PAGE) {
+                at += PAGE as u64;
+                continue;
+            }
             if let Some(raw) = self.candidate(window, at) {
                 budget = budget.checked_sub(raw.length as u64)?;
                 if window.check_whole(at, raw, self.epoch) {
