@@ -51,4 +51,14 @@ pub struct Column {
     pub help: &'static str,
     /// How it is computed.
     pub value: Value,
+    /// Whether it tells of people: users, command lines, where they are logged in.
+    pub private: bool,
+}
+
+impl Column {
+    /// The same column, for those only who may see what tells of people.
+    pub const fn private(mut self) -> Column {
+        self.private = true;
+        self
+    }
 }

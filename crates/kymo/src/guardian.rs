@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{PipeReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -287,15 +288,21 @@ fn own_command(word: &str) -> Command {
         .arg(word)
         .env_clear()
         .envs(kept)
-        .stdout(Stdio::null())
-        // Ctrl-C is for the guardian, which ends its children in order.
-        .process_group(0);
+        .stdout(Stdio::null());
     command
 }
 
 /// Who records there, as the lock file says.
 fn holder(lock: &std::path::Path) -> Option<String> {
-    let mut file = File::open(lock).ok()?;
+    // The folder may be another user's: no link is followed, and no pipe waited for.
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(machine::PLAIN_FILE)
+        .open(lock)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     match file.try_lock_shared() {
         Err(std::fs::TryLockError::WouldBlock) => {
             let mut text = String::new();

@@ -63,7 +63,7 @@ fn checked(text: &str) -> Option<&str> {
 fn read(path: &Path) -> io::Result<(u32, String)> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(machine::NO_FOLLOW)
+        .custom_flags(machine::PLAIN_FILE)
         .open(path)?;
     let stat = file.metadata()?;
     if !stat.is_file() {
@@ -93,6 +93,11 @@ fn write(path: &Path) -> Result<String> {
             .create_new(true)
             .mode(0o600)
             .open(&half)?;
+        // Who the folder belongs to has to be able to read it without root, too.
+        let owner = fs::metadata(path.parent().unwrap_or(path))?;
+        if machine::is_root() {
+            std::os::unix::fs::fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+        }
         file.write_all(format!("{token}\n").as_bytes())?;
         file.sync_all()?;
         fs::rename(&half, path)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
@@ -14,7 +15,10 @@ use crate::source::{Source, Step};
 
 /// Recordings that were found, in the order they are played.
 #[derive(Clone, Debug)]
-pub struct Recordings(Vec<Found>);
+pub struct Recordings {
+    found: Vec<Found>,
+    until: Option<Instant>,
+}
 
 /// What a path turned out to be.
 #[derive(Clone, Debug)]
@@ -26,7 +30,7 @@ enum Found {
 impl Recordings {
     /// The recording at `path`, whatever is there now.
     pub fn ring(path: &Path) -> Recordings {
-        Recordings(vec![Found::Recording(path.into())])
+        Recordings::of(vec![Found::Recording(path.into())])
     }
 
     /// Looks at each path: collectl's files go by their names or are in a folder, all else is a recording.
@@ -52,12 +56,24 @@ impl Recordings {
                 false => found.extend(raw.into_iter().map(Found::Collectl)),
             }
         }
-        Ok(Recordings(found))
+        Ok(Recordings::of(found))
+    }
+
+    fn of(found: Vec<Found>) -> Recordings {
+        Recordings { found, until: None }
+    }
+
+    /// The same, of which reading ends with an error after this moment.
+    pub fn until(self, moment: Instant) -> Recordings {
+        Recordings {
+            until: Some(moment),
+            ..self
+        }
     }
 
     /// The path, when all there is is one recording of our own.
     pub fn only_recording(&self) -> Option<&Path> {
-        match &self.0[..] {
+        match &self.found[..] {
             [Found::Recording(path)] => Some(path),
             _ => None,
         }
@@ -68,7 +84,7 @@ impl Recordings {
     pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
         let mut sources: VecDeque<Box<dyn Source>> = VecDeque::new();
         let mut files = Vec::new();
-        for found in &self.0 {
+        for found in &self.found {
             match found {
                 Found::Collectl(path) => files.push(open_raw(path)?),
                 Found::Recording(path) => {
@@ -80,13 +96,44 @@ impl Recordings {
             sources.push_front(Box::new(Collectl::new(files, users())));
         }
         let first = sources.pop_front().ok_or("cannot open nothing")?;
-        Ok(match sources.is_empty() {
+        let whole: Box<dyn Source> = match sources.is_empty() {
             true => first,
             false => Box::new(Chain {
                 now: first,
                 next: sources,
             }),
+        };
+        Ok(match self.until {
+            None => whole,
+            Some(until) => Box::new(Bounded {
+                source: whole,
+                until,
+            }),
         })
+    }
+}
+
+/// A source that gives up when reading takes too long.
+struct Bounded {
+    source: Box<dyn Source>,
+    until: Instant,
+}
+
+impl Source for Bounded {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        // Each step, since one may wait long for a slow disk: 30 ns beside microseconds of decoding (a guess).
+        if Instant::now() > self.until {
+            return Err("cannot answer: reading takes too long; ask for less".into());
+        }
+        self.source.next()
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.source.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.source.context()
     }
 }
 

@@ -55,10 +55,8 @@ impl Table {
             };
             let is_last = reach_ns == REACHES_NS[REACHES_NS.len() - 1];
             let scans = match over_ns {
-                Some(over_ns) => match scans_over(recordings, range, at_ns, over_ns)? {
-                    Some(scans) => Some(scans),
-                    None => continue,
-                },
+                // The first scan there is has none before it.
+                Some(over_ns) => scans_over(recordings, range, at_ns, over_ns)?,
                 None => None,
             };
             let table = Search::new(at_ns, scans).run(recordings, range)?;
@@ -213,7 +211,7 @@ impl Search {
             self.from = match (self.bounds, rates.baseline) {
                 (None, true) => None,
                 (None, false) => self.previous,
-                (Some(_), true) => Some(*moment),
+                (Some((_, end)), true) => (moment.seq < end).then_some(*moment),
                 (Some(_), false) => self.from,
             };
         }

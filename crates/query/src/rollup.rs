@@ -17,6 +17,8 @@ use crate::sheet::{Line, Of, Pick};
 pub const STEP_NS: i64 = 60_000_000_000;
 
 const MAGIC: &[u8; 8] = b"KYMOROL0";
+/// To be raised when a column is reckoned otherwise than before.
+const REVISION: u32 = 1;
 /// Points of one roll-up; a block is of hours at most.
 const POINTS_MAX: usize = 100_000;
 /// Bytes of one subsystem's part before it is compressed.
@@ -32,6 +34,9 @@ pub fn columns_hash() -> u64 {
 
 fn hash_columns() -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
+    // Another version may reckon otherwise.
+    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.write_u32(REVISION);
     for subsystem in subsystem::ALL {
         hasher.write(subsystem.name.as_bytes());
         for column in subsystem.columns.iter().chain(subsystem.detail) {
@@ -202,11 +207,13 @@ fn merge_line(columns: &[u8], grid: &Grid, line: &Line, series: &mut Series) -> 
             _ => Column::Same(f32::from_le_bytes(*input.take(4)?.first_chunk()?)),
         };
     }
-    let place = series.place(line);
+    let Some(place) = series.place(line) else {
+        return Some(());
+    };
     let to = series.grid;
     for n in 0..grid.count {
         let at_ns = grid.from_ns.checked_add(grid.step_ns * n as i64)?;
-        let point = (at_ns - to.from_ns).div_euclid(to.step_ns);
+        let point = at_ns.saturating_sub(to.from_ns).div_euclid(to.step_ns);
         let Some(point) = usize::try_from(point)
             .ok()
             .filter(|&point| point < to.count)
@@ -281,6 +288,55 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Any bytes as a roll-up, for fuzzing: as they are, as the body of a sound file, and as the values of a line.
+pub fn fuzz_rollup(input: &[u8]) {
+    let picks = Pick::all();
+    let grid = Grid {
+        from_ns: STEP_NS,
+        step_ns: 2 * STEP_NS,
+        count: 10,
+    };
+    for bytes in [input, &sound_file(input), &sound_file(&one_line(input))] {
+        let mut series = Series::new(grid, 100);
+        merge(bytes, &picks, &mut series);
+        assert!(series.lines.len() <= 100, "more lines than allowed");
+        for point in series.points.iter().flatten() {
+            let mean = point.mean();
+            assert!(
+                mean.is_nan() || (point.min..=point.max).contains(&mean),
+                "a mean out of its bounds"
+            );
+        }
+    }
+}
+
+/// A file with that after its head, and a checksum that fits.
+fn sound_file(body: &[u8]) -> Vec<u8> {
+    let mut file = [&MAGIC[..], &columns_hash().to_le_bytes(), body].concat();
+    let checksum = crc32c::crc32c(&file);
+    file.extend_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+/// A body with one line: first its count of points, then its values as they are given.
+fn one_line(input: &[u8]) -> Vec<u8> {
+    let (&count, values) = input.split_first().unwrap_or((&0, &[]));
+    let mut part = Vec::new();
+    push_text("cpu.user", &mut part);
+    part.extend_from_slice(&(values.len() as u32).to_le_bytes());
+    part.extend_from_slice(values);
+    let packed = zstd::bulk::compress(&part, LEVEL).unwrap_or_default();
+    let mut body = STEP_NS.to_le_bytes().to_vec();
+    body.extend_from_slice(&u32::from(count).to_le_bytes());
+    body.push(1);
+    push_text("cpu", &mut body);
+    body.extend_from_slice(&(part.len() as u32).to_le_bytes());
+    body.extend_from_slice(&(packed.len() as u32).to_le_bytes());
+    body.extend_from_slice(&packed);
+    body.extend_from_slice(&0u32.to_le_bytes());
+    body
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,11 +355,14 @@ mod tests {
             .iter()
             .map(|id| Pick::parse(id).expect("known"))
             .collect();
-        let mut series = Series::new(Grid {
-            from_ns: 10 * MINUTE,
-            step_ns: MINUTE,
-            count: 3,
-        });
+        let mut series = Series::new(
+            Grid {
+                from_ns: 10 * MINUTE,
+                step_ns: MINUTE,
+                count: 3,
+            },
+            9,
+        );
         for (n, value) in [(0, 1.5), (1, 7.0), (2, 0.0)] {
             let instance = match &picks[n].of {
                 Of::One(name) => Some(name.as_str()),
@@ -315,6 +374,7 @@ mod tests {
                 help: picks[n].column.help,
                 pick: n,
             });
+            let place = place.expect("room");
             series.points[place][0].add(value, 30.0);
             series.points[place][0].add(value + 2.0, 30.0);
             series.points[place][2].add(value, 60.0);
@@ -333,11 +393,14 @@ mod tests {
         let (picks, series) = rolled();
         let mut bytes = Vec::new();
         encode(&series, &mut bytes).expect("encoded");
-        let mut back = Series::new(Grid {
-            from_ns: 0,
-            step_ns: 2 * MINUTE,
-            count: 10,
-        });
+        let mut back = Series::new(
+            Grid {
+                from_ns: 0,
+                step_ns: 2 * MINUTE,
+                count: 10,
+            },
+            9,
+        );
         assert!(merge(&bytes, &picks[..2], &mut back));
         assert_eq!(back.lines.len(), 2);
         assert_eq!(back.marks, series.marks);
@@ -353,7 +416,7 @@ mod tests {
         let mut bytes = Vec::new();
         encode(&series, &mut bytes).expect("encoded");
         for end in 0..bytes.len() {
-            let mut back = Series::new(series.grid);
+            let mut back = Series::new(series.grid, 9);
             assert!(!merge(&bytes[..end], &picks, &mut back), "cut at {end}");
             // Even a matching checksum makes no harm of it.
             let _ = merge_checked(&bytes[..end], &picks, &mut back);
@@ -362,13 +425,13 @@ mod tests {
             let mut wrong = bytes.clone();
             wrong[at] ^= 0x81;
             assert!(
-                !merge(&wrong, &picks, &mut Series::new(series.grid)),
+                !merge(&wrong, &picks, &mut Series::new(series.grid, 9)),
                 "byte {at}"
             );
             let _ = merge_checked(
                 &wrong[..wrong.len() - 4],
                 &picks,
-                &mut Series::new(series.grid),
+                &mut Series::new(series.grid, 9),
             );
         }
     }

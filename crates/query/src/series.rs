@@ -61,8 +61,10 @@ impl Grid {
     pub fn range(&self) -> TimeRange {
         TimeRange {
             from_ns: self.from_ns,
-            // The sample that ends the last interval may come late.
-            thru_ns: self.thru_ns().saturating_add(SECOND_NS / 2),
+            // The sample whose interval begins in the last point comes later.
+            thru_ns: self
+                .thru_ns()
+                .saturating_add((2 * self.step_ns).clamp(2 * SECOND_NS, 120 * SECOND_NS)),
         }
     }
 
@@ -75,7 +77,10 @@ impl Grid {
         let rest_ns = elapsed_ns.min(step_ns) / 4;
         let last = self.count as i64 - 1;
         let place = |ns: i64| (ns.saturating_sub(begin)).div_euclid(step_ns);
-        let (first, end) = (place(from_ns).max(0), place(thru_ns - 1).min(last));
+        let (first, end) = (
+            place(from_ns).max(0),
+            place(thru_ns.saturating_sub(1)).min(last),
+        );
         (first..=end).filter_map(move |n| {
             let point = begin + n * step_ns;
             let overlap_ns = thru_ns.min(point + step_ns) - from_ns.max(point);
@@ -153,11 +158,12 @@ pub struct Series {
     pub samples: u64,
     /// There were more lines than allowed.
     pub full: bool,
+    lines_max: usize,
 }
 
 impl Series {
-    /// Nothing, over a grid.
-    pub fn new(grid: Grid) -> Series {
+    /// Nothing, over a grid; for at most so many lines.
+    pub fn new(grid: Grid, lines_max: usize) -> Series {
         Series {
             grid,
             lines: Vec::new(),
@@ -165,6 +171,7 @@ impl Series {
             marks: Vec::new(),
             samples: 0,
             full: false,
+            lines_max,
         }
     }
 
@@ -175,19 +182,14 @@ impl Series {
         grid: Grid,
         lines_max: usize,
     ) -> Result<Series, String> {
-        let mut series = Series::new(grid);
-        series.take_in(source, picks, lines_max)?;
+        let mut series = Series::new(grid, lines_max);
+        series.take_in(source, picks)?;
         Ok(series)
     }
 
     /// Adds all that a source gives.
-    pub fn take_in(
-        &mut self,
-        source: &mut dyn Source,
-        picks: &[Pick],
-        lines_max: usize,
-    ) -> Result<(), String> {
-        let (mut sheet, mut marker) = (Sheet::new(picks, lines_max), Marker::default());
+    pub fn take_in(&mut self, source: &mut dyn Source, picks: &[Pick]) -> Result<(), String> {
+        let (mut sheet, mut marker) = (Sheet::new(picks, self.lines_max), Marker::default());
         // Where the sheet's lines are here, and the values of one sample.
         let (mut places, mut cells) = (Vec::new(), Vec::new());
         let grid = self.grid;
@@ -209,7 +211,10 @@ impl Series {
             self.samples += 1;
             self.learn(&sheet, &mut places);
             for cell in cells.iter().filter(|cell| !cell.value.is_nan()) {
-                let points = &mut self.points[places[cell.line]];
+                let Some(place) = places[cell.line] else {
+                    continue;
+                };
+                let points = &mut self.points[place];
                 for (n, seconds) in grid.covered(moment.real_ns, cell.elapsed) {
                     points[n].add(cell.value, seconds);
                 }
@@ -221,23 +226,27 @@ impl Series {
     }
 
     /// Finds or makes room for the lines that have come.
-    fn learn(&mut self, sheet: &Sheet, places: &mut Vec<usize>) {
+    fn learn(&mut self, sheet: &Sheet, places: &mut Vec<Option<usize>>) {
         while let Some(line) = sheet.lines().get(places.len()) {
             places.push(self.place(line));
         }
     }
 
-    /// The place of a line, made when it is not there yet.
-    pub fn place(&mut self, line: &Line) -> usize {
+    /// The place of a line, made when it is not there yet and there is room.
+    pub fn place(&mut self, line: &Line) -> Option<usize> {
         let known = self
             .lines
             .iter()
             .position(|known| known.pick == line.pick && known.id == line.id);
-        known.unwrap_or_else(|| {
+        if known.is_none() {
+            if self.lines.len() >= self.lines_max {
+                self.full = true;
+                return None;
+            }
             self.lines.push(line.clone());
             self.points.push(vec![Point::NONE; self.grid.count]);
-            self.lines.len() - 1
-        })
+        }
+        known.or(Some(self.lines.len() - 1))
     }
 
     /// The lines in the order in which they were asked for, instances by name.

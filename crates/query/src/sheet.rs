@@ -94,6 +94,11 @@ impl Pick {
         picks
     }
 
+    /// Whether it is one of [`Pick::all`], of which roll-ups are made.
+    pub fn is_rolled_up(&self) -> bool {
+        self.subsystem.summary != Summary::None
+    }
+
     /// Kinds of source it is made of.
     pub fn kinds(picks: &[Pick]) -> Kinds {
         picks

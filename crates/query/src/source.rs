@@ -43,3 +43,17 @@ pub trait Source {
     /// Facts of the machine the samples are of.
     fn context(&self) -> &Context;
 }
+
+impl Source for Box<dyn Source> {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        (**self).next()
+    }
+
+    fn tracks(&self) -> &Tracks {
+        (**self).tracks()
+    }
+
+    fn context(&self) -> &Context {
+        (**self).context()
+    }
+}

@@ -12,6 +12,7 @@ fn main() -> Result<(), String> {
         prefix: String::new(),
         hosts: Vec::new(),
         loopback: true,
+        trust_proxy: false,
         token: "secret".into(),
         tls: None,
         code: Some("once".into()),

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 use crate::answer::Refusal;
 
 /// Sessions kept; beyond it the oldest end.
 const SESSIONS_MAX: usize = 256;
+
+/// Headers of a proxy: who asks through one is not on this machine, though it comes from there.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// What an asker may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +24,12 @@ pub struct Scopes {
 }
 
 impl Scopes {
+    /// Everything.
+    pub const ALL: Scopes = Scopes {
+        read: true,
+        texts: true,
+    };
+
     /// Their names.
     pub fn names(self) -> Vec<&'static str> {
         let named = [(self.read, "read"), (self.texts, "texts")];
@@ -41,6 +50,10 @@ impl Scopes {
     }
 }
 
+fn forbidden(text: &str) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, text)
+}
+
 fn unauthorized(text: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, text)
 }
@@ -49,6 +62,7 @@ fn unauthorized(text: &str) -> Refusal {
 pub struct Access {
     hosts: Vec<String>,
     loopback: bool,
+    trust_proxy: bool,
     token: String,
     state: Mutex<State>,
 }
@@ -63,10 +77,17 @@ struct State {
 
 impl Access {
     /// `token` is good for ever, `code` once.
-    pub fn new(hosts: &[String], loopback: bool, token: String, code: Option<String>) -> Access {
+    pub fn new(
+        hosts: &[String],
+        loopback: bool,
+        trust_proxy: bool,
+        token: String,
+        code: Option<String>,
+    ) -> Access {
         Access {
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             loopback,
+            trust_proxy,
             token,
             state: Mutex::new(State {
                 code,
@@ -75,15 +96,34 @@ impl Access {
         }
     }
 
+    /// Refuses what is no path, and whole addresses of other hosts.
+    pub fn check_target(&self, uri: &Uri) -> Result<(), Refusal> {
+        match uri.authority() {
+            // `GET kymo`, or CONNECT.
+            Some(_) if uri.scheme().is_none() => {
+                Err(Refusal::bad("cannot understand the path: it begins with /"))
+            }
+            Some(authority) => self.check_host(authority.as_str()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_host(&self, host: &str) -> Result<(), Refusal> {
+        match self.listens_to(host) {
+            true => Ok(()),
+            false => Err(forbidden(&format!(
+                "cannot answer for host {host:?}: it is not one of `hosts`"
+            ))),
+        }
+    }
+
     /// Refuses requests that are for another host, or that another site's page makes.
     pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let forbidden = |text: String| Refusal::new(StatusCode::FORBIDDEN, text);
-        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
-        if !self.listens_to(host) {
-            return Err(forbidden(format!(
-                "cannot answer for host {host:?}: it is not one of `hosts`"
-            )));
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Err(Refusal::bad("cannot answer for two hosts"));
         }
+        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
+        self.check_host(host)?;
         let origin = text(headers, header::ORIGIN.as_str());
         let same = |origin: &str| {
             let rest = origin
@@ -92,13 +132,13 @@ impl Access {
             rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
         };
         if origin.is_some_and(|origin| !same(origin)) {
-            return Err(forbidden("cannot answer a page of another origin".into()));
+            return Err(forbidden("cannot answer a page of another origin"));
         }
         // A link from elsewhere to the page is fine; what a foreign page embeds is not.
         let site = text(headers, "sec-fetch-site").unwrap_or("none");
-        let mode = text(headers, "sec-fetch-mode").unwrap_or("navigate");
+        let mode = text(headers, "sec-fetch-mode").unwrap_or_default();
         if !matches!(site, "none" | "same-origin") && mode != "navigate" {
-            return Err(forbidden("cannot answer a page of another site".into()));
+            return Err(forbidden("cannot answer a page of another site"));
         }
         Ok(())
     }
@@ -117,8 +157,9 @@ impl Access {
     /// What the asker may see; a token that is not known is refused.
     pub fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
         let Some(given) = headers.get(header::AUTHORIZATION) else {
+            let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
             return Ok(Scopes {
-                read: self.loopback,
+                read: self.loopback && (self.trust_proxy || !forwarded),
                 texts: false,
             });
         };
@@ -230,7 +271,7 @@ mod tests {
 
     fn access() -> Access {
         let hosts = ["stats.example".to_string()];
-        Access::new(&hosts, true, "secret".into(), Some("once".into()))
+        Access::new(&hosts, true, false, "secret".into(), Some("once".into()))
     }
 
     #[test]
@@ -259,6 +300,10 @@ mod tests {
             (&[("host", "localhost:1"), ("origin", "null")], false),
             (
                 &[("host", "localhost:1"), ("origin", "http://evil.example")],
+                false,
+            ),
+            (
+                &[("host", "localhost:1"), ("sec-fetch-site", "cross-site")],
                 false,
             ),
             (
@@ -333,7 +378,7 @@ mod tests {
             "only once"
         );
         assert!(access.begin_session(None, Some("secret")).is_ok());
-        let none = Access::new(&[], false, String::new(), None);
+        let none = Access::new(&[], false, false, String::new(), None);
         assert!(none.begin_session(Some(""), Some("")).is_err());
         assert_eq!(
             none.scopes(&HeaderMap::new()).map(|s| s.read).ok(),

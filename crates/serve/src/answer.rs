@@ -3,9 +3,17 @@
 use std::hash::Hasher as _;
 use std::io::Write as _;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// KiB of large answers that are on their way at a time: who asks for them and does not take them could
+/// otherwise fill the memory.
+const UNSENT_KB: usize = 32 << 10;
+/// Larger ones count.
+const LARGE: usize = 64 << 10;
+static UNSENT: Semaphore = Semaphore::const_new(UNSENT_KB);
 
 /// Shorter bodies are not worth compressing.
 const COMPRESSED_FROM: usize = 1024;
@@ -74,6 +82,9 @@ pub fn tagged(asked: &HeaderMap, media_type: &'static str, body: Vec<u8>) -> Res
         return not_modified(&tag);
     }
     let mut response = compressed(asked, body);
+    if !response.status().is_success() {
+        return response;
+    }
     set_type(&mut response, media_type);
     set_tag(&mut response, &tag);
     response
@@ -123,14 +134,41 @@ pub fn gzip(body: &[u8], level: u32) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
+/// An answer on its way; its room is free when the last of it is gone.
+struct Unsent {
+    bytes: Vec<u8>,
+    _room: SemaphorePermit<'static>,
+}
+
+impl AsRef<[u8]> for Unsent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn response_of(bytes: Vec<u8>) -> Response {
+    if bytes.len() < LARGE {
+        return Body::from(bytes).into_response();
+    }
+    // One that is larger than all the room takes all of it.
+    let kb = (bytes.len() >> 10).min(UNSENT_KB);
+    match UNSENT.try_acquire_many(kb as u32) {
+        Ok(_room) => Body::from(Bytes::from_owner(Unsent { bytes, _room })).into_response(),
+        Err(_) => Refusal::unavailable("cannot answer now: too many answers wait to be taken")
+            .into_response(),
+    }
+}
+
 fn compressed(asked: &HeaderMap, body: Vec<u8>) -> Response {
     let vary = HeaderValue::from_static("Accept-Encoding, Authorization");
     let mut response = if body.len() >= COMPRESSED_FROM && takes_gzip(asked) {
-        let mut response = Body::from(gzip(&body, 1)).into_response();
-        mark_gzip(&mut response);
+        let mut response = response_of(gzip(&body, 1));
+        if response.status().is_success() {
+            mark_gzip(&mut response);
+        }
         response
     } else {
-        Body::from(body).into_response()
+        response_of(body)
     };
     response.headers_mut().insert(header::VARY, vary);
     response

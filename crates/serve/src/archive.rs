@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
-use kymo_base::track::Tracks;
 use kymo_kernel::source::kind;
 use kymo_query::marks::Mark;
 use kymo_query::open::Recordings;
@@ -13,13 +12,17 @@ use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::source::{Source, Step};
+use kymo_recording::folder::safe_host;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
 
-use crate::rollups::{Blocks, Rollups, Run};
-use crate::{LINES_MAX, What};
+use crate::rollups::{Blocks, Rollups, Run, wall_ns};
+use crate::{LINES_MAX, POINTS_MAX, What};
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// A tail is sealed sooner.
+const TAIL_NS: i64 = 1200 * SECOND_NS;
 /// Longer ranges are answered in whole minutes.
 const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 /// How long what is known of the extent holds.
@@ -80,21 +83,26 @@ impl Archive {
         }
     }
 
-    /// What is there now.
+    /// What is there now; reading it ends with an error when it takes too long.
     pub fn recordings(&self) -> Result<Recordings, String> {
-        match &self.what {
-            What::Ring(dir) => Ok(Recordings::ring(dir)),
-            What::Files(paths) => Recordings::find(paths),
+        let recordings = match &self.what {
+            What::Ring(dir) => Recordings::ring(&own(dir)),
+            What::Files(paths) => Recordings::find(paths)?,
+        };
+        Ok(recordings.until(Instant::now() + PATIENCE))
+    }
+
+    /// Whether files can be opened; a ring may come later.
+    pub fn check(&self) -> Result<(), String> {
+        match self.ring() {
+            Some(_) => Ok(()),
+            None => self.open(TimeRange::ALL, Kinds::NONE).map(|_| ()),
         }
     }
 
-    /// Opens the recording; reading it ends with an error when it takes too long.
-    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Bounded, String> {
-        Ok(Bounded {
-            source: self.recordings()?.open(range, kinds)?,
-            end: Instant::now() + PATIENCE,
-            steps: 0,
-        })
+    /// Opens the recording, as above.
+    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+        self.recordings()?.open(range, kinds)
     }
 
     /// How far it reaches.
@@ -124,15 +132,14 @@ impl Archive {
             // Only its ends need to be looked at.
             Some(path) => {
                 let blocks = Blocks::list(path)?.blocks;
-                let bound = |seconds: u64| seconds as i64 * SECOND_NS;
                 let first = blocks.iter().map(|block| block.name.wall_min_s).min();
-                extent.from_ns = first.map_or(0, bound);
+                extent.from_ns = first.map_or(0, wall_ns);
                 // Usually it goes on; else its end is behind its last block.
                 self.look_at_end(&mut extent, from(RealClock.now().real_ns - LOOK_BACK_NS))?;
                 if extent.thru_ns == 0 {
                     let last = blocks
                         .last()
-                        .map_or(0, |block| bound(block.name.wall_max_s));
+                        .map_or(0, |block| wall_ns(block.name.wall_max_s));
                     self.look_at_end(&mut extent, from(last - LOOK_BACK_NS))?;
                 }
             }
@@ -156,7 +163,11 @@ impl Archive {
     }
 
     fn look_at_end(&self, extent: &mut Extent, range: TimeRange) -> Result<(), String> {
-        let mut source = self.open(range, Kinds::from_iter([kind::PID_STAT]))?;
+        self.look_at(extent, range, Kinds::from_iter([kind::PID_STAT]))
+    }
+
+    fn look_at(&self, extent: &mut Extent, range: TimeRange, kinds: Kinds) -> Result<(), String> {
+        let mut source = self.open(range, kinds)?;
         let (mut sample, mut scan) = (Distance::default(), Distance::default());
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
@@ -171,6 +182,11 @@ impl Archive {
         extent.context = source.context().clone();
         Ok(())
     }
+}
+
+/// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
+pub fn own(dir: &Path) -> PathBuf {
+    dir.join(safe_host(&machine::host()))
 }
 
 /// The usual distance between moments: the median, to a tenth of a second, since they come a little early
@@ -191,8 +207,13 @@ impl Distance {
         if let Some(last_ns) = last_ns.filter(|_| self.passed > 2)
             && self.distances.len() < MOST
         {
-            self.distances
-                .push((now_ns - last_ns + TENTH_NS / 2).div_euclid(TENTH_NS) * TENTH_NS);
+            self.distances.push(
+                now_ns
+                    .saturating_sub(last_ns)
+                    .saturating_add(TENTH_NS / 2)
+                    .div_euclid(TENTH_NS)
+                    * TENTH_NS,
+            );
         }
     }
 
@@ -201,31 +222,6 @@ impl Distance {
         self.distances.sort_unstable();
         let median = self.distances.get(self.distances.len() / 2);
         median.copied().unwrap_or(0).max(0)
-    }
-}
-
-/// A source that gives up when reading takes too long.
-pub struct Bounded {
-    source: Box<dyn Source>,
-    end: Instant,
-    steps: u32,
-}
-
-impl Source for Bounded {
-    fn next(&mut self) -> Result<Option<Step>, String> {
-        self.steps = self.steps.wrapping_add(1);
-        if self.steps.is_multiple_of(256) && Instant::now() > self.end {
-            return Err("cannot answer: reading takes too long; ask for less".into());
-        }
-        self.source.next()
-    }
-
-    fn tracks(&self) -> &Tracks {
-        self.source.tracks()
-    }
-
-    fn context(&self) -> &Context {
-        self.source.context()
     }
 }
 
@@ -239,35 +235,49 @@ impl Archive {
         thru_ns: i64,
         points: usize,
     ) -> Result<(Series, i64), String> {
-        let interval_ns = match self.extent()?.interval_ns {
-            0 => SECOND_NS,
-            interval_ns => interval_ns,
-        };
         let long = thru_ns.saturating_sub(from_ns) > LONG_NS;
+        let interval_ns = self.interval_ns(from_ns, long)?;
         let least_ns = match long {
             true => interval_ns.max(rollup::STEP_NS),
             false => interval_ns,
         };
-        let mut series = Series::new(Grid::new(from_ns, thru_ns, points, least_ns));
+        let grid = Grid::new(from_ns, thru_ns, points, least_ns);
+        let mut series = Series::new(grid, LINES_MAX.min(POINTS_MAX / grid.count));
         match self.ring() {
-            Some(ring) if long => self.add_long(ring, picks, &mut series)?,
+            Some(ring) if long && picks.iter().all(Pick::is_rolled_up) => {
+                self.add_long(ring, picks, &mut series)?
+            }
             _ => {
                 let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
-                series.take_in(&mut source, picks, LINES_MAX)?;
+                series.take_in(&mut source, picks)?;
             }
         }
         Ok((series, least_ns))
     }
 
+    /// The interval of the samples of a range: it may have been another one then than it is now.
+    fn interval_ns(&self, from_ns: i64, long: bool) -> Result<i64, String> {
+        let now_ns = self.extent()?.interval_ns;
+        let mut then = Extent::default();
+        if !long {
+            let range = TimeRange {
+                from_ns,
+                thru_ns: from_ns.saturating_add(LOOK_BACK_NS),
+            };
+            self.look_at(&mut then, range, Kinds::NONE)?;
+        }
+        let known = [now_ns, then.interval_ns].into_iter().filter(|&ns| ns > 0);
+        Ok(known.min().unwrap_or(SECOND_NS))
+    }
+
     /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
     /// then what is in no block yet.
     fn add_long(&self, ring: &Path, picks: &[Pick], series: &mut Series) -> Result<(), String> {
-        let all = Blocks::list(ring)?;
+        let all = Blocks::list(&own(ring))?;
         let range = series.grid.range();
         let is_in = |block: &Listed| {
-            let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
-            bound(block.name.wall_max_s + 1) >= range.from_ns
-                && bound(block.name.wall_min_s) <= range.thru_ns
+            wall_ns(block.name.wall_max_s).saturating_add(SECOND_NS) >= range.from_ns
+                && wall_ns(block.name.wall_min_s) <= range.thru_ns
         };
         let kinds = Pick::kinds(picks);
         let mut raw: Vec<Listed> = Vec::new();
@@ -291,8 +301,15 @@ impl Archive {
             (None, None) => 0,
         };
         let from_ns = match (raw.first(), all.blocks.last()) {
-            (Some(first), _) => first.name.wall_min_s as i64 * SECOND_NS,
-            (None, Some(last)) => last.name.wall_max_s as i64 * SECOND_NS,
+            (Some(first), _) => wall_ns(first.name.wall_min_s),
+            (None, Some(last)) => {
+                // Where the clock was set back, what follows the last block is before its end.
+                let (end_ns, now_ns) = (wall_ns(last.name.wall_max_s), RealClock.now().real_ns);
+                match now_ns < end_ns {
+                    true => now_ns.saturating_sub(TAIL_NS),
+                    false => end_ns,
+                }
+            }
             (None, None) => range.from_ns,
         };
         if from_ns > range.thru_ns {
@@ -305,7 +322,7 @@ impl Archive {
                 ..range
             },
         );
-        series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)
+        series.take_in(&mut run.open(self, kinds)?, picks)
     }
 
     /// Adds blocks that have no roll-up.
@@ -320,7 +337,7 @@ impl Archive {
         if !raw.is_empty() {
             let run = Run::of(raw, end_seq);
             raw.clear();
-            series.take_in(&mut run.open(self, kinds)?, picks, LINES_MAX)?;
+            series.take_in(&mut run.open(self, kinds)?, picks)?;
         }
         Ok(())
     }

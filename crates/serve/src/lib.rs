@@ -21,11 +21,16 @@ mod tls;
 
 use std::path::PathBuf;
 
+pub use api::fuzz_parameters;
 pub use server::run;
 pub use tls::Tls;
 
+/// Most lines that are followed and rolled up: all that a large machine has.
+const RECORDED_MAX: usize = 1 << 16;
 /// Most lines in one answer.
 const LINES_MAX: usize = 4096;
+/// Most points of all its lines together.
+const POINTS_MAX: usize = 2_000_000;
 
 /// What the hub shows.
 #[derive(Clone, Debug)]
@@ -47,6 +52,8 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Whether only this machine can reach it: then numbers need no token.
     pub loopback: bool,
+    /// Whether who asks through a proxy is taken for who is on this machine.
+    pub trust_proxy: bool,
     /// The token of the token file.
     pub token: String,
     /// Certificate and key; `None`: requests come in the clear.

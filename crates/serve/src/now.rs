@@ -14,19 +14,24 @@ use kymo_recording::reader::TimeRange;
 use kymo_sys::clock::{Clock as _, RealClock};
 use tokio::sync::{Notify, broadcast};
 
-use crate::LINES_MAX;
-use crate::archive::Archive;
+use crate::RECORDED_MAX;
+use crate::archive::{Archive, own};
 
 /// Who has not followed for so long begins anew, at the end.
 const STALE: Duration = Duration::from_secs(150);
 /// Where to begin: rates need a past.
 const BACK_NS: i64 = 3_000_000_000;
 /// News a slow listener may miss before it is told that it did.
-const BACKLOG: usize = 16;
+const BACKLOG: usize = 256;
 /// How long after a sample's time it is there to be read.
 const DELAY: Duration = Duration::from_millis(15);
 /// Asked again so soon when it was not there yet.
 const AGAIN: Duration = Duration::from_millis(50);
+/// And so often when it is long overdue.
+const LATE: Duration = Duration::from_secs(1);
+const PATIENCE_NS: i64 = 2_000_000_000;
+/// Nobody sleeps longer.
+const LONGEST_NS: i64 = 5_000_000_000;
 
 /// Something new.
 #[derive(Clone)]
@@ -61,6 +66,8 @@ struct Follower {
     marker: Marker,
     lines: Arc<Vec<Line>>,
     last: Option<Moment>,
+    /// Between the last two samples.
+    interval_ns: i64,
     read_at: Instant,
 }
 
@@ -75,8 +82,10 @@ impl Now {
         }
     }
 
-    /// Listens from now on.
-    pub fn listen(&self) -> broadcast::Receiver<News> {
+    /// Listens from now on: what came while nobody listened is read before.
+    pub async fn listen(self: Arc<Now>) -> broadcast::Receiver<News> {
+        let now = self.clone();
+        let _ = tokio::task::spawn_blocking(move || now.catch_up()).await;
         let receiver = self.news.subscribe();
         self.wanted.notify_one();
         receiver
@@ -161,18 +170,19 @@ pub struct Newest<'a> {
 
 impl Follower {
     fn open(archive: &Archive) -> Result<Follower, String> {
-        let dir = archive.ring().ok_or("cannot follow a file")?;
+        let dir = own(archive.ring().ok_or("cannot follow a file")?);
         let picks = Pick::all();
         let range = TimeRange {
             from_ns: RealClock.now().real_ns - BACK_NS,
             thru_ns: i64::MAX,
         };
         Ok(Follower {
-            source: Recorded::open(dir, range, Pick::kinds(&picks))?,
-            sheet: Sheet::new(&picks, LINES_MAX),
+            source: Recorded::open(&dir, range, Pick::kinds(&picks))?,
+            sheet: Sheet::new(&picks, RECORDED_MAX),
             marker: Marker::default(),
             lines: Arc::default(),
             last: None,
+            interval_ns: 0,
             read_at: Instant::now(),
         })
     }
@@ -191,7 +201,9 @@ impl Follower {
             if self.sheet.lines().len() != self.lines.len() {
                 self.lines = Arc::new(self.sheet.lines().to_vec());
             }
-            self.last = Some(moment);
+            if let Some(last) = self.last.replace(moment) {
+                self.interval_ns = moment.real_ns.saturating_sub(last.real_ns);
+            }
             if !cells.is_empty() && news.receiver_count() > 0 {
                 // Who went away meanwhile hears nothing.
                 let _ = news.send(News::Sample(Arc::new(Sample {
@@ -204,16 +216,21 @@ impl Follower {
         Ok(())
     }
 
-    /// When the next sample may be there: samples come at whole seconds.
+    /// When the next sample may be there: as long after the last one as that came after the one before. One that is
+    /// late is looked for often, and less so when nobody seems to record.
     fn due(&self) -> Duration {
         let now_ns = RealClock.now().real_ns;
-        let since_ns = self
-            .last
-            .map_or(i64::MAX, |last| now_ns.saturating_sub(last.real_ns));
-        if (0..900_000_000).contains(&since_ns) {
-            let to_second = 1_000_000_000 - now_ns.rem_euclid(1_000_000_000) as u64;
-            return Duration::from_nanos(to_second) + DELAY;
+        let Some(last) = self.last else {
+            return AGAIN;
+        };
+        let since_ns = now_ns.saturating_sub(last.real_ns);
+        let interval_ns = self.interval_ns.clamp(0, LONGEST_NS);
+        let left_ns = interval_ns.saturating_sub(since_ns);
+        match left_ns {
+            _ if since_ns < 0 => LATE,
+            1.. => (Duration::from_nanos(left_ns as u64) + DELAY).max(AGAIN),
+            _ if left_ns > -PATIENCE_NS => AGAIN,
+            _ => LATE,
         }
-        AGAIN
     }
 }

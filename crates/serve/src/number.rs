@@ -10,13 +10,17 @@ pub fn push(out: &mut String, value: f64) {
         out.push_str("null");
         return;
     }
+    // One event in a month is 4e-7 a second: small numbers have their digits as well.
     let size = value.abs();
     let decimals = match size {
         _ if size >= 99_999.5 => 0,
         _ if size >= 9_999.95 => 1,
         _ if size >= 999.995 => 2,
         _ if size >= 99.9995 => 3,
-        _ => 4,
+        _ if size >= 0.1 => 4,
+        _ if size >= 1e-3 => 7,
+        _ if size >= 1e-6 => 10,
+        _ => 12,
     };
     if size >= WHOLE_MAX {
         // Writing to a String cannot fail.
@@ -70,9 +74,12 @@ mod tests {
     fn short_and_true() {
         for (value, expect) in [
             (0.0, "0"),
-            (-0.00001, "0"),
+            (-1e-14, "0"),
             (1.5, "1.5"),
             (2.0 / 3.0, "0.6667"),
+            (1.0 / 86_400.0, "0.0000115741"),
+            (1e-13, "0"),
+            (0.05, "0.05"),
             (100.0, "100"),
             (123.456789, "123.457"),
             (1234.5678, "1234.57"),

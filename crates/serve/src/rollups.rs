@@ -17,8 +17,8 @@ use kymo_recording::folder::BLOCK_SUFFIX;
 use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
 use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
 
-use crate::LINES_MAX;
-use crate::archive::Archive;
+use crate::RECORDED_MAX;
+use crate::archive::{Archive, own};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// How often new blocks are looked for.
@@ -27,7 +27,18 @@ const LOOK: Duration = Duration::from_secs(60);
 const REST: u32 = 9;
 /// Largest roll-up that is read.
 const BYTES_MAX: u64 = 64 << 20;
+/// Minutes before a block that its first interval may reach back to.
+const LEAD: i64 = 10;
 const SUFFIX: &str = ".rol";
+/// A block is of minutes, or of hours where samples are rare. One of days is one in which the clock was set.
+const SPAN_MAX_S: u64 = 6 * 3600;
+
+/// A second of the wall clock, as a block's name has it, in nanoseconds.
+pub fn wall_ns(seconds: u64) -> i64 {
+    i64::try_from(seconds)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(SECOND_NS)
+}
 
 /// The folder of the roll-ups.
 #[derive(Clone)]
@@ -106,7 +117,7 @@ impl Rollups {
         let mut tried = HashSet::new();
         loop {
             if let Some(ring) = archive.ring()
-                && let Ok(blocks) = Blocks::list(ring)
+                && let Ok(blocks) = Blocks::list(&own(ring))
             {
                 self.make_missing(archive, &blocks, &mut tried);
                 self.remove_orphans(&blocks);
@@ -162,7 +173,7 @@ impl Rollups {
 
 fn is_usable(bytes: &[u8]) -> bool {
     let grid = Grid::new(0, rollup::STEP_NS, 1, rollup::STEP_NS);
-    rollup::merge(bytes, &[], &mut Series::new(grid))
+    rollup::merge(bytes, &[], &mut Series::new(grid, 0))
 }
 
 fn names(dir: &Path, wanted: NameKind) -> Vec<PathBuf> {
@@ -197,20 +208,25 @@ fn make(
         None => blocks.last_seq(block)? + 1,
     };
     let seconds = block.name.wall_max_s - block.name.wall_min_s.min(block.name.wall_max_s);
-    let from_ns = block.name.wall_min_s as i64 * SECOND_NS;
+    if seconds > SPAN_MAX_S {
+        return Err("cannot roll up a block of days".into());
+    }
+    // The first interval begins before the block, and both ends may be parts of minutes.
+    let first = wall_ns(block.name.wall_min_s).div_euclid(rollup::STEP_NS) - LEAD;
     let grid = Grid {
-        from_ns: from_ns.div_euclid(rollup::STEP_NS) * rollup::STEP_NS,
+        from_ns: first * rollup::STEP_NS,
         step_ns: rollup::STEP_NS,
-        // Both ends may be parts of minutes.
-        count: seconds as usize / 60 + 2,
+        count: seconds as usize / 60 + 2 + LEAD as usize,
     };
     let run = Run::of(std::slice::from_ref(block), end_seq);
-    let mut series = Series::new(grid);
+    let mut series = Series::new(grid, RECORDED_MAX);
     series.take_in(
         &mut run.open(archive, Pick::kinds(&Pick::all()))?,
         &Pick::all(),
-        LINES_MAX,
     )?;
+    if series.full {
+        return Err("cannot roll up so many fields".into());
+    }
     let mut bytes = Vec::new();
     rollup::encode(&series, &mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
@@ -228,13 +244,12 @@ impl Run {
     pub fn of(blocks: &[Listed], end_seq: u64) -> Run {
         let min = blocks.iter().map(|block| block.name.wall_min_s).min();
         let max = blocks.iter().map(|block| block.name.wall_max_s).max();
-        let bound = |seconds: u64| (seconds as i64).saturating_mul(SECOND_NS);
         Run {
             first_seq: blocks.first().map_or(0, |block| block.name.first_seq),
             end_seq,
             range: TimeRange {
-                from_ns: min.map_or(0, bound),
-                thru_ns: max.map_or(0, |max| bound(max + 1)),
+                from_ns: min.map_or(0, wall_ns),
+                thru_ns: max.map_or(0, |max| wall_ns(max).saturating_add(SECOND_NS)),
             },
         }
     }

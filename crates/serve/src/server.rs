@@ -2,37 +2,43 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use axum::body::Body;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 use axum::response::IntoResponse as _;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
-use crate::api::{self, Hub};
+use crate::api::{self, Hub, READING_MAX};
 use crate::{Settings, Tls};
 
 /// Connections at a time. When there are more, the oldest that is not being answered goes.
 const CONNECTIONS_MAX: usize = 512;
 /// A request's head has to come within.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+/// Who takes nothing of an answer for so long gets no more of it.
+const STALL_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Threads that read the recording.
-const READERS: usize = 2;
+/// Threads that read the recording: for questions, and one that follows it.
+const READERS: usize = READING_MAX + 1;
 /// Stacks of those threads, in bytes: touched pages count.
 const STACK_BYTES: usize = 1 << 20;
 
@@ -52,6 +58,7 @@ pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> R
         listener.set_nonblocking(true).map_err(cannot)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
         let hub = Arc::new(Hub::new(settings));
+        hub.check()?;
         hub.clone().start();
         ready();
         accept(listener, tls, hub).await;
@@ -110,17 +117,25 @@ async fn serve(
         let (hub, mut router, place) = (hub.clone(), router.clone(), place.clone());
         async move {
             place.busy.store(true, Ordering::Relaxed);
-            let response: Response<Body> = match hub.admit(request.map(Body::new)) {
+            let mut response: Response<Body> = match hub.admit(request.map(Body::new)) {
                 Ok(request) => {
                     let Ok(response) = router.call(request).await;
                     response
                 }
                 Err(refusal) => refusal.into_response(),
             };
-            place.busy.store(false, Ordering::Relaxed);
+            let body = Body::new(Sending {
+                body: std::mem::take(response.body_mut()),
+                place,
+            });
+            *response.body_mut() = body;
             Ok::<_, Infallible>(api::finish(response))
         }
     });
+    let stream = Watched {
+        stream,
+        place: place.clone(),
+    };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -131,6 +146,7 @@ async fn serve(
         // What went wrong in a connection is the other side's affair.
         _ = connection => {}
         () = place.leave.notified() => {}
+        () = place.stalls() => {}
     }
 }
 
@@ -141,9 +157,122 @@ struct Connections(Mutex<VecDeque<Arc<Place>>>);
 /// One connection.
 #[derive(Default)]
 struct Place {
-    /// A request is being answered.
+    /// A request is being answered, or its answer is on the way.
     busy: AtomicBool,
+    /// Since when the other side takes nothing of what is there for it.
+    stalled: Mutex<Option<Instant>>,
     leave: Notify,
+}
+
+impl Place {
+    /// Ends when the other side has taken nothing for too long.
+    async fn stalls(&self) {
+        loop {
+            tokio::time::sleep(STALL_TIME / 2).await;
+            let stalled = self.stalled.lock().ok().and_then(|since| *since);
+            if stalled.is_some_and(|since| since.elapsed() > STALL_TIME) {
+                return;
+            }
+        }
+    }
+
+    /// Whether nothing is on the way to the other side.
+    fn is_idle(&self) -> bool {
+        let stalled = self.stalled.lock().is_ok_and(|since| since.is_some());
+        !stalled && !self.busy.load(Ordering::Relaxed)
+    }
+}
+
+/// An answer's body; with its end the connection is idle.
+struct Sending {
+    body: Body,
+    place: Arc<Place>,
+}
+
+impl hyper::body::Body for Sending {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.place.busy.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A stream that notes since when the other side takes nothing.
+struct Watched<S> {
+    stream: S,
+    place: Arc<Place>,
+}
+
+impl<S> Watched<S> {
+    fn note<T>(&self, written: Poll<T>) -> Poll<T> {
+        if let Ok(mut since) = self.place.stalled.lock() {
+            match written {
+                Poll::Pending => drop(since.get_or_insert_with(Instant::now)),
+                Poll::Ready(_) => *since = None,
+            }
+        }
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 impl Connections {
@@ -165,9 +294,7 @@ impl Connections {
     /// Sends away the oldest that is not being answered, or else the oldest.
     fn make_room(&self) {
         if let Ok(mut places) = self.0.lock() {
-            let idle = places
-                .iter()
-                .position(|place| !place.busy.load(Ordering::Relaxed));
+            let idle = places.iter().position(|place| place.is_idle());
             if let Some(place) = places.remove(idle.unwrap_or(0)) {
                 place.leave.notify_one();
             }

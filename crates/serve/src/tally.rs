@@ -10,7 +10,7 @@ use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::procs;
 
-use crate::archive::Archive;
+use crate::archive::{Archive, own};
 use crate::cost;
 
 /// Counts since a recorder started.
@@ -67,7 +67,7 @@ impl Counting {
         };
         Some(Counting {
             recorder,
-            source: Recorded::open(archive.ring()?, range, Kinds::NONE).ok()?,
+            source: Recorded::open(&own(archive.ring()?), range, Kinds::NONE).ok()?,
             marker: Marker::default(),
             from_ns: range.from_ns,
             tally: Tally::default(),

@@ -211,8 +211,8 @@ pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {
         .collect()
 }
 
-/// For `OpenOptions::custom_flags`: a symbolic link is not followed.
-pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+/// For `OpenOptions::custom_flags`: a symbolic link is not followed, and a pipe is not waited for.
+pub const PLAIN_FILE: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Sends SIGTERM to a process.
 pub fn ask_to_end(pid: u32) {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use rustix::fs::{Gid, Uid};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
     clear_ambient_capability_set, configure_capability_in_ambient_set,
@@ -130,6 +130,8 @@ pub fn confine(command: &mut Command, role: Role) {
 fn enter(role: &Role, parent: u32) -> io::Result<()> {
     keep_files_back();
     unblock_signals();
+    // Ctrl-C is for the guardian, which ends its children in order; and no child can type into its terminal.
+    setsid()?;
     for &fd in &role.inherits {
         inherit(fd)?;
     }

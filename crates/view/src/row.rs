@@ -146,12 +146,14 @@ mod tests {
             unit: Unit::Count,
             help: "",
             value: Value::Number(|c| c.now[0]),
+            private: false,
         },
         Column {
             name: "t",
             unit: Unit::None,
             help: "",
             value: Value::Text(|c, out| out.extend_from_slice(&c.labels[0])),
+            private: false,
         },
     ];
 

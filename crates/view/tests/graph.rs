@@ -40,7 +40,7 @@ fn series(plan: &Plan) -> Series {
         step_ns: 30 * SECOND_NS,
         count: COUNT,
     };
-    let mut series = Series::new(grid);
+    let mut series = Series::new(grid, usize::MAX);
     for (n, pick) in plan.picks().iter().enumerate() {
         let instances: &[Option<&str>] = match &pick.of {
             Of::Machine => &[None],
@@ -54,6 +54,7 @@ fn series(plan: &Plan) -> Series {
                 help: pick.column.help,
                 pick: n,
             });
+            let place = place.expect("room");
             let points = 0..COUNT;
             series.points[place] = match instance {
                 Some("idle") => points.map(|_| zero()).collect(),

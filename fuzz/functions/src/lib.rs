@@ -12,6 +12,7 @@ use kymo_base::track::{Track, Why};
 use kymo_base::track_writer::TrackWriter;
 use kymo_base::words::Words;
 use kymo_kernel::{source, subsystem};
+use kymo_query::sheet::{Of, Pick, id};
 
 /// A function under fuzz and its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -26,6 +27,9 @@ pub const TARGETS: &[Target] = &[
     ("tail", kymo_recording::fuzz::fuzz_tail),
     ("collectl", kymo_recording::collectl::fuzz_collectl),
     ("views", views::views),
+    ("rollup", kymo_query::rollup::fuzz_rollup),
+    ("field", field),
+    ("parameters", kymo_serve::fuzz_parameters),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
@@ -131,6 +135,27 @@ pub fn layouts(input: &[u8]) {
             );
         }
     }
+}
+
+/// Any text as a field's id, and as what follows a known one's first words: what is understood is spelled
+/// the same.
+pub fn field(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    for known in ["", "cpu.", "cpu.user", "disk.read_kb:"] {
+        field_is_spelled(&format!("{known}{text}"));
+    }
+}
+
+fn field_is_spelled(text: &str) {
+    let Ok(pick) = Pick::parse(text) else {
+        return;
+    };
+    let instance = match &pick.of {
+        Of::Machine => None,
+        Of::One(name) => Some(name.as_str()),
+        Of::Each => Some("*"),
+    };
+    assert_eq!(id(pick.subsystem, pick.column, instance), text);
 }
 
 /// Runs the target of that name.

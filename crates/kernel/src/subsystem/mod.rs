@@ -200,6 +200,7 @@ pub(crate) const fn number(
         unit,
         help,
         value: kymo_base::column::Value::Number(value),
+        private: false,
     }
 }
 
@@ -214,6 +215,7 @@ pub(crate) const fn text(
         unit: Unit::None,
         help,
         value: kymo_base::column::Value::Text(value),
+        private: false,
     }
 }
 

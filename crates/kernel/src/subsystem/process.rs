@@ -245,8 +245,8 @@ const DETAIL: &[Column] = &[
     text("thread", "`+` for a thread", |c, out| {
         out.extend(is_thread(c.name).then_some(b'+'))
     }),
-    text("user", "User name where known, else the number", user),
-    number("uid", Unit::None, "User id", |c| c.now[UID]),
+    text("user", "User name where known, else the number", user).private(),
+    number("uid", Unit::None, "User id", |c| c.now[UID]).private(),
     text("priority", "Priority, RT for real time", priority),
     number(
         "ppid",
@@ -313,11 +313,12 @@ const DETAIL: &[Column] = &[
     text("comm", "The kernel's name for it", |c, out| {
         out.extend_from_slice(&c.labels[COMM])
     }),
-    text("program", "First word of the command line", program),
-    text("command", "Command line", command),
+    text("program", "First word of the command line", program).private(),
+    text("command", "Command line", command).private(),
     text("cgroup", "Path of its control group", |c, out| {
         out.extend_from_slice(cgroup_path(&c.labels[CGROUP]))
-    }),
+    })
+    .private(),
 ];
 
 const PLOT_DETAIL: &[Place] = &[

@@ -33,6 +33,8 @@ pub struct Order {
     /// See [`Settings`].
     pub loopback: bool,
     /// See [`Settings`].
+    pub trust_proxy: bool,
+    /// See [`Settings`].
     pub token: String,
     /// Certificate chain and key, PEM; in the clear without them.
     pub tls: Option<(String, String)>,
@@ -93,6 +95,7 @@ fn settings(order: Order) -> Settings {
         prefix: order.prefix,
         hosts: order.hosts,
         loopback: order.loopback,
+        trust_proxy: order.trust_proxy,
         token: order.token,
         tls: order.tls.map(|(cert, key)| Tls { cert, key }),
         code: order.code,

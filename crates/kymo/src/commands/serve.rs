@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
-use kymo_recording::folder::safe_host;
+use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
+use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
 use kymo_sys::privilege::{Account, Keep, Role};
 
@@ -157,10 +158,9 @@ fn open_plan(
 ) -> Result<Plan> {
     let files = files
         .iter()
-        .map(|file| {
-            std::fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))
-        })
-        .collect::<Result<Vec<_>>>()?;
+        .map(|file| found(file))
+        .collect::<Result<Vec<_>>>()?
+        .concat();
     // A folder that was named is one for the token; without it, the token is nobody's.
     let token_path = options.data.as_ref().map(|dir| dir.join("token"));
     let token = match &token_path {
@@ -182,6 +182,24 @@ fn open_plan(
     })
 }
 
+/// A file or folder; DIR/HOST is the folders of that host.
+fn found(file: &Path) -> Result<Vec<PathBuf>> {
+    let error = match std::fs::canonicalize(file) {
+        Ok(file) => return Ok(vec![file]),
+        Err(error) => error,
+    };
+    if let (Some(dir), Some(host)) = (
+        file.parent(),
+        file.file_name().and_then(|name| name.to_str()),
+    ) && let Ok(dir) = std::fs::canonicalize(dir)
+        && let Ok(folders) = boot_folders_of(&RealDisk, &dir, host)
+        && !folders.is_empty()
+    {
+        return Ok(folders);
+    }
+    Err(error).with_context(|| format!("cannot open {}", file.display()))
+}
+
 /// What is the same for a ring and for files.
 fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order> {
     let assets = options.assets.as_ref().map(std::fs::canonicalize);
@@ -195,6 +213,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         prefix: config.prefix.clone(),
         hosts: config.hosts.clone(),
         loopback: config.listen.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
+        trust_proxy: config.trust_proxy,
         token,
         tls: None,
         code: None,

@@ -23,7 +23,10 @@ pub async fn status(
     let body = hub
         .ask(move |hub| {
             // A recording that is not there yet is no reason not to answer.
-            let extent = hub.archive.extent().unwrap_or_default();
+            let (extent, error) = match hub.archive.extent() {
+                Ok(extent) => (extent, None),
+                Err(error) => (Default::default(), Some(error)),
+            };
             let recorder = hub.archive.ring().and_then(|ring| cost::recorder_pid(ring));
             Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -39,6 +42,7 @@ pub async fn status(
                 "interval": span(extent.interval_ns),
                 "scan_interval": span(extent.scan_interval_ns),
                 "scopes": scopes.names(),
+                "error": error,
                 "path": hub.archive.name(),
                 "recorder": {
                     "alive": recorder.is_some(),

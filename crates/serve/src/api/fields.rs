@@ -10,7 +10,7 @@ use kymo_base::name::DisplayName;
 use kymo_base::reading::Reading;
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem;
-use kymo_query::source::{Source, Step};
+use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::{Value as Json, json};
 
@@ -47,7 +47,7 @@ pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
 fn columns(columns: &[Column]) -> Vec<Json> {
     columns
         .iter()
-        .filter(|column| matches!(column.value, Value::Number(_)))
+        .filter(|column| matches!(column.value, Value::Number(_)) && !column.private)
         .map(|column| json!({ "name": column.name, "unit": column.unit.symbol(), "help": column.help }))
         .collect()
 }

@@ -3,21 +3,28 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use kymo_view::graphs::{DEFAULT_LETTERS, Plan};
 use kymo_view::svg::{Style, Theme};
 
-use super::{Hub, Params};
+use super::{Asker, Hub, Params, series};
 use crate::answer::{self, Answer, Refusal};
 
-pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
     let params = Params::of(&uri);
     let words = match params.fields() {
         words if words.is_empty() => vec![DEFAULT_LETTERS.to_string()],
         words => words,
     };
     let plan = Plan::new(words.iter().map(String::as_str)).map_err(Refusal::missing)?;
+    series::check(plan.picks(), scopes)?;
     let (from_ns, thru_ns) = params.range()?;
     let style = style(&params)?;
     let body = hub

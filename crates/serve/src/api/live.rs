@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::IntoResponse as _;
@@ -12,19 +13,19 @@ use kymo_query::sheet::{Line, Of, Pick, id};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::BroadcastStream;
 
-use super::{Hub, Params, events, series};
+use super::{Asker, Hub, Params, events, series};
 use crate::answer::{Answer, Refusal};
 use crate::now::{News, Sample};
 use crate::number;
 
 const ALIVE: Duration = Duration::from_secs(15);
 
-pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri) -> Answer {
+pub async fn answer(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: Uri) -> Answer {
     if hub.archive.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }
-    let mut wanted = Wanted::new(series::picks(&Params::of(&uri))?);
-    let news = BroadcastStream::new(hub.now.listen());
+    let mut wanted = Wanted::new(series::picks(&Params::of(&uri), scopes)?);
+    let news = BroadcastStream::new(hub.now.clone().listen().await);
     let events = news.filter_map(move |news| {
         Some(Ok::<Event, Infallible>(match news {
             Ok(News::Sample(sample)) => Event::default()

@@ -21,6 +21,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
+use kymo_query::series::Grid;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::prometheus::Floor;
 use tokio::sync::Semaphore;
@@ -35,7 +36,7 @@ use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
 /// Questions that read the recording at a time; more wait.
-const READING_MAX: usize = 2;
+pub const READING_MAX: usize = 2;
 /// How long they wait.
 const WAIT: Duration = Duration::from_secs(10);
 /// Bytes of a request's body.
@@ -70,6 +71,7 @@ impl Hub {
             access: Access::new(
                 &settings.hosts,
                 settings.loopback,
+                settings.trust_proxy,
                 settings.token,
                 settings.code,
             ),
@@ -80,6 +82,11 @@ impl Hub {
             prefix: settings.prefix,
             assets: settings.assets,
         }
+    }
+
+    /// Whether what it shows can be shown at all.
+    pub fn check(&self) -> Result<(), String> {
+        self.archive.check()
     }
 
     /// Begins what goes on by itself.
@@ -93,6 +100,7 @@ impl Hub {
 
     /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
     pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
+        self.access.check_target(request.uri())?;
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
         let scopes = self.access.scopes(request.headers())?;
@@ -191,29 +199,37 @@ pub fn finish(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// Seconds that a moment may be away from 1970 or from now: sums of such moments are still numbers.
+const SECONDS_MAX: f64 = 4e9;
+
 /// The parameters of a question.
-pub struct Params(Vec<(String, String)>);
+pub struct Params {
+    given: Vec<(String, String)>,
+    /// The moment of the question, in nanoseconds since 1970.
+    now_ns: i64,
+}
 
 impl Params {
     /// Reads the query of a URL.
     pub fn of(uri: &Uri) -> Params {
         let query = uri.query().unwrap_or_default();
-        Params(
-            form_urlencoded::parse(query.as_bytes())
+        Params {
+            given: form_urlencoded::parse(query.as_bytes())
                 .into_owned()
                 .collect(),
-        )
+            now_ns: RealClock.now().real_ns,
+        }
     }
 
     /// A parameter's text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
+        let found = self.given.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// Ids of fields: comma-separated, in one parameter or in several; a comma within a name is `%2C`.
     pub fn fields(&self) -> Vec<String> {
-        let given = self.0.iter().filter(|(name, _)| name == "fields");
+        let given = self.given.iter().filter(|(name, _)| name == "fields");
         given
             .flat_map(|(_, value)| value.split(','))
             .filter(|id| !id.is_empty())
@@ -234,17 +250,16 @@ impl Params {
         })
     }
 
-    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now.
+    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now; never before 1970.
     pub fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
         let text = self.text(name).unwrap_or(default);
-        let now_ns = RealClock.now().real_ns;
         if text == "now" {
-            return Ok(now_ns);
+            return Ok(self.now_ns);
         }
-        let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < 9e9);
+        let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < SECONDS_MAX);
         match seconds {
             Some(seconds) if text.starts_with('-') => {
-                Ok(now_ns.saturating_add(number::nanoseconds(seconds)))
+                Ok((self.now_ns + number::nanoseconds(seconds)).max(0))
             }
             Some(seconds) => Ok(number::nanoseconds(seconds)),
             None => Err(Refusal::bad(format!(
@@ -260,6 +275,37 @@ impl Params {
             true => Ok((from, thru)),
             false => Err(Refusal::bad("cannot use from: it is not before thru")),
         }
+    }
+}
+
+/// Any bytes as the parameters of a question, for fuzzing: as they are, and line by line as the values of
+/// those that are known. What is taken for sound is.
+pub fn fuzz_parameters(input: &[u8]) {
+    let mut known = Vec::new();
+    let names = ["fields=cpu.", "&from=", "&thru=", "&points="];
+    for (name, value) in names.iter().zip(input.split(|&byte| byte == b'\n')) {
+        known.extend_from_slice(name.as_bytes());
+        known.extend_from_slice(value);
+    }
+    for query in [input, &known] {
+        if let Ok(uri) = Uri::try_from([b"/?", query].concat()) {
+            check_parameters(&uri);
+        }
+    }
+}
+
+fn check_parameters(uri: &Uri) {
+    let params = Params::of(uri);
+    let picks = series::picks(&params, Scopes::ALL).unwrap_or_default();
+    assert!(picks.len() <= params.fields().len(), "fields from nowhere");
+    let points = params.count("points", 600, 11_000).unwrap_or(600);
+    assert!((1..=11_000).contains(&points), "a count out of its bounds");
+    if let Ok((from_ns, thru_ns)) = params.range() {
+        let grid = Grid::new(from_ns, thru_ns, points, 1_000_000_000);
+        assert!(
+            from_ns >= 0 && grid.count <= points && grid.thru_ns() >= thru_ns,
+            "a range that is not covered"
+        );
     }
 }
 

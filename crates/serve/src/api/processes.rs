@@ -21,8 +21,6 @@ use crate::number::{self, seconds};
 const ROWS_MAX: usize = 10_000;
 /// Longest span of rates, in seconds.
 const OVER_MAX: usize = 3600;
-/// Columns that need the scope `texts`.
-const TEXTS: [&str; 5] = ["user", "uid", "program", "command", "cgroup"];
 
 pub async fn answer(
     State(hub): State<Arc<Hub>>,
@@ -70,7 +68,7 @@ impl Asked {
         let columns: Vec<&Column> = PROCESS
             .detail
             .iter()
-            .filter(|column| scopes.texts || !TEXTS.contains(&column.name))
+            .filter(|column| scopes.texts || !column.private)
             .collect();
         let sort = params.text("sort").map(|sort| {
             let (name, turned) = match sort.strip_prefix('-') {

@@ -2,27 +2,32 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 
-use super::{Hub, Params, events};
+use super::{Asker, Hub, Params, events};
+use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
 use crate::number;
 
 /// Points of a line at most.
-const POINTS_MAX: usize = 11_000;
+const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
-/// Points of all lines at most.
-const ANSWER_MAX: usize = 2_000_000;
 
-pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
     let params = Params::of(&uri);
-    let picks = picks(&params)?;
+    let picks = picks(&params, scopes)?;
     let (from_ns, thru_ns) = params.range()?;
-    let points = params.count("points", 600, POINTS_MAX)?;
+    let points = params.count("points", 600, LINE_POINTS_MAX)?;
     let body = hub
         .ask(move |hub| {
             let (series, resolution_ns) = hub.series(&picks, from_ns, thru_ns, points)?;
@@ -32,8 +37,8 @@ pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -
     Ok(answer::json(&headers, body))
 }
 
-/// The fields that were asked for.
-pub fn picks(params: &Params) -> Result<Vec<Pick>, Refusal> {
+/// The fields that were asked for, if the asker may see them.
+pub fn picks(params: &Params, scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
     let ids = params.fields();
     if ids.is_empty() || ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
@@ -43,7 +48,17 @@ pub fn picks(params: &Params) -> Result<Vec<Pick>, Refusal> {
     let picks = ids
         .iter()
         .map(|id| Pick::parse(id).map_err(Refusal::missing));
-    picks.collect()
+    let picks: Vec<Pick> = picks.collect::<Result<_, _>>()?;
+    check(&picks, scopes)?;
+    Ok(picks)
+}
+
+/// What tells of people needs the scope `texts`, as a number, too.
+pub fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
+    match picks.iter().any(|pick| pick.column.private) {
+        true => scopes.need_texts(),
+        false => Ok(()),
+    }
 }
 
 impl Hub {
@@ -59,7 +74,7 @@ impl Hub {
             .archive
             .series(picks, from_ns, thru_ns, points)
             .map_err(Refusal::unavailable)?;
-        if series.full || series.lines.len() * series.grid.count > ANSWER_MAX {
+        if series.full {
             return Err(Refusal::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "cannot answer: that is too much at once; ask for fewer fields or points",

@@ -1,0 +1,250 @@
+//! A running `kymo serve`, and who asks it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kymo_tests::{Running, kymo};
+use serde_json::Value;
+
+/// For what takes moments on a machine that is not busy.
+pub const LONG: Duration = Duration::from_secs(60);
+/// An answer is prompt within this; on a busy machine one of a few has to be.
+pub const PROMPT: Duration = Duration::from_secs(2);
+
+/// A running `kymo serve`. All that it started is ended with it.
+pub struct Served {
+    pub guardian: Running,
+    pub address: String,
+    said: Arc<Mutex<String>>,
+}
+
+impl Served {
+    /// Starts it and waits until it answers.
+    pub fn start(arguments: &[&str]) -> Served {
+        let mut child = Command::new(kymo())
+            .arg("serve")
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kymo starts");
+        let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
+        let said = Arc::new(Mutex::new(String::new()));
+        let hears = said.clone();
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let mut said = hears.lock().expect("no panic");
+                said.push_str(&line);
+                said.push('\n');
+            }
+        });
+        let mut served = Served {
+            guardian: Running(child),
+            address: String::new(),
+            said,
+        };
+        let address = || {
+            let said = served.said();
+            let line = said.lines().find(|line| line.contains("open http"))?;
+            let rest = line.split("://").nth(1)?;
+            Some(rest.split('/').next()?.to_string())
+        };
+        served.address = eventually("an address", address);
+        served
+    }
+
+    /// One that records into this folder, and has begun to.
+    pub fn recording(dir: &str) -> Served {
+        let served = Served::start(&["--data", dir]);
+        served.is_recording();
+        served
+    }
+
+    /// Waits for samples.
+    pub fn is_recording(&self) {
+        eventually("samples", || {
+            let status = self.json("/api/v1/status");
+            (status["recorder"]["alive"] == true && status["thru"].is_number()).then_some(())
+        });
+    }
+
+    pub fn said(&self) -> String {
+        self.said.lock().expect("no panic").clone()
+    }
+
+    /// The process of that word, `record` or `hub`.
+    pub fn child(&self, word: &str) -> Option<u32> {
+        let guardian = self.guardian.0.id();
+        let all = std::fs::read_to_string(format!("/proc/{guardian}/task/{guardian}/children"));
+        let is_it = |&pid: &u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.split(|&byte| byte == 0).nth(1) == Some(word.as_bytes())
+        };
+        let pids = all.unwrap_or_default();
+        pids.split_whitespace().flat_map(str::parse).find(is_it)
+    }
+
+    pub fn hub(&self) -> u32 {
+        eventually("a hub", || self.child("hub"))
+    }
+
+    /// The hub is the one it was, and nothing went wrong within.
+    pub fn is_unharmed(&self, hub: u32) {
+        assert_eq!(self.child("hub"), Some(hub), "{}", self.said());
+        assert!(!self.said().contains("panicked"), "{}", self.said());
+        assert_eq!(self.get("/").status, 200);
+    }
+
+    pub fn get(&self, target: &str) -> Answer {
+        ask(&self.address, "GET", target, "", "").expect(target)
+    }
+
+    pub fn get_with(&self, target: &str, token: &str) -> Answer {
+        let bearer = format!("Authorization: Bearer {token}\r\n");
+        ask(&self.address, "GET", target, &bearer, "").expect(target)
+    }
+
+    /// The answer, which must be JSON and well.
+    pub fn json(&self, target: &str) -> Value {
+        let answer = self.get(target);
+        assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Waits for a prompt answer: the page and a question.
+    pub fn answers_promptly(&self, when: &str) {
+        self.is_prompt("/", when);
+        self.is_prompt("/api/v1/status", when);
+    }
+
+    /// Waits until one answer is prompt.
+    pub fn is_prompt(&self, target: &str, when: &str) {
+        eventually(&format!("a prompt answer to {target} {when}"), || {
+            let answer = ask(&self.address, "GET", target, "", "")?;
+            (answer.status == 200 && answer.took < PROMPT).then_some(())
+        });
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
+            return;
+        }
+        self.guardian.signal("-TERM");
+        let start = Instant::now();
+        while start.elapsed() < LONG {
+            if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
+                return;
+            }
+            pause(10);
+        }
+    }
+}
+
+/// An answer and how long it took.
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+    pub took: Duration,
+}
+
+impl Answer {
+    /// Takes the bytes of one answer apart.
+    pub fn parse(bytes: &[u8], took: Duration) -> Option<Answer> {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&bytes[..end + 2]).into_owned();
+        Some(Answer {
+            status: head.split(' ').nth(1)?.parse().ok()?,
+            head: head.to_ascii_lowercase(),
+            body: bytes[end + 4..].to_vec(),
+            took,
+        })
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+/// Asks one question. `None`: there was no whole answer.
+pub fn ask(address: &str, method: &str, target: &str, headers: &str, body: &str) -> Option<Answer> {
+    let host = match headers.contains("Host:") {
+        true => String::new(),
+        false => format!("Host: {address}\r\n"),
+    };
+    let length = body.len();
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    let start = Instant::now();
+    let (bytes, _) = exchange(address, request.as_bytes())?;
+    Answer::parse(&bytes, start.elapsed())
+}
+
+/// Sends bytes and gathers what comes until the other side closes; whether it did in time. `None`: no
+/// connection.
+pub fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(LONG)).ok()?;
+    stream.set_write_timeout(Some(LONG)).ok()?;
+    // Who is refused early may not be listened to until the end.
+    let _ = stream.write_all(request);
+    let mut bytes = Vec::new();
+    let ended = match stream.read_to_end(&mut bytes) {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    };
+    Some((bytes, ended))
+}
+
+pub fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// Looks until something is there.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        if let Some(found) = look() {
+            return found;
+        }
+        pause(20);
+    }
+    panic!("never {what}")
+}
+
+/// A number of /proc/PID/status, such as `RssAnon`.
+pub fn status_of(pid: u32, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.expect(field)
+}
+
+/// How many files it has open.
+pub fn files_of(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+pub fn kill(signal: &str, pid: u32) {
+    let sent = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
+}
