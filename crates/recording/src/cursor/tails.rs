@@ -37,8 +37,7 @@ impl Cursor {
         let Ok(file) = self.recording.disk.open(&path, OpenMode::Read) else {
             return Ok(false);
         };
-        let same = TailHeader::read(&*file).is_ok_and(|now| now.as_ref() == Ok(&header));
-        if !same {
+        if !is_same(&*file, &header) {
             // It was taken anew since it was seen: what it held is in a block.
             self.look_around()?;
             return self.enter_next();
@@ -106,9 +105,9 @@ impl Cursor {
             return Ok(true);
         };
         let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
-        let mut ended = false;
+        let (mut ended, mut anew) = (false, false);
         // Records are taken until one is to be given, or there are no more.
-        while self.ready.is_empty() && !ended {
+        while self.ready.is_empty() && !ended && !anew {
             match tail.walk.step(&mut window) {
                 Step::Record(offset, raw) => {
                     let read = read_record(&mut window, offset, raw.length, &mut tail.record);
@@ -118,12 +117,14 @@ impl Cursor {
                             let given = tail_record(&record, &self.kinds);
                             give(&mut self.chain, &self.range, &mut self.ready, given);
                         }
+                        _ if !is_same(&*tail.file, &tail.header) => anew = true,
                         _ => {
                             let message = format!("{} changed while read", tail.path.display());
                             self.chain.damaged(raw.head.seq, message);
                         }
                     }
                 }
+                Step::Damage { .. } if !is_same(&*tail.file, &tail.header) => anew = true,
                 Step::Damage { from, to } => {
                     let message = format!(
                         "cannot read bytes {from} to {to} of {}: bad checksum, or what it needs is lost",
@@ -139,6 +140,12 @@ impl Cursor {
         tail.read = window.into_read();
         if ended {
             tail.size_bytes = None;
+        }
+        if anew {
+            // Overwritten under our eyes: no damage, for what it held is in a block by then.
+            self.place = Place::Between;
+            self.look_around()?;
+            return Ok(true);
         }
         if ended { self.leave_tail() } else { Ok(true) }
     }
@@ -169,8 +176,7 @@ impl Cursor {
             return Ok(true);
         }
         // Only if the tail was not overwritten meanwhile has all of it been seen.
-        let same = TailHeader::read(&*tail.file).is_ok_and(|now| now.as_ref() == Ok(&header));
-        if still && same {
+        if still && is_same(&*tail.file, &header) {
             self.newest_tail = self.newest_tail.max(Some(tail_order(&header)));
         }
         self.place = Place::Between;
@@ -202,6 +208,11 @@ fn window<'a>(
     let size = || file.metadata().map_or(0, |stat| stat.size_bytes);
     let size = *size_bytes.get_or_insert_with(size);
     Window::resume(file, size, std::mem::take(read))
+}
+
+/// Whether a tail is still in the use that its head was read in.
+fn is_same(file: &dyn DiskFile, header: &TailHeader) -> bool {
+    TailHeader::read(file).is_ok_and(|now| now.as_ref() == Ok(header))
 }
 
 fn tail_record(record: &record::Record<'_>, kinds: &Kinds) -> Ready {
