@@ -37,6 +37,12 @@ impl Cursor {
         let Ok(file) = self.recording.disk.open(&path, OpenMode::Read) else {
             return Ok(false);
         };
+        let same = TailHeader::read(&*file).is_ok_and(|now| now.as_ref() == Ok(&header));
+        if !same {
+            // It was taken anew since it was seen: what it held is in a block.
+            self.look_around()?;
+            return self.enter_next();
+        }
         let head = Head {
             seq: header.first_seq,
             ..Head::sample(header.stamp, false, 0)
