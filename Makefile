@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
-PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium nodejs npm
+PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium
 # And those that only the bench runs beside us.
 BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
 FUZZ_SECONDS ?= 20
@@ -21,6 +21,7 @@ build:
 # Installs what is missing; without root or apt-get it says what to install.
 peers:
 	@missing=""; for peer in $(PEERS); do dpkg -s $$peer >/dev/null 2>&1 || missing="$$missing $$peer"; done; \
+	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
