@@ -1,0 +1,20 @@
+//! Round-robin archives exactly as rrdtool 1.7.2 to 1.9 keeps them: the .rrd file and the arithmetic,
+//! equal to the last bit. Pure: bytes come in and go out; files, locks and clocks are the callers' affair.
+//!
+//! [`header`] is the file up to its rows, [`rrd`] a whole file in memory, [`rows`] where an update writes.
+//! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
+
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod header;
+pub mod rows;
+pub mod rrd;
+
+pub use error::{Error, Kind};
+pub use header::Header;
+pub use rows::Rows;
+pub use rrd::Rrd;
+
+/// The unknown value as rrdtool writes it on x86_64: `0.0 / 0.0` with the sign set, printed `-nan`.
+pub const UNKNOWN: f64 = f64::from_bits(0xfff8_0000_0000_0000);

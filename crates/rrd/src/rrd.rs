@@ -1,0 +1,44 @@
+//! A whole .rrd in memory: what create, tune, resize, dump and restore work on.
+
+use crate::error::Error;
+use crate::header::Header;
+
+/// A header and all its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rrd {
+    /// Everything before the rows.
+    pub header: Header,
+    /// `header.cell_count()` cells, in the file's order.
+    pub cells: Vec<f64>,
+}
+
+impl Rrd {
+    /// Reads a file; what lies behind the last row is ignored, as rrdtool does.
+    pub fn parse(bytes: &[u8]) -> Result<Rrd, Error> {
+        let header = Header::parse(bytes)?;
+        let rows = &bytes[header.size_bytes() as usize..];
+        let count = header.cell_count() as usize;
+        if rows.len() / 8 < count {
+            let needed = header.file_size_bytes();
+            return Err(Error::new(format!(
+                "is too small (should be {needed} bytes)"
+            )));
+        }
+        let cells = rows[..count * 8].chunks_exact(8);
+        let cells = cells.map(|cell| f64::from_le_bytes(std::array::from_fn(|i| cell[i])));
+        Ok(Rrd {
+            header,
+            cells: cells.collect(),
+        })
+    }
+
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.header.file_size_bytes() as usize);
+        self.header.encode(&mut out);
+        for cell in &self.cells {
+            out.extend_from_slice(&cell.to_le_bytes());
+        }
+        out
+    }
+}

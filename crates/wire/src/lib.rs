@@ -1,0 +1,4 @@
+//! What others say: bytes to values and back, one file a protocol. No sockets and no clock, so that the
+//! function that serves is the function that is fuzzed.
+
+#![forbid(unsafe_code)]
