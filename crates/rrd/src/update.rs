@@ -95,7 +95,7 @@ pub struct Scratch {
 }
 
 /// Applies the arguments one by one. The first error stops; what was done before it stays done, so header and
-/// rows are to be written even then (as in rrdtool; [`check`] first, to have none). `seen` hears of each cell written.
+/// rows are to be written even then (as in rrdtool; [`update_all`] is without this). `seen` hears of each cell written.
 pub fn update(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -126,20 +126,36 @@ pub fn update_with(
             _ => done.map_err(|error| in_file(how, error))?,
         }
     }
-    if scratch.seasons.smooth {
-        aberrant::smooth_all(header, rows, &scratch.cfs)?;
+    end(scratch, header, rows)
+}
+
+/// [`update`] for one who has promised to keep what is good: an argument that is refused changes nothing, is noted in
+/// `refused` with its index, and those after it are still applied. An error is one of the file, not of an argument.
+pub fn update_all(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    how: &Update<'_>,
+    args: &[&[u8]],
+    refused: &mut Vec<(usize, Error)>,
+) -> Result<(), Error> {
+    scratch.begin(header, how)?;
+    for (i, arg) in args.iter().enumerate() {
+        match read(scratch, header, how, arg) {
+            Err(error) => refused.push((i, in_file(how, error))),
+            Ok(stamp) => {
+                pdp::keep_texts(&mut header.pdp_prep, arg, &scratch.fields);
+                advance(scratch, header, rows, stamp, None).map_err(|error| in_file(how, error))?;
+            }
+        }
     }
-    Ok(())
+    end(scratch, header, rows)
 }
 
 /// Would this argument be accepted as the next one? Its stamp, or the error that [`update`] would give. Nothing is
 /// changed. (Only a COMPUTE that can never be computed is not found out.)
-pub fn check(
-    scratch: &mut Scratch,
-    header: &Header,
-    how: &Update<'_>,
-    arg: &[u8],
-) -> Result<Stamp, Error> {
+pub fn check(header: &Header, how: &Update<'_>, arg: &[u8]) -> Result<Stamp, Error> {
+    let scratch = &mut Scratch::default();
     scratch.begin(header, how)?;
     read(scratch, header, how, arg).map_err(|error| in_file(how, error))
 }
@@ -202,14 +218,24 @@ fn apply(
     rows: &mut impl Rows,
     how: &Update<'_>,
     arg: &[u8],
-    mut seen: Option<&mut Vec<Written>>,
+    seen: Option<&mut Vec<Written>>,
 ) -> Result<(), Error> {
     scratch.fresh.clear();
     let stamp = read(scratch, header, how, arg);
     // Data sources before a bad one keep their new text, though its argument does not count: rrdtool's.
     let count = scratch.fresh.len();
     pdp::keep_texts(&mut header.pdp_prep[..count], arg, &scratch.fields);
-    let stamp = stamp?;
+    advance(scratch, header, rows, stamp?, seen)
+}
+
+/// From the last update to this stamp.
+fn advance(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    stamp: Stamp,
+    mut seen: Option<&mut Vec<Written>>,
+) -> Result<(), Error> {
     let mut span = Span::new(header, stamp);
     if span.elapsed == 0 {
         pdp::gather(&mut header.pdp_prep, &scratch.fresh, span.interval);
@@ -230,6 +256,14 @@ fn apply(
     }
     header.last_up = stamp.sec;
     header.last_up_usec = stamp.usec;
+    Ok(())
+}
+
+/// Seasons are smoothed once a call, when all arguments are done.
+fn end(scratch: &mut Scratch, header: &mut Header, rows: &mut impl Rows) -> Result<(), Error> {
+    if scratch.seasons.smooth {
+        aberrant::smooth_all(header, rows, &scratch.cfs)?;
+    }
     Ok(())
 }
 
