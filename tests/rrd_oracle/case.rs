@@ -213,7 +213,8 @@ fn operation(random: &mut Random, sources: u64) -> (String, u64, u64) {
             (format!("{},{op}", count + 1), count + 1, 1)
         }
         18 => {
-            let percent = random.number(&[0, 10, 50, 95, 100]);
+            let percent = random.number(&[50, 51, 95, 100]);
+            // A lower one takes what lies below the stack, and there it may be anything.
             // It wants three values, its own two among them.
             (format!("{percent},{},PERCENT", count + 1), count + 1, 1)
         }
@@ -225,6 +226,17 @@ fn operation(random: &mut Random, sources: u64) -> (String, u64, u64) {
                 (format!("{count},{turn},ROLL"), count, count)
             }
         },
+        20 if random.one_in(4) => {
+            let odd = [
+                "-1,REV",
+                "-3,AVG",
+                "UNKN,SORT",
+                "INF,AVG",
+                "-2,1,ROLL",
+                "UNKN,2,ROLL",
+            ];
+            (random.pick(&odd).to_owned(), 0, 0)
+        }
         _ => (operand(random, sources), 0, 1),
     }
 }

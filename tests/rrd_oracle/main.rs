@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use case::{Call, Case};
 use kymo_rrd::number::put_exp;
-use kymo_rrd::update::{Now, Scratch, Update, Written, update_with};
+use kymo_rrd::update::{Now, Scratch, Update, Written, check, update, update_all, update_with};
 use kymo_rrd::{Header, Rrd};
 use stock::{Reply, Stock};
 
@@ -116,6 +116,7 @@ impl Oracle {
         let mut rrd = Rrd::parse(file).expect("stock's own file");
         let mut replies = Vec::new();
         for call in &case.calls {
+            passes_over_what_is_refused(&rrd, call, path);
             replies.push(run(&mut self.scratch, &mut rrd, call, path));
         }
         let file = rrd.to_bytes();
@@ -181,8 +182,8 @@ fn put_command(commands: &mut String, call: &Call, path: &str) {
     commands.push('\n');
 }
 
-fn run(scratch: &mut Scratch, rrd: &mut Rrd, call: &Call, path: &str) -> Reply {
-    let how = Update {
+fn how<'a>(call: &'a Call, path: &'a str) -> Update<'a> {
+    Update {
         file_name: path.as_bytes(),
         template: call.template.as_deref().map(str::as_bytes),
         skip_past: call.skip_past,
@@ -192,7 +193,11 @@ fn run(scratch: &mut Scratch, rrd: &mut Rrd, call: &Call, path: &str) -> Reply {
                 .ok()
                 .and_then(|text| text.parse().ok()))
         },
-    };
+    }
+}
+
+fn run(scratch: &mut Scratch, rrd: &mut Rrd, call: &Call, path: &str) -> Reply {
+    let how = how(call, path);
     let args: Vec<&[u8]> = call.args.iter().map(String::as_bytes).collect();
     let mut seen = Vec::new();
     let tells = call.tells.then_some(&mut seen);
@@ -209,6 +214,47 @@ fn run(scratch: &mut Scratch, rrd: &mut Rrd, call: &Call, path: &str) -> Reply {
         lines,
         error: done.err().map(|error| error.text),
     }
+}
+
+/// `update_all` is `update` of those arguments that `check` lets through, and tells of the others.
+fn passes_over_what_is_refused(before: &Rrd, call: &Call, path: &str) {
+    let how = how(call, path);
+    let args: Vec<&[u8]> = call.args.iter().map(String::as_bytes).collect();
+    let (mut all, mut refused) = (before.clone(), Vec::new());
+    let scratch = &mut Scratch::default();
+    let done = update_all(
+        scratch,
+        &mut all.header,
+        &mut all.cells,
+        &how,
+        &args,
+        &mut refused,
+    );
+    if done.is_err() {
+        return;
+    }
+    let (mut each, mut errors) = (before.clone(), Vec::new());
+    let mut good = Vec::new();
+    for (i, arg) in args.into_iter().enumerate() {
+        match check(&each.header, &how, arg) {
+            Err(error) => errors.push((i, error)),
+            Ok(stamp) => {
+                good.push(arg);
+                update(&mut each.header, &mut each.cells, &how, &[arg], None).expect("checked");
+                assert_eq!(
+                    (each.header.last_up, each.header.last_up_usec),
+                    (stamp.sec, stamp.usec)
+                );
+            }
+        }
+    }
+    assert_eq!(refused, errors, "{call:?}");
+    let mut at_once = before.clone();
+    if !good.is_empty() {
+        let done = update(&mut at_once.header, &mut at_once.cells, &how, &good, None);
+        assert_eq!(done, Ok(()), "{call:?}");
+    }
+    assert!(all.to_bytes() == at_once.to_bytes(), "{call:?}");
 }
 
 fn line(header: &Header, written: &Written) -> String {
