@@ -6,10 +6,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compute_text;
+pub mod create;
+pub mod dump;
 pub mod error;
+pub mod fetch;
 pub mod header;
+pub mod info;
+pub mod options;
+pub mod resize;
+pub mod restore;
 pub mod rows;
 pub mod rrd;
+pub mod spec;
+pub mod tune;
 
 pub use error::{Error, Kind};
 pub use header::Header;
