@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cf;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
@@ -13,6 +14,7 @@ pub mod error;
 pub mod fetch;
 pub mod header;
 pub mod info;
+pub mod number;
 pub mod options;
 pub mod resize;
 pub mod restore;
@@ -20,6 +22,7 @@ pub mod rows;
 pub mod rrd;
 pub mod spec;
 pub mod tune;
+pub mod update;
 
 pub use error::{Error, Kind};
 pub use header::Header;
