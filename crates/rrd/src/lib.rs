@@ -7,13 +7,24 @@
 #![forbid(unsafe_code)]
 
 mod aberrant;
+pub mod cf;
+pub mod compute_text;
+pub mod create;
+pub mod dump;
 pub mod error;
+pub mod fetch;
 pub mod header;
+pub mod info;
 pub mod kind;
 pub mod number;
+pub mod options;
+pub mod resize;
+pub mod restore;
 pub mod rows;
 pub mod rpn;
 pub mod rrd;
+pub mod spec;
+pub mod tune;
 pub mod update;
 
 pub use error::{Error, Kind};
