@@ -75,8 +75,13 @@ impl RealTree {
     }
 
     fn open_flags(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-        // Not blocking: a FIFO that has taken a file's place must not stop a worker.
-        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = flags
+            | OFlags::CLOEXEC
+            | match flags.contains(OFlags::PATH) {
+                true => OFlags::empty(),
+                // A FIFO that has taken a file's place must not stop a worker.
+                false => OFlags::NONBLOCK | OFlags::NOCTTY,
+            };
         let Some(folder) = &self.folder else {
             return Ok(rustix::fs::open(path, flags, Mode::empty())?);
         };
