@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod at_time;
+pub mod calendar;
 pub mod error;
 pub mod header;
 pub mod rows;
