@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
             return unit.map_or(Token::Word, |&(_, unit)| Token::Unit(unit));
         }
         let named = WORDS.iter().find(|(name, _)| is(name)).map(|&(_, t)| t);
-        let position = |names: &[&str]| names.iter().position(|name| begins(name));
+        let position = |names: &[&str]| names.iter().position(begins);
         named
             .or_else(|| position(&MONTHS).map(|i| Token::Month(i as i32)))
             .or_else(|| position(&WEEKDAYS).map(|i| Token::Weekday(i as i32)))

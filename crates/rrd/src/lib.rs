@@ -5,6 +5,7 @@
 //! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod at_time;
 pub mod calendar;
