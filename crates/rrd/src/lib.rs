@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod aberrant;
 pub mod at_time;
 pub mod calendar;
 pub mod compute_text;
@@ -16,11 +17,13 @@ pub mod error;
 pub mod fetch;
 pub mod header;
 pub mod info;
+pub mod kind;
 pub mod number;
 pub mod options;
 pub mod resize;
 pub mod restore;
 pub mod rows;
+pub mod rpn;
 pub mod rrd;
 pub mod spec;
 pub mod tune;
