@@ -10,6 +10,7 @@
 mod aberrant;
 pub mod at_time;
 pub mod calendar;
+pub mod cf;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
