@@ -5,8 +5,11 @@
 //! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod aberrant;
+pub mod at_time;
+pub mod calendar;
 pub mod cf;
 pub mod compute_text;
 pub mod create;
