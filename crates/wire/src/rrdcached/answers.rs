@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn plain_answers() {
-        let table: &[(fn(&mut Answers), &str)] = &[
+        type Talk = fn(&mut Answers);
+        let table: &[(Talk, &str)] = &[
             (|a| a.ok(&[b"PONG"]), "0 PONG\n"),
             (|a| a.ok_with(b"x\ny\n", &[b"RRDs"]), "2 RRDs\nx\ny\n"),
             (

@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn lines_end_with_a_line_feed() {
-        let table: &[(&[u8], Option<(&[u8], usize)>)] = &[
+        type Taken<'a> = Option<(&'a [u8], usize)>;
+        let table: &[(&[u8], Taken)] = &[
             (b"", None),
             (b"PING", None),
             (b"PING\r", None),

@@ -279,7 +279,8 @@ mod tests {
     #[test]
     fn columns_are_named() {
         let names = [&b"a"[..], b"b"];
-        let table: &[(&[&[u8]], Result<Vec<usize>, ColumnRefusal>)] = &[
+        type Wanted<'a> = Result<Vec<usize>, ColumnRefusal<'a>>;
+        let table: &[(&[&[u8]], Wanted)] = &[
             (&[], Ok(vec![0, 1])),
             (&[b""], Ok(vec![0, 1])),
             (
