@@ -8,8 +8,10 @@
 
 pub mod error;
 pub mod header;
+pub mod number;
 pub mod rows;
 pub mod rrd;
+pub mod update;
 
 pub use error::{Error, Kind};
 pub use header::Header;
