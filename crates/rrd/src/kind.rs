@@ -80,6 +80,11 @@ impl Cf {
         look_up(&CF_NAMES, field)
     }
 
+    /// Does it know nothing of Holt and Winters?
+    pub fn is_plain(self) -> bool {
+        matches!(self, Cf::Average | Cf::Min | Cf::Max | Cf::Last)
+    }
+
     /// Does it look into the seasons' rows?
     pub fn is_seasonal(self) -> bool {
         matches!(self, Cf::Seasonal | Cf::DevSeasonal)
