@@ -8,7 +8,9 @@ use crate::cf::{Cf, is_dst};
 use crate::compute_text;
 use crate::create::{next_random, require_room};
 use crate::error::Error;
-use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef, field};
+use crate::header::{
+    COUNT_MAX, CdpPrep, DsDef, Header, PREPARATIONS_MAX, PdpPrep, RraDef, field, until_nul,
+};
 use crate::number::{Parsed, strtodbl};
 use crate::resize::{strtol, strtoul};
 use crate::rrd::Rrd;
@@ -49,7 +51,7 @@ pub fn restore(xml: &[u8], check: RangeCheck, random: &mut u64) -> Result<Rrd, E
         ..=3 => 3,
         version @ 4..=5 => version as u8,
         _ => {
-            let version = shown(crate::header::until_nul(&version));
+            let version = shown(until_nul(&version));
             return Err(Error::new(format!(
                 "can't handle RRD file version {version}"
             )));
@@ -140,41 +142,44 @@ impl Restore<'_> {
                 "parse_tag_ds: All data source definitions MUST precede the RRA definitions!",
             ));
         }
-        let mut ds = DsDef {
+        let header = &mut self.rrd.header;
+        if header.ds.len() as u64 >= COUNT_MAX {
+            return Err(Error::new("parse_tag_ds: malloc failed."));
+        }
+        header.ds.push(DsDef {
             ds_nam: [0; 20],
             dst: [0; 20],
             par: [0; 10],
-        };
-        let mut pdp = PdpPrep {
+        });
+        header.pdp_prep.push(PdpPrep {
             last_ds: [0; 30],
             pad: [0; 2],
             scratch: [0; 10],
-        };
+        });
+        let i = header.ds.len() - 1;
         loop {
             let tag = self.tag()?;
             match &tag[..] {
-                b"name" => ds.ds_nam = field(&self.short_text(20)?),
-                b"type" => ds.dst = self.source_type()?,
-                b"minimal_heartbeat" => ds.par[0] = self.count()?,
-                b"min" => ds.par[1] = self.number()?.to_bits(),
-                b"max" => ds.par[2] = self.number()?.to_bits(),
+                b"name" => self.rrd.header.ds[i].ds_nam = field(&self.short_text(20)?),
+                b"type" => self.rrd.header.ds[i].dst = self.source_type()?,
+                b"minimal_heartbeat" => self.rrd.header.ds[i].par[0] = self.count()?,
+                b"min" => self.rrd.header.ds[i].par[1] = self.number()?.to_bits(),
+                b"max" => self.rrd.header.ds[i].par[2] = self.number()?.to_bits(),
                 b"cdef" => {
                     let text = self.text()?;
-                    let known = [&self.rrd.header.ds[..], &[ds]].concat();
-                    let program = compute_text::compile(&text, &known)?;
-                    overlay(&mut ds.par, &program);
+                    let program = compute_text::compile(&text, &self.rrd.header.ds)?;
+                    overlay(&mut self.rrd.header.ds[i].par, &program);
                 }
-                b"last_ds" => pdp.last_ds = field(&self.short_text(30)?),
-                b"value" => pdp.scratch[1] = self.number()?.to_bits(),
-                b"unknown_sec" => pdp.scratch[0] = self.count()?,
-                b"/ds" => break,
+                b"last_ds" => self.rrd.header.pdp_prep[i].last_ds = field(&self.short_text(30)?),
+                b"value" => {
+                    self.rrd.header.pdp_prep[i].scratch[1] = self.number()?.to_bits();
+                }
+                b"unknown_sec" => self.rrd.header.pdp_prep[i].scratch[0] = self.count()?,
+                b"/ds" => return Ok(()),
                 _ => return Err(unknown("parse_tag_ds", &tag)),
             }
             self.expect_end(&tag)?;
         }
-        self.rrd.header.ds.push(ds);
-        self.rrd.header.pdp_prep.push(pdp);
-        Ok(())
     }
 
     fn source_type(&mut self) -> Result<[u8; 20], Error> {
@@ -198,7 +203,8 @@ impl Restore<'_> {
         };
         // Archives before this one that had no preparations have zeros.
         let all = self.rrd.header.ds.len() * self.rrd.header.rra.len();
-        if all as u64 > crate::header::PREPARATIONS_MAX {
+        let too_many = self.rrd.header.rra.len() as u64 >= COUNT_MAX;
+        if all as u64 > PREPARATIONS_MAX || too_many {
             return Err(Error::new("parse_tag_rra: realloc failed."));
         }
         let zeros = CdpPrep { scratch: [0; 10] };
