@@ -6,10 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+mod aberrant;
 pub mod error;
 pub mod header;
+pub mod kind;
 pub mod number;
 pub mod rows;
+pub mod rpn;
 pub mod rrd;
 pub mod update;
 
