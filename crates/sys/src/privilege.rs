@@ -94,6 +94,11 @@ fn account(
     })
 }
 
+/// The group this process runs as.
+pub fn own_group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
 /// A group's number by its name.
 #[allow(unsafe_code)]
 pub fn group_named(name: &str) -> Option<u32> {

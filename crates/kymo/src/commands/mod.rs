@@ -13,4 +13,6 @@ pub mod live;
 pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
+pub mod rrdcached;
+#[cfg(feature = "serve")]
 pub mod serve;
