@@ -8,9 +8,10 @@ mod smooth;
 pub(crate) use smooth::smooth_all;
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
-use crate::kind::Cf;
+use crate::kind::cf_of;
 use crate::rows::Rows;
 use crate::update::{PRIMARY, SECONDARY};
 
@@ -498,7 +499,7 @@ impl Model {
 
 /// The model of a prediction's archive.
 fn model(header: &Header, archive: usize) -> Option<Model> {
-    match Cf::of(&header.rra[archive].cf_nam)? {
+    match cf_of(&header.rra[archive].cf_nam)? {
         Cf::HwPredict => Some(Model::Additive),
         Cf::MhwPredict => Some(Model::Multiplicative),
         _ => None,

@@ -6,15 +6,18 @@
 mod argument;
 mod cdp;
 mod pdp;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use self::argument::Field;
 use self::cdp::Due;
 use self::pdp::Span;
 use crate::aberrant::{self, Seasons};
+use crate::cf::Cf;
 use crate::error::{Error, Kind};
 use crate::header::Header;
-use crate::kind::{Cf, Dst};
+use crate::kind::{Dst, cf_of};
 use crate::rows::Rows;
 use crate::rpn::Calculator;
 
@@ -172,7 +175,7 @@ impl Scratch {
         }
         self.cfs.clear();
         for rra in &header.rra {
-            let cf = Cf::of(&rra.cf_nam).ok_or_else(|| unknown("consolidation", rra.cf()));
+            let cf = cf_of(&rra.cf_nam).ok_or_else(|| unknown("consolidation", rra.cf()));
             self.cfs.push(cf.map_err(|error| in_file(how, error))?);
         }
         self.has_aberrant = self.cfs.iter().any(|cf| !cf.is_plain());

@@ -3,9 +3,9 @@
 
 use crate::UNKNOWN;
 use crate::aberrant::{self, Place};
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
-use crate::kind::Cf;
 use crate::rows::Rows;
 
 use super::pdp::Span;
