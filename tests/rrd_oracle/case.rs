@@ -496,6 +496,7 @@ fn spoiled(random: &mut Random, mut arg: String) -> String {
         8 => arg = format!("nan{}", &arg[arg.find(':').unwrap_or(0)..]),
         9 => arg = format!("1e300{}", &arg[arg.find(':').unwrap_or(0)..]),
         10 => arg = format!("{}{}", START + 5, &arg[arg.find(':').unwrap_or(0)..]),
+        12 => arg = "x".repeat(3900 + random.below(200) as usize),
         // The only at-style time whose meaning is plain.
         11 if arg
             .find(':')
