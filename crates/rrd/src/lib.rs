@@ -5,8 +5,11 @@
 //! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod cf;
+mod aberrant;
+pub mod at_time;
+pub mod calendar;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
@@ -14,7 +17,8 @@ pub mod error;
 pub mod fetch;
 pub mod header;
 pub mod info;
-pub mod modify;
+pub mod kind;
+mod modify;
 pub mod number;
 pub mod options;
 mod preparation;
@@ -22,6 +26,7 @@ pub mod resize;
 pub mod restore;
 mod row_time;
 pub mod rows;
+pub mod rpn;
 pub mod rrd;
 mod source;
 pub mod spec;

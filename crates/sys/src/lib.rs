@@ -11,4 +11,6 @@ pub mod privilege;
 pub mod procs;
 pub mod sim_clock;
 pub mod sim_disk;
+mod sim_tree;
 pub mod ticker;
+pub mod tree;
