@@ -13,6 +13,7 @@ pub mod calendar;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
+mod dump_number;
 pub mod error;
 pub mod fetch;
 pub mod header;

@@ -322,7 +322,7 @@ fn take_second(cf: Cf, token: &[u8], step: u64, hash: u64, rra: &mut RraDef) -> 
 fn take_third(cf: Cf, token: &[u8], step: u64, rra: &mut RraDef) -> Result<(), Error> {
     match cf {
         Cf::HwPredict | Cf::MhwPredict => {
-            rra.par[2] = fraction(token, "beta", |beta| !(0.0..=1.0).contains(&beta))?;
+            rra.par[2] = fraction(token, "beta", |beta| beta < 0.0 || beta > 1.0)?;
         }
         Cf::Seasonal | Cf::DevSeasonal => rra.par[3] = index(token),
         Cf::Failures => {
