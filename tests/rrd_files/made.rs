@@ -250,11 +250,10 @@ pub fn plain_archive(rng: &mut Rng, step: u64) -> String {
     format!("RRA:{cf}:{xff}:{points}:{}", count(rng, 40, slot))
 }
 
-/// A file that exists: its name, its step, its data sources that take values, and when it began.
+/// A file that exists: its name, its step, when it began, and its last update.
 pub struct Made {
     pub name: String,
     pub step: u64,
-    pub inputs: usize,
     pub begin: i64,
     pub end: i64,
 }
@@ -324,7 +323,6 @@ pub fn file(rng: &mut Rng, stock: &mut Stock, name: &str) -> Made {
     Made {
         name: name.to_owned(),
         step,
-        inputs,
         begin,
         end: time,
     }
