@@ -16,6 +16,7 @@ pub mod dump;
 mod dump_number;
 pub mod error;
 pub mod fetch;
+pub mod fuzz_files;
 pub mod header;
 pub mod info;
 pub mod kind;

@@ -10,7 +10,7 @@ pub mod reply;
 mod request;
 mod verb;
 
-pub use answers::{Answers, STATUS_MAX};
+pub use answers::{Answers, Mark, STATUS_MAX};
 pub use fields::{Fields, put_field, take_line};
 pub use lines::{ColumnRefusal, Stats, Table, Value, columns, put_info};
 pub use request::{

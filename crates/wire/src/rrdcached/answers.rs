@@ -14,7 +14,7 @@ pub struct Answers {
     batch: Option<Batch>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Batch {
     /// Number of the command that is being read, from 1.
     command: u32,
@@ -22,7 +22,28 @@ struct Batch {
     error_count: u64,
 }
 
+/// How far answers had come, to go back to.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    out_len: usize,
+    batch: Option<Batch>,
+}
+
 impl Answers {
+    /// Remembers how far they have come. Nothing may be taken out of `out` until it is gone back to.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            out_len: self.out.len(),
+            batch: self.batch.clone(),
+        }
+    }
+
+    /// Takes back what was said since.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.out.truncate(mark.out_len);
+        self.batch = mark.batch;
+    }
+
     /// Whether a BATCH is open.
     pub fn in_batch(&self) -> bool {
         self.batch.is_some()
@@ -72,6 +93,12 @@ impl Answers {
             self.status(count, message);
             self.out.extend_from_slice(lines);
         }
+    }
+
+    /// Success, with bytes that may hold line feeds which are not lines; not inside BATCH.
+    pub fn ok_counted(&mut self, count: usize, bytes: &[u8], message: &[&[u8]]) {
+        self.status(count as u64, message);
+        self.out.extend_from_slice(bytes);
     }
 
     /// Failure.
@@ -215,6 +242,28 @@ mod tests {
         });
         let begin = "0 Go ahead.  End with dot '.' on its own line.\n";
         assert_eq!(text, format!("{begin}2 errors\n2 bad\n4 bad\n0 PONG\n"));
+    }
+
+    #[test]
+    fn what_was_said_can_be_taken_back() {
+        let text = said(|a| {
+            a.batch();
+            a.begin_command();
+            a.error(&[b"first"]);
+            let mark = a.mark();
+            a.begin_command();
+            a.error(&[b"second"]);
+            a.end_batch();
+            a.ok(&[b"PONG"]);
+            a.back_to(mark);
+            a.begin_command();
+            a.error(&[b"other"]);
+            a.end_batch();
+        });
+        assert!(
+            text.ends_with("own line.\n2 errors\n1 first\n2 other\n"),
+            "{text}"
+        );
     }
 
     #[test]
