@@ -17,8 +17,117 @@ use crate::tune::{Tune, tune};
 /// Files with more cells are not filled or written out: that is as slow as it is long.
 const CELLS_MAX: u64 = 10_000;
 
-/// Any bytes as a file.
+/// What a file that is then spoilt is made of.
+const DEFINITIONS: [&[u8]; 6] = [
+    b"DS:a:GAUGE:60:U:U",
+    b"DS:b:COUNTER:60:0:U",
+    b"DS:c:COMPUTE:a,b,+,2,*",
+    b"RRA:AVERAGE:0.5:1:7",
+    b"RRA:MAX:0.5:3:5",
+    b"RRA:MHWPREDICT:9:0.1:0.1:3",
+];
+/// What arguments are made of where the input has no words of its own.
+const WORDS: [&[u8]; 24] = [
+    b" DS:",
+    b" RRA:",
+    b"a",
+    b"b",
+    b":",
+    b"GAUGE",
+    b"COMPUTE",
+    b"a,b,+",
+    b"60",
+    b"U:U",
+    b"AVERAGE",
+    b"LAST",
+    b"HWPREDICT",
+    b"SEASONAL",
+    b"FAILURES",
+    b"0.5",
+    b"0.1",
+    b"7",
+    b"3",
+    b"1h",
+    b"\n",
+    b" DELRRA:",
+    b" RRA#",
+    b" -",
+];
+
+/// Any bytes as a file, and as what spoils one.
 pub fn fuzz_header(input: &[u8]) {
+    take_file(input);
+    take_file(&spoilt(&sample().to_bytes(), input));
+}
+
+/// Any bytes as a dump, and as what spoils one.
+pub fn fuzz_restore(input: &[u8]) {
+    take_dump(input);
+    let (mut rrd, mut xml) = (sample(), Vec::new());
+    let done = dump(
+        &rrd.header,
+        &mut rrd.cells,
+        DumpHead::Dtd,
+        &TimeZone::UTC,
+        &mut xml,
+    );
+    assert_eq!(done, Ok(()), "a file cannot be dumped");
+    take_dump(&spoilt(&xml, input));
+}
+
+/// Any words as arguments of create, and of tune and resize on what create makes.
+pub fn fuzz_create_args(input: &[u8]) {
+    take_arguments(input);
+    let words = input
+        .iter()
+        .map(|&byte| WORDS[usize::from(byte) % WORDS.len()]);
+    take_arguments(&words.collect::<Vec<_>>().concat());
+    let good = DEFINITIONS.join(&b' ');
+    take_arguments(&[&good, &b" "[..], input].concat());
+    take_arguments(&[&good, &b"\nf "[..], input].concat());
+}
+
+fn sample() -> Rrd {
+    let request = Create {
+        file_name: b"file",
+        step: 10,
+        start: Some(1_000_000_000),
+        definitions: &DEFINITIONS,
+    };
+    let made = define(&request, 0, &mut 1, None, false);
+    let Ok((header, _)) = made else {
+        unreachable!("BUG: the sample's definitions are fine")
+    };
+    let cells = (0..header.cell_count()).map(|cell| cell as f64 / 3.0);
+    Rrd {
+        cells: cells.collect(),
+        header,
+    }
+}
+
+/// The text with parts of it overwritten, cut out or doubled, as the edits (five bytes each) say.
+fn spoilt(text: &[u8], edits: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for edit in edits.chunks_exact(5).take(40) {
+        let at = usize::from(u16::from_le_bytes([edit[0], edit[1]])) % (text.len() + 1);
+        let end = (at + usize::from(edit[3] % 64)).min(text.len());
+        match edit[2] % 6 {
+            0 => text[at..end].fill(edit[4]),
+            1 => drop(text.drain(at..end)),
+            2 => {
+                let part = text[at..end].to_vec();
+                text.splice(at..at, part);
+            }
+            3 => text.insert(at, edit[4]),
+            4 if at < end => text[at] ^= 1 << (edit[4] % 8),
+            _ if at < end => text[at] = edit[4],
+            _ => {}
+        }
+    }
+    text
+}
+
+fn take_file(input: &[u8]) {
     let Ok(header) = Header::parse(input) else {
         return;
     };
@@ -43,8 +152,7 @@ pub fn fuzz_header(input: &[u8]) {
     fill_from(&rrd);
 }
 
-/// Any bytes as a dump.
-pub fn fuzz_restore(input: &[u8]) {
+fn take_dump(input: &[u8]) {
     for check in [RangeCheck::Off, RangeCheck::On] {
         let Ok(rrd) = restore(input, check, &mut 1) else {
             return;
@@ -59,8 +167,7 @@ pub fn fuzz_restore(input: &[u8]) {
     }
 }
 
-/// Any words as arguments of create, and of tune on what create makes.
-pub fn fuzz_create_args(input: &[u8]) {
+fn take_arguments(input: &[u8]) {
     let mut lines = input.split(|&byte| byte == b'\n');
     let definitions = words(lines.next().unwrap_or_default());
     let request = Create {
@@ -180,4 +287,36 @@ fn fill_from(rrd: &Rrd) {
     let cells = vec![crate::UNKNOWN; header.cell_count() as usize];
     let mut new = Rrd { header, cells };
     let _ = source::prefill(&mut new, &[rrd, rrd], &mappings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Inputs of all lengths, from a small generator.
+    fn try_many(target: fn(&[u8])) {
+        let mut state = 7;
+        for _ in 0..1500 {
+            let len = crate::create::next_random(&mut state) % 60;
+            let input: Vec<u8> = (0..len)
+                .map(|_| crate::create::next_random(&mut state) as u8)
+                .collect();
+            target(&input);
+        }
+    }
+
+    #[test]
+    fn hostile_files_harm_nobody() {
+        try_many(fuzz_header);
+    }
+
+    #[test]
+    fn hostile_dumps_harm_nobody() {
+        try_many(fuzz_restore);
+    }
+
+    #[test]
+    fn hostile_arguments_harm_nobody() {
+        try_many(fuzz_create_args);
+    }
 }
