@@ -41,6 +41,8 @@ pub struct Case {
     pub seed: u64,
     /// `create`'s arguments after the file's name.
     pub create: String,
+    /// `tune`'s arguments after the file's name.
+    pub tune: Option<String>,
     /// The file is turned into one of this version first.
     pub version: Option<u8>,
     pub calls: Vec<Call>,
@@ -96,6 +98,10 @@ impl Case {
         }
         let is_seasonal = random.one_in(3);
         archives(random, is_seasonal, &mut create);
+        let tune = (create.contains("RRA:FAILURES") && random.one_in(2)).then(|| {
+            let (up, down) = (0.1 + random.part() * 3.0, 0.1 + random.part() * 3.0);
+            format!("--deltapos {up:.2} --deltaneg {down:.2}")
+        });
         let version = random.one_in(25).then(|| 1 + random.below(2) as u8);
         let mut clock = begin as f64;
         let mut calls = Vec::new();
@@ -105,6 +111,7 @@ impl Case {
         Case {
             seed,
             create,
+            tune,
             version,
             calls,
         }

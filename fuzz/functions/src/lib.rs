@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_create", kymo_rrd::fuzz_files::fuzz_create_args),
     ("rrd_header", kymo_rrd::fuzz_files::fuzz_header),
     ("rrd_restore", kymo_rrd::fuzz_files::fuzz_restore),
+    ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
 ];
 
