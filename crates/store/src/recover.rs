@@ -45,6 +45,12 @@ pub(crate) fn open(
         .tried("open", &settings.base)?;
     let mut replayed = Replayed::default();
     let sequences = journal::list(&*disk, &folder)?;
+    if sequences.is_empty() {
+        // A synced journal in a folder without a durable name is no journal.
+        for above in folder.ancestors().skip(1) {
+            let _of_others = disk.sync_dir(above);
+        }
+    }
     let sources = read_sources(&*disk, &folder, &sequences, &mut replayed.notices)?;
     let mut story = replay::replay(&sources);
     drop(sources);
