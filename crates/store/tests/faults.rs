@@ -35,8 +35,15 @@ fn step(bench: &mut Bench, number: u64) {
 /// After a cut: it opens by itself, what was synced is there, and it goes on.
 fn survives(mut bench: Bench, least: usize, story: &str) {
     bench.reopen();
-    assert_eq!(bench.replayed.notices, Vec::<String>::new(), "{story}");
+    no_damage(&bench, story);
     bench.judge(least, story);
+}
+
+/// Nothing was found that only a damaged disk explains.
+fn no_damage(bench: &Bench, story: &str) {
+    let mut notices = bench.replayed.notices.iter();
+    let damage = notices.find(|notice| !notice.contains("the power failed when it was begun?"));
+    assert_eq!(damage, None, "{story}");
 }
 
 #[test]
@@ -127,7 +134,7 @@ fn many_lives() {
         for life in 0..8 {
             let story = format!("seed {seed}, life {life}");
             bench.reopen();
-            assert_eq!(bench.replayed.notices, Vec::<String>::new(), "{story}");
+            no_damage(&bench, &story);
             for number in 0..bench.random(60) {
                 step(&mut bench, number);
             }
