@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::rrd;
+use crate::commands::{rrd, rrdcached};
 
 /// One of them.
 pub struct StandIn {
@@ -28,6 +28,13 @@ pub const ALL: &[StandIn] = &[
         word: "rrd",
         about: "rrdtool's commands: create, update, fetch, info, dump ...; - reads them from a pipe",
         run: rrd::run,
+    },
+    #[cfg(feature = "serve")]
+    StandIn {
+        program: "rrdcached",
+        word: "rrdcached",
+        about: "Take values from clients of rrdcached and keep .rrd files, see docs/rrdcached.md",
+        run: rrdcached::run,
     },
 ];
 
@@ -56,6 +63,13 @@ mod tests {
             ("./rrdtool", Some("rrd ")),
             ("kymo rrd - rrd", Some("rrd - rrd")),
             ("kymo record rrd", None),
+            ("/usr/bin/rrdcached -g", Some("rrdcached -g")),
+            ("./rrdcached", Some("rrdcached ")),
+            (
+                "kymo rrdcached -g rrdcached",
+                Some("rrdcached -g rrdcached"),
+            ),
+            ("kymo record rrdcached", None),
             ("kymo", None),
             ("", None),
         ] {

@@ -240,20 +240,31 @@ impl Calculator {
         Ok(std::array::from_fn(|i| self.cells[first + i]))
     }
 
-    /// Pops a count, and requires so many values below it.
-    fn pop_count(&mut self) -> Result<usize, Error> {
+    /// Pops a count, and requires so many values below it. It may be negative; what is no int is the least one, and too many.
+    fn pop_count(&mut self) -> Result<i32, Error> {
         let [count] = self.operands()?;
         self.top -= 1;
-        let count = usize::try_from(to_i32(count)).map_err(|_| underflow())?;
-        if count > self.top {
+        let count = to_i32(count);
+        if count == i32::MIN || usize::try_from(count).is_ok_and(|count| count > self.top) {
             return Err(underflow());
         }
         Ok(count)
     }
 
+    /// Where an operator would run wild in stock, a negative count is an underflow.
+    fn pop_natural(&mut self) -> Result<usize, Error> {
+        usize::try_from(self.pop_count()?).map_err(|_| underflow())
+    }
+
     fn of_several(&mut self, op: u8) -> Result<(), Error> {
-        let count = self.pop_count()?;
+        let count = match (self.pop_count()?, op) {
+            (count, op::REV) if count < 0 => return Ok(()),
+            (count, op::AVG) => count.max(0),
+            (count, _) => count,
+        };
+        let count = usize::try_from(count).map_err(|_| underflow())?;
         let first = self.top - count;
+        let below = first.checked_sub(1).map_or(BELOW, |at| self.cells[at]);
         let values = &mut self.cells[first..self.top];
         let result = match op {
             op::SORT => {
@@ -265,7 +276,7 @@ impl Calculator {
                 return Ok(());
             }
             op::AVG => average(values),
-            op::MEDIAN => median(values),
+            op::MEDIAN => median(below, values),
             op::STDEV => deviation(values),
             op::SMIN => extreme(values, |element, least| element < least),
             _ => extreme(values, |element, greatest| element > greatest),
@@ -282,7 +293,7 @@ impl Calculator {
             return Err(Error::new("percentile argument must be between 0 and 100"));
         }
         self.push(count);
-        let count = self.pop_count()?;
+        let count = self.pop_natural()?;
         let first = self.top - count;
         sort(&mut self.cells[first..self.top]);
         let nth = to_i32((percent * count as f64 / 100.0).round()) as usize;
@@ -295,17 +306,14 @@ impl Calculator {
 
     /// Turns the values from the top upwards, instead of downwards, and puts them below: rrdtool's.
     fn roll(&mut self) -> Result<(), Error> {
-        let [base, step] = self.operands()?;
-        self.top -= 2;
-        let (base, step) = (to_i32(base), i64::from(to_i32(step)));
-        if base < 0 {
+        let [_, step] = self.operands::<2>()?;
+        self.top -= 1;
+        let step = i64::from(to_i32(step));
+        let base = self.pop_count()?;
+        let Ok(count) = usize::try_from(base) else {
             let text = format!("RPN out of memory (allocating {base} objects)");
             return Err(Error::new(text));
-        }
-        let count = base as usize;
-        if count > self.top {
-            return Err(underflow());
-        }
+        };
         if count == 0 {
             return Ok(());
         }
@@ -330,7 +338,7 @@ impl Calculator {
     }
 
     fn copy(&mut self) -> Result<(), Error> {
-        let count = self.pop_count()?;
+        let count = self.pop_natural()?;
         for _ in 0..count {
             self.push(self.cells[self.top - count]);
         }
@@ -442,8 +450,7 @@ fn average(values: &[f64]) -> f64 {
 }
 
 /// Of those that are numbers, swapped to the front first.
-fn median(values: &mut [f64]) -> f64 {
-    let unknown = values.iter().copied().find(|value| value.is_nan());
+fn median(below: f64, values: &mut [f64]) -> f64 {
     let (mut good, mut count) = (0, values.len());
     let mut bad = count.saturating_sub(1);
     while good < bad {
@@ -459,7 +466,10 @@ fn median(values: &mut [f64]) -> f64 {
         count -= 1;
     }
     if count == 0 {
-        return unknown.unwrap_or(UNKNOWN);
+        // The mean of two places that are not theirs: of the first, and of what lies below.
+        return values
+            .first()
+            .map_or(UNKNOWN, |&first| unknown_of(below, first).unwrap_or(first));
     }
     sort(&mut values[..count]);
     if count % 2 == 1 {

@@ -27,8 +27,8 @@ pub struct Mapping {
     pub index: i32,
 }
 
-/// The version that a file needs for what it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The version that a file needs for what it holds; 0: any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Needs(pub u8);
 
 impl Needs {
@@ -207,7 +207,7 @@ fn limit(text: &[u8], what: &str) -> Result<f64, Error> {
 }
 
 /// Reads a whole `RRA:` argument. `hash` is the file name's.
-pub fn parse_rra(arg: &[u8], step: u64, hash: u32, needs: &mut Needs) -> Result<RraDef, Error> {
+pub fn parse_rra(arg: &[u8], step: u64, hash: u64, needs: &mut Needs) -> Result<RraDef, Error> {
     let mut rra = RraDef {
         cf_nam: [0; 20],
         pad: [0; 4],
@@ -296,13 +296,13 @@ fn take_rows(token: &[u8], divisor: u64, rra: &mut RraDef) -> Result<(), Error> 
     Ok(())
 }
 
-fn take_second(cf: Cf, token: &[u8], step: u64, hash: u32, rra: &mut RraDef) -> Result<(), Error> {
+fn take_second(cf: Cf, token: &[u8], step: u64, hash: u64, rra: &mut RraDef) -> Result<(), Error> {
     let outside = |value: f64| value <= 0.0 || value >= 1.0;
     match cf {
         Cf::HwPredict | Cf::MhwPredict => rra.par[1] = fraction(token, "alpha", outside)?,
         Cf::Seasonal | Cf::DevSeasonal => {
             rra.par[1] = fraction(token, "gamma", outside)?;
-            rra.par[4] = u64::from(hash) % rra.row_cnt;
+            rra.par[4] = hash % rra.row_cnt;
         }
         Cf::Failures => {
             rra.par[5] = i64::from(atoi(token)) as u64;
@@ -417,7 +417,7 @@ fn too_many(cf: &str) -> Error {
 }
 
 /// The four archives that a HWPREDICT without a seasonal archive of its own brings along.
-pub fn add_companions(rra: &mut Vec<RraDef>, hash: u32) -> Result<(), Error> {
+pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     let own = rra.len().wrapping_sub(1);
     let Some(prediction) = rra.last_mut() else {
         return Ok(());
@@ -444,7 +444,7 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u32) -> Result<(), Error> {
     for cf in [&b"SEASONAL"[..], b"DEVSEASONAL"] {
         let mut seasonal = companion(cf, period);
         (seasonal.par[1], seasonal.par[3]) = (alpha, own);
-        seasonal.par[4] = u64::from(hash) % period;
+        seasonal.par[4] = hash % period;
         rra.push(seasonal);
     }
     let mut deviation = companion(b"DEVPREDICT", row_cnt);
@@ -457,10 +457,10 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// FNV-1 of a file's name (32 bits, multiplied before each byte): where a seasonal archive is smoothed.
-pub fn hash(file_name: &[u8]) -> u32 {
-    file_name.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
-        hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
+/// FNV-1 of a file's name with the numbers of 32 bits, but carried on in 64: where a seasonal archive is smoothed.
+pub fn hash(file_name: &[u8]) -> u64 {
+    file_name.iter().fold(0x811c_9dc5, |hash: u64, &byte| {
+        hash.wrapping_mul(0x0100_0193) ^ u64::from(byte)
     })
 }
 

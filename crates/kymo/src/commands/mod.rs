@@ -14,5 +14,6 @@ pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
 pub mod rrd;
+pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;
