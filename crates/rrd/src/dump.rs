@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::cf::Cf;
 use crate::compute_text;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals, until_nul};
 use crate::info::violations;
+use crate::kind::Cf;
 use crate::number::put_exp;
 use crate::rows::Rows;
 
@@ -155,7 +155,7 @@ fn put_archive(
 
 fn put_parameters(version: u8, rra: &RraDef, text: &mut Vec<u8>) {
     let par = &rra.par;
-    let cf = Cf::of(rra.cf());
+    let cf = Cf::of(&rra.cf_nam);
     match cf {
         Some(Cf::HwPredict | Cf::MhwPredict) => {
             put_value("\t\t", "hw_alpha", par[1], text);
@@ -186,7 +186,7 @@ fn put_preparation(rra: &RraDef, scratch: &Univals, text: &mut Vec<u8>) {
     let tabs = "\t\t\t";
     put_known(tabs, "primary_value", scratch[8], text);
     put_known(tabs, "secondary_value", scratch[9], text);
-    match Cf::of(rra.cf()) {
+    match Cf::of(&rra.cf_nam) {
         Some(Cf::HwPredict | Cf::MhwPredict) => {
             put_known(tabs, "intercept", scratch[2], text);
             put_known(tabs, "last_intercept", scratch[3], text);

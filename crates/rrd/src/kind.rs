@@ -1,5 +1,7 @@
 //! Data source types and consolidation functions, from the names that the header has.
 
+use crate::header::field;
+
 /// Names, zero padded, and what they stand for.
 const DST_NAMES: [([u8; 16], Dst); 7] = [
     (name(b"GAUGE"), Dst::Gauge),
@@ -72,12 +74,32 @@ impl Dst {
     pub fn of(field: &[u8; 20]) -> Option<Dst> {
         look_up(&DST_NAMES, field)
     }
+
+    /// By a name from elsewhere.
+    pub fn named(name: &[u8]) -> Option<Dst> {
+        Dst::of(&field(name))
+    }
 }
 
 impl Cf {
     /// Of `cf_nam`, all 20 bytes.
     pub fn of(field: &[u8; 20]) -> Option<Cf> {
         look_up(&CF_NAMES, field)
+    }
+
+    /// By a name from elsewhere.
+    pub fn named(name: &[u8]) -> Option<Cf> {
+        Cf::of(&field(name))
+    }
+
+    /// One that really consolidates, not of the Holt-Winters family.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Cf::Average | Cf::Min | Cf::Max | Cf::Last)
+    }
+
+    /// Holt-Winters, additive or multiplicative.
+    pub fn is_prediction(self) -> bool {
+        matches!(self, Cf::HwPredict | Cf::MhwPredict)
     }
 
     /// Does it look into the seasons' rows?
@@ -114,7 +136,6 @@ fn look_up<T: Copy>(names: &[([u8; 16], T)], field: &[u8; 20]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::field;
 
     #[test]
     fn names_end_at_their_first_nul() {

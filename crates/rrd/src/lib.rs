@@ -10,7 +10,6 @@
 mod aberrant;
 pub mod at_time;
 pub mod calendar;
-pub mod cf;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
@@ -19,7 +18,7 @@ pub mod fetch;
 pub mod header;
 pub mod info;
 pub mod kind;
-pub mod modify;
+mod modify;
 pub mod number;
 pub mod options;
 mod preparation;

@@ -3,10 +3,10 @@
 //! Errors are rrdtool's, word for word. Where it goes on after a complaint and complains again, the last one counts.
 
 use crate::UNKNOWN;
-use crate::cf::{Cf, is_dst};
 use crate::compute_text;
 use crate::error::Error;
 use crate::header::{DsDef, RraDef, Univals, field};
+use crate::kind::{Cf, Dst};
 use crate::number::{Parsed, put_fixed, strtodbl};
 
 /// Violations that a FAILURES archive can remember.
@@ -90,7 +90,7 @@ pub fn parse_ds(def: &[u8], known: &[DsDef], needs: &mut Needs) -> Result<(DsDef
     }
     let result = if parts.dst == b"COMPUTE" {
         compute_text::compile(parts.arguments, known).map(|par| ds.par = par)
-    } else if is_dst(parts.dst) {
+    } else if Dst::named(parts.dst).is_some() {
         parse_limits(parts.arguments, &mut ds.par)
     } else {
         let dst = shown(parts.dst);
@@ -250,7 +250,7 @@ fn begin_rra(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<Cf, Er
         .take(NAME_LEN)
         .take_while(|byte| byte.is_ascii_uppercase());
     let name = &token[..len.count()];
-    let Some(cf) = Cf::of(name) else {
+    let Some(cf) = Cf::named(name) else {
         let name = shown(name);
         return Err(Error::new(format!(
             "Unrecognized consolidation function {name}"
@@ -422,7 +422,7 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     let Some(prediction) = rra.last_mut() else {
         return Ok(());
     };
-    let is_prediction = Cf::of(prediction.cf()).is_some_and(Cf::is_prediction);
+    let is_prediction = Cf::of(&prediction.cf_nam).is_some_and(Cf::is_prediction);
     if !is_prediction || prediction.par[3] != NOT_GIVEN {
         return Ok(());
     }

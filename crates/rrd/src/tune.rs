@@ -1,9 +1,9 @@
 //! What `rrdtool tune` changes in place: definitions, and what the Holt-Winters archives have learnt.
 
 use crate::UNKNOWN;
-use crate::cf::{Cf, is_dst};
 use crate::error::Error;
 use crate::header::{Header, field};
+use crate::kind::{Cf, Dst};
 use crate::modify;
 use crate::number::{Parsed, strtod, strtodbl};
 use crate::options::{self, Known, Piece, Takes};
@@ -200,7 +200,7 @@ fn set_type(argument: &[u8], header: &mut Header) -> Result<(), Error> {
         return Err(invalid());
     }
     let ds = source(header, name)?;
-    if !is_dst(dst) {
+    if Dst::named(dst).is_none() {
         let dst = shown(dst);
         return Err(Error::new(format!(
             "unknown data acquisition function '{dst}'"
@@ -305,7 +305,7 @@ fn forget_aberrant(
     for i in 0..header.rra.len() {
         let rra = header.rra[i];
         let words = &mut header.cdp_prep[i * ds_cnt + ds].scratch;
-        match Cf::of(rra.cf()) {
+        match Cf::of(&rra.cf_nam) {
             Some(Cf::HwPredict | Cf::MhwPredict) => init_prediction(words),
             Some(Cf::Seasonal | Cf::DevSeasonal) => {
                 // Not the flag in word 6: the data sources of a season are smoothed together.
@@ -325,7 +325,7 @@ fn archive(header: &Header, cf: Cf) -> Option<usize> {
     header
         .rra
         .iter()
-        .position(|rra| Cf::of(rra.cf()) == Some(cf))
+        .position(|rra| Cf::of(&rra.cf_nam) == Some(cf))
 }
 
 fn failures(header: &Header) -> Result<usize, Error> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use kymo_rrd::at_time::{self, AtTime};
-use kymo_rrd::cf::Cf;
+use kymo_rrd::kind::Cf;
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{fetch, spec};
 
