@@ -41,7 +41,13 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let fetched = if session.try_connect(asked.daemon) {
         session.client.fetch(name, cf, start, end)?
     } else {
-        Cf::parse(cf)?;
+        if Cf::named(cf).is_none() {
+            return Err(Message::of(&[
+                b"unknown consolidation function '",
+                cf,
+                b"'",
+            ]));
+        }
         let mut open = RrdFile::open(name, Access::Read, &mut session.bytes)?;
         let (header, mut rows) = open.parts();
         fetch::fetch(header, &mut rows, cf, start, end, asked.step)?
