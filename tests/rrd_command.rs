@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -54,7 +55,7 @@ impl Pair {
 
     /// Runs a command line in both folders and says what differs. Afterwards both hold stock's files.
     fn difference(&self, line: &str) -> Option<String> {
-        let outputs = self.commands(&words(line));
+        let outputs = self.commands(&words_of(line));
         let [stock, ours] = outputs.map(|mut command| shown(&command.output().expect("it runs")));
         let said = (stock != ours).then(|| format!("{ours}=== not as stock:\n{stock}"));
         said.or(self.files_differ())
@@ -79,21 +80,10 @@ impl Pair {
         }
         difference
     }
-
-    /// A file in both folders.
-    fn put(&self, name: &str, bytes: &[u8]) {
-        for folder in self.folders() {
-            fs::write(folder.join(name), bytes).expect("write");
-        }
-    }
-
-    fn get(&self, name: &str) -> Vec<u8> {
-        fs::read(self.scratch.path("stock").join(name)).expect("read")
-    }
 }
 
 /// Words between blanks; within quotes blanks stay.
-fn words(line: &str) -> Vec<String> {
+fn words_of(line: &str) -> Vec<String> {
     let (mut words, mut quoted) = (Vec::new(), false);
     let mut word: Option<String> = None;
     for letter in line.chars() {
@@ -147,7 +137,12 @@ fn compare(theirs: &[u8], mine: &[u8]) -> Option<String> {
 /// The parts of headers that differ, stock's first.
 fn different_lines(theirs: &Header, mine: &Header) -> String {
     let parts = |header: &Header| {
-        let begin = (header.version, header.pdp_step, header.last_up, header.last_up_usec);
+        let begin = (
+            header.version,
+            header.pdp_step,
+            header.last_up,
+            header.last_up_usec,
+        );
         let mut parts = vec![format!("{begin:?} {:?}", header.cur_row)];
         parts.extend(header.ds.iter().map(|part| format!("{part:?}")));
         parts.extend(header.rra.iter().map(|part| format!("{part:?}")));
@@ -156,8 +151,12 @@ fn different_lines(theirs: &Header, mine: &Header) -> String {
         parts
     };
     let (theirs, mine) = (parts(theirs), parts(mine));
-    let count = (theirs.len() != mine.len()).then(|| format!("{} parts, {}", theirs.len(), mine.len()));
-    let lines = theirs.iter().zip(&mine).filter(|(theirs, mine)| theirs != mine);
+    let count =
+        (theirs.len() != mine.len()).then(|| format!("{} parts, {}", theirs.len(), mine.len()));
+    let lines = theirs
+        .iter()
+        .zip(&mine)
+        .filter(|(theirs, mine)| theirs != mine);
     let lines = lines.map(|(theirs, mine)| format!("- {theirs}\n+ {mine}\n"));
     lines.chain(count).collect()
 }
@@ -182,10 +181,8 @@ fn turned(bytes: &[u8]) -> Option<Rrd> {
     Some(rrd)
 }
 
-#[test]
-fn command_lines() {
-    let pair = Pair::new("lines");
-    let lines = LINES.lines().filter(|line| !line.is_empty());
+fn check(pair: &Pair, lines: &str) {
+    let lines = lines.lines().filter(|line| !line.is_empty());
     let wrong: Vec<String> = lines
         .filter_map(|line| Some(format!("{line}\n{}\n", pair.difference(line)?)))
         .collect();
@@ -196,6 +193,201 @@ fn command_lines() {
         wrong.join("\n")
     );
 }
+
+#[test]
+fn command_lines() {
+    check(&Pair::new("lines"), LINES);
+}
+
+#[test]
+fn holt_winters_and_old_versions() {
+    let pair = Pair::new("versions");
+    check(&pair, HOLT_WINTERS);
+    // An old version has no microseconds; stock makes none, so one is cut out of a new one.
+    let mut old =
+        Rrd::parse(&fs::read(pair.folders()[0].join("o.rrd")).expect("o.rrd")).expect("a file");
+    for version in [1, 2] {
+        old.header.version = version;
+        for folder in pair.folders() {
+            fs::write(folder.join("o.rrd"), old.to_bytes()).expect("write");
+        }
+        check(&pair, OLD);
+    }
+}
+
+const HOLT_WINTERS: &str = "
+create h.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:c:COMPUTE:x,2,* RRA:AVERAGE:0.5:1:20 RRA:HWPREDICT:40:0.1:0.01:10
+update h.rrd 1000000010:1 1000000020:2 1000000030:4 1000000040:1 1000000050:7 1000000060:3 1000000070:1 1000000080:2
+update h.rrd 1000000190:1 1000000195:9 1000000200:2 1000000210:5 1000000220:6 1000000700:4 1000000710:5
+updatev h.rrd 1000000720:1 1000000730:4
+info h.rrd
+dump h.rrd
+dump h.rrd h.xml
+restore h.xml i.rrd
+info i.rrd
+tune h.rrd --alpha 0.2 --beta 0.3 --gamma 0.4 --gamma-deviation 0.5 --deltapos 3 --deltaneg 4
+tune h.rrd --window-length 5 --failure-threshold 3 --smoothing-window 0.1 --smoothing-window-deviation 0.2
+tune h.rrd --aberrant-reset x
+tune h.rrd -b nothing
+tune h.rrd -x 0.2 -y 7 -z 0.4
+info h.rrd
+fetch h.rrd FAILURES -s 1000000000 -e 1000000800
+fetch h.rrd HWPREDICT -s 1000000000 -e 1000000800
+fetch h.rrd MHWPREDICT -s 1000000000 -e 1000000800
+create t.rrd -t h.rrd
+create t.rrd -t h.rrd -s 5 DS:n:GAUGE:60:U:U
+create s.rrd -r h.rrd -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create s.rrd -r h.rrd -r t.rrd -s 10 DS:y=x:GAUGE:60:U:U DS:z=x[1]:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create d.rrd -b 1000000000 DS:a:DCOUNTER:600:U:U DS:b:DDERIVE:600:U:U DS:c:DERIVE:600:U:U DS:d:ABSOLUTE:600:U:U RRA:LAST:0.5:1:9
+update d.rrd 1000000300:1:2:3:4 1000000600:2.5:1.5:7:8 1000000900:U:1:9:1
+dump d.rrd
+lastupdate d.rrd
+create o.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+";
+
+const OLD: &str = "
+info o.rrd
+update o.rrd 1000000010.5:1
+update o.rrd 1000000020:5 1000000035.25:1
+updatev o.rrd N:1
+fetch o.rrd AVERAGE -s 1000000000 -e 1000000050
+dump o.rrd
+tune o.rrd -h x:77
+tune o.rrd DS:y:GAUGE:60:U:U
+create p.rrd -r o.rrd -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+";
+
+/// Broken files: what is said of them.
+#[test]
+fn broken_files() {
+    let pair = Pair::new("broken");
+    check(
+        &pair,
+        "create a.rrd -b 1000000000 DS:x:GAUGE:60:U:U DS:y:GAUGE:60:U:U RRA:LAST:0:1:10 RRA:LAST:0:2:10",
+    );
+    let good = fs::read(pair.folders()[0].join("a.rrd")).expect("a.rrd");
+    let cut = |at: usize| good[..at].to_vec();
+    let with = |at: usize, bytes: &[u8]| {
+        let mut broken = good.clone();
+        broken[at..at + bytes.len()].copy_from_slice(bytes);
+        broken
+    };
+    let cuts = [
+        0,
+        1,
+        127,
+        128,
+        300,
+        400,
+        600,
+        610,
+        630,
+        700,
+        900,
+        1150,
+        1170,
+        1200,
+        good.len() - 1,
+    ];
+    let mut broken: Vec<Vec<u8>> = cuts.into_iter().map(cut).collect();
+    broken.push(with(0, b"XRD"));
+    broken.push(with(4, b"0006"));
+    broken.push(with(16, &[1]));
+    broken.push(
+        b"not an RRD, but longer than the header of one is, so that it is not short only".repeat(5),
+    );
+    for (i, bytes) in broken.iter().enumerate() {
+        for folder in pair.folders() {
+            fs::write(folder.join("b.rrd"), bytes).expect("write");
+        }
+        let lines = [
+            "info b.rrd",
+            "update b.rrd 1000000300:1:1",
+            "dump b.rrd",
+            "last b.rrd",
+            "tune b.rrd -h x:1",
+        ];
+        for line in lines {
+            let difference = pair.difference(line);
+            assert_eq!(difference, None, "broken file {i}: {line}");
+        }
+    }
+}
+
+/// What a pipe answers, but for the times.
+fn transcript(mut command: Command, input: &str) -> String {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut stdin = child.stdin.take().expect("stdin");
+    // It may end before it has read all.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let text = shown(&output);
+    let masked = text.lines().map(|line| match line {
+        line if line.starts_with("OK u:") => "OK",
+        // Rows begin anywhere.
+        line if line.starts_with("rra[0].cur_row") => "cur_row",
+        line => line,
+    });
+    masked.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn pipes() {
+    let pair = Pair::new("pipe");
+    for (words, input) in PIPES {
+        let [stock, ours] = pair
+            .commands(&words_of(words))
+            .map(|command| transcript(command, input));
+        // The help is our own.
+        let unlike = |text: &str| {
+            let parts = text.split("RRDtool 1.7.2").enumerate();
+            let parts = parts.map(|(i, part)| {
+                if i == 0 {
+                    part
+                } else {
+                    part.find("OK\n").map_or("", |at| &part[at..])
+                }
+            });
+            parts.collect::<Vec<_>>().join("<help>\n")
+        };
+        assert_eq!(unlike(&ours), unlike(&stock), "{words}: {input}");
+        assert_eq!(pair.files_differ(), None, "{words}: {input}");
+    }
+}
+
+/// Words of the command line, and what is fed.
+const PIPES: &[(&str, &str)] = &[
+    (
+        "-",
+        "create a.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20\nupdate a.rrd 1000000010:1\nupdate 'a.rrd' \"1000000020:1\"\n\
+         update a.rrd 5:1\nlast a.rrd\nnonsense a\nnonsense\n\n   \nupdate\nupdate a.rrd\nupdate 'a.rrd\nfetch a.rrd AVERAGE -s 1000000000 -e 1000000050\n\
+         updatev a.rrd 1000000030:1 1000000040:2\nlast nofile.rrd\ninfo a.rrd\r\nfirst a.rrd   \nlastupdate a.rrd\nlist .\nlist nodir\n",
+    ),
+    (
+        "-",
+        "mkdir d\ncd d\nls\ncd ..\nls\nls x\nmkdir d\nmkdir\ncd nodir\ncd\npwd x\nquit x\nquit\nls\n",
+    ),
+    (
+        "-",
+        "mkdir 'a b'\ncd 'a b'\ncreate \"c d.rrd\" -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20\nlast 'c d.rrd'\nls",
+    ),
+    ("-", "graph\nquit"),
+    ("-", "    "),
+    ("-", ""),
+    ("- nodir", "ls\n"),
+    ("- d more", "ls\n"),
+    ("- ''", "last a.rrd\n"),
+    (
+        "-",
+        "dump a.rrd a.xml\nrestore a.xml b.rrd\nrestore a.xml b.rrd\nresize a.rrd 0 GROW 5\ntune a.rrd -h x:5\ntune a.rrd -q\n",
+    ),
+];
 
 const LINES: &str = "
 create a.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:y:COUNTER:60:0:U RRA:AVERAGE:0.5:1:20 RRA:MAX:0.5:3:10
