@@ -2,14 +2,16 @@
 //! exit code and the files afterwards are equal. Files that either made begin their rows anywhere: they are turned to
 //! begin alike, then both folders get the same bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use kymo_rrd::{Header, Rrd};
-use kymo_tests::{Scratch, kymo};
+use kymo_tests::{Running, Scratch, kymo};
 
 /// Zone of the tests: with summer time.
 const ZONE: &str = "Europe/Zurich";
@@ -19,6 +21,8 @@ struct Pair {
     scratch: Scratch,
     /// Environment of both.
     variables: Vec<(&'static str, String)>,
+    /// A daemon's TCP port in each.
+    ports: [u16; 2],
 }
 
 impl Pair {
@@ -30,6 +34,7 @@ impl Pair {
         Pair {
             scratch,
             variables: vec![("TZ", ZONE.into())],
+            ports: [0; 2],
         }
     }
 
@@ -37,49 +42,88 @@ impl Pair {
         ["stock", "kymo"].map(|name| self.scratch.path(name))
     }
 
-    /// Runs both, ready to be fed.
+    /// Runs both, ready to be fed. `PORT` and `HERE` in the words are each one's own.
     fn commands(&self, words: &[String]) -> [Command; 2] {
         let [stock, ours] = self.folders();
         let (mut rrdtool, mut kymo) = (Command::new("rrdtool"), Command::new(kymo()));
-        rrdtool.current_dir(stock);
-        kymo.current_dir(ours).arg("rrd");
-        [rrdtool, kymo].map(|mut command| {
-            command.args(words).stdin(Stdio::null());
+        rrdtool.current_dir(&stock);
+        kymo.current_dir(&ours).arg("rrd");
+        let sides = [(rrdtool, stock, self.ports[0]), (kymo, ours, self.ports[1])];
+        sides.map(|(mut command, here, port)| {
+            let own = |text: &str| {
+                text.replace("PORT", &port.to_string())
+                    .replace("HERE", &here.to_string_lossy())
+            };
+            command
+                .args(words.iter().map(|word| own(word)))
+                .stdin(Stdio::null());
             command.env_remove("RRDCACHED_ADDRESS").env_remove("PWD");
             for (name, value) in &self.variables {
-                command.env(name, value);
+                command.env(name, own(value));
             }
             command
         })
     }
 
+    /// What is alike on both sides: their folders and ports by one name.
+    fn masked(&self, text: &str) -> String {
+        let mut text = text.to_string();
+        for (folder, port) in self.folders().iter().zip(self.ports) {
+            text = text.replace(&*folder.to_string_lossy(), "HERE");
+            if port != 0 {
+                text = text
+                    .replace(&format!(":{port}"), ":PORT")
+                    .replace(&format!("port {port}"), "port PORT");
+            }
+        }
+        text
+    }
+
     /// Runs a command line in both folders and says what differs. Afterwards both hold stock's files.
     fn difference(&self, line: &str) -> Option<String> {
         let outputs = self.commands(&words_of(line));
-        let [stock, ours] = outputs.map(|mut command| shown(&command.output().expect("it runs")));
+        let run = |mut command: Command| self.masked(&shown(&command.output().expect("it runs")));
+        let [stock, ours] = outputs.map(run);
         let said = (stock != ours).then(|| format!("{ours}=== not as stock:\n{stock}"));
         said.or(self.files_differ())
     }
 
-    /// The folders hold the same. Files made alike become the same.
+    /// The folders hold the same, at once or when daemons have written what `list` has them write. Files
+    /// made alike become the same.
     fn files_differ(&self) -> Option<String> {
+        let end = Instant::now() + Duration::from_secs(if self.ports[0] == 0 { 0 } else { 5 });
         let [stock, ours] = self.folders();
-        let (theirs, mine) = (files(&stock), files(&ours));
-        let mut difference = None;
-        for name in theirs.keys().chain(mine.keys()) {
-            let difference_here = match (theirs.get(name), mine.get(name)) {
-                (Some(theirs), Some(mine)) if theirs == mine => continue,
-                (Some(theirs), Some(mine)) => compare(theirs, mine),
-                (there, _) => Some(format!("only stock has it: {}", there.is_some())),
-            };
-            difference = difference.or(difference_here.map(|text| format!("{name}: {text}")));
-            let _ = match theirs.get(name) {
-                Some(bytes) => fs::write(ours.join(name), bytes),
-                None => fs::remove_file(ours.join(name)),
-            };
+        loop {
+            let (theirs, mine) = (files(&stock), files(&ours));
+            let difference = all_differences(&theirs, &mine);
+            if difference.is_some() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+            for name in theirs.keys().chain(mine.keys()) {
+                let _ = match theirs.get(name) {
+                    Some(bytes) if mine.get(name) == Some(bytes) => Ok(()),
+                    Some(bytes) => fs::write(ours.join(name), bytes),
+                    None => fs::remove_file(ours.join(name)),
+                };
+            }
+            return difference;
         }
-        difference
     }
+}
+
+fn all_differences(theirs: &Files, mine: &Files) -> Option<String> {
+    let names: BTreeSet<&String> = theirs.keys().chain(mine.keys()).collect();
+    let differences = names.into_iter().filter_map(|name| {
+        let difference = match (theirs.get(name), mine.get(name)) {
+            (Some(theirs), Some(mine)) if theirs == mine => None,
+            (Some(theirs), Some(mine)) => compare(theirs, mine),
+            (there, _) => Some(format!("only stock has it: {}", there.is_some())),
+        };
+        difference.map(|text| format!("{name}: {text}"))
+    });
+    let text: String = differences.collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// Words between blanks; within quotes blanks stay.
@@ -110,7 +154,10 @@ fn shown(output: &Output) -> String {
     )
 }
 
-fn files(folder: &PathBuf) -> BTreeMap<String, Vec<u8>> {
+/// Names and bytes.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(folder: &PathBuf) -> Files {
     let entries = fs::read_dir(folder).expect("list").flatten();
     let files = entries.filter(|entry| entry.path().is_file());
     files
@@ -313,6 +360,226 @@ fn broken_files() {
         }
     }
 }
+
+/// A stock daemon in each of the folders, listening on `d.sock` and on a port.
+fn start_daemons(pair: &mut Pair) -> Vec<Running> {
+    let folders = pair.folders();
+    let free = || {
+        TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .expect("a port")
+            .port()
+    };
+    pair.ports = [free(), free()];
+    let start = |(folder, port): (&PathBuf, u16)| {
+        let (socket, tcp) = (
+            format!("unix:{}/d.sock", folder.display()),
+            format!("127.0.0.1:{port}"),
+        );
+        let mut command = Command::new("rrdcached");
+        command.args([
+            "-g",
+            "-l",
+            &socket,
+            "-l",
+            &tcp,
+            "-l",
+            &format!("[::1]:{port}"),
+            "-F",
+            "-B",
+        ]);
+        command
+            .arg("-b")
+            .arg(folder)
+            .arg("-p")
+            .arg(folder.with_extension("pid"));
+        let daemon = Running(command.stdin(Stdio::null()).spawn().expect("rrdcached"));
+        let end = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "rrdcached does not listen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        daemon
+    };
+    folders.iter().zip(pair.ports).map(start).collect()
+}
+
+#[test]
+fn through_a_daemon() {
+    let mut pair = Pair::new("daemon");
+    let _daemons = start_daemons(&mut pair);
+    check(&pair, UNIX);
+    check(&pair, TCP);
+    pair.variables.push(("RRDCACHED_STRIPPATH", "HERE".into()));
+    check(&pair, STRIPPED);
+    pair.variables
+        .push(("RRDCACHED_ADDRESS", "unix:d.sock".into()));
+    check(&pair, ENVIRONMENT);
+    pair.variables.pop();
+    pair.variables
+        .push(("RRDCACHED_ADDRESS", "unix:nowhere".into()));
+    check(&pair, NOWHERE);
+    pair.variables.pop();
+    pair.variables.push(("RRDCACHED_ADDRESS", String::new()));
+    check(&pair, EMPTY);
+    pair.variables.pop();
+    let (words, input) = DAEMON_PIPE;
+    let [stock, ours] = pair
+        .commands(&words_of(words))
+        .map(|command| pair.masked(&transcript(command, input)));
+    assert_eq!(ours, stock);
+    assert_eq!(pair.files_differ(), None);
+}
+
+/// With all the commands, over a unix socket. (Not flushcached of a file that is not there: stock's complaint copies itself
+/// over itself.)
+const UNIX: &str = "
+create a.rrd -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:y:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create a.rrd -O -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create b.rrd --daemon HERE/d.sock DS:x:GAUGE:60:U:U
+create c.rrd -d unix:d.sock -t a.rrd
+create e.rrd -d unix:d.sock -r HERE/a.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create nodir/c.rrd -d unix:d.sock DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+update a.rrd -d unix:d.sock 1000000010:1:2 1000000020:3:4
+update a.rrd -d unix:d.sock 1000000010:1:2
+update a.rrd -d unix:d.sock -t y 1000000030:5
+update a.rrd -d unix:d.sock -t y:z 1000000030:5:6
+update a.rrd -d unix:d.sock -t y:x 1000000030:5
+update a.rrd -d unix:d.sock -t y:x:z 1000000030:5:6:7
+update a.rrd -d unix:d.sock -t y -s 1000000040:5
+update nofile.rrd -d unix:d.sock -t y 1000000040:5
+update nofile.rrd -d unix:d.sock 1000000040:5
+update a.rrd -d unix:d.sock gibberish
+last a.rrd -d unix:d.sock
+last a.rrd
+last nofile.rrd -d unix:d.sock
+first a.rrd -d unix:d.sock
+first a.rrd -d unix:d.sock --rraindex 7
+lastupdate a.rrd -d unix:d.sock
+lastupdate nofile.rrd -d unix:d.sock
+update a.rrd -d unix:d.sock 1000000050:7:8.25
+info a.rrd -d unix:d.sock -F
+info a.rrd -d unix:d.sock
+info nofile.rrd -d unix:d.sock
+info nofile.rrd -d unix:d.sock -F
+update a.rrd -d unix:d.sock 1000000060:7:-8e-7
+fetch a.rrd AVERAGE -d unix:d.sock -s 1000000000 -e 1000000100
+fetch a.rrd AVERAGE -d unix:d.sock -s 1000000000 -e 1000000100 -r 60
+fetch a.rrd NONE -d unix:d.sock -s 1000000000 -e 1000000100
+fetch nofile.rrd AVERAGE -d unix:d.sock -s 1000000000 -e 1000000100
+update a.rrd -d unix:d.sock 1000000070:7:8
+dump a.rrd -d unix:d.sock
+dump a.rrd -d unix:d.sock a.xml
+dump nofile.rrd -d unix:d.sock
+update a.rrd -d unix:d.sock 1000000080:7:8
+tune a.rrd -D unix:d.sock -h x:77
+tune a.rrd -D unix:d.sock DEL:y
+tune nofile.rrd -D unix:d.sock -h x:77
+update a.rrd -d unix:d.sock 1000000090:7
+flushcached a.rrd -d unix:d.sock
+flushcached a.rrd e.rrd a.rrd -d unix:d.sock
+list -d unix:d.sock a.rrd
+list -d unix:d.sock -r nodir
+list -d unix:d.sock /a.rrd
+list -d unix:d.sock -F '/*.rrd'
+list -d unix:d.sock ..
+update 'a b.rrd' -d unix:d.sock 1000000090:7
+create 'a b\\c.rrd' -d unix:d.sock -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+update 'a b\\c.rrd' -d unix:d.sock 1000000300:7
+fetch 'a b\\c.rrd' AVERAGE -d unix:d.sock -s 1000000000 -e 1000000300
+update a.rrd -d unix:nowhere 1000000100:7
+create f.rrd -d unix:nowhere -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+last a.rrd -d unix:nowhere
+first a.rrd -d unix:nowhere
+info a.rrd -d unix:nowhere
+lastupdate a.rrd -d unix:nowhere
+dump a.rrd -d unix:nowhere
+fetch a.rrd AVERAGE -d unix:nowhere -s 1000000000 -e 1000000100
+tune a.rrd -D unix:nowhere -h x:60
+list . -d unix:nowhere
+flushcached a.rrd -d unix:nowhere
+last nofile.rrd -d unix:nowhere
+";
+
+const TCP: &str = "
+create g.rrd -d 127.0.0.1:PORT -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+create HERE/g.rrd -d 127.0.0.1:PORT -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+update g.rrd -d 127.0.0.1:PORT 1000000010:1
+update g.rrd -d localhost:PORT 1000000020:1
+update g.rrd -d [::1]:PORT 1000000030:1
+update HERE/g.rrd -d 127.0.0.1:PORT 1000000040:1
+last g.rrd -d 127.0.0.1:PORT
+last HERE/g.rrd -d 127.0.0.1:PORT
+info g.rrd -d 127.0.0.1:PORT
+info HERE/g.rrd -d 127.0.0.1:PORT
+info HERE/g.rrd -F -d 127.0.0.1:PORT
+fetch g.rrd AVERAGE -d 127.0.0.1:PORT -s 1000000000 -e 1000000100
+lastupdate g.rrd -d 127.0.0.1:PORT
+dump g.rrd -d 127.0.0.1:PORT
+tune g.rrd -D 127.0.0.1:PORT -h x:7
+flushcached g.rrd -d 127.0.0.1:PORT
+list /g.rrd -d 127.0.0.1:PORT
+last g.rrd -d 127.0.0.1:1
+last g.rrd -d [::1
+last g.rrd -d [::1]x
+last g.rrd -d nohost.invalid:5
+last g.rrd -d 127.0.0.1:noport
+";
+
+const STRIPPED: &str = "
+update HERE/g.rrd -d 127.0.0.1:PORT 1000000050:1
+last HERE/g.rrd -d 127.0.0.1:PORT
+last HERE///g.rrd -d 127.0.0.1:PORT
+last g.rrd -d 127.0.0.1:PORT
+last HERE/g.rrd -d unix:d.sock
+";
+
+const ENVIRONMENT: &str = "
+update a.rrd 1000000110:7
+last a.rrd
+updatev a.rrd 1000000120:7
+updatev a.rrd 1000000120:7
+last a.rrd
+fetch a.rrd AVERAGE -s 1000000000 -e 1000000150
+info a.rrd
+lastupdate a.rrd
+dump a.rrd
+tune a.rrd -a x:100
+create h.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+resize h.rrd 0 GROW 4
+restore a.xml i.rrd
+list /a.rrd
+flushcached a.rrd
+last a.rrd -d 127.0.0.1:PORT
+";
+
+const NOWHERE: &str = "
+update a.rrd 1000000130:7
+last a.rrd
+last nofile.rrd
+info a.rrd
+list .
+tune a.rrd -a x:100
+create j.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+resize j.rrd 0 GROW 4
+flushcached a.rrd
+";
+
+const EMPTY: &str = "
+update a.rrd 1000000140:7
+updatev a.rrd 1000000150:7
+last a.rrd
+flushcached a.rrd
+";
+
+/// A connection is kept from command to command.
+const DAEMON_PIPE: (&str, &str) = (
+    "-",
+    "update a.rrd -d unix:d.sock 1000000160:1\nlast a.rrd -d unix:d.sock\nlast a.rrd\nupdate g.rrd -d 127.0.0.1:PORT 1000000160:1\n\
+     last a.rrd -d unix:d.sock\ncreate k.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20\n\
+     list /a.rrd -d unix:d.sock\nlast a.rrd -d unix:d.sock\nupdate a.rrd -d unix:nowhere 1:1\nlast a.rrd -d unix:nowhere\nlast a.rrd\n\
+     tune a.rrd -D unix:d.sock -a x:9\nflushcached a.rrd -d unix:d.sock\ntune a.rrd -a x:8\n",
+);
 
 /// What a pipe answers, but for the times.
 fn transcript(mut command: Command, input: &str) -> String {
