@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("field", field),
     ("parameters", kymo_serve::fuzz_parameters),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
+    ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
 ];
 
 const GRAMMARS: [Grammar; 6] = [

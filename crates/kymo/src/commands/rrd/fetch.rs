@@ -100,7 +100,7 @@ fn range(session: &Session, asked: &Asked<'_>) -> Result<(i64, i64), Message> {
         ));
     }
     if asked.align {
-        let delta = start.checked_rem(asked.step as i64).unwrap_or(0);
+        let delta = (start as u64 % asked.step.max(1)) as i64;
         (start, end) = (start - delta, end - delta);
     }
     if end < start {
