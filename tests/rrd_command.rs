@@ -3,9 +3,10 @@
 //! begin alike, then both folders get the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -360,6 +361,61 @@ fn broken_files() {
         }
     }
 }
+
+/// Takes a lock as another process would.
+#[allow(unsafe_code)]
+fn lock(file: &File, kind: libc::c_int) {
+    let lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    // SAFETY: reads the struct it is given, which lives until it returns.
+    let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) };
+    assert_eq!(taken, 0, "cannot lock");
+}
+
+#[test]
+fn locked_files() {
+    let pair = Pair::new("locks");
+    check(
+        &pair,
+        "create a.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:10",
+    );
+    for kind in [libc::F_RDLCK, libc::F_WRLCK] {
+        let locked = pair.folders().map(|folder| {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(folder.join("a.rrd"));
+            let file = file.expect("a.rrd");
+            lock(&file, kind);
+            file
+        });
+        // The files are not looked at: to close one here would end the lock.
+        for line in LOCKED.lines().filter(|line| !line.is_empty()) {
+            let outputs = pair.commands(&words_of(line));
+            let [stock, ours] =
+                outputs.map(|mut command| shown(&command.output().expect("it runs")));
+            assert_eq!(ours, stock, "{line}");
+        }
+        drop(locked);
+    }
+}
+
+const LOCKED: &str = "
+info a.rrd
+last a.rrd
+update a.rrd 1000000300:1
+updatev a.rrd 1000000300:1
+tune a.rrd -h x:5
+resize a.rrd 0 GROW 5
+dump a.rrd
+create b.rrd -t a.rrd
+create b.rrd -r a.rrd DS:x:GAUGE:60:U:U RRA:LAST:0:1:10
+";
 
 /// A stock daemon in each of the folders, listening on `d.sock` and on a port.
 fn start_daemons(pair: &mut Pair) -> Vec<Running> {
