@@ -6,9 +6,12 @@
 pub mod clock;
 pub mod disk;
 pub mod kernel_file;
+pub mod listen;
 pub mod machine;
 pub mod privilege;
 pub mod procs;
 pub mod sim_clock;
 pub mod sim_disk;
+mod sim_tree;
 pub mod ticker;
+pub mod tree;

@@ -30,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     ("rollup", kymo_query::rollup::fuzz_rollup),
     ("field", field),
     ("parameters", kymo_serve::fuzz_parameters),
+    ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
 ];
 
 const GRAMMARS: [Grammar; 6] = [

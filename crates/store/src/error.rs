@@ -1,0 +1,104 @@
+//! What can go wrong, typed: the daemon turns it into rrdcached's replies.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the store could not be opened or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system said no.
+    #[error("cannot {verb} {}: {cause}", path.display())]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// What the kernel answered.
+        cause: io::Error,
+    },
+    /// Another daemon has the folder.
+    #[error("cannot open the store in {}: process {holder} has it", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What the other one wrote there, its process number.
+        holder: String,
+    },
+    /// The folder is of another version.
+    #[error("cannot open the store in {}: its version is {version}, this build knows 0", path.display())]
+    Version {
+        /// The journal file.
+        path: PathBuf,
+        /// What it says.
+        version: u32,
+    },
+}
+
+/// Adds what was tried, and on what, to an answer of the disk.
+pub(crate) trait Tried<T> {
+    fn tried(self, verb: &'static str, path: &Path) -> Result<T, Error>;
+}
+
+impl<T> Tried<T> for io::Result<T> {
+    fn tried(self, verb: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|cause| Error::Io {
+            verb,
+            path: path.into(),
+            cause,
+        })
+    }
+}
+
+/// Why an UPDATE was refused, wholly or from some value on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// The store does not know the file yet: call `Store::touch`, not under the turn, and ask again.
+    Untouched,
+    /// `Cannot find timestamp in '%s'!`
+    NoStamp {
+        /// The value, as it was sent.
+        value: Vec<u8>,
+    },
+    /// `illegal attempt to update using time %lf when last update time is %lf (minimum one second step)`
+    Past {
+        /// The value's stamp.
+        stamp: f64,
+        /// The newest stamp so far.
+        last: f64,
+    },
+    /// `No values updated.`
+    NoValues,
+}
+
+/// Why a file cannot be touched, read or written.
+#[derive(Debug)]
+pub enum FileError {
+    /// The name has a NUL, is empty or longer than the kernel takes: `stat failed with error %i.`
+    Name(i32),
+    /// `-B`, and the name or a link in it leads outside: `%s: Permission denied`.
+    Outside,
+    /// `No such file: %s`
+    NoSuchFile,
+    /// `stat failed with error %i.`
+    Stat(i32),
+    /// `Not a regular file: %s`
+    NotRegular,
+    /// `Cannot read/write %s: %s`
+    Access(io::Error),
+    /// `RRD Error: could not lock RRD`: somebody else's lock outlasted the wait. Nothing is lost.
+    Locked,
+    /// `RRD Error: %s`, with rrdtool's text, file name and all.
+    Rrd(String),
+    /// `Error: rrdcached: Invalid timestamp returned`
+    BadStamp,
+    /// The journal takes nothing: `cannot write journal: %s`. Nothing was done.
+    Journal(io::Error),
+    /// CREATE: the folder is missing and may not be made.
+    NoFolder(Vec<u8>),
+    /// CREATE: the folder could not be made: `Cannot create %s: %s`.
+    MakeFolder(Vec<u8>, io::Error),
+    /// CREATE: `creating '%s': File exists`.
+    Exists,
+    /// Anything else the kernel says.
+    Io(io::Error),
+}

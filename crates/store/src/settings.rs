@@ -1,0 +1,50 @@
+//! What the store is told when it is opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where things are and how often they are done.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The store's own folder (journal, lock); made when missing.
+    pub folder: PathBuf,
+    /// `-b`: names that are not absolute lie here. Absolute, without links.
+    pub base: PathBuf,
+    /// `-B`: nothing outside of `base` is opened, whatever a name says or a link points to.
+    pub beneath: bool,
+    /// `-j`: `rrd.journal.*` files of a stock daemon lie here and are replayed once.
+    pub stock_journals: Option<PathBuf>,
+    /// `-w`: a file is due when its oldest value is this old.
+    pub write_after: Duration,
+    /// `-z`: at most so much is added to it, by chance, so that not all files are due at once.
+    pub jitter: Duration,
+    /// `-f`: how often files nobody updates any more are looked at, and idle ones forgotten.
+    pub sweep_every: Duration,
+    /// How long a FLUSH waits for somebody else's lock.
+    pub lock_wait: Duration,
+    /// Bytes of one journal file.
+    pub journal_file_bytes: u64,
+    /// How often the journal is synced.
+    pub sync_every: Duration,
+    /// The .rrd files are made durable, and old journal files free, at least this often.
+    pub checkpoint_every: Duration,
+}
+
+impl Settings {
+    /// What rrdcached does by default, in this folder and below this base.
+    pub fn new(folder: impl Into<PathBuf>, base: impl Into<PathBuf>) -> Settings {
+        Settings {
+            folder: folder.into(),
+            base: base.into(),
+            beneath: false,
+            stock_journals: None,
+            write_after: Duration::from_secs(300),
+            jitter: Duration::ZERO,
+            sweep_every: Duration::from_secs(3600),
+            lock_wait: Duration::from_secs(10),
+            journal_file_bytes: 64 << 20,
+            sync_every: Duration::from_secs(1),
+            checkpoint_every: Duration::from_secs(3600),
+        }
+    }
+}
