@@ -322,7 +322,8 @@ impl Wire {
 
     /// Until the queue is empty, and what left it is written, too.
     fn settle(&mut self) {
-        let client = &mut self.clients[0];
+        // One of its own: the others may have been closed.
+        let mut client = self.daemon.connect();
         let mut before = String::new();
         for _ in 0..2000 {
             let now = client.text("STATS");
