@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
 pub mod machine;
+pub mod rrdtool_source;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -4,6 +4,7 @@
 //! style (`kymo -scdn -i1`), where the switches decide what is done.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cli;
 mod commands;

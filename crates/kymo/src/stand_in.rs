@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::rrdcached;
+use crate::commands::{rrd, rrdcached};
 
 /// One of them.
 pub struct StandIn {
@@ -22,6 +22,13 @@ pub struct StandIn {
 
 /// All of them.
 pub const ALL: &[StandIn] = &[
+    #[cfg(feature = "serve")]
+    StandIn {
+        program: "rrdtool",
+        word: "rrd",
+        about: "rrdtool's commands: create, update, fetch, info, dump ...; - reads them from a pipe",
+        run: rrd::run,
+    },
     #[cfg(feature = "serve")]
     StandIn {
         program: "rrdcached",
@@ -52,13 +59,16 @@ mod tests {
     #[test]
     fn a_name_or_a_word_finds_it() {
         for (line, expected) in [
+            ("/usr/bin/rrdtool update x", Some("rrd update x")),
+            ("./rrdtool", Some("rrd ")),
+            ("kymo rrd - rrd", Some("rrd - rrd")),
+            ("kymo record rrd", None),
             ("/usr/bin/rrdcached -g", Some("rrdcached -g")),
             ("./rrdcached", Some("rrdcached ")),
             (
                 "kymo rrdcached -g rrdcached",
                 Some("rrdcached -g rrdcached"),
             ),
-            ("kymo record rrdcached", None),
             ("kymo", None),
             ("", None),
         ] {

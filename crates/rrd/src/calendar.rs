@@ -55,6 +55,11 @@ impl Calendar {
         Calendar::new(TimeZone::system())
     }
 
+    /// The zone.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
     /// `localtime`.
     pub fn local(&self, seconds: i64) -> Tm {
         let (offset, isdst) = self.offset(seconds);

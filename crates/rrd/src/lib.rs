@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod aberrant;
 pub mod at_time;
 pub mod calendar;
+pub mod cf;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
@@ -16,15 +18,22 @@ pub mod error;
 pub mod fetch;
 pub mod header;
 pub mod info;
+pub mod kind;
+pub mod modify;
 pub mod number;
 pub mod options;
+mod preparation;
 pub mod resize;
 pub mod restore;
+mod row_time;
 pub mod rows;
+pub mod rpn;
 pub mod rrd;
+mod source;
 pub mod spec;
 pub mod tune;
 pub mod update;
+mod xml;
 
 pub use error::{Error, Kind};
 pub use header::Header;

@@ -1,8 +1,26 @@
-//! `rrdtool update`: values into primary data points, those into rows.
+//! `rrdtool update`: readings become primary data points, those become rows.
+//!
+//! An argument is read ([`argument`]), its readings become rates and points are closed ([`pdp`]), points are
+//! consolidated ([`cdp`], and the Holt-Winters family in [`crate::aberrant`]), and rows are written ([`write`]).
 
-use crate::error::Error;
+mod argument;
+mod cdp;
+mod pdp;
+mod write;
+
+use self::argument::Field;
+use self::cdp::Due;
+use self::pdp::Span;
+use crate::aberrant::{self, Seasons};
+use crate::error::{Error, Kind};
 use crate::header::Header;
+use crate::kind::{Cf, Dst};
 use crate::rows::Rows;
+use crate::rpn::Calculator;
+
+/// Words of `cdp_prep_t`: what the first row of a pass is made of, and all others.
+pub(crate) const PRIMARY: usize = 8;
+pub(crate) const SECONDARY: usize = 9;
 
 /// What the clock says: `N` and negative stamps are counted from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +74,28 @@ pub struct Written {
 
 /// What an update works with; keep it to save allocations from file to file.
 #[derive(Default)]
-pub struct Scratch {}
+pub struct Scratch {
+    kinds: Vec<Dst>,
+    cfs: Vec<Cf>,
+    /// Which data source each reading of an argument is for.
+    order: Vec<usize>,
+    fields: Vec<Field>,
+    /// What the readings add: rate × seconds.
+    fresh: Vec<f64>,
+    /// The share of an open point.
+    open: Vec<f64>,
+    /// Closed points: rates.
+    points: Vec<f64>,
+    /// What each archive gets in a pass.
+    due: Vec<Due>,
+    seasons: Seasons,
+    calculator: Calculator,
+    /// Rows to write.
+    cells: Vec<f64>,
+}
 
 /// Applies the arguments one by one. The first error stops; what was done before it stays done, so header and
-/// rows are to be written even then (as in rrdtool; [`check`] first, to have none). `seen` hears of each cell written.
+/// rows are to be written even then (as in rrdtool; [`update_all`] is without this). `seen` hears of each cell written.
 pub fn update(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -72,17 +108,182 @@ pub fn update(
 
 /// [`update`], with memory that is used again.
 pub fn update_with(
-    _scratch: &mut Scratch,
-    _header: &mut Header,
-    _rows: &mut impl Rows,
-    _how: &Update<'_>,
-    _args: &[&[u8]],
-    _seen: Option<&mut Vec<Written>>,
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    how: &Update<'_>,
+    args: &[&[u8]],
+    mut seen: Option<&mut Vec<Written>>,
 ) -> Result<(), Error> {
-    Err(Error::new("cannot update: not there yet"))
+    if args.is_empty() {
+        return Err(Error::new("Not enough arguments"));
+    }
+    scratch.begin(header, how)?;
+    for arg in args {
+        let done = apply(scratch, header, rows, how, arg, seen.as_deref_mut());
+        match done {
+            Err(error) if how.skip_past && error.kind == Kind::Past => {}
+            _ => done.map_err(|error| in_file(how, error))?,
+        }
+    }
+    end(scratch, header, rows)
 }
 
-/// Would this argument be accepted as the next one? Its stamp, or the error that [`update`] would give. Nothing is changed.
-pub fn check(_header: &Header, _how: &Update<'_>, _arg: &[u8]) -> Result<Stamp, Error> {
-    Err(Error::new("cannot update: not there yet"))
+/// [`update`] for one who has promised to keep what is good: an argument that is refused changes nothing, is noted in
+/// `refused` with its index, and those after it are still applied. An error is one of the file, not of an argument.
+pub fn update_all(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    how: &Update<'_>,
+    args: &[&[u8]],
+    refused: &mut Vec<(usize, Error)>,
+) -> Result<(), Error> {
+    scratch.begin(header, how)?;
+    for (i, arg) in args.iter().enumerate() {
+        match read(scratch, header, how, arg) {
+            Err(error) => refused.push((i, in_file(how, error))),
+            Ok(stamp) => {
+                pdp::keep_texts(&mut header.pdp_prep, arg, &scratch.fields);
+                advance(scratch, header, rows, stamp, None).map_err(|error| in_file(how, error))?;
+            }
+        }
+    }
+    end(scratch, header, rows)
+}
+
+/// Would this argument be accepted as the next one? Its stamp, or the error that [`update`] would give. Nothing is
+/// changed. (Only a COMPUTE that can never be computed is not found out.)
+pub fn check(header: &Header, how: &Update<'_>, arg: &[u8]) -> Result<Stamp, Error> {
+    let scratch = &mut Scratch::default();
+    scratch.begin(header, how)?;
+    read(scratch, header, how, arg).map_err(|error| in_file(how, error))
+}
+
+impl Scratch {
+    /// For this header: everything that is the same for all arguments.
+    fn begin(&mut self, header: &Header, how: &Update<'_>) -> Result<(), Error> {
+        self.kinds.clear();
+        for ds in &header.ds {
+            let kind = Dst::of(&ds.dst).ok_or_else(|| unknown("data acquisition", ds.dst()));
+            self.kinds.push(kind.map_err(|error| in_file(how, error))?);
+        }
+        self.cfs.clear();
+        for rra in &header.rra {
+            let cf = Cf::of(&rra.cf_nam).ok_or_else(|| unknown("consolidation", rra.cf()));
+            self.cfs.push(cf.map_err(|error| in_file(how, error))?);
+        }
+        self.points.clear();
+        self.seasons.smooth = false;
+        self.calculator.now_sec = how.now.sec;
+        argument::order(header, &self.kinds, how.template, &mut self.order)
+    }
+}
+
+fn unknown(what: &str, name: &[u8]) -> Error {
+    let name = String::from_utf8_lossy(name);
+    Error::new(format!("unknown {what} function '{name}'"))
+}
+
+/// Errors of arguments, not those of templates, have the file's name in front.
+fn in_file(how: &Update<'_>, error: Error) -> Error {
+    if how.file_name.is_empty() {
+        return error;
+    }
+    let name = String::from_utf8_lossy(how.file_name);
+    Error {
+        kind: error.kind,
+        text: format!("{name}: {error}"),
+    }
+}
+
+/// Stamp and readings; the latter into `scratch.fresh`.
+fn read(
+    scratch: &mut Scratch,
+    header: &Header,
+    how: &Update<'_>,
+    arg: &[u8],
+) -> Result<Stamp, Error> {
+    let Scratch { order, fields, .. } = scratch;
+    let stamp = argument::read(header, how, order, arg, fields)?;
+    let interval = pdp::interval(header, stamp);
+    let read = (arg, &scratch.fields[..]);
+    pdp::prepare(header, &scratch.kinds, read, interval, &mut scratch.fresh)?;
+    Ok(stamp)
+}
+
+fn apply(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    how: &Update<'_>,
+    arg: &[u8],
+    seen: Option<&mut Vec<Written>>,
+) -> Result<(), Error> {
+    scratch.fresh.clear();
+    let stamp = read(scratch, header, how, arg);
+    // Data sources before a bad one keep their new text, though its argument does not count: rrdtool's.
+    let count = scratch.fresh.len();
+    pdp::keep_texts(&mut header.pdp_prep[..count], arg, &scratch.fields);
+    advance(scratch, header, rows, stamp?, seen)
+}
+
+/// From the last update to this stamp.
+fn advance(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    stamp: Stamp,
+    mut seen: Option<&mut Vec<Written>>,
+) -> Result<(), Error> {
+    let mut span = Span::new(header, stamp);
+    if span.elapsed == 0 {
+        pdp::gather(&mut header.pdp_prep, &scratch.fresh, span.interval);
+    } else {
+        let interval = span.interval;
+        if let Some(open) = span.cut_open(header) {
+            pdp::split(
+                &mut scratch.fresh,
+                &mut scratch.open,
+                open.interval,
+                interval,
+            );
+            std::mem::swap(&mut scratch.fresh, &mut scratch.open);
+            close(scratch, header, rows, &open, seen.as_deref_mut())?;
+            std::mem::swap(&mut scratch.fresh, &mut scratch.open);
+        }
+        close(scratch, header, rows, &span, seen)?;
+    }
+    header.last_up = stamp.sec;
+    header.last_up_usec = stamp.usec;
+    Ok(())
+}
+
+/// Seasons are smoothed once a call, when all arguments are done.
+fn end(scratch: &mut Scratch, header: &mut Header, rows: &mut impl Rows) -> Result<(), Error> {
+    if scratch.seasons.smooth {
+        aberrant::smooth_all(header, rows, &scratch.cfs)?;
+    }
+    Ok(())
+}
+
+/// Points to rows: one pass of everything.
+fn close(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+    span: &Span,
+    seen: Option<&mut Vec<Written>>,
+) -> Result<(), Error> {
+    let out = (&mut scratch.points, &mut scratch.calculator);
+    pdp::close(header, &scratch.kinds, span, &scratch.fresh, out)?;
+    cdp::consolidate(header, rows, scratch, span)?;
+    let Scratch {
+        cfs,
+        points,
+        seasons,
+        ..
+    } = scratch;
+    aberrant::observe(header, rows, cfs, points, seasons, span.elapsed)?;
+    write::write_rows(header, rows, scratch, span.time, seen)
 }

@@ -1,9 +1,11 @@
 //! The few file operations that kymo's stores need, as a trait, and the real disk.
 //! Positional reads and writes only: no cursor, no mmap. `SimDisk` is the simulated twin.
 
+use crate::tree::{Reach, RealTree, Tree};
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -23,12 +25,33 @@ pub enum OpenMode {
 /// What `stat` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
+    /// What it is.
+    pub kind: NameKind,
     /// Length in bytes.
     pub size_bytes: u64,
     /// Bytes that the file system set aside (`st_blocks` × 512).
     pub allocated_bytes: u64,
     /// Inode number.
     pub inode: u64,
+    /// The file system it is on.
+    pub device: u64,
+    /// Last modification, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Names it has.
+    pub links: u64,
+    /// Its owner's number.
+    pub owner: u32,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// A lock on all of a file that other programs' `fcntl` locks respect, and which respects theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordLock {
+    /// Many may read.
+    Shared,
+    /// One writes.
+    Exclusive,
 }
 
 /// What a name in a directory stands for.
@@ -62,6 +85,10 @@ pub trait Disk: Send + Sync {
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
     /// What `path` is, not following links.
     fn name_kind(&self, path: &Path) -> io::Result<NameKind>;
+    /// Makes everything on the file system of `path` durable (`syncfs`).
+    fn sync_file_system(&self, path: &Path) -> io::Result<()>;
+    /// The files of others below `base`, by names from outside.
+    fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
 }
 
 /// An open file.
@@ -79,6 +106,9 @@ pub trait DiskFile: Send + Sync {
     /// Takes the exclusive lock without waiting; `false` when another open file holds it.
     /// It ends when the file is closed, also by the death of the process.
     fn try_lock(&self) -> io::Result<bool>;
+    /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false`
+    /// when somebody else's lock is in the way. It ends when the file is closed.
+    fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool>;
 }
 
 /// The machine's own file systems.
@@ -140,9 +170,17 @@ impl Disk for RealDisk {
     fn name_kind(&self, path: &Path) -> io::Result<NameKind> {
         Ok(kind_of(std::fs::symlink_metadata(path)?.file_type()))
     }
+
+    fn sync_file_system(&self, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(File::open(path)?)?)
+    }
+
+    fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {
+        Ok(Box::new(RealTree::open(base, reach)?))
+    }
 }
 
-struct RealFile(File);
+pub(crate) struct RealFile(pub(crate) File);
 
 impl DiskFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -184,13 +222,48 @@ impl DiskFile for RealFile {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool> {
+        record_lock(&self.0, kind)
+    }
 }
 
-fn metadata_of(stat: &std::fs::Metadata) -> Metadata {
+/// `fcntl(F_OFD_SETLK)`; rustix has only the process's own locks, which closing any descriptor of the file drops.
+#[allow(unsafe_code)]
+fn record_lock(file: &File, kind: RecordLock) -> io::Result<bool> {
+    // SAFETY: a flock structure of zeros is a valid one.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = match kind {
+        RecordLock::Shared => libc::F_RDLCK,
+        RecordLock::Exclusive => libc::F_WRLCK,
+    } as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the structure outlives the call.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+    if answer == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+        _ => Err(error),
+    }
+}
+
+pub(crate) fn metadata_of(stat: &std::fs::Metadata) -> Metadata {
     Metadata {
+        kind: kind_of(stat.file_type()),
         size_bytes: stat.len(),
         allocated_bytes: stat.blocks() * 512,
         inode: stat.ino(),
+        device: stat.dev(),
+        mtime_ns: stat
+            .mtime()
+            .saturating_mul(1_000_000_000)
+            .saturating_add(stat.mtime_nsec()),
+        links: stat.nlink(),
+        owner: stat.uid(),
+        mode: stat.mode() & 0o7777,
     }
 }
 

@@ -12,4 +12,6 @@ pub mod privilege;
 pub mod procs;
 pub mod sim_clock;
 pub mod sim_disk;
+mod sim_tree;
 pub mod ticker;
+pub mod tree;

@@ -5,8 +5,10 @@
 //! operation is kept, dropped or torn by 512-byte sectors, independently of the others. A failed
 //! sync loses its writes for ever although they can still be read, as Linux does.
 
-use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode};
+use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode, RecordLock};
 use crate::sim_clock::SimClock;
+use crate::sim_tree::SimTree;
+use crate::tree::{Reach, Tree};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,6 +73,8 @@ struct State {
     inodes: BTreeMap<u64, Inode>,
     pending: Vec<Pending>,
     locks: BTreeMap<u64, u64>,
+    record_locks: Vec<(u64, u64, RecordLock)>,
+    changes: i64,
     faults: Faults,
     counts: Counts,
     random: u64,
@@ -79,16 +83,19 @@ struct State {
     boots: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     Directory,
     File(u64),
+    Link(PathBuf),
 }
 
 #[derive(Clone, Default)]
 struct Inode {
     seen: Vec<u8>,
     durable: Vec<u8>,
+    seen_mtime: i64,
+    durable_mtime: i64,
 }
 
 #[derive(Clone)]
@@ -152,7 +159,49 @@ impl SimDisk {
     pub fn kill(&self) {
         let mut state = self.state();
         state.locks.clear();
+        state.record_locks.clear();
         state.boots += 1;
+    }
+
+    /// Makes a symbolic link, durable at once.
+    pub fn symlink(&self, target: &Path, path: &Path) {
+        let mut state = self.state();
+        let node = Node::Link(target.into());
+        state.names.insert(path.into(), node.clone());
+        state.durable_names.insert(path.into(), node);
+    }
+
+    /// Gives a file a second name, durable at once.
+    pub fn hard_link(&self, old: &Path, new: &Path) {
+        let mut state = self.state();
+        if let Some(node) = state.names.get(old).cloned() {
+            state.names.insert(new.into(), node.clone());
+            state.durable_names.insert(new.into(), node);
+        }
+    }
+
+    pub(crate) fn link_target(&self, path: &Path) -> Option<PathBuf> {
+        match self.state().names.get(path) {
+            Some(Node::Link(target)) => Some(target.clone()),
+            _ => None,
+        }
+    }
+
+    /// What `path` itself is, a directory too.
+    pub(crate) fn stat(&self, path: &Path) -> io::Result<Metadata> {
+        let state = self.state();
+        let metadata = |kind, inode| Metadata {
+            kind,
+            ..state.metadata(inode)
+        };
+        match state.names.get(path) {
+            Some(Node::File(inode)) => Ok(metadata(NameKind::File, *inode)),
+            Some(Node::Directory) => Ok(metadata(NameKind::Directory, 0)),
+            _ => Err(state
+                .file(path)
+                .err()
+                .unwrap_or_else(|| io::ErrorKind::NotFound.into())),
+        }
     }
 
     /// The bytes of a file as a reader sees them.
@@ -166,9 +215,12 @@ impl SimDisk {
     pub fn set_bytes(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
         let inode = state.file(path).unwrap_or_else(|_| state.new_inode());
+        state.changes += 1;
         let both = Inode {
             seen: bytes.clone(),
             durable: bytes,
+            seen_mtime: state.changes,
+            durable_mtime: state.changes,
         };
         state.inodes.insert(inode, both);
         state.names.insert(path.into(), Node::File(inode));
@@ -237,7 +289,7 @@ impl Disk for SimDisk {
         state.operation()?;
         let node = Node::File(state.file(from)?);
         state.names.remove(from);
-        state.names.insert(to.into(), node);
+        state.names.insert(to.into(), node.clone());
         state
             .pending
             .push(Pending::Rename(from.into(), to.into(), node));
@@ -278,11 +330,13 @@ impl Disk for SimDisk {
                 .iter()
                 .filter(|(path, _)| path.parent() == Some(dir));
             below
-                .filter_map(|(path, node)| Some((path.file_name()?.to_str()?.to_string(), *node)))
+                .filter_map(|(path, node)| {
+                    Some((path.file_name()?.to_str()?.to_string(), node.clone()))
+                })
                 .collect()
         };
         for (name, node) in names {
-            each(&name, kind_of(node));
+            each(&name, kind_of(&node));
         }
         Ok(())
     }
@@ -293,7 +347,7 @@ impl Disk for SimDisk {
         let broken = state.sync_fault();
         for change in state.take_pending(|change| change.directory() == Some(dir)) {
             if !broken {
-                change.apply_name(&mut state.durable_names);
+                state.keep(&change);
             }
         }
         fail_if(broken)
@@ -306,9 +360,29 @@ impl Disk for SimDisk {
 
     fn name_kind(&self, path: &Path) -> io::Result<NameKind> {
         let state = self.state();
-        let node = state.names.get(path).copied();
+        let node = state.names.get(path);
         node.map(kind_of)
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn sync_file_system(&self, _path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.operation()?;
+        let broken = state.sync_fault();
+        for change in state.take_pending(|_| true) {
+            if !broken {
+                state.keep(&change);
+            }
+        }
+        fail_if(broken)
+    }
+
+    fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {
+        Ok(Box::new(SimTree {
+            disk: self.clone(),
+            base: base.into(),
+            reach,
+        }))
     }
 }
 
@@ -375,8 +449,8 @@ impl DiskFile for SimFile {
         let broken = state.sync_fault();
         let inode = self.inode;
         for change in state.take_pending(|change| change.inode() == Some(inode)) {
-            if !broken && let Some(inode) = state.inodes.get_mut(&inode) {
-                change.apply_bytes(&mut inode.durable, Fate::Keep);
+            if !broken {
+                state.keep(&change);
             }
         }
         fail_if(broken)
@@ -402,15 +476,30 @@ impl DiskFile for SimFile {
         let holder = *state.locks.entry(self.inode).or_insert(self.handle);
         Ok(holder == self.handle)
     }
+
+    fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool> {
+        let mut state = self.state()?;
+        let in_the_way = state.record_locks.iter().any(|&(inode, handle, held)| {
+            let exclusive = RecordLock::Exclusive;
+            inode == self.inode && handle != self.handle && (kind == exclusive || held == exclusive)
+        });
+        if !in_the_way {
+            state.record_locks.retain(|lock| lock.1 != self.handle);
+            state.record_locks.push((self.inode, self.handle, kind));
+        }
+        Ok(!in_the_way)
+    }
 }
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        if let Ok(mut state) = self.state()
-            && state.locks.get(&self.inode) == Some(&self.handle)
-        {
+        let Ok(mut state) = self.state() else {
+            return;
+        };
+        if state.locks.get(&self.inode) == Some(&self.handle) {
             state.locks.remove(&self.inode);
         }
+        state.record_locks.retain(|lock| lock.1 != self.handle);
     }
 }
 
@@ -470,8 +559,27 @@ impl State {
     fn file(&self, path: &Path) -> io::Result<u64> {
         match self.names.get(path) {
             Some(Node::File(inode)) => Ok(*inode),
-            Some(Node::Directory) => Err(io::ErrorKind::IsADirectory.into()),
-            None => Err(io::ErrorKind::NotFound.into()),
+            Some(Node::Directory) => Err(io::Error::from_raw_os_error(libc::EISDIR)),
+            Some(Node::Link(_)) => Err(io::Error::from_raw_os_error(libc::ELOOP)),
+            None if path
+                .ancestors()
+                .skip(1)
+                .any(|above| matches!(self.names.get(above), Some(Node::File(_)))) =>
+            {
+                Err(io::Error::from_raw_os_error(libc::ENOTDIR))
+            }
+            None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        }
+    }
+
+    /// A change reaches the disk.
+    fn keep(&mut self, change: &Pending) {
+        match change.inode().and_then(|inode| self.inodes.get_mut(&inode)) {
+            Some(inode) => {
+                change.apply_bytes(&mut inode.durable, Fate::Keep);
+                inode.durable_mtime = inode.seen_mtime;
+            }
+            None => change.apply_name(&mut self.durable_names),
         }
     }
 
@@ -493,7 +601,7 @@ impl State {
     }
 
     fn link(&mut self, path: &Path, node: Node) {
-        self.names.insert(path.into(), node);
+        self.names.insert(path.into(), node.clone());
         self.pending.push(Pending::Link(path.into(), node));
     }
 
@@ -507,8 +615,10 @@ impl State {
     }
 
     fn change_bytes(&mut self, inode: u64, change: Pending) {
+        self.changes += 1;
         if let Some(inode) = self.inodes.get_mut(&inode) {
             change.apply_bytes(&mut inode.seen, Fate::Keep);
+            inode.seen_mtime = self.changes;
         }
         self.pending.push(change);
         let now = self.allocated_bytes();
@@ -516,11 +626,22 @@ impl State {
     }
 
     fn metadata(&self, inode: u64) -> Metadata {
-        let size_bytes = self.inodes[&inode].seen.len() as u64;
+        let found = self.inodes.get(&inode);
+        let size_bytes = found.map_or(0, |found| found.seen.len() as u64);
+        let names = self
+            .names
+            .values()
+            .filter(|node| **node == Node::File(inode));
         Metadata {
+            kind: NameKind::File,
             size_bytes,
             allocated_bytes: pages(size_bytes),
             inode,
+            device: 1,
+            mtime_ns: found.map_or(0, |found| found.seen_mtime),
+            links: names.count() as u64,
+            owner: 0,
+            mode: 0o640,
         }
     }
 
@@ -544,9 +665,15 @@ impl State {
         self.drop_orphans();
         self.names = self.durable_names.clone();
         for inode in self.inodes.values_mut() {
+            // The time of a change and what was changed reach the disk each by its own way.
+            if next_random(&mut self.random) & 1 == 1 {
+                inode.durable_mtime = inode.seen_mtime;
+            }
             inode.seen = inode.durable.clone();
+            inode.seen_mtime = inode.durable_mtime;
         }
         self.locks.clear();
+        self.record_locks.clear();
         self.faults = Faults::default();
         self.boots += 1;
     }
@@ -581,14 +708,14 @@ impl Pending {
     fn apply_name(&self, names: &mut BTreeMap<PathBuf, Node>) {
         match self {
             Pending::Link(path, node) => {
-                names.insert(path.clone(), *node);
+                names.insert(path.clone(), node.clone());
             }
             Pending::Unlink(path) => {
                 names.remove(path);
             }
             Pending::Rename(from, to, node) => {
                 names.remove(from);
-                names.insert(to.clone(), *node);
+                names.insert(to.clone(), node.clone());
             }
             Pending::Write(..) | Pending::SetLen(..) => {}
         }
@@ -626,10 +753,11 @@ fn pages(size_bytes: u64) -> u64 {
     size_bytes.div_ceil(PAGE) * PAGE
 }
 
-fn kind_of(node: Node) -> NameKind {
+fn kind_of(node: &Node) -> NameKind {
     match node {
         Node::Directory => NameKind::Directory,
         Node::File(_) => NameKind::File,
+        Node::Link(_) => NameKind::Other,
     }
 }
 

@@ -13,6 +13,8 @@ pub mod live;
 pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
+pub mod rrd;
+#[cfg(feature = "serve")]
 pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;

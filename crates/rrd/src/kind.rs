@@ -1,0 +1,139 @@
+//! Data source types and consolidation functions, from the names that the header has.
+
+/// Names, zero padded, and what they stand for.
+const DST_NAMES: [([u8; 16], Dst); 7] = [
+    (name(b"GAUGE"), Dst::Gauge),
+    (name(b"DERIVE"), Dst::Derive),
+    (name(b"COUNTER"), Dst::Counter),
+    (name(b"ABSOLUTE"), Dst::Absolute),
+    (name(b"COMPUTE"), Dst::Compute),
+    (name(b"DCOUNTER"), Dst::Dcounter),
+    (name(b"DDERIVE"), Dst::Dderive),
+];
+const CF_NAMES: [([u8; 16], Cf); 10] = [
+    (name(b"AVERAGE"), Cf::Average),
+    (name(b"MIN"), Cf::Min),
+    (name(b"MAX"), Cf::Max),
+    (name(b"LAST"), Cf::Last),
+    (name(b"HWPREDICT"), Cf::HwPredict),
+    (name(b"MHWPREDICT"), Cf::MhwPredict),
+    (name(b"SEASONAL"), Cf::Seasonal),
+    (name(b"DEVPREDICT"), Cf::DevPredict),
+    (name(b"DEVSEASONAL"), Cf::DevSeasonal),
+    (name(b"FAILURES"), Cf::Failures),
+];
+
+/// A data source's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dst {
+    /// A rate as it is.
+    Gauge,
+    /// An integer that counts up, down or both.
+    Derive,
+    /// An integer that counts up, and wraps at 2^32 or 2^64.
+    Counter,
+    /// A count since the last reading.
+    Absolute,
+    /// Computed from others.
+    Compute,
+    /// A counter with a fraction; a turn back is a reset.
+    Dcounter,
+    /// A derive with a fraction.
+    Dderive,
+}
+
+/// A consolidation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cf {
+    /// The mean.
+    Average,
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+    /// The last.
+    Last,
+    /// Holt-Winters, additive.
+    HwPredict,
+    /// Holt-Winters, multiplicative.
+    MhwPredict,
+    /// Seasonal coefficients.
+    Seasonal,
+    /// Predicted deviations.
+    DevPredict,
+    /// Seasonal deviations.
+    DevSeasonal,
+    /// Failures: too many violations within a window.
+    Failures,
+}
+
+impl Dst {
+    /// Of `dst`, all 20 bytes.
+    pub fn of(field: &[u8; 20]) -> Option<Dst> {
+        look_up(&DST_NAMES, field)
+    }
+}
+
+impl Cf {
+    /// Of `cf_nam`, all 20 bytes.
+    pub fn of(field: &[u8; 20]) -> Option<Cf> {
+        look_up(&CF_NAMES, field)
+    }
+
+    /// Does it look into the seasons' rows?
+    pub fn is_seasonal(self) -> bool {
+        matches!(self, Cf::Seasonal | Cf::DevSeasonal)
+    }
+}
+
+const fn name(text: &[u8]) -> [u8; 16] {
+    let (mut padded, mut i) = ([0; 16], 0);
+    while i < text.len() {
+        padded[i] = text[i];
+        i += 1;
+    }
+    padded
+}
+
+/// As rrdtool writes names they are zero padded, and one comparison tells; else up to the first NUL.
+fn look_up<T: Copy>(names: &[([u8; 16], T)], field: &[u8; 20]) -> Option<T> {
+    let front: [u8; 16] = std::array::from_fn(|i| field[i]);
+    let whole = u128::from_le_bytes(front);
+    let known = |front: u128| {
+        let mut names = names.iter();
+        names.find(|(name, _)| u128::from_le_bytes(*name) == front)
+    };
+    if let Some((_, kind)) = known(whole) {
+        return Some(*kind);
+    }
+    let len = field.iter().position(|&byte| byte == 0)?;
+    let mask = 1u128.checked_shl(8 * len as u32)?.wrapping_sub(1);
+    known(whole & mask).map(|(_, kind)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::field;
+
+    #[test]
+    fn names_end_at_their_first_nul() {
+        assert_eq!(Cf::of(&field(b"MIN")), Some(Cf::Min));
+        assert_eq!(Cf::of(&field(b"MIN\0AX")), Some(Cf::Min));
+        assert_eq!(Cf::of(&field(b"DEVSEASONAL")), Some(Cf::DevSeasonal));
+        assert_eq!(
+            Dst::of(&field(b"DCOUNTER\0\0\0\0\0\0\0\0\0\0x")),
+            Some(Dst::Dcounter)
+        );
+        for wrong in [
+            "",
+            "MI",
+            "MINI",
+            "min",
+            "AVERAGEAVERAGEAVERAG",
+            "AVERAGEAVERAGEAVERAGE",
+        ] {
+            assert_eq!(Cf::of(&field(wrong.as_bytes())), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! What a journal says, entry by entry: appended to a buffer, read from a slice. Knows no file and no checksum.
+//! Layout: docs/formats/journal.md, "Entries".
+
+use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
+
+const FILE: u8 = 1;
+const VALUES: u8 = 2;
+const BEGIN: u8 = 3;
+const START: u8 = 4;
+const END: u8 = 5;
+const FORGET: u8 = 6;
+const CHECKPOINT: u8 = 7;
+const EDITED: u8 = 8;
+const NOT_STARTED: u8 = 9;
+
+/// Longest path or text that is believed.
+const TEXT_MAX: usize = 64 << 20;
+/// Stamps up to here are kept as numbers, in seconds or in microseconds.
+const DIGITS_MAX: usize = 15;
+
+/// Which file it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) mtime_ns: i64,
+}
+
+/// Cells of an archive that updates change in place (SEASONAL, DEVSEASONAL).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    pub(crate) first: u64,
+    pub(crate) bits: Vec<u64>,
+}
+
+/// A file as it was before its first write since a checkpoint: what a redo starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Begin {
+    /// The file is not the one of earlier entries, or was edited: they tell nothing about it.
+    pub(crate) fresh: bool,
+    /// Values up to this stamp are in it.
+    pub(crate) after: f64,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// From `live_head_t` to the row pointers.
+    pub(crate) live: Vec<u8>,
+    pub(crate) cells: Vec<Cells>,
+}
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Entry<'a> {
+    /// In this journal file, `id` stands for `path`.
+    File { id: u32, path: &'a [u8] },
+    /// Values were accepted; call [`take_values`] with them.
+    Values { id: u32, count: u64 },
+    /// A file is about to be written, the first time since a checkpoint.
+    Begin { id: u32, begin: Begin },
+    /// A file is about to be written again.
+    Start { id: u32 },
+    /// Values up to this stamp are in the file.
+    End {
+        id: u32,
+        upto: f64,
+        identity: Identity,
+    },
+    /// Its pending values were dropped.
+    Forget { id: u32 },
+    /// What was written before this position is on the disk.
+    Checkpoint { position: u64 },
+    /// The file was replaced or rewritten by ourselves.
+    Edited { id: u32 },
+    /// The write that was announced did not begin.
+    NotStarted { id: u32 },
+}
+
+impl Entry<'_> {
+    /// Appends the entry (not [`Entry::Values`]: see [`put_values_head`]).
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Entry::File { id, path } => {
+                put_head(out, FILE, *id);
+                put_bytes(out, path);
+            }
+            Entry::Values { id, count } => put_values_head(out, *id, *count),
+            Entry::Begin { id, begin } => {
+                put_head(out, BEGIN, *id);
+                put_begin(out, begin);
+            }
+            Entry::Start { id } => put_head(out, START, *id),
+            Entry::End { id, upto, identity } => {
+                put_head(out, END, *id);
+                out.extend_from_slice(&upto.to_le_bytes());
+                put(out, identity.device);
+                put(out, identity.inode);
+                put(out, identity.size_bytes);
+                out.extend_from_slice(&identity.mtime_ns.to_le_bytes());
+            }
+            Entry::Forget { id } => put_head(out, FORGET, *id),
+            Entry::Checkpoint { position } => {
+                out.push(CHECKPOINT);
+                put(out, *position);
+            }
+            Entry::Edited { id } => put_head(out, EDITED, *id),
+            Entry::NotStarted { id } => put_head(out, NOT_STARTED, *id),
+        }
+    }
+
+    /// Takes an entry off the front. After [`Entry::Values`] its values follow.
+    pub(crate) fn take<'a>(input: &mut &'a [u8]) -> Option<Entry<'a>> {
+        let (&kind, rest) = input.split_first()?;
+        *input = rest;
+        if kind == CHECKPOINT {
+            let position = take(input)?;
+            return Some(Entry::Checkpoint { position });
+        }
+        let id = u32::try_from(take(input)?).ok()?;
+        Some(match kind {
+            FILE => Entry::File {
+                id,
+                path: take_bytes(input, TEXT_MAX)?,
+            },
+            VALUES => Entry::Values {
+                id,
+                count: take(input)?,
+            },
+            BEGIN => Entry::Begin {
+                id,
+                begin: take_begin(input)?,
+            },
+            START => Entry::Start { id },
+            END => Entry::End {
+                id,
+                upto: f64::from_le_bytes(take_array(input)?),
+                identity: Identity {
+                    device: take(input)?,
+                    inode: take(input)?,
+                    size_bytes: take(input)?,
+                    mtime_ns: i64::from_le_bytes(take_array(input)?),
+                },
+            },
+            FORGET => Entry::Forget { id },
+            EDITED => Entry::Edited { id },
+            NOT_STARTED => Entry::NotStarted { id },
+            _ => return None,
+        })
+    }
+}
+
+fn put_head(out: &mut Vec<u8>, kind: u8, id: u32) {
+    out.push(kind);
+    put(out, u64::from(id));
+}
+
+fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
+    out.push(u8::from(begin.fresh));
+    out.extend_from_slice(&begin.after.to_le_bytes());
+    put(out, begin.device);
+    put(out, begin.inode);
+    put_packed(out, &begin.live);
+    put(out, begin.cells.len() as u64);
+    for cells in &begin.cells {
+        put(out, cells.first);
+        let bytes: Vec<u8> = cells.bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        put_packed(out, &bytes);
+    }
+}
+
+fn take_begin(input: &mut &[u8]) -> Option<Begin> {
+    let [fresh] = take_array(input)?;
+    let after = f64::from_le_bytes(take_array(input)?);
+    let (device, inode) = (take(input)?, take(input)?);
+    let live = take_packed(input)?;
+    let mut cells = Vec::new();
+    for _ in 0..take(input)? {
+        let first = take(input)?;
+        let bytes = take_packed(input)?;
+        let words = bytes.chunks_exact(8);
+        let bits = words.map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])));
+        cells.push(Cells {
+            first,
+            bits: bits.collect(),
+        });
+    }
+    Some(Begin {
+        fresh: fresh != 0,
+        after,
+        device,
+        inode,
+        live,
+        cells,
+    })
+}
+
+/// Bytes by words of eight; a bit of a mask says which of eight words are there, the others are zeros.
+/// More than half of a header's words are.
+fn put_packed(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    for eight in bytes.chunks(64) {
+        let at = out.len();
+        out.push(0);
+        for (i, word) in eight.chunks(8).enumerate() {
+            if word.iter().any(|&byte| byte != 0) {
+                out[at] |= 1 << i;
+                out.extend_from_slice(word);
+            }
+        }
+    }
+}
+
+fn take_packed(input: &mut &[u8]) -> Option<Vec<u8>> {
+    let len = usize::try_from(take(input)?).ok()?;
+    // A mask byte stands for 64 bytes at most: nothing is allocated for what is not there.
+    if len.div_ceil(64) > input.len() {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        let [mask] = take_array(input)?;
+        for i in 0..8 {
+            let word = (len - bytes.len()).min(8);
+            if mask & (1 << i) == 0 {
+                bytes.resize(bytes.len() + word, 0);
+            } else {
+                let (front, rest) = input.split_at_checked(word)?;
+                bytes.extend_from_slice(front);
+                *input = rest;
+            }
+        }
+    }
+    Some(bytes)
+}
+
+fn take_array<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
+    let (front, rest) = input.split_first_chunk()?;
+    *input = rest;
+    Some(*front)
+}
+
+/// Begins a [`Entry::Values`]; `count` calls of [`put_value`] must follow.
+pub(crate) fn put_values_head(out: &mut Vec<u8>, id: u32, count: u64) {
+    put_head(out, VALUES, id);
+    put(out, count);
+}
+
+/// The stamps before this one in a frame: they are written as differences.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    seconds: u64,
+    micros: u64,
+}
+
+/// Appends a value: as numbers if printing them gives the same text, else the text.
+pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
+    let start = out.len();
+    if put_numbers(out, stamps, text).is_none() {
+        out.truncate(start);
+        put(out, (text.len() as u64) << 2 | 1);
+        out.extend_from_slice(text);
+    }
+}
+
+fn put_numbers(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) -> Option<()> {
+    let colon = text.iter().position(|&byte| byte == b':')?;
+    let (stamp, mut left) = text.split_at(colon);
+    let head = match number_of(stamp)? {
+        Number::Integer(seconds) => {
+            let head = zigzag(seconds, stamps.seconds) << 2;
+            stamps.seconds = seconds;
+            head
+        }
+        Number::Micros(micros) => {
+            let head = zigzag(micros as u64, stamps.micros) << 2 | 2;
+            stamps.micros = micros as u64;
+            head
+        }
+        Number::Unknown => return None,
+    };
+    put(out, head);
+    let at = out.len();
+    out.push(0);
+    let mut count = 0u8;
+    while let Some((_, rest)) = left.split_first() {
+        let end = rest.iter().position(|&byte| byte == b':').unwrap_or(rest.len());
+        let (field, rest) = rest.split_at(end);
+        match number_of(field) {
+            Some(Number::Integer(value)) => put(out, value << 2),
+            Some(Number::Micros(value)) => put(out, zigzag(value as u64, 0) << 2 | 2),
+            Some(Number::Unknown) => out.push(3),
+            None => {
+                put(out, (field.len() as u64) << 2 | 1);
+                out.extend_from_slice(field);
+            }
+        }
+        count = count.checked_add(1).filter(|&count| count < 128)?;
+        left = rest;
+    }
+    out[at] = count;
+    Some(())
+}
+
+enum Number {
+    Integer(u64),
+    /// Six digits after the point.
+    Micros(i64),
+    /// `U`.
+    Unknown,
+}
+
+/// The number a text stands for, if the text is how that number is printed.
+fn number_of(text: &[u8]) -> Option<Number> {
+    if text == b"U" {
+        return Some(Number::Unknown);
+    }
+    let (negative, digits) = match text.split_first()? {
+        (b'-', digits) => (true, digits),
+        _ => (false, text),
+    };
+    let whole = digits.len().checked_sub(7).filter(|&at| digits[at] == b'.');
+    let (integer, fraction) = match whole {
+        Some(at) => (&digits[..at], &digits[at + 1..]),
+        None => (digits, &digits[..0]),
+    };
+    if integer.is_empty() || integer.len() + fraction.len() > DIGITS_MAX {
+        return None;
+    }
+    if integer[0] == b'0' && integer.len() > 1 {
+        return None;
+    }
+    let mut value = 0u64;
+    for &byte in integer.iter().chain(fraction) {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + u64::from(byte - b'0');
+    }
+    match (whole, negative) {
+        (None, false) => Some(Number::Integer(value)),
+        (Some(_), false) => Some(Number::Micros(value as i64)),
+        (Some(_), true) if value != 0 => Some(Number::Micros(-(value as i64))),
+        _ => None,
+    }
+}
+
+/// Takes a value off the front and appends its text to `text`.
+pub(crate) fn take_value(
+    input: &mut &[u8],
+    stamps: &mut Stamps,
+    text: &mut Vec<u8>,
+) -> Option<()> {
+    let head = take(input)?;
+    match head & 3 {
+        0 => {
+            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
+            print_integer(text, stamps.seconds);
+        }
+        2 => {
+            stamps.micros = unzigzag(head >> 2, stamps.micros);
+            print_micros(text, stamps.micros as i64);
+        }
+        1 => return take_text(input, head >> 2, text),
+        _ => return None,
+    }
+    let [count] = take_array(input)?;
+    for _ in 0..count {
+        text.push(b':');
+        let field = take(input)?;
+        match field & 3 {
+            0 => print_integer(text, field >> 2),
+            1 => take_text(input, field >> 2, text)?,
+            2 => print_micros(text, unzigzag(field >> 2, 0) as i64),
+            _ => text.push(b'U'),
+        }
+    }
+    Some(())
+}
+
+fn take_text(input: &mut &[u8], len: u64, text: &mut Vec<u8>) -> Option<()> {
+    let (front, rest) = input.split_at_checked(usize::try_from(len).ok()?)?;
+    text.extend_from_slice(front);
+    *input = rest;
+    Some(())
+}
+
+fn print_integer(text: &mut Vec<u8>, value: u64) {
+    let mut digits = [0; 20];
+    let (mut at, mut left) = (digits.len(), value);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[at..]);
+}
+
+fn print_micros(text: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        text.push(b'-');
+    }
+    print_integer(text, value.unsigned_abs() / 1_000_000);
+    text.push(b'.');
+    let fraction = value.unsigned_abs() % 1_000_000;
+    text.extend_from_slice(format!("{fraction:06}").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip(texts: &[&[u8]]) -> Vec<u8> {
+        let (mut out, mut stamps) = (Vec::new(), Stamps::default());
+        for text in texts {
+            put_value(&mut out, &mut stamps, text);
+        }
+        let (mut input, mut stamps) = (&out[..], Stamps::default());
+        for text in texts {
+            let mut back = Vec::new();
+            take_value(&mut input, &mut stamps, &mut back).unwrap();
+            assert_eq!(&back, text, "{}", String::from_utf8_lossy(text));
+        }
+        assert!(input.is_empty());
+        out
+    }
+
+    #[test]
+    fn values_come_back_as_they_were_sent() {
+        for (text, bytes) in [
+            (&b"1000000010:1"[..], 7),
+            (b"1000000010.123456:0.500000", 11),
+            (b"1000000010:U:1", 8),
+            (b"1000000010:-0.000000", 16),
+            (b"1000000010:-1.500000", 9),
+            (b"1000000010:01", 9),
+            (b"1000000010:", 7),
+            (b"1000000010::", 8),
+            (b"01000000010:1", 14),
+            (b"1000000010:1e5:nan", 14),
+            (b"99999999999999999999:1", 23),
+            (b"1000000010:999999999999999", 14),
+            (b"1000000010:18446744073709551615", 27),
+            (b"", 1),
+            (b":", 3),
+            (b"-5:1", 5),
+            (b"U:1", 4),
+        ] {
+            let got = round_trip(&[text]).len();
+            assert_eq!(got, bytes, "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(round_trip(&[b"1000000010:1", b"1000000020:2"]).len(), 7 + 3);
+        let many = [b"1000000010".to_vec(), b":1".repeat(300)].concat();
+        round_trip(&[&many, b"1000000011:1"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(texts in proptest::collection::vec("[-0-9.:UeN]{0,24}", 0..9)) {
+            let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+            round_trip(&texts);
+        }
+
+        #[test]
+        fn begins_come_back(live: Vec<u8>, words: Vec<u64>, after: f64) {
+            let begin = Begin {
+                fresh: true,
+                after,
+                device: 7,
+                inode: u64::MAX,
+                live,
+                cells: vec![Cells { first: 3, bits: words }],
+            };
+            let entry = Entry::Begin { id: 5, begin };
+            let mut out = Vec::new();
+            entry.put(&mut out);
+            let mut input = &out[..];
+            prop_assert_eq!(format!("{:?}", Entry::take(&mut input)), format!("{:?}", Some(entry)));
+            prop_assert!(input.is_empty());
+        }
+    }
+
+    #[test]
+    fn entries_come_back_and_short_ones_are_refused() {
+        let identity = Identity {
+            device: 1,
+            inode: 2,
+            size_bytes: 3,
+            mtime_ns: -4,
+        };
+        for entry in [
+            Entry::File { id: 1, path: b"/a" },
+            Entry::Values { id: 2, count: 3 },
+            Entry::Start { id: 3 },
+            Entry::End {
+                id: 4,
+                upto: 1.5,
+                identity,
+            },
+            Entry::Forget { id: 5 },
+            Entry::Checkpoint { position: 1 << 40 },
+            Entry::Edited { id: 6 },
+            Entry::NotStarted { id: 7 },
+        ] {
+            let mut out = Vec::new();
+            entry.put(&mut out);
+            for len in 0..out.len() {
+                assert_eq!(Entry::take(&mut &out[..len]), None, "{entry:?}");
+            }
+            assert_eq!(Entry::take(&mut &out[..]), Some(entry));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Frames: what one write puts into a journal file, and the walk over what is valid in one. Nothing here writes.
+//!
+//! A file was filled with zeros, or used before, so behind the last frame lie zeros or frames of an earlier use;
+//! the generation in each checksum tells them apart. Layout: docs/formats/journal.md, "Files" and "Frames".
+
+use kymo_base::varint;
+use std::ops::Range;
+
+/// The first eight bytes of a journal file.
+pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
+/// The format's version; others are refused.
+pub(crate) const VERSION: u32 = 0;
+/// Where frames start.
+pub(crate) const FRAMES_OFFSET: u64 = 4096;
+/// Bytes of a file's head.
+pub(crate) const HEAD_LEN: usize = 56;
+/// The longest a frame's head can be.
+pub(crate) const FRAME_HEAD_MAX: usize = 29;
+const FRAME_HEAD_MIN: usize = 11;
+const RESTATES: u32 = 1;
+
+/// What a journal file starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileHead {
+    /// Order of the files, also in their names.
+    pub(crate) sequence: u64,
+    /// Tells this use of the file from all others.
+    pub(crate) generation: u64,
+    /// The position of its first frame.
+    pub(crate) base: u64,
+    /// When it was begun, for people.
+    pub(crate) real_ns: i64,
+    /// It begins with all that memory held: what is missing before it is in it.
+    pub(crate) restates: bool,
+}
+
+impl FileHead {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD_LEN);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.sequence.to_le_bytes());
+        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&self.base.to_le_bytes());
+        bytes.extend_from_slice(&self.real_ns.to_le_bytes());
+        let flags = if self.restates { RESTATES } else { 0 };
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        let crc = crc32c::crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a head; `Ok(None)`: there is none, or a torn one. `Err`: one of that other version.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<FileHead>, u32> {
+        let Some(bytes) = bytes.get(..HEAD_LEN) else {
+            return Ok(None);
+        };
+        if &bytes[..8] != MAGIC {
+            return Ok(None);
+        }
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(version);
+        }
+        if crc32c::crc32c(&bytes[16..]) != u32_at(bytes, 12) {
+            return Ok(None);
+        }
+        let head = FileHead {
+            sequence: u64_at(bytes, 16),
+            generation: u64_at(bytes, 24),
+            base: u64_at(bytes, 32),
+            real_ns: u64_at(bytes, 40) as i64,
+            restates: u32_at(bytes, 48) & RESTATES != 0,
+        };
+        // A position can always be added to.
+        let sane = head.base < 1 << 62 && head.sequence < 1 << 62;
+        Ok(sane.then_some(head))
+    }
+
+    fn tag(&self) -> u8 {
+        self.sequence as u8
+    }
+}
+
+/// Completes a frame: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and the entries; where the frame
+/// begins in it.
+pub(crate) fn seal(
+    buffer: &mut [u8],
+    head: &FileHead,
+    position: u64,
+    number: u64,
+    synced: u64,
+) -> usize {
+    let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
+    front.extend_from_slice(&[0; 8]);
+    front.push(head.tag());
+    varint::put(&mut front, number);
+    varint::put(&mut front, position - synced);
+    let start = FRAME_HEAD_MAX - front.len();
+    buffer[start..FRAME_HEAD_MAX].copy_from_slice(&front);
+    let frame = &mut buffer[start..];
+    let len = frame.len() as u32;
+    frame[..4].copy_from_slice(&len.to_le_bytes());
+    let crc = checksum(head.generation, position, frame);
+    frame[4..8].copy_from_slice(&crc.to_le_bytes());
+    start
+}
+
+fn checksum(generation: u64, position: u64, frame: &[u8]) -> u32 {
+    let crc = crc32c::crc32c(&generation.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc, &position.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc, &frame[..4]);
+    crc32c::crc32c_append(crc, &frame[8..])
+}
+
+/// A valid frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Where it begins, counted over all files.
+    pub(crate) position: u64,
+    /// Where it ends.
+    pub(crate) end: u64,
+    /// Everything before this was on the disk when the frame was written.
+    pub(crate) synced: u64,
+    /// Rises from frame to frame of a file.
+    number: u64,
+    /// Where its entries are in the file's bytes.
+    pub(crate) entries: Range<usize>,
+}
+
+/// All valid frames of a file, in order. Where two of them do not touch, something is damaged between them.
+pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    let (mut at, mut number) = (FRAMES_OFFSET as usize, 0);
+    // Each candidate of a search costs a checksum: a hostile file must not make that quadratic.
+    let mut budget = 4 * bytes.len() + (64 << 10);
+    while let Some(frame) =
+        frame_at(bytes, head, at, number).or_else(|| search(bytes, head, at, number, &mut budget))
+    {
+        at = frame.entries.end;
+        number = frame.number;
+        frames.push(frame);
+    }
+    frames
+}
+
+fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Frame> {
+    let front = bytes.get(at..)?;
+    let len = u32_at(front.get(..FRAME_HEAD_MIN)?, 0) as usize;
+    if len < FRAME_HEAD_MIN || front[8] != head.tag() {
+        return None;
+    }
+    let frame = front.get(..len)?;
+    let position = head.base + (at as u64 - FRAMES_OFFSET);
+    if checksum(head.generation, position, frame) != u32_at(frame, 4) {
+        return None;
+    }
+    let mut rest = &frame[9..];
+    let number = varint::take(&mut rest)?;
+    let behind = varint::take(&mut rest)?;
+    let whole = number > after && behind <= position;
+    whole.then(|| Frame {
+        position,
+        end: position + len as u64,
+        synced: position - behind,
+        number,
+        entries: at + len - rest.len()..at + len,
+    })
+}
+
+/// Looks for a frame behind a place where none is.
+fn search(
+    bytes: &[u8],
+    head: &FileHead,
+    from: usize,
+    after: u64,
+    budget: &mut usize,
+) -> Option<Frame> {
+    let mut at = from + 1;
+    loop {
+        // What was not written yet is zeros, most of a file; a frame has at most three of them in front.
+        let zeros = bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
+        at += zeros.saturating_sub(3);
+        let front = bytes.get(at..at + FRAME_HEAD_MIN)?;
+        let len = u32_at(front, 0) as usize;
+        if front[8] == head.tag() && len >= FRAME_HEAD_MIN && len <= bytes.len() - at {
+            *budget = budget.checked_sub(len)?;
+            if let Some(frame) = frame_at(bytes, head, at, after) {
+                return Some(frame);
+            }
+        }
+        at += 1;
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: FileHead = FileHead {
+        sequence: 7,
+        generation: 1 << 40,
+        base: 1000,
+        real_ns: -1,
+        restates: true,
+    };
+
+    fn example() -> Vec<u8> {
+        let mut bytes = HEAD.encode();
+        bytes.resize(FRAMES_OFFSET as usize, 0);
+        for (number, entries) in [(1, &b"one"[..]), (2, b"two"), (5, &[0; 300])] {
+            let mut buffer = vec![0; FRAME_HEAD_MAX];
+            buffer.extend_from_slice(entries);
+            let position = HEAD.base + bytes.len() as u64 - FRAMES_OFFSET;
+            let start = seal(&mut buffer, &HEAD, position, number, 990);
+            bytes.extend_from_slice(&buffer[start..]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn frames_come_back_and_damage_costs_its_own_frame() {
+        let bytes = example();
+        assert_eq!(FileHead::parse(&bytes), Ok(Some(HEAD)));
+        let frames = walk(&bytes, &HEAD);
+        let texts: Vec<&[u8]> = frames.iter().map(|f| &bytes[f.entries.clone()]).collect();
+        assert_eq!(texts, [&b"one"[..], b"two", &[0; 300]]);
+        assert_eq!((frames[0].position, frames[2].synced), (1000, 990));
+        for at in FRAMES_OFFSET as usize..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert_eq!(walk(&flipped, &HEAD).len(), 2, "byte {at}");
+        }
+        for len in 0..bytes.len() {
+            assert!(walk(&bytes[..len], &HEAD).len() < 3, "cut at {len}");
+        }
+        for at in 0..HEAD_LEN {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            assert_ne!(FileHead::parse(&flipped), Ok(Some(HEAD)), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn another_use_of_the_file_or_another_place_is_no_frame() {
+        let bytes = example();
+        let other = FileHead {
+            generation: 3,
+            ..HEAD
+        };
+        assert_eq!(walk(&bytes, &other), []);
+        let mut moved = bytes.clone();
+        moved.insert(FRAMES_OFFSET as usize, 0);
+        assert_eq!(walk(&moved, &HEAD), []);
+    }
+}

@@ -1,0 +1,96 @@
+//! Names as clients send them: how replies show them, which of them `-B` allows, and which cannot be a file's.
+
+use crate::settings::Settings;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The kernel takes paths shorter than this.
+const PATH_MAX: usize = 4096;
+/// And names shorter than this between two slashes.
+const NAME_MAX: usize = 255;
+
+/// base + `/` + name, or the name if it is absolute.
+pub(crate) fn spelled(settings: &Settings, name: &[u8]) -> Vec<u8> {
+    if name.first() == Some(&b'/') {
+        return name.to_vec();
+    }
+    let base = settings.base.as_os_str().as_bytes();
+    [base, b"/", name].concat()
+}
+
+/// What rrdcached's `-B` checks: `../` nowhere, and an absolute name below the base.
+pub(crate) fn allowed(settings: &Settings, name: &[u8]) -> bool {
+    if !settings.beneath {
+        return true;
+    }
+    let up = name.windows(3).any(|three| three == b"../");
+    let base = settings.base.as_os_str().as_bytes();
+    let below = name.first() != Some(&b'/')
+        || name.strip_prefix(base).is_some_and(|rest| rest.first() == Some(&b'/'));
+    !up && below
+}
+
+/// The error number with which the kernel would refuse this path, before it is asked.
+pub(crate) fn refused(path: &[u8]) -> Option<i32> {
+    // C's strings end at a NUL: rrdcached would open another file than the one that was named.
+    if path.contains(&0) {
+        return Some(22);
+    }
+    let long = path.split(|&byte| byte == b'/').any(|part| part.len() > NAME_MAX);
+    (path.len() >= PATH_MAX || long).then_some(36)
+}
+
+/// The path without `.`, `..` and double slashes, by its text alone.
+pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in path.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    let mut out = Vec::with_capacity(path.len());
+    for part in parts {
+        out.push(b'/');
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// Bytes as a path.
+pub(crate) fn path(bytes: &[u8]) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let mut settings = Settings::new("/s", "/db");
+        settings.beneath = true;
+        for (name, shown, allows, text) in [
+            (&b"a.rrd"[..], &b"/db/a.rrd"[..], true, &b"/db/a.rrd"[..]),
+            (b"./x//a.rrd", b"/db/./x//a.rrd", true, b"/db/x/a.rrd"),
+            (b"/db/a.rrd", b"/db/a.rrd", true, b"/db/a.rrd"),
+            (b"/dbx/a.rrd", b"/dbx/a.rrd", false, b"/dbx/a.rrd"),
+            (b"../z.rrd", b"/db/../z.rrd", false, b"/z.rrd"),
+            (b"/etc/passwd", b"/etc/passwd", false, b"/etc/passwd"),
+            (b"", b"/db/", true, b"/db"),
+        ] {
+            assert_eq!(spelled(&settings, name), shown);
+            assert_eq!(allowed(&settings, name), allows, "{shown:?}");
+            assert_eq!(normal(shown), text);
+        }
+        settings.beneath = false;
+        assert!(allowed(&settings, b"../z.rrd"));
+        assert_eq!(refused(b"/db/a\0b"), Some(22));
+        assert_eq!(refused(&[b'a'; 4096]), Some(36));
+        assert_eq!(refused(&[b'a'; 256]), Some(36));
+        assert_eq!(refused(b"/db/a.rrd"), None);
+    }
+}

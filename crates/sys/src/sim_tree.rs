@@ -1,0 +1,110 @@
+//! The simulated twin of a [`Tree`]: a [`SimDisk`] seen through names from outside.
+
+use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode};
+use crate::sim_disk::SimDisk;
+use crate::tree::{Access, Existing, Reach, Tree};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Links that are followed before it is a loop, as Linux does.
+const LINKS_MAX: usize = 40;
+
+pub(crate) struct SimTree {
+    pub(crate) disk: SimDisk,
+    pub(crate) base: PathBuf,
+    pub(crate) reach: Reach,
+}
+
+impl SimTree {
+    /// The path without links and dots; its last name may be missing.
+    fn walk(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut left: Vec<PathBuf> = path.iter().rev().map(PathBuf::from).collect();
+        let mut at = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(name) = left.pop() {
+            match name.to_str() {
+                Some("/") => at = PathBuf::from("/"),
+                Some(".") => {}
+                Some("..") => {
+                    at.pop();
+                }
+                _ => {
+                    let next = at.join(&name);
+                    match self.disk.link_target(&next) {
+                        Some(_) if links == LINKS_MAX => {
+                            return Err(io::Error::from_raw_os_error(libc::ELOOP));
+                        }
+                        Some(target) => {
+                            links += 1;
+                            left.extend(target.iter().rev().map(PathBuf::from));
+                        }
+                        None => at = next,
+                    }
+                }
+            }
+        }
+        match self.reach == Reach::Beneath && !at.starts_with(&self.base) {
+            true => Err(io::Error::from_raw_os_error(libc::EXDEV)),
+            false => Ok(at),
+        }
+    }
+}
+
+impl Tree for SimTree {
+    fn stat(&self, path: &Path) -> io::Result<Metadata> {
+        let path = self.walk(path)?;
+        self.disk.stat(&path)
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        let mode = match access {
+            Access::Read => OpenMode::Read,
+            Access::Write => OpenMode::Write,
+        };
+        self.disk.open(&self.walk(path)?, mode)
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = self.walk(path)?;
+        self.disk.stat(&path)?;
+        Ok(path)
+    }
+
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+        let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
+        let name = path.file_name().unwrap_or_default();
+        let path = folder.join(name);
+        if existing == Existing::Keep && self.disk.name_kind(&path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let mut unfinished = name.to_os_string();
+        unfinished.push(".unfinished");
+        let unfinished = folder.join(unfinished);
+        let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
+        let written = file
+            .write_at(bytes, 0)
+            .and_then(|()| self.disk.rename(&unfinished, &path));
+        if written.is_err() {
+            let _nothing_more_to_do = self.disk.unlink(&unfinished);
+        }
+        written
+    }
+
+    fn make_folders(&self, path: &Path) -> io::Result<()> {
+        self.disk.create_dir_all(&self.walk(path)?)
+    }
+
+    fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()> {
+        let path = self.walk(path)?;
+        let mut names = Vec::new();
+        self.disk
+            .list(&path, &mut |name, _| names.push(name.to_string()))?;
+        for name in names {
+            if let Ok(stat) = self.stat(&path.join(&name)) {
+                each(Path::new(&name).as_os_str().as_bytes(), stat.kind);
+            }
+        }
+        Ok(())
+    }
+}

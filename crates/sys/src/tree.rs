@@ -1,0 +1,365 @@
+//! Files that belong to others, opened by names from outside: the only place where such a name becomes a path.
+//!
+//! With [`Reach::Beneath`] nothing outside of the base is opened, whatever `..` or a link says, even one that
+//! is put there this moment: the kernel itself refuses (`openat2`, RESOLVE_BENEATH).
+
+use crate::disk::{DiskFile, Metadata, NameKind, RealFile, metadata_of};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How far names reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Anywhere, links are followed.
+    Anywhere,
+    /// Beneath the base; links are followed as long as they stay there.
+    Beneath,
+}
+
+/// How a file of a tree is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading only.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+/// What becomes of a file that has the name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced and gives its permission bits to the new one.
+    Replace,
+    /// It stays: `AlreadyExists`.
+    Keep,
+}
+
+/// Files below a base, by absolute path. What leads outside is `EXDEV`.
+pub trait Tree: Send + Sync {
+    /// `stat`, following links.
+    fn stat(&self, path: &Path) -> io::Result<Metadata>;
+    /// Opens an existing regular file.
+    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>>;
+    /// The path without links, `.` and `..`, of something that exists.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename.
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()>;
+    /// Makes a folder and what is missing above it, mode 0755.
+    fn make_folders(&self, path: &Path) -> io::Result<()>;
+    /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
+    fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()>;
+}
+
+/// The machine's own files.
+pub(crate) struct RealTree {
+    base: PathBuf,
+    folder: Option<OwnedFd>,
+}
+
+impl RealTree {
+    pub(crate) fn open(base: &Path, reach: Reach) -> io::Result<RealTree> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = match reach {
+            Reach::Anywhere => None,
+            Reach::Beneath => Some(rustix::fs::open(base, flags, Mode::empty())?),
+        };
+        Ok(RealTree {
+            base: base.into(),
+            folder,
+        })
+    }
+
+    fn open_flags(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags
+            | OFlags::CLOEXEC
+            | match flags.contains(OFlags::PATH) {
+                true => OFlags::empty(),
+                // A FIFO that has taken a file's place must not stop a worker.
+                false => OFlags::NONBLOCK | OFlags::NOCTTY,
+            };
+        let Some(folder) = &self.folder else {
+            return Ok(rustix::fs::open(path, flags, Mode::empty())?);
+        };
+        let inside = self.inside(path)?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        loop {
+            match rustix::fs::openat2(folder, inside, flags, Mode::empty(), resolve) {
+                // A rename somewhere made the kernel unsure.
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS) => {
+                    return self.open_without_openat2(folder.as_fd(), inside, flags);
+                }
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Kernels before 5.6, and sandboxes that do not know the call: no link at all is followed.
+    fn open_without_openat2(
+        &self,
+        folder: BorrowedFd<'_>,
+        inside: &Path,
+        flags: OFlags,
+    ) -> io::Result<OwnedFd> {
+        let mut names = inside.iter().peekable();
+        let mut at: Option<OwnedFd> = None;
+        while let Some(name) = names.next() {
+            if name == ".." {
+                return Err(Errno::XDEV.into());
+            }
+            let step = match names.peek() {
+                Some(_) => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                None => flags,
+            };
+            let from = at.as_ref().map_or(folder, |fd| fd.as_fd());
+            let next = rustix::fs::openat(from, name, step | OFlags::NOFOLLOW, Mode::empty())?;
+            at = Some(next);
+        }
+        at.ok_or_else(|| Errno::ISDIR.into())
+    }
+
+    fn inside<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
+        match path.strip_prefix(&self.base) {
+            Ok(inside) if inside.as_os_str().is_empty() => Ok(Path::new(".")),
+            Ok(inside) => Ok(inside),
+            Err(_) => Err(Errno::XDEV.into()),
+        }
+    }
+
+    fn parent(&self, path: &Path) -> io::Result<OwnedFd> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        self.open_flags(parent, OFlags::PATH | OFlags::DIRECTORY)
+    }
+}
+
+impl Tree for RealTree {
+    fn stat(&self, path: &Path) -> io::Result<Metadata> {
+        match &self.folder {
+            None => Ok(metadata_of(&std::fs::metadata(path)?)),
+            Some(_) => {
+                let file = File::from(self.open_flags(path, OFlags::PATH)?);
+                Ok(metadata_of(&file.metadata()?))
+            }
+        }
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        let flags = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Write => OFlags::RDWR,
+        };
+        Ok(Box::new(RealFile(File::from(
+            self.open_flags(path, flags)?,
+        ))))
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let resolved = std::fs::canonicalize(path)?;
+        match self.folder.is_some() && !resolved.starts_with(&self.base) {
+            true => Err(Errno::XDEV.into()),
+            false => Ok(resolved),
+        }
+    }
+
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+        let folder = self.parent(path)?;
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        let old = rustix::fs::statat(&folder, name, AtFlags::empty());
+        let mode = match (&old, existing) {
+            (Ok(_), Existing::Keep) => return Err(Errno::EXIST.into()),
+            (Ok(stat), _) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Mode::from_raw_mode(stat.st_mode)
+            }
+            (Ok(_), _) => return Err(Errno::INVAL.into()),
+            (Err(Errno::NOENT), _) => Mode::from_raw_mode(0o644),
+            (Err(error), _) => return Err((*error).into()),
+        };
+        let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| Ok(rustix::fs::fchmod(&file, mode)?))
+            .and_then(|()| {
+                Ok(rustix::fs::renameat(
+                    &folder,
+                    &unfinished[..],
+                    &folder,
+                    name,
+                )?)
+            });
+        if written.is_err() {
+            let _nothing_more_to_do =
+                rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());
+        }
+        written
+    }
+
+    fn make_folders(&self, path: &Path) -> io::Result<()> {
+        let Some(base) = &self.folder else {
+            return std::fs::create_dir_all(path);
+        };
+        let inside = self.inside(path)?;
+        let mut above = self.base.clone();
+        let mut at = rustix::fs::openat(base, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        for name in inside.iter().filter(|name| *name != ".") {
+            match rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            above.push(name);
+            at = self.open_flags(&above, OFlags::PATH | OFlags::DIRECTORY)?;
+        }
+        Ok(())
+    }
+
+    fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()> {
+        let folder = self.open_flags(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        for entry in rustix::fs::Dir::read_from(&folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::RegularFile => NameKind::File,
+                FileType::Directory => NameKind::Directory,
+                _ => match rustix::fs::statat(&folder, entry.file_name(), AtFlags::empty()) {
+                    Ok(stat) => kind_of(FileType::from_raw_mode(stat.st_mode)),
+                    Err(_) => continue,
+                },
+            };
+            each(name, kind);
+        }
+        Ok(())
+    }
+}
+
+/// A new file beside `name`, for a rename.
+fn unfinished_file(folder: &OwnedFd, name: &[u8]) -> io::Result<(File, Vec<u8>)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for _ in 0..100 {
+        let mut random = [0; 4];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        // mkstemp's six letters are beyond NAME_MAX for the longest names; these take the name's end then.
+        let mut unfinished = name[..name.len().min(246)].to_vec();
+        unfinished.extend_from_slice(format!(".{:08x}", u32::from_le_bytes(random)).as_bytes());
+        match rustix::fs::openat(folder, &unfinished[..], flags, Mode::from_raw_mode(0o600)) {
+            Err(Errno::EXIST) => {}
+            answer => return Ok((File::from(answer?), unfinished)),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+fn kind_of(kind: FileType) -> NameKind {
+    match kind {
+        FileType::RegularFile => NameKind::File,
+        FileType::Directory => NameKind::Directory,
+        _ => NameKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{Disk, RealDisk, RecordLock};
+    use crate::sim_disk::SimDisk;
+
+    fn errno<T>(answer: io::Result<T>) -> i32 {
+        answer
+            .err()
+            .and_then(|error| error.raw_os_error())
+            .unwrap_or(0)
+    }
+
+    /// `root/base` is the base, `root/base/out` a link to `root`, `root/base/in` one to `root/base/d`.
+    fn exercise(disk: &dyn Disk, root: &Path) {
+        let base = root.join("base");
+        let beneath = disk.tree(&base, Reach::Beneath).unwrap();
+        let anywhere = disk.tree(&base, Reach::Anywhere).unwrap();
+        anywhere
+            .put(&root.join("secret"), b"s", Existing::Keep)
+            .unwrap();
+        beneath.make_folders(&base.join("d/e")).unwrap();
+        beneath
+            .put(&base.join("d/f.rrd"), b"one", Existing::Keep)
+            .unwrap();
+        let again = beneath.put(&base.join("d/f.rrd"), b"two", Existing::Keep);
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let before = beneath.stat(&base.join("d/f.rrd")).unwrap();
+        beneath
+            .put(&base.join("d/f.rrd"), b"three", Existing::Replace)
+            .unwrap();
+        let after = beneath.stat(&base.join("in/f.rrd")).unwrap();
+        assert_eq!((after.size_bytes, after.kind), (5, NameKind::File));
+        assert_ne!(before.inode, after.inode);
+        for outside in ["out/secret", "../secret", "d/../../secret"] {
+            let path = base.join(outside);
+            assert_eq!(
+                errno(beneath.open(&path, Access::Read)),
+                libc::EXDEV,
+                "{outside}"
+            );
+            assert_eq!(errno(beneath.stat(&path)), libc::EXDEV, "{outside}");
+            assert!(anywhere.open(&path, Access::Read).is_ok(), "{outside}");
+        }
+        assert_eq!(
+            errno(beneath.open(&root.join("secret"), Access::Read)),
+            libc::EXDEV
+        );
+        assert_eq!(errno(beneath.stat(&base.join("d/f.rrd/x"))), libc::ENOTDIR);
+        assert_eq!(errno(beneath.stat(&base.join("d/none"))), libc::ENOENT);
+        let mut names = Vec::new();
+        beneath
+            .list(&base, &mut |name, kind| names.push((name.to_vec(), kind)))
+            .unwrap();
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        let names: Vec<&[u8]> = names.iter().map(|(name, _)| &name[..]).collect();
+        assert!(names.starts_with(&[b"d", b"in"]), "{names:?}");
+        let path = beneath.resolve(&base.join("in/./f.rrd")).unwrap();
+        assert_eq!(path, base.join("d/f.rrd"));
+        let [one, two, three] = [Access::Read, Access::Read, Access::Write]
+            .map(|access| beneath.open(&path, access).unwrap());
+        assert!(one.try_record_lock(RecordLock::Shared).unwrap());
+        assert!(two.try_record_lock(RecordLock::Shared).unwrap());
+        assert!(!three.try_record_lock(RecordLock::Exclusive).unwrap());
+        drop((one, two));
+        assert!(three.try_record_lock(RecordLock::Exclusive).unwrap());
+        let late = beneath.open(&path, Access::Read).unwrap();
+        assert!(!late.try_record_lock(RecordLock::Shared).unwrap());
+        disk.sync_file_system(&base).unwrap();
+    }
+
+    #[test]
+    fn both_trees_do_the_same() {
+        let disk = SimDisk::new(1);
+        let root = Path::new("/root");
+        disk.create_dir_all(&root.join("base")).unwrap();
+        disk.symlink(Path::new("d"), &root.join("base/in"));
+        disk.symlink(Path::new(".."), &root.join("base/out"));
+        exercise(&disk, root);
+        let root = std::env::temp_dir().join(format!("kymo-tree-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("base")).unwrap();
+        let root = root.canonicalize().unwrap();
+        std::os::unix::fs::symlink("d", root.join("base/in")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("base/out")).unwrap();
+        exercise(&RealDisk, &root);
+        let inside = root.join("base/d/f.rrd");
+        let old = RealTree::open(&root.join("base"), Reach::Beneath).unwrap();
+        let folder = old.folder.as_ref().unwrap().as_fd();
+        for (name, allowed) in [
+            ("d/f.rrd", true),
+            ("in/f.rrd", false),
+            ("d/../d/f.rrd", false),
+        ] {
+            let opened = old.open_without_openat2(folder, Path::new(name), OFlags::RDONLY);
+            assert_eq!(opened.is_ok(), allowed, "{name}");
+        }
+        assert!(inside.exists());
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
