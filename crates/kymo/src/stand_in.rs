@@ -69,6 +69,10 @@ mod tests {
                 "kymo rrdcached -g rrdcached",
                 Some("rrdcached -g rrdcached"),
             ),
+<<<<<<< HEAD
+=======
+            ("kymo record rrdcached", None),
+>>>>>>> main
             ("kymo", None),
             ("", None),
         ] {
