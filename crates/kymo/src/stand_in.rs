@@ -69,10 +69,7 @@ mod tests {
                 "kymo rrdcached -g rrdcached",
                 Some("rrdcached -g rrdcached"),
             ),
-<<<<<<< HEAD
-=======
             ("kymo record rrdcached", None),
->>>>>>> main
             ("kymo", None),
             ("", None),
         ] {
