@@ -14,10 +14,6 @@ pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
 pub mod rrd;
-<<<<<<< HEAD
-#[cfg(feature = "serve")]
-=======
->>>>>>> main
 pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;
