@@ -605,16 +605,16 @@ fn hour_of_half_day(hour: i32, pm: bool) -> Result<i32, Error> {
     }
 }
 
-/// `atol` of digits.
-fn long(digits: &[u8]) -> i64 {
-    let add = |number: i64, &digit: &u8| {
-        let digit = i64::from(digit.wrapping_sub(b'0').min(9));
+/// `atol`; 0 of a word.
+fn long(word: &[u8]) -> i64 {
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0i64, |number, digit| {
+        let digit = i64::from(digit - b'0');
         number.saturating_mul(10).saturating_add(digit)
-    };
-    digits.iter().fold(0, add)
+    })
 }
 
-/// `atoi` of digits.
-fn int(digits: &[u8]) -> i32 {
-    long(digits) as i32
+/// `atoi`.
+fn int(word: &[u8]) -> i32 {
+    long(word) as i32
 }

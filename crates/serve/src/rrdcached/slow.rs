@@ -319,27 +319,25 @@ fn created(
         .template
         .map(|name| load("template", name))
         .transpose()?;
-    let sources: Vec<Rrd> = words
+    let sources: Vec<Result<Rrd, Failure>> = words
         .sources
         .iter()
         .map(|name| load("source", name))
-        .collect::<Result<_, _>>()?;
+        .collect();
+    let opened: Vec<&Rrd> = sources.iter().flatten().collect();
     let request = Create {
         file_name: spelled,
         step: words.step as u64,
         start: words.start.filter(|start| *start > 0),
         definitions: &words.definitions,
     };
-    let mut random = seed();
-    let sources: Vec<&Rrd> = sources.iter().collect();
-    let rrd = create::create(
-        &request,
-        now(),
-        &mut random,
-        template.as_ref().map(|rrd| &rrd.header),
-        &sources,
-    )
-    .map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    let lent = template.as_ref().map(|rrd| &rrd.header);
+    let made = create::create(&request, now(), &mut seed(), lent, &opened);
+    // Wrong definitions are told before sources that cannot be opened.
+    let rrd = made.map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    if let Some(failure) = sources.into_iter().find_map(Result::err) {
+        return Err(failure);
+    }
     let installed = shared.store.install(name, &rrd, !keep);
     installed.map_err(Failure::File)
 }
