@@ -53,7 +53,7 @@ fn complain(line: &str) {
 
 /// Everything that has to be there before anybody may rely on it, then the fork.
 fn start(mut options: Options) -> Result<ExitCode, ()> {
-    let mut pid_file = PidFile::take(&options.pid_file, &mut complain)?;
+    let pid_file = PidFile::take(&options.pid_file, &mut complain)?;
     let listeners = sockets::open(&options, &mut complain);
     if listeners.is_empty() {
         complain("rrdcached: FATAL: cannot open any listen sockets");
