@@ -29,7 +29,11 @@ fn folder(scratch: &Scratch) -> PathBuf {
     create(&base, "a.rrd");
     let two = Command::new("rrdtool")
         .args(["create", "two.rrd", "-b", "1000000000", "-s", "10"])
-        .args(["DS:x:GAUGE:60:U:U", "DS:y:COUNTER:60:0:100", "RRA:AVERAGE:0.5:1:20"])
+        .args([
+            "DS:x:GAUGE:60:U:U",
+            "DS:y:COUNTER:60:0:100",
+            "RRA:AVERAGE:0.5:1:20",
+        ])
         .args(["RRA:MAX:0.5:3:10", "RRA:LAST:0.5:6:10"])
         .current_dir(&base)
         .status();
@@ -62,7 +66,11 @@ fn both(scratch: &Scratch, options: &[&str]) -> [(Daemon, String); 2] {
 /// What may differ from daemon to daemon taken out: folders, chance, counters.
 fn plain(reply: &str, base: &str, line: &str) -> String {
     let reply = reply.replace(base, "BASE");
-    let word = line.split(' ').next().unwrap_or_default().to_ascii_uppercase();
+    let word = line
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_uppercase();
     let mut lines: Vec<String> = reply.lines().map(String::from).collect();
     match word.as_str() {
         "STATS" => {
@@ -81,7 +89,9 @@ fn plain(reply: &str, base: &str, line: &str) -> String {
     lines.join("\n")
 }
 
-fn compare(pair: &mut [(Client, String); 2], line: &str) {
+/// Whether the connections are closed.
+fn compare(pair: &mut [(Client, String); 2], line: &str) -> bool {
+    let begun = Instant::now();
     let [stock, ours] = pair.each_mut().map(|(client, base)| {
         let line = line.replace("BASE", base);
         let reply = match client.ask(line.as_bytes()) {
@@ -92,10 +102,29 @@ fn compare(pair: &mut [(Client, String); 2], line: &str) {
     });
     let shown: String = line.chars().take(200).collect();
     assert_eq!(ours, stock, "{shown}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{shown} is not answered"
+    );
+    // What either says first in a new connection is not what is compared here.
+    stock.starts_with("(closed)")
+}
+
+/// Compares line by line; a connection that was closed is opened again.
+fn compare_all<'a>(daemons: &[(Daemon, String); 2], lines: impl IntoIterator<Item = &'a str>) {
+    let mut pair = connect(daemons);
+    for line in lines {
+        // Extra words of a PING tell whose it is where something is wrong.
+        if compare(&mut pair, line) || compare(&mut pair, &format!("PING {line}")) {
+            pair = connect(daemons);
+        }
+    }
 }
 
 fn connect(daemons: &[(Daemon, String); 2]) -> [(Client, String); 2] {
-    daemons.each_ref().map(|(daemon, base)| (daemon.connect(), base.clone()))
+    daemons
+        .each_ref()
+        .map(|(daemon, base)| (daemon.connect(), base.clone()))
 }
 
 /// The lines of the reference's transcript, and much more. `BASE` is the daemon's folder.
@@ -198,7 +227,6 @@ const LINES: &[&str] = &[
     "PENDING a.rrd",
     "FETCH a.rrd AVERAGE 1000000000 1000000045",
     "FETCH a.rrd AVERAGE 0x3b9aca00 1000000050 x",
-    "FETCH a.rrd AVERAGE 1000000000 1000000050 y",
     "FETCH a.rrd AVERAGE 1000000000 1000000050 x x",
     "FETCH a.rrd AVERAGE 1000000000 1000000050 ",
     "FETCH two.rrd AVERAGE 1000000000 1000000050 y x",
@@ -290,8 +318,6 @@ const LINES: &[&str] = &[
     "RESUMEALL",
     "FLUSHALL",
     "FLUSH two.rrd",
-    "BATCH",
-    ".",
     "STATS",
 ];
 
@@ -299,22 +325,18 @@ const LINES: &[&str] = &[
 fn replies_are_stocks() {
     let scratch = Scratch::new("replies");
     let daemons = both(&scratch, &["-B", "-F"]);
-    let mut pair = connect(&daemons);
-    for line in LINES {
-        compare(&mut pair, line);
-    }
-    let name = "n".repeat(5000);
-    for line in [format!("UPDATE {name} 1:1"), format!("FLUSH {name}"), format!("LAST {name}")] {
-        compare(&mut pair, &line);
-    }
+    compare_all(&daemons, LINES.iter().copied());
+    let name = "n".repeat(3000);
+    let long =
+        ["UPDATE", "FLUSH", "LAST", "INFO", "CREATE"].map(|word| format!("{word} {name} 1:1"));
+    compare_all(&daemons, long.iter().map(String::as_str));
 }
 
 #[test]
 fn without_base_and_permission_replies_are_stocks() {
     let scratch = Scratch::new("replies-open");
     let daemons = both(&scratch, &["-O", "-R"]);
-    let mut pair = connect(&daemons);
-    for line in [
+    let lines = [
         "UPDATE ../db/a.rrd 1000000010:1",
         "FLUSH ../db/a.rrd",
         "LAST BASE/a.rrd",
@@ -324,9 +346,8 @@ fn without_base_and_permission_replies_are_stocks() {
         "UPDATE x/y/z.rrd 1000000300:1",
         "UPDATE /etc/passwd 1:1",
         "LIST RECURSIVE /sub",
-    ] {
-        compare(&mut pair, line);
-    }
+    ];
+    compare_all(&daemons, lines);
 }
 
 /// The one error of two lines: what follows is out of step with who counts lines, there as here.
@@ -341,15 +362,23 @@ fn a_missing_folder_is_told_in_stocks_two_lines() {
         String::from_utf8_lossy(&bytes).replace(&base, "BASE")
     });
     assert_eq!(texts[1], texts[0]);
-    assert!(texts[1].contains("Did you pass -R to the daemon?\n0 PONG\n"), "{}", texts[1]);
+    assert!(
+        texts[1].contains("Did you pass -R to the daemon?\n0 PONG\n"),
+        "{}",
+        texts[1]
+    );
 }
 
 /// Everything at once, and read when it is over.
 fn transcript(daemon: &Daemon, base: &str, lines: &[&str]) -> String {
     let mut client = daemon.connect();
-    let text: String = lines.iter().flat_map(|line| [line.replace("BASE", base), "\n".into()]).collect();
+    let text: String = lines
+        .iter()
+        .flat_map(|line| [line.replace("BASE", base), "\n".into()])
+        .collect();
     client.send(text.as_bytes()).expect("sent");
-    client.send(b"QUIT\n").expect("sent");
+    // It may be closed by then.
+    let _ = client.send(b"QUIT\n");
     let bytes = client.rest().expect("read");
     String::from_utf8_lossy(&bytes).replace(base, "BASE")
 }
@@ -359,7 +388,14 @@ fn pipelined_lines_and_batches_are_answered_as_by_stock() {
     let scratch = Scratch::new("batch");
     let daemons = both(&scratch, &["-B", "-F"]);
     for lines in [
-        &["PING", "UPDATE a.rrd 1000000010:1", "FLUSH a.rrd", "PENDING a.rrd", "FOO", "LAST a.rrd"][..],
+        &[
+            "PING",
+            "UPDATE a.rrd 1000000010:1",
+            "FLUSH a.rrd",
+            "PENDING a.rrd",
+            "FOO",
+            "LAST a.rrd",
+        ][..],
         &[
             "BATCH",
             "UPDATE a.rrd 1000000030:1",
@@ -377,7 +413,6 @@ fn pipelined_lines_and_batches_are_answered_as_by_stock() {
             "RESUME a.rrd",
             "SUSPENDALL",
             "RESUMEALL",
-            "RESUME nosuch.rrd",
             "FORGET nosuch.rrd",
             "CREATE e.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0.5:1:5",
             "CREATE e.rrd -O DS:x:GAUGE:60:U:U RRA:LAST:0.5:1:5",
@@ -393,9 +428,13 @@ fn pipelined_lines_and_batches_are_answered_as_by_stock() {
         ],
         &["BATCH", "UPDATE a.rrd 1000000050:1", "QUIT", "PING"],
         &["PENDING a.rrd", "BATCH", "FOO"],
+        &["BATCH", "FOO", "SUSPEND nosuch.rrd", ".", "PING"],
+        &["RESUME nosuch.rrd", "PING"],
         &["PING", "\\", "PING"],
     ] {
-        let [stock, ours] = daemons.each_ref().map(|(daemon, base)| transcript(daemon, base, lines));
+        let [stock, ours] = daemons
+            .each_ref()
+            .map(|(daemon, base)| transcript(daemon, base, lines));
         assert_eq!(ours, stock, "{lines:?}");
     }
 }
@@ -407,12 +446,21 @@ fn a_client_that_shuts_down_its_side_is_answered() {
     let base = folder(&scratch);
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &[]);
     let stream = UnixStream::connect(daemon.socket()).expect("connected");
-    std::io::Write::write_all(&mut &stream, b"PING\nUPDATE a.rrd 1000000010:1\nFLUSH a.rrd\nPING").expect("sent");
-    stream.shutdown(std::net::Shutdown::Write).expect("shut down");
+    std::io::Write::write_all(
+        &mut &stream,
+        b"PING\nUPDATE a.rrd 1000000010:1\nFLUSH a.rrd\nPING",
+    )
+    .expect("sent");
+    stream
+        .shutdown(std::net::Shutdown::Write)
+        .expect("shut down");
     let mut text = String::new();
     std::io::Read::read_to_string(&mut &stream, &mut text).expect("read");
     let flushed = format!("0 Successfully flushed {}/a.rrd.\n", base.display());
-    assert_eq!(text, format!("0 PONG\n0 errors, enqueued 1 value(s).\n{flushed}"));
+    assert_eq!(
+        text,
+        format!("0 PONG\n0 errors, enqueued 1 value(s).\n{flushed}")
+    );
 }
 
 /// Unknown to Debian's daemon; rrdcached 1.8 has it.
@@ -424,25 +472,49 @@ fn tune_changes_a_file_and_keeps_what_is_pending() {
     let mut client = daemon.connect();
     let db = base.to_string_lossy().into_owned();
     for (line, reply) in [
-        ("UPDATE a.rrd 1000000010:1 1000000020:2", "0 errors, enqueued 2 value(s)."),
+        (
+            "UPDATE a.rrd 1000000010:1 1000000020:2",
+            "0 errors, enqueued 2 value(s).",
+        ),
         ("TUNE a.rrd 4 tune a.rrd -h x:77", "0 Success"),
         // librrd moves the name to the end.
         ("TUNE a.rrd 6 tune -i x:-5 -a x:100 a.rrd", "0 Success"),
         ("TUNE a.rrd 4 tune -h x:78 a.rrd surplus", "0 Success"),
-        ("PENDING a.rrd", "2 updates pending\n1000000010:1\n1000000020:2"),
-        ("FLUSH a.rrd", &format!("0 Successfully flushed {db}/a.rrd.")),
+        (
+            "PENDING a.rrd",
+            "2 updates pending\n1000000010:1\n1000000020:2",
+        ),
+        (
+            "FLUSH a.rrd",
+            &format!("0 Successfully flushed {db}/a.rrd."),
+        ),
         ("LAST a.rrd", "0 1000000020"),
         ("TUNE", "-1 Usage: TUNE <filename> [options]"),
         ("TUNE a.rrd", "-1 Usage: TUNE <filename> [options]"),
-        ("TUNE a.rrd -1 tune", "-1 Invalid argument count specified (-1)"),
-        ("TUNE a.rrd 9 tune -h x:1 a.rrd", "-1 Invalid argument count specified (9)"),
-        ("TUNE a.rrd 4 tune -h q:1 a.rrd", "-1 Got error unknown data source name 'q'"),
-        ("TUNE a.rrd 4 tune -h x a.rrd", "-1 Got error invalid arguments for heartbeat"),
+        (
+            "TUNE a.rrd -1 tune",
+            "-1 Invalid argument count specified (-1)",
+        ),
+        (
+            "TUNE a.rrd 9 tune -h x:1 a.rrd",
+            "-1 Invalid argument count specified (9)",
+        ),
+        (
+            "TUNE a.rrd 4 tune -h q:1 a.rrd",
+            "-1 Got error unknown data source name 'q'",
+        ),
+        (
+            "TUNE a.rrd 4 tune -h x a.rrd",
+            "-1 Got error invalid arguments for heartbeat",
+        ),
         (
             "TUNE nosuch.rrd 4 tune -h x:1 nosuch.rrd",
             &format!("-1 Got error opening '{db}/nosuch.rrd': No such file or directory"),
         ),
-        ("TUNE ../a.rrd 4 tune -h x:1 a.rrd", &format!("-1 {db}/../a.rrd: Permission denied")),
+        (
+            "TUNE ../a.rrd 4 tune -h x:1 a.rrd",
+            &format!("-1 {db}/../a.rrd: Permission denied"),
+        ),
     ] {
         assert_eq!(client.text(line), reply, "{line}");
     }
@@ -453,7 +525,10 @@ fn tune_changes_a_file_and_keeps_what_is_pending() {
         "ds[x].max 0 1.0000000000e+02",
         "ds[x].last_ds 2 2",
     ] {
-        assert!(info.lines().any(|told| told == line), "{line} is not in\n{info}");
+        assert!(
+            info.lines().any(|told| told == line),
+            "{line} is not in\n{info}"
+        );
     }
 }
 
@@ -465,7 +540,9 @@ fn dump_sends_the_document_and_closes() {
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-B"]);
     let dumped = |line: &str| {
         let mut client = daemon.connect();
-        client.send(format!("UPDATE a.rrd 1:1\n{line}\nPING\n").as_bytes()).expect("sent");
+        client
+            .send(format!("UPDATE a.rrd 1:1\n{line}\nPING\n").as_bytes())
+            .expect("sent");
         let bytes = client.rest().expect("read");
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (first, rest) = text.split_once('\n').expect("a first reply");
@@ -475,15 +552,27 @@ fn dump_sends_the_document_and_closes() {
     let mut client = daemon.connect();
     client.text("UPDATE a.rrd 1000000010:1 1000000020:2");
     let text = dumped("DUMP a.rrd dtd");
-    let stock = Command::new("rrdtool").args(["dump", "-h", "dtd"]).arg(base.join("a.rrd")).output();
+    let stock = Command::new("rrdtool")
+        .args(["dump", "-h", "dtd"])
+        .arg(base.join("a.rrd"))
+        .output();
     let stock = stock.expect("rrdtool dump").stdout;
     assert_eq!(text, String::from_utf8_lossy(&stock));
     assert_eq!(dumped("dump a.rrd"), text);
     assert_eq!(dumped("DUMP a.rrd none"), text);
     for (line, reply) in [
-        ("DUMP", "-1 Usage: DUMP <filename> [-h none|xsd|dtd]".to_string()),
-        ("DUMP nosuch.rrd", "-1 nosuch.rrd: failed to stat: No such file or directory".into()),
-        ("DUMP ../x.rrd", format!("-1 {}/../x.rrd: Permission denied", base.display())),
+        (
+            "DUMP",
+            "-1 Usage: DUMP <filename> [-h none|xsd|dtd]".to_string(),
+        ),
+        (
+            "DUMP nosuch.rrd",
+            "-1 nosuch.rrd: failed to stat: No such file or directory".into(),
+        ),
+        (
+            "DUMP ../x.rrd",
+            format!("-1 {}/../x.rrd: Permission denied", base.display()),
+        ),
     ] {
         assert_eq!(client.text(line), reply);
     }
@@ -517,7 +606,9 @@ impl Background<'_> {
         let Some(pid) = self.pid() else {
             return;
         };
-        let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
+        let sent = Command::new("kill")
+            .args([signal, &pid.to_string()])
+            .status();
         assert!(sent.is_ok(), "kill");
         let begun = Instant::now();
         while Path::new(&format!("/proc/{pid}/stat")).exists() && is_running(pid) {
@@ -529,7 +620,9 @@ impl Background<'_> {
 
 fn is_running(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim_start().starts_with('Z'))
 }
 
 impl Drop for Background<'_> {
@@ -545,7 +638,10 @@ impl Drop for Background<'_> {
 fn it_forks_when_it_serves_and_its_pid_file_tells_of_it() {
     let scratch = Scratch::new("fork");
     let base = folder(&scratch);
-    let (base, socket) = (base.to_string_lossy().into_owned(), scratch.text("run/sock"));
+    let (base, socket) = (
+        base.to_string_lossy().into_owned(),
+        scratch.text("run/sock"),
+    );
     let address = format!("unix:{socket}");
     let options = ["-l", &address, "-b", &base, "-B", "-F"];
     let background = Background(&scratch);
@@ -555,7 +651,10 @@ fn it_forks_when_it_serves_and_its_pid_file_tells_of_it() {
     let mut client = Client::unix(Path::new(&socket)).expect("it serves");
     assert_eq!(client.text("PING"), "0 PONG");
     let pid = background.pid().expect("a pid file");
-    assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd")).expect("its folder"), Path::new(&base));
+    assert_eq!(
+        std::fs::read_link(format!("/proc/{pid}/cwd")).expect("its folder"),
+        Path::new(&base)
+    );
     assert_eq!(
         std::fs::read_link(format!("/proc/{pid}/fd/1")).expect("its stdout"),
         Path::new("/dev/null")
@@ -564,26 +663,46 @@ fn it_forks_when_it_serves_and_its_pid_file_tells_of_it() {
     let second = start(&scratch, &options);
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(1));
-    assert!(said.contains(&format!("Another rrdcached daemon is running?? (pid {pid})")), "{said}");
-    assert!(said.ends_with("rrdcached: daemonize failed, exiting.\n"), "{said}");
+    assert!(
+        said.contains(&format!(
+            "Another rrdcached daemon is running?? (pid {pid})"
+        )),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("rrdcached: daemonize failed, exiting.\n"),
+        "{said}"
+    );
     assert_eq!(client.text("PING"), "0 PONG");
 
     client.text("UPDATE a.rrd 1000000010:1");
     background.end("-9");
     let third = start(&scratch, &options);
     let said = String::from_utf8_lossy(&third.stderr).into_owned();
-    assert!(third.status.success() && said.contains("removed stale PID file"), "{said}");
+    assert!(
+        third.status.success() && said.contains("removed stale PID file"),
+        "{said}"
+    );
     let mut client = Client::unix(Path::new(&socket)).expect("it serves");
-    assert_eq!(client.text("PENDING a.rrd"), "1 updates pending\n1000000010:1");
+    assert_eq!(
+        client.text("PENDING a.rrd"),
+        "1 updates pending\n1000000010:1"
+    );
     background.end("-TERM");
     assert!(!scratch.path("pid").exists() && !Path::new(&socket).exists());
     assert_eq!(last_update(&scratch.path("db/a.rrd")), 1_000_000_010);
 }
 
 fn last_update(file: &Path) -> i64 {
-    let output = Command::new("rrdtool").arg("last").arg(file).output().expect("rrdtool last");
+    let output = Command::new("rrdtool")
+        .arg("last")
+        .arg(file)
+        .output()
+        .expect("rrdtool last");
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().unwrap_or_else(|_| panic!("no time: {text}"))
+    text.trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("no time: {text}"))
 }
 
 #[test]
@@ -592,18 +711,29 @@ fn what_cannot_start_says_so_and_leaves_nothing() {
     let base = folder(&scratch);
     let base = base.to_string_lossy().into_owned();
     for (options, code, text) in [
-        (&["-l", "unix:/proc/no/sock"][..], 1, "FATAL: cannot open any listen sockets"),
+        (
+            &["-l", "unix:/proc/no/sock"][..],
+            1,
+            "FATAL: cannot open any listen sockets",
+        ),
         (&["-l", "127.0.0.1:x"], 1, "Servname not supported"),
         (&["-w", "x"], 2, "Invalid write interval x"),
         (&["-t", "0"], 1, "Invalid thread count: -t 0"),
-        (&["-P", "FLASH"], 4, "Adding permission \"FLASH\" to socket failed"),
+        (
+            &["-P", "FLASH"],
+            4,
+            "Adding permission \"FLASH\" to socket failed",
+        ),
         (&["-x", "-b", &base], 0, "invalid option -- 'x'"),
     ] {
         let output = start(&scratch, options);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{options:?}: {said}");
         assert!(said.contains(text), "{options:?}: {said}");
-        assert!(!scratch.path("pid").exists(), "{options:?} left its pid file");
+        assert!(
+            !scratch.path("pid").exists(),
+            "{options:?} left its pid file"
+        );
     }
     let help = start(&scratch, &["-h"]);
     assert_eq!(help.status.code(), Some(1));
@@ -614,12 +744,36 @@ fn what_cannot_start_says_so_and_leaves_nothing() {
 fn sockets_have_permissions_and_modes_of_their_own() {
     let scratch = Scratch::new("sockets");
     let base = folder(&scratch);
-    let (plain, few, group) = (scratch.text("plain"), scratch.text("few"), scratch.text("group"));
+    let (plain, few, group) = (
+        scratch.text("plain"),
+        scratch.text("few"),
+        scratch.text("group"),
+    );
     let port = free_port();
     let (v4, v6) = (format!("127.0.0.1:{port}"), format!("[::1]:{port}"));
     let options = [
-        "-m", "0600", "-l", &plain, "-P", "FLUSH,PENDING,BATCH", "-m", "0666", "-l", &few, "-P", "PING",
-        "-l", &v4, "-l", &v6, "-s", "root", "-m", "0640", "-l", &group,
+        "-m",
+        "0600",
+        "-l",
+        &plain,
+        "-P",
+        "FLUSH,PENDING,BATCH",
+        "-m",
+        "0666",
+        "-l",
+        &few,
+        "-P",
+        "PING",
+        "-l",
+        &v4,
+        "-l",
+        &v6,
+        "-s",
+        "root",
+        "-m",
+        "0640",
+        "-l",
+        &group,
     ];
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &options);
     for (path, mode) in [(&plain, 0o600), (&few, 0o666), (&group, 0o640)] {
@@ -632,7 +786,13 @@ fn sockets_have_permissions_and_modes_of_their_own() {
             assert!(client.text(line).starts_with(reply), "{line}");
         }
     };
-    ask(Client::unix(Path::new(&plain)), &[("PING", "0 PONG"), ("UPDATE a.rrd 1000000010:1", "0 errors")]);
+    ask(
+        Client::unix(Path::new(&plain)),
+        &[
+            ("PING", "0 PONG"),
+            ("UPDATE a.rrd 1000000010:1", "0 errors"),
+        ],
+    );
     ask(
         Client::unix(Path::new(&few)),
         &[
@@ -657,7 +817,10 @@ fn sockets_have_permissions_and_modes_of_their_own() {
         assert_eq!(text, "0 PONG\n-1 Permission denied.\n");
     }
     // Its default socket has the last ones: the harness adds it at the end.
-    ask(Ok(daemon.connect()), &[("PING", "0 PONG"), ("STATS", "-1 Permission denied.")]);
+    ask(
+        Ok(daemon.connect()),
+        &[("PING", "0 PONG"), ("STATS", "-1 Permission denied.")],
+    );
     assert!(daemon.stop("-TERM").success());
     for path in [plain, few, group] {
         assert!(!Path::new(&path).exists(), "{path} was left");
@@ -688,7 +851,10 @@ fn the_service_manager_hands_sockets_over() {
     let mut client = Client::unix(&path).expect("connected");
     assert_eq!(client.text("PING"), "0 PONG");
     assert_eq!(client.text("QUEUE"), "-1 Permission denied.");
-    assert!(!scratch.path("unused").exists(), "-l is for when none is handed over");
+    assert!(
+        !scratch.path("unused").exists(),
+        "-l is for when none is handed over"
+    );
     child.signal("-TERM");
     assert_eq!(client.rest().expect("closed"), b"");
     assert!(path.exists(), "the socket's name is the service manager's");
@@ -715,12 +881,23 @@ fn signals_say_whether_files_are_written() {
         assert_eq!(client.text("PING"), "0 PONG", "SIGHUP ends nothing");
         assert!(daemon.stop(signal).success());
         assert_eq!(client.rest().expect("closed"), b"");
-        let expected = if written { 1_000_000_020 } else { 1_000_000_000 };
-        assert_eq!(last_update(&base.join("a.rrd")), expected, "{signal} {options:?}");
+        let expected = if written {
+            1_000_000_020
+        } else {
+            1_000_000_000
+        };
+        assert_eq!(
+            last_update(&base.join("a.rrd")),
+            expected,
+            "{signal} {options:?}"
+        );
         let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &options);
         let pending = daemon.connect().text("PENDING a.rrd");
         let count = if written { 0 } else { 2 };
-        assert!(pending.starts_with(&format!("{count} updates pending")), "{signal}: {pending}");
+        assert!(
+            pending.starts_with(&format!("{count} updates pending")),
+            "{signal}: {pending}"
+        );
     }
 }
 
@@ -733,9 +910,14 @@ fn what_is_in_flight_at_the_end_is_answered() {
         let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-F"]);
         let mut client = daemon.connect();
         let first = 1_000_001_000 + round * 100;
-        client.send(format!("UPDATE a.rrd {first}:1\n").as_bytes()).expect("sent");
+        client
+            .send(format!("UPDATE a.rrd {first}:1\n").as_bytes())
+            .expect("sent");
         assert!(daemon.stop("-TERM").success());
-        assert_eq!(client.rest().expect("read"), b"0 errors, enqueued 1 value(s).\n");
+        assert_eq!(
+            client.rest().expect("read"),
+            b"0 errors, enqueued 1 value(s).\n"
+        );
         assert_eq!(last_update(&base.join("a.rrd")), first);
     }
 }
@@ -754,18 +936,39 @@ fn durable_answers_are_the_same_answers() {
                     let stamp = 1_000_000_001 + round * 8 + thread;
                     let reply = client.text(&format!("UPDATE a.rrd {stamp}:1"));
                     accepted += u32::from(reply == "0 errors, enqueued 1 value(s).");
-                    assert!(reply.starts_with("0 errors") || reply.starts_with("-1 illegal"), "{reply}");
+                    assert!(
+                        reply.starts_with("0 errors") || reply.starts_with("-1 illegal"),
+                        "{reply}"
+                    );
                 }
                 accepted
             })
         })
         .collect();
-    let accepted: u32 = threads.into_iter().map(|thread| thread.join().expect("asked")).sum();
+    let accepted: u32 = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("asked"))
+        .sum();
     let mut client = daemon.connect();
-    assert!(client.text("PENDING a.rrd").starts_with(&format!("{accepted} updates pending")));
-    let lines = ["PING", "FLUSH a.rrd", "BATCH", "UPDATE a.rrd 1000005000:1", "UPDATE a.rrd 1:1", ".", "LAST a.rrd"];
+    assert!(
+        client
+            .text("PENDING a.rrd")
+            .starts_with(&format!("{accepted} updates pending"))
+    );
+    let lines = [
+        "PING",
+        "FLUSH a.rrd",
+        "BATCH",
+        "UPDATE a.rrd 1000005000:1",
+        "UPDATE a.rrd 1:1",
+        ".",
+        "LAST a.rrd",
+    ];
     let text = transcript(&daemon, &base.to_string_lossy(), &lines);
-    assert!(text.starts_with("0 PONG\n0 Successfully flushed BASE/a.rrd.\n0 Go ahead."), "{text}");
+    assert!(
+        text.starts_with("0 PONG\n0 Successfully flushed BASE/a.rrd.\n0 Go ahead."),
+        "{text}"
+    );
     assert!(text.ends_with("0 1000005000\n"), "{text}");
 }
 
@@ -787,7 +990,10 @@ fn a_client_that_never_reads_costs_little_and_holds_nobody_up() {
         }
         assert_eq!(other.text("PING"), "0 PONG");
     }
-    assert!(sent < 4 << 20, "{sent} bytes were taken from who reads nothing");
+    assert!(
+        sent < 4 << 20,
+        "{sent} bytes were taken from who reads nothing"
+    );
     let resident = resident_kb(daemon.pid());
     assert!(resident < 64 << 10, "{resident} KiB");
     // When it reads at last, it gets everything it asked for.
@@ -797,7 +1003,9 @@ fn a_client_that_never_reads_costs_little_and_holds_nobody_up() {
     let reading = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut &reader, &mut bytes).expect("read");
-        String::from_utf8_lossy(&bytes).matches("24 Command overview").count()
+        String::from_utf8_lossy(&bytes)
+            .matches("24 Command overview")
+            .count()
     });
     deaf.shutdown(std::net::Shutdown::Write).expect("shut down");
     assert_eq!(reading.join().expect("read"), whole);
@@ -805,8 +1013,15 @@ fn a_client_that_never_reads_costs_little_and_holds_nobody_up() {
 
 fn resident_kb(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
-    line.split_whitespace().nth(1).expect("a number").parse().expect("a number")
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .expect("VmRSS");
+    line.split_whitespace()
+        .nth(1)
+        .expect("a number")
+        .parse()
+        .expect("a number")
 }
 
 /// CPU time of a process, in ticks of 10 ms.
@@ -823,7 +1038,9 @@ fn a_line_may_be_long_and_must_end() {
     let base = folder(&scratch);
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &[]);
     let mut client = daemon.connect();
-    let values: String = (1..=20_000).map(|i| format!(" {}:{i}", 1_000_000_000 + i)).collect();
+    let values: String = (1..=20_000)
+        .map(|i| format!(" {}:{i}", 1_000_000_000 + i))
+        .collect();
     let reply = client.text(&format!("UPDATE a.rrd{values}"));
     assert_eq!(reply, "0 errors, enqueued 20000 value(s).");
     assert!(client.text("FLUSH a.rrd").starts_with("0 Success"));
@@ -859,12 +1076,22 @@ fn ten_thousand_idle_connections_cost_little() {
         assert_eq!(&reply, b"0 PONG\n");
     }
     let after = resident_kb(daemon.pid());
-    assert!(after - before < 16 << 10, "{} KiB for {count}", after - before);
+    assert!(
+        after - before < 16 << 10,
+        "{} KiB for {count}",
+        after - before
+    );
     let begun = ticks(daemon.pid());
     std::thread::sleep(Duration::from_secs(1));
-    assert!(ticks(daemon.pid()) - begun <= 3, "idle connections take CPU");
+    assert!(
+        ticks(daemon.pid()) - begun <= 3,
+        "idle connections take CPU"
+    );
     let mut client = daemon.connect();
-    assert_eq!(client.text("UPDATE a.rrd 1000000010:1"), "0 errors, enqueued 1 value(s).");
+    assert_eq!(
+        client.text("UPDATE a.rrd 1000000010:1"),
+        "0 errors, enqueued 1 value(s)."
+    );
 }
 
 #[test]
@@ -894,7 +1121,10 @@ fn without_files_left_it_neither_spins_nor_ends() {
     let mut client = daemon.connect();
     assert_eq!(client.text("PING"), "0 PONG", "and then others come");
     let said = daemon.said();
-    let complaints = said.lines().filter(|line| line.contains("cannot accept")).count();
+    let complaints = said
+        .lines()
+        .filter(|line| line.contains("cannot accept"))
+        .count();
     assert_eq!(complaints, 1, "{said}");
 }
 
@@ -904,15 +1134,41 @@ fn it_logs_into_a_file() {
     let scratch = Scratch::new("log");
     let base = folder(&scratch);
     let log = scratch.text("own.log");
-    let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-o", &log, "-V", "LOG_INFO"]);
+    let daemon = Daemon::start(
+        Side::Ours,
+        &scratch.path(""),
+        &base,
+        &["-o", &log, "-V", "LOG_INFO"],
+    );
     assert!(daemon.stop("-TERM").success());
     let text = std::fs::read_to_string(&log).expect("a log");
     let said: BTreeSet<&str> = text.lines().filter_map(|line| line.get(24..)).collect();
-    for line in ["starting up", "listening for connections", "caught SIGTERM", "starting shutdown", "goodbye"] {
+    for line in [
+        "starting up",
+        "listening for connections",
+        "caught SIGTERM",
+        "starting shutdown",
+        "goodbye",
+    ] {
         assert!(said.contains(line), "{line} is not in\n{text}");
     }
     let first = text.lines().next().expect("a line");
     assert_eq!((&first[4..5], &first[19..24]), ("-", " [6] "), "{first}");
+}
+
+/// Stock answers with freed memory there.
+#[test]
+fn a_column_that_is_not_there_is_told() {
+    let scratch = Scratch::new("column");
+    let base = folder(&scratch);
+    let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &[]);
+    let reply = daemon
+        .connect()
+        .text("FETCH a.rrd AVERAGE 1000000000 1000000050 y");
+    assert_eq!(
+        reply,
+        format!("-1 field y not found in {}/a.rrd", base.display())
+    );
 }
 
 /// Replies that are only closed connections look the same.
@@ -921,6 +1177,9 @@ fn quit_closes() {
     let scratch = Scratch::new("quit");
     for (daemon, _) in both(&scratch, &[]) {
         let mut client = daemon.connect();
-        assert_eq!(client.ask(b"quit").expect("closed"), Reply::Closed(Vec::new()));
+        assert_eq!(
+            client.ask(b"quit").expect("closed"),
+            Reply::Closed(Vec::new())
+        );
     }
 }

@@ -55,6 +55,8 @@ pub struct Listener {
 pub struct Settings {
     /// `-b`.
     pub base: Option<PathBuf>,
+    /// The store's own folder, which LIST does not show.
+    pub hidden: Option<PathBuf>,
     /// `-B`: nothing outside of it.
     pub beneath: bool,
     /// `-R`: CREATE may make folders.

@@ -138,6 +138,8 @@ fn keep(
         DaemonSignals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     machine::raise_open_files();
     let settings = place::settings(options)?;
+    let mut daemon_settings = options.daemon.clone();
+    daemon_settings.hidden = Some(settings.folder.clone());
     let (store, replayed) = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock))
         .map_err(|error| error.to_string())?;
     for notice in &replayed.notices {
@@ -156,7 +158,7 @@ fn keep(
     );
     let daemon_log = Arc::clone(log);
     let ended = daemon::run(
-        options.daemon.clone(),
+        daemon_settings,
         listeners,
         store.clone(),
         &signals,

@@ -28,8 +28,8 @@ const LISTENERS: u64 = 2;
 const CONNECTIONS: u64 = 1 << 32;
 /// Events taken at a time, and with them connections served in one turn.
 const EVENTS_MAX: usize = 256;
-/// Clients taken at a time from one listener.
-const ACCEPTS_MAX: usize = 64;
+/// Clients taken at a time from one listener: all that may wait.
+const ACCEPTS_MAX: usize = 512;
 /// How long no clients are taken when there are no files left for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How often that is said.
@@ -501,6 +501,10 @@ impl<'a> EventLoop<'a> {
 
     /// The end: no new clients, what has come is answered, workers come back, answers are taken.
     fn wind_up(&mut self) -> io::Result<()> {
+        // Who has connected has been let in, as far as he can tell.
+        for listener in 0..self.listeners.len() {
+            self.accept(listener);
+        }
         for listener in mem::take(&mut self.listeners) {
             if let Some(path) = &listener.path {
                 // Somebody may have done so.

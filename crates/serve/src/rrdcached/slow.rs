@@ -262,7 +262,8 @@ fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers
         return denied(answers, &spelled);
     }
     match shared.store.make_folder(name, shared.settings.make_folders) {
-        Ok(()) => {}
+        // A name that cannot be is told after wrong words.
+        Ok(()) | Err(FileError::Name(_)) => {}
         Err(FileError::NoFolder(folder)) => {
             return answers.error(&[
                 b"No permission to recursively create: ",
@@ -385,6 +386,10 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
         denied(answers, &spelled);
         return After::Next;
     }
+    if let Err(cause) = list::is_file(&spelled) {
+        answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
+        return After::Next;
+    }
     let mut rrd = match shared.store.load(name) {
         Ok(rrd) => rrd,
         Err(error) => {
@@ -402,19 +407,14 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
 
 fn refuse_dump(answers: &mut Answers, name: &[u8], error: &FileError) {
     let cause = match error {
-        FileError::NoSuchFile => strerror_of(2),
-        FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
-        FileError::NotRegular => "Not a regular file".into(),
         FileError::Locked => return answers.error(&[name, b": failed to flush"]),
-        FileError::Rrd(text) => {
-            return answers.error(&[name, b": failed to relay dump: ", text.as_bytes()]);
-        }
-        other => {
-            let cause = format!("{other:?}");
-            return answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
-        }
+        FileError::Outside => return denied(answers, name),
+        FileError::Rrd(text) => text.clone(),
+        FileError::Io(cause) | FileError::Access(cause) => strerror(cause),
+        FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
+        _ => strerror_of(2),
     };
-    answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
+    answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
 }
 
 fn send_dump(shared: &Shared, connection: &mut Connection, rrd: &mut Rrd) -> io::Result<()> {
