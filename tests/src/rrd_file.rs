@@ -61,6 +61,9 @@ pub fn difference(a: &[u8], b: &[u8]) -> Option<String> {
 }
 
 fn part(bytes: &[u8], at: usize) -> String {
+    if bytes.len() < HEAD || !bytes.starts_with(b"RRD\0") {
+        return "no RRD".to_string();
+    }
     let (ds, rras) = (count(bytes, 24), count(bytes, 32));
     let mut begin = 0;
     for (name, size, many) in [

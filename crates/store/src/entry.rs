@@ -15,8 +15,8 @@ const NOT_STARTED: u8 = 9;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
-/// Stamps up to here are kept as numbers, in seconds or in microseconds.
-const DIGITS_MAX: usize = 15;
+/// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
+const DIGITS_MAX: usize = 18;
 
 /// Which file it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,8 +273,9 @@ pub(crate) struct Stamps {
 
 /// Appends a value: as numbers if printing them gives the same text, else the text.
 pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
-    let start = out.len();
+    let (start, before) = (out.len(), *stamps);
     if put_numbers(out, stamps, text).is_none() {
+        *stamps = before;
         out.truncate(start);
         put(out, (text.len() as u64) << 2 | 1);
         out.extend_from_slice(text);
@@ -450,10 +451,10 @@ mod tests {
     fn values_come_back_as_they_were_sent() {
         for (text, bytes) in [
             (&b"1000000010:1"[..], 7),
-            (b"1000000010.123456:0.500000", 11),
+            (b"1000000010.123456:0.500000", 13),
             (b"1000000010:U:1", 8),
             (b"1000000010:-0.000000", 16),
-            (b"1000000010:-1.500000", 9),
+            (b"1000000010:-1.500000", 10),
             (b"1000000010:01", 9),
             (b"1000000010:", 7),
             (b"1000000010::", 8),
@@ -463,7 +464,7 @@ mod tests {
             (b"1000000010:999999999999999", 14),
             (b"1000000010:18446744073709551615", 27),
             (b"", 1),
-            (b":", 3),
+            (b":", 2),
             (b"-5:1", 5),
             (b"U:1", 4),
         ] {

@@ -139,7 +139,7 @@ impl Journal {
         };
         let spare = self.folder.join(SPARE);
         let file = self.disk.open(&spare, OpenMode::Write)?;
-        file.write_at(&head.encode(), 0)?;
+        file.write_at(&head.page(), 0)?;
         self.disk
             .rename(&spare, &self.folder.join(name_of(head.sequence)))?;
         self.spare = false;

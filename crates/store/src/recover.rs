@@ -3,7 +3,7 @@
 use crate::entry::Begin;
 use crate::error::{Error, Tried};
 use crate::files::{File, Files};
-use crate::frame::FileHead;
+use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::journal::{self, Journal};
 use crate::names;
 use crate::replay::{self, Past, Source, Story};
@@ -44,8 +44,14 @@ pub(crate) fn open(
         .tree(&settings.base, reach)
         .tried("open", &settings.base)?;
     let mut replayed = Replayed::default();
-    let sequences = journal::list(&*disk, &folder)?;
-    let sources = read_sources(&*disk, &folder, &sequences, &mut replayed.notices)?;
+    let mut sequences = journal::list(&*disk, &folder)?;
+    if sequences.is_empty() {
+        // A synced journal in a folder without a durable name is no journal.
+        for above in folder.ancestors().skip(1) {
+            let _of_others = disk.sync_dir(above);
+        }
+    }
+    let sources = read_sources(&*disk, &folder, &mut sequences, &mut replayed.notices)?;
     let mut story = replay::replay(&sources);
     drop(sources);
     replayed.notices.append(&mut story.notices);
@@ -92,25 +98,51 @@ fn take_lock(disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, Error>
 fn read_sources(
     disk: &dyn Disk,
     folder: &Path,
-    sequences: &[u64],
+    sequences: &mut Vec<u64>,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
-    for &sequence in sequences {
+    for &sequence in &*sequences {
         let path = folder.join(journal::name_of(sequence));
         let read = read_source(disk, &path);
-        match read.map(|bytes| (FileHead::parse(&bytes), bytes)) {
+        match read.map(|bytes| (FileHead::parse(&bytes, sequence), bytes)) {
             Ok((Err(version), _)) => return Err(Error::Version { path, version }),
             Ok((Ok(Some(head)), bytes)) if head.sequence == sequence => {
                 sources.push(Source { head, bytes });
             }
-            // Begun, and the power went; or left by one that was.
-            Ok(_) if Some(&sequence) == sequences.last() => {}
-            Ok(_) => notices.push(format!("{} is no journal file", path.display())),
+            // Taken for its next use when the power went: its head was not written.
+            Ok((Ok(Some(_)), _)) => set_aside(disk, &path, &[], notices),
+            Ok((_, bytes)) => set_aside(disk, &path, &bytes, notices),
             Err(error) => notices.push(format!("cannot read {}: {error}", path.display())),
         }
     }
+    sequences.retain(|&sequence| {
+        disk.metadata(&folder.join(journal::name_of(sequence)))
+            .is_ok()
+    });
+    if !sources.is_empty() {
+        // The process may have been killed before the names were.
+        disk.sync_dir(folder).tried("sync", folder)?;
+    }
     Ok(sources)
+}
+
+/// A file without a head: begun when the power went, and then empty; or damaged.
+fn set_aside(disk: &dyn Disk, original: &Path, bytes: &[u8], notices: &mut Vec<String>) {
+    let frames = bytes.get(FRAMES_OFFSET as usize..).unwrap_or_default();
+    let done = match frames.iter().all(|&byte| byte == 0) {
+        true => disk.unlink(original),
+        false => {
+            let path = original.display();
+            notices.push(format!(
+                "{path} has no head (the power failed when it was begun?); it is kept as {path}.bad"
+            ));
+            disk.rename(original, Path::new(&format!("{path}.bad")))
+        }
+    };
+    if let Err(error) = done {
+        notices.push(format!("cannot put {} aside: {error}", original.display()));
+    }
 }
 
 fn read_source(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
+use kymo_base::name::DisplayName;
 use kymo_rrd::create::Create;
 use kymo_rrd::dump::DumpHead;
 use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{Rrd, create, dump, info, tune};
 use kymo_store::store::Fresh;
-use kymo_store::{FileError, Flushed};
+use kymo_store::{FileError, Flushed, Opened};
 use kymo_sys::machine;
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, CreateWords, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi,
@@ -124,6 +125,20 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
     }
 }
 
+/// Opens a file for reading.
+fn open(shared: &Shared, name: &[u8], fresh: Fresh, spelled: &[u8]) -> Result<Opened, FileError> {
+    shared.store.read(name, fresh).map_err(|error| {
+        // Stock opens folders, too, and then cannot map them.
+        match error {
+            FileError::NotRegular | FileError::Rrd(_) if list::is_folder(spelled) => {
+                let shown = DisplayName(spelled);
+                FileError::Rrd(format!("mmaping file '{shown}': No such device"))
+            }
+            other => other,
+        }
+    })
+}
+
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs() as i64)
@@ -143,7 +158,7 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
         return bad_time(b"end", request.end, answers);
     };
     const FAILED: &[u8] = b"rrd_fetch_r failed: ";
-    let mut opened = match shared.store.read(request.name, Fresh::Flushed) {
+    let mut opened = match open(shared, request.name, Fresh::Flushed, &spelled) {
         Ok(opened) => opened,
         Err(error) => return rrd_error(answers, FAILED, &error, &spelled),
     };
@@ -201,7 +216,7 @@ fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    match shared.store.read(name, Fresh::AsIs) {
+    match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => {
             let mut lines = Vec::new();
             info::print_for_daemon(&info::info(&opened.header, &spelled), &mut lines);
@@ -223,7 +238,7 @@ fn first(shared: &Shared, name: &[u8], index: Option<&[u8]>, answers: &mut Answe
         let text = format!("Invalid index specified ({index})");
         return answers.error(&[text.as_bytes()]);
     }
-    match shared.store.read(name, Fresh::AsIs) {
+    match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => match fetch::first(&opened.header, i64::from(index)) {
             Ok(time) if time >= 1 => answers.ok(&[stamp(time).as_bytes()]),
             Ok(_) => answers.error(&[b"RRD Error: "]),
@@ -243,7 +258,7 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    let header = match shared.store.read(name, Fresh::AsIs) {
+    let header = match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => opened.header,
         Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
     };

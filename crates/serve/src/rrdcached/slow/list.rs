@@ -19,6 +19,11 @@ pub fn exists(name: &[u8]) -> bool {
     path(name).exists()
 }
 
+/// Whether a name is that of a folder.
+pub fn is_folder(name: &[u8]) -> bool {
+    path(name).is_dir()
+}
+
 /// Why a name is not that of a file.
 pub fn is_file(name: &[u8]) -> Result<(), String> {
     match std::fs::metadata(path(name)) {
