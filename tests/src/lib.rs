@@ -1,6 +1,11 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
 pub mod machine;
+pub mod rrd_client;
+pub mod rrd_daemon;
+pub mod rrd_file;
+pub mod rrd_stream;
+pub mod rrdtool;
 pub mod rrdtool_source;
 
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{FETCH_CELLS_MAX, Header, RraDef};
-use crate::kind::Cf;
 use crate::number::put_exp;
 use crate::rows::Rows;
 
@@ -33,7 +33,7 @@ pub fn fetch(
     end: i64,
     step: u64,
 ) -> Result<Fetched, Error> {
-    let archive = choose(header, wanted(cf)?, start, end, step)?;
+    let archive = choose(header, Cf::parse(cf)?, start, end, step)?;
     let rra = &header.rra[archive];
     let step = header.pdp_step * rra.pdp_cnt;
     // Always one step more when the end is aligned.
@@ -56,13 +56,6 @@ pub fn fetch(
     };
     fill(header, rows, archive, &mut found)?;
     Ok(found)
-}
-
-fn wanted(cf: &[u8]) -> Result<Cf, Error> {
-    Cf::named(cf).ok_or_else(|| {
-        let cf = String::from_utf8_lossy(cf);
-        Error::new(format!("unknown consolidation function '{cf}'"))
-    })
 }
 
 /// The archive with the nearest step among those that reach back to the start, else the one that covers most.
@@ -98,7 +91,7 @@ fn choose(header: &Header, cf: Cf, start: i64, end: i64, step: u64) -> Result<us
 
 /// An archive of one point a row holds the same whatever it consolidates with.
 fn answers(rra: &RraDef, cf: Cf) -> bool {
-    let Some(own) = Cf::of(&rra.cf_nam) else {
+    let Some(own) = Cf::of(rra.cf()) else {
         return false;
     };
     own == cf || (rra.pdp_cnt == 1 && own.is_plain() && cf.is_plain())

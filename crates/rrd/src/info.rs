@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use crate::cf::Cf;
 use crate::compute_text;
 use crate::header::{DsDef, Header, PdpPrep, RraDef, Univals, until_nul};
-use crate::kind::Cf;
 use crate::number::put_exp;
 
 /// A value; the discriminants are the type numbers of the daemon's INFO.
@@ -75,7 +75,7 @@ fn put_archive(header: &Header, i: usize, rra: &RraDef, out: &mut Vec<Entry>) {
     put("rows", Value::Cnt(rra.row_cnt));
     put("cur_row", Value::Cnt(header.cur_row[i]));
     put("pdp_per_row", Value::Cnt(rra.pdp_cnt));
-    match Cf::of(&rra.cf_nam) {
+    match Cf::of(rra.cf()) {
         Some(Cf::HwPredict | Cf::MhwPredict) => {
             put("alpha", val(rra.par[1]));
             put("beta", val(rra.par[2]));
@@ -99,7 +99,7 @@ fn put_archive(header: &Header, i: usize, rra: &RraDef, out: &mut Vec<Entry>) {
 
 fn put_preparation(rra: &RraDef, scratch: &Univals, prefix: &str, out: &mut Vec<Entry>) {
     let mut put = |name: &str, value| out.push((format!("{prefix}{name}").into_bytes(), value));
-    match Cf::of(&rra.cf_nam) {
+    match Cf::of(rra.cf()) {
         Some(Cf::HwPredict | Cf::MhwPredict) => {
             put("intercept", val(scratch[2]));
             put("slope", val(scratch[4]));

@@ -10,13 +10,18 @@
 mod aberrant;
 pub mod at_time;
 pub mod calendar;
+pub mod cf;
 pub mod compute_text;
 pub mod create;
 pub mod dump;
+mod dump_number;
 pub mod error;
 pub mod fetch;
+pub mod fuzz;
+pub mod fuzz_files;
 pub mod header;
 pub mod info;
+mod kind;
 pub mod kind;
 mod modify;
 pub mod number;

@@ -5,10 +5,10 @@
 //! them; where it would write what lay in memory by chance, nothing is changed and the complaint is given.
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef};
-use crate::kind::Cf;
 use crate::preparation::{gather, new_cdp, new_pdp};
 use crate::row_time::{Archive, end_time_for_row, timeslot};
 use crate::rrd::Rrd;
@@ -51,7 +51,7 @@ pub(crate) fn modify(
     }
     let new_step = new_step as u64;
     let step = rrd.header.pdp_step;
-    if step % new_step != 0 || step == new_step {
+    if !step.is_multiple_of(new_step) || step == new_step {
         return Err(Error::new(
             "invalid 'newstep' parameter. The newsize must divide the old step parameter without a remainder.",
         ));
@@ -138,7 +138,7 @@ fn scan_unsigned(text: &[u8]) -> Option<(u32, &[u8])> {
 fn stretch(header: &mut Header, by: u64) {
     let ds_cnt = header.ds.len();
     for (i, rra) in header.rra.iter_mut().enumerate() {
-        if Cf::of(&rra.cf_nam).is_some_and(Cf::is_plain) {
+        if Cf::of(rra.cf()).is_some_and(Cf::is_plain) {
             for cdp in &mut header.cdp_prep[i * ds_cnt..(i + 1) * ds_cnt] {
                 // rrdtool multiplies the count as if it were a double; the bits of a small one come out right.
                 let count = f64::from_bits(cdp.scratch[1]) * by as f64;
@@ -314,7 +314,7 @@ fn copy_rows(rrd: &Rrd, header: &Header, map: &[Option<usize>], kept: Kept, cell
 
 /// Archives that can lend rows: those with the same function or of averages, the finest first, of those the longest.
 fn candidates<'a>(rrd: &'a Rrd, rra: &RraDef) -> Vec<Archive<'a>> {
-    let cf = Cf::of(&rra.cf_nam);
+    let cf = Cf::of(rra.cf());
     let all = Archive::all(&rrd.header, &rrd.cells);
     let mut found: Vec<_> = all
         .filter(|archive| archive.cf() == cf || archive.cf() == Some(Cf::Average))
@@ -338,7 +338,7 @@ fn populate(
     cells: &mut [f64],
 ) {
     let rra = &header.rra[new];
-    let Some(cf) = Cf::of(&rra.cf_nam).filter(|cf| cf.is_plain()) else {
+    let Some(cf) = Cf::of(rra.cf()).filter(|cf| cf.is_plain()) else {
         return;
     };
     let slot = i64::from(timeslot(rra, header.pdp_step));
@@ -468,7 +468,7 @@ fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest:
     for i in 0..count {
         gather(
             &mut cdp.scratch,
-            Cf::of(&rra.cf_nam),
+            Cf::of(rra.cf()),
             cell((first + i) % row_cnt),
         );
     }

@@ -1,8 +1,8 @@
 //! What a new data source or archive begins with, and points that are put into a row in the making one by one.
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::header::{CdpPrep, PdpPrep, RraDef, Univals, field};
-use crate::kind::Cf;
 
 /// The unknown value as the header has it.
 pub(crate) const UNKNOWN_BITS: u64 = UNKNOWN.to_bits();
@@ -28,7 +28,7 @@ pub(crate) fn new_cdp(last_up: i64, step: u64, rra: &RraDef, pdp: &PdpPrep) -> C
 
 /// Sets what matters of a row in the making and leaves the rest.
 pub(crate) fn init_cdp(last_up: i64, step: u64, rra: &RraDef, pdp: &PdpPrep, words: &mut Univals) {
-    match Cf::of(&rra.cf_nam) {
+    match Cf::of(rra.cf()) {
         Some(Cf::HwPredict | Cf::MhwPredict) => init_prediction(words),
         Some(Cf::Seasonal | Cf::DevSeasonal) => {
             (words[2], words[3]) = (UNKNOWN_BITS, UNKNOWN_BITS);

@@ -4,13 +4,13 @@
 //! hold is lost: digits behind the eleventh, microseconds, and where rows begin.
 
 use crate::UNKNOWN;
+use crate::cf::{Cf, is_dst};
 use crate::compute_text;
 use crate::create::{next_random, require_room};
 use crate::error::Error;
 use crate::header::{
     COUNT_MAX, CdpPrep, DsDef, Header, PREPARATIONS_MAX, PdpPrep, RraDef, field, until_nul,
 };
-use crate::kind::{Cf, Dst};
 use crate::number::{Parsed, strtodbl};
 use crate::resize::{strtol, strtoul};
 use crate::rrd::Rrd;
@@ -184,7 +184,7 @@ impl Restore<'_> {
 
     fn source_type(&mut self) -> Result<[u8; 20], Error> {
         let text = self.text()?;
-        if Dst::named(&text).is_none() {
+        if !is_dst(&text) {
             let text = shown(&text);
             return Err(Error::new(format!(
                 "parse_tag_ds_type: Unknown data source type: {text}"
@@ -244,7 +244,7 @@ impl Restore<'_> {
 
     fn function(&mut self) -> Result<[u8; 20], Error> {
         let text = self.short_text(20)?;
-        if Cf::named(&text).is_none() {
+        if Cf::of(&text).is_none() {
             let text = shown(&text);
             return Err(Error::new(format!(
                 "parse_tag_rra_cf: Unknown consolidation function: {text}"
@@ -265,6 +265,8 @@ impl Restore<'_> {
                 b"failure_threshold" => 5,
                 b"/params" => return Ok(()),
                 _ => {
+                    // rrdtool still looks for its end, and rather complains of that.
+                    self.expect_end(&tag)?;
                     let (line, tag) = (self.reader.line(), shown(&tag));
                     return Err(Error::new(format!(
                         "line {line}: parse_tag_rra_params: Unknown tag: {tag}"

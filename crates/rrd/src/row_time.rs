@@ -2,8 +2,8 @@
 //!
 //! rrdtool counts here in 32 bits, and so do we.
 
+use crate::cf::Cf;
 use crate::header::{Header, RraDef};
-use crate::kind::Cf;
 
 /// An archive of a file, and where its rows begin among the cells.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl<'a> Archive<'a> {
     }
 
     pub fn cf(&self) -> Option<Cf> {
-        Cf::of(&self.rra().cf_nam)
+        Cf::of(self.rra().cf())
     }
 
     pub fn cur_row(&self) -> i32 {

@@ -6,10 +6,10 @@
 use std::cmp::Ordering;
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{Header, RraDef, field};
-use crate::kind::Cf;
 use crate::preparation::{complete, gather, init_cdp, new_cdp};
 use crate::row_time::{Archive, end_time_for_row, positive_mod};
 use crate::rrd::Rrd;
@@ -70,7 +70,7 @@ fn points_archive(rrd: &mut Rrd) -> Result<(usize, bool), Error> {
     let needed = longest.saturating_mul(2);
     let mut best: Option<(usize, u64)> = None;
     for (i, rra) in header.rra.iter().enumerate() {
-        let fits = rra.pdp_cnt == 1 && Cf::of(&rra.cf_nam) == Some(Cf::Average);
+        let fits = rra.pdp_cnt == 1 && Cf::of(rra.cf()) == Some(Cf::Average);
         if fits && best.is_none_or(|(_, row_cnt)| row_cnt < rra.row_cnt) {
             best = Some((i, rra.row_cnt));
         }
@@ -137,7 +137,7 @@ fn candidates<'a>(
 }
 
 fn is_wanted(archive: &Archive, rra: &RraDef, wanted: Wanted) -> bool {
-    let (own, cf) = (archive.cf(), Cf::of(&rra.cf_nam));
+    let (own, cf) = (archive.cf(), Cf::of(rra.cf()));
     match wanted {
         Wanted::Rows => own == Some(Cf::Average) || own == cf,
         Wanted::Preparation => own == cf && archive.rra().pdp_cnt == rra.pdp_cnt,
@@ -161,7 +161,7 @@ fn order(a: &Candidate, b: &Candidate, target: &RraDef, target_step: u64) -> Ord
         candidate.archive.rra().pdp_cnt.wrapping_mul(step)
     };
     let (cf, wanted) = (
-        Cf::of(&target.cf_nam),
+        Cf::of(target.cf()),
         target.pdp_cnt.wrapping_mul(target_step as i32 as u64),
     );
     let (a_cf, b_cf) = (a.archive.cf(), b.archive.cf());
@@ -223,7 +223,7 @@ struct Interval {
 /// Puts one row together.
 fn fill_row(rrd: &mut Rrd, i: usize, ds: usize, row: u64, candidates: &[Candidate]) {
     let header = &rrd.header;
-    let (rra, cf) = (&header.rra[i], Cf::of(&header.rra[i].cf_nam));
+    let (rra, cf) = (&header.rra[i], Cf::of(header.rra[i].cf()));
     let bin = rra.pdp_cnt.wrapping_mul(header.pdp_step) as i64;
     let required = (f64::from_bits(rra.par[0]) * bin as f64) as i64;
     let end = end_time_for_row(header, rra, header.cur_row[i] as i32, row as i32);
@@ -461,9 +461,9 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
         if let Some(point) = point(time) {
             let left = (rra.pdp_cnt as i64 - time % seconds / step as i64) as i32;
             if left == 1 {
-                complete(&mut words, Cf::of(&rra.cf_nam), &rra, point);
+                complete(&mut words, Cf::of(rra.cf()), &rra, point);
             } else {
-                gather(&mut words, Cf::of(&rra.cf_nam), point);
+                gather(&mut words, Cf::of(rra.cf()), point);
             }
         }
         time = time.saturating_add(step as i64);

@@ -3,10 +3,10 @@
 //! Errors are rrdtool's, word for word. Where it goes on after a complaint and complains again, the last one counts.
 
 use crate::UNKNOWN;
+use crate::cf::{Cf, is_dst};
 use crate::compute_text;
 use crate::error::Error;
 use crate::header::{DsDef, RraDef, Univals, field};
-use crate::kind::{Cf, Dst};
 use crate::number::{Parsed, put_fixed, strtodbl};
 
 /// Violations that a FAILURES archive can remember.
@@ -90,7 +90,7 @@ pub fn parse_ds(def: &[u8], known: &[DsDef], needs: &mut Needs) -> Result<(DsDef
     }
     let result = if parts.dst == b"COMPUTE" {
         compute_text::compile(parts.arguments, known).map(|par| ds.par = par)
-    } else if Dst::named(parts.dst).is_some() {
+    } else if is_dst(parts.dst) {
         parse_limits(parts.arguments, &mut ds.par)
     } else {
         let dst = shown(parts.dst);
@@ -250,7 +250,7 @@ fn begin_rra(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<Cf, Er
         .take(NAME_LEN)
         .take_while(|byte| byte.is_ascii_uppercase());
     let name = &token[..len.count()];
-    let Some(cf) = Cf::named(name) else {
+    let Some(cf) = Cf::of(name) else {
         let name = shown(name);
         return Err(Error::new(format!(
             "Unrecognized consolidation function {name}"
@@ -283,7 +283,7 @@ fn take_rows_or_xff(cf: Cf, token: &[u8], step: u64, rra: &mut RraDef) -> Result
     if !cf.is_plain() {
         return take_rows(token, step, rra);
     }
-    let xff = fraction(token, "xff", |xff| xff < 0.0 || xff >= 1.0)?;
+    let xff = fraction(token, "xff", |xff| leaves(xff, 0.0, 1.0) || xff == 1.0)?;
     rra.par[0] = xff;
     Ok(())
 }
@@ -322,7 +322,7 @@ fn take_second(cf: Cf, token: &[u8], step: u64, hash: u64, rra: &mut RraDef) -> 
 fn take_third(cf: Cf, token: &[u8], step: u64, rra: &mut RraDef) -> Result<(), Error> {
     match cf {
         Cf::HwPredict | Cf::MhwPredict => {
-            rra.par[2] = fraction(token, "beta", |beta| !(0.0..=1.0).contains(&beta))?;
+            rra.par[2] = fraction(token, "beta", |beta| leaves(beta, 0.0, 1.0))?;
         }
         Cf::Seasonal | Cf::DevSeasonal => rra.par[3] = index(token),
         Cf::Failures => {
@@ -371,7 +371,7 @@ fn take_smoothing(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<(
     }
     needs.at_least(4);
     let window = f64::from_bits(rra.par[2]);
-    if window < 0.0 || window > 1.0 {
+    if leaves(window, 0.0, 1.0) {
         let window = fixed(window);
         return Err(Error::new(format!(
             "Invalid smoothing-window {window}: must be between 0 and 1"
@@ -401,6 +401,11 @@ fn fraction(token: &[u8], what: &str, outside: impl Fn(f64) -> bool) -> Result<u
     }
 }
 
+/// Whether a number lies outside; one that is none does not.
+pub(crate) fn leaves(value: f64, low: f64, high: f64) -> bool {
+    value < low || value > high
+}
+
 fn in_window(token: &[u8], what: &str) -> Result<(), Error> {
     if !(1..=WINDOW_MAX).contains(&atoi(token)) {
         return Err(Error::new(format!(
@@ -422,7 +427,7 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     let Some(prediction) = rra.last_mut() else {
         return Ok(());
     };
-    let is_prediction = Cf::of(&prediction.cf_nam).is_some_and(Cf::is_prediction);
+    let is_prediction = Cf::of(prediction.cf()).is_some_and(Cf::is_prediction);
     if !is_prediction || prediction.par[3] != NOT_GIVEN {
         return Ok(());
     }

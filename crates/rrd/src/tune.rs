@@ -1,16 +1,16 @@
 //! What `rrdtool tune` changes in place: definitions, and what the Holt-Winters archives have learnt.
 
 use crate::UNKNOWN;
+use crate::cf::{Cf, is_dst};
 use crate::error::Error;
 use crate::header::{Header, field};
-use crate::kind::{Cf, Dst};
 use crate::modify;
 use crate::number::{Parsed, strtod, strtodbl};
 use crate::options::{self, Known, Piece, Takes};
 use crate::preparation::{UNKNOWN_BITS, erase_violations, init_prediction};
 use crate::rows::Rows;
 use crate::rrd::Rrd;
-use crate::spec::{WINDOW_MAX, atoi, shown};
+use crate::spec::{WINDOW_MAX, atoi, leaves, shown};
 
 /// Longest name of a data source or type.
 const NAME_LEN: usize = 19;
@@ -200,7 +200,7 @@ fn set_type(argument: &[u8], header: &mut Header) -> Result<(), Error> {
         return Err(invalid());
     }
     let ds = source(header, name)?;
-    if Dst::named(dst).is_none() {
+    if !is_dst(dst) {
         let dst = shown(dst);
         return Err(Error::new(format!(
             "unknown data acquisition function '{dst}'"
@@ -276,7 +276,7 @@ fn set_fraction(
         return Err(Error::new("Unable to parse Holt-Winters parameter"));
     };
     let at_end = ends == Ends::Open && (value == 0.0 || value == 1.0);
-    if value < 0.0 || value > 1.0 || at_end {
+    if leaves(value, 0.0, 1.0) || at_end {
         return Err(Error::new("Holt-Winters parameter must be between 0 and 1"));
     }
     let archive = cfs.iter().find_map(|&cf| archive(header, cf));
@@ -305,7 +305,7 @@ fn forget_aberrant(
     for i in 0..header.rra.len() {
         let rra = header.rra[i];
         let words = &mut header.cdp_prep[i * ds_cnt + ds].scratch;
-        match Cf::of(&rra.cf_nam) {
+        match Cf::of(rra.cf()) {
             Some(Cf::HwPredict | Cf::MhwPredict) => init_prediction(words),
             Some(Cf::Seasonal | Cf::DevSeasonal) => {
                 // Not the flag in word 6: the data sources of a season are smoothed together.
@@ -325,7 +325,7 @@ fn archive(header: &Header, cf: Cf) -> Option<usize> {
     header
         .rra
         .iter()
-        .position(|rra| Cf::of(&rra.cf_nam) == Some(cf))
+        .position(|rra| Cf::of(rra.cf()) == Some(cf))
 }
 
 fn failures(header: &Header) -> Result<usize, Error> {
