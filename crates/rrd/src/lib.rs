@@ -21,7 +21,7 @@ pub mod fuzz;
 pub mod fuzz_files;
 pub mod header;
 pub mod info;
-pub mod kind;
+mod kind;
 mod modify;
 pub mod number;
 pub mod options;

@@ -140,7 +140,7 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
         &create,
         now().sec,
         &mut session.random,
-        template.as_ref().map(|rrd| &rrd.header),
+        template.as_ref(),
         &opened,
     );
     // Wrong definitions are told before sources that cannot be opened.
