@@ -130,7 +130,9 @@ fn open(shared: &Shared, name: &[u8], fresh: Fresh, spelled: &[u8]) -> Result<Op
     shared.store.read(name, fresh).map_err(|error| {
         // Stock opens folders, too, and then cannot map them.
         match error {
-            FileError::NotRegular | FileError::Rrd(_) if list::is_folder(spelled) => {
+            FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_)
+                if list::is_folder(spelled) =>
+            {
                 let shown = DisplayName(spelled);
                 FileError::Rrd(format!("mmaping file '{shown}': No such device"))
             }
