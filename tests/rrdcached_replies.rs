@@ -480,6 +480,7 @@ fn tune_changes_a_file_and_keeps_what_is_pending() {
         // librrd moves the name to the end.
         ("TUNE a.rrd 6 tune -i x:-5 -a x:100 a.rrd", "0 Success"),
         ("TUNE a.rrd 4 tune -h x:78 a.rrd surplus", "0 Success"),
+        ("TUNE a.rrd 3 tune -h x:78", "0 Success"),
         (
             "PENDING a.rrd",
             "2 updates pending\n1000000010:1\n1000000020:2",

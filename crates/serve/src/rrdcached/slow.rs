@@ -382,8 +382,14 @@ fn tune_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) 
             return answers.error(&[text.as_bytes()]);
         }
     };
-    let tuned = Tune::parse(&words).map_err(|error| FileError::Rrd(error.text));
-    let tuned = tuned.and_then(|plan| {
+    // The file is named before the words; librrd names it among them as well, others need not.
+    let again = [&words[..], &[name]].concat();
+    let plan = Tune::parse(&words).or_else(|error| match error.text.as_str() {
+        "missing file name" => Tune::parse(&again),
+        _ => Err(error),
+    });
+    let plan = plan.map_err(|error| FileError::Rrd(error.text));
+    let tuned = plan.and_then(|plan| {
         shared.store.rewrite(name, &mut |mut rrd| {
             tune::tune(&mut rrd, &plan)?;
             Ok(rrd)
