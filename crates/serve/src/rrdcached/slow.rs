@@ -154,10 +154,10 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
     let now = now();
     let time = |text: Option<&[u8]>, default| text.map_or(Some(default), |text| time_of(text, now));
     let Some(start) = time(request.start, now - 86_400) else {
-        return bad_time(b"start", request.start, answers);
+        return bad_time(shared, &request, b"start", request.start, answers);
     };
     let Some(end) = time(request.end, now) else {
-        return bad_time(b"end", request.end, answers);
+        return bad_time(shared, &request, b"end", request.end, answers);
     };
     const FAILED: &[u8] = b"rrd_fetch_r failed: ";
     let mut opened = match open(shared, request.name, Fresh::Flushed, &spelled) {
@@ -172,7 +172,15 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
     }
 }
 
-fn bad_time(which: &[u8], text: Option<&[u8]>, answers: &mut Answers) {
+fn bad_time(
+    shared: &Shared,
+    request: &Fetch,
+    which: &[u8],
+    text: Option<&[u8]>,
+    answers: &mut Answers,
+) {
+    // Stock looks at times when the file is current; whether it can be is not what is asked.
+    let _ = shared.store.flush(request.name);
     let text = text.unwrap_or_default();
     let why = b"': Only simple integers are allowed.";
     answers.error(&[b"Cannot parse ", which, b" time `", text, why]);
