@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use kymo_base::name::DisplayName;
+use kymo_rrd::cf::Cf;
 use kymo_rrd::create::Create;
 use kymo_rrd::dump::DumpHead;
 use kymo_rrd::fetch::{self, Fetched};
@@ -160,6 +161,11 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
         return bad_time(shared, &request, b"end", request.end, answers);
     };
     const FAILED: &[u8] = b"rrd_fetch_r failed: ";
+    if let Err(error) = Cf::parse(request.cf) {
+        // Told without a look at the file, which is flushed all the same.
+        let _ = shared.store.flush(request.name);
+        return answers.error(&[FAILED, error.text.as_bytes()]);
+    }
     let mut opened = match open(shared, request.name, Fresh::Flushed, &spelled) {
         Ok(opened) => opened,
         Err(error) => return rrd_error(answers, FAILED, &error, &spelled),
