@@ -1,7 +1,9 @@
 //! Requests that the store answers from memory, many of them under one lock, and with one write of the journal.
 
 use std::io;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use kymo_store::turn::Switched;
 use kymo_store::{Position, Refusal as StoreRefusal, Turn};
@@ -11,7 +13,7 @@ use kymo_wire::rrdcached::{
 
 use super::connection::{Connection, Mark};
 use super::refusals::{denied, no_journal, refuse};
-use super::{Severity, Shared};
+use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
 pub const UNSENT_MAX: usize = 1 << 20;
@@ -56,10 +58,7 @@ pub fn take_turn(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Po
             served
         }
         Err(error) => {
-            shared.log(
-                Severity::Critical,
-                &format!("cannot write journal: {error}"),
-            );
+            complain(shared, &error);
             for (connection, mark) in all.iter_mut().zip(marks) {
                 connection.back_to(mark);
             }
@@ -69,6 +68,18 @@ pub fn take_turn(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Po
             // Without a change there is nothing to write; if that fails too, no answer can be trusted.
             served.unwrap_or_else(|_| (vec![Stop::Close; all.len()], Position::default()))
         }
+    }
+}
+
+/// Says that the journal takes nothing, but not for each request.
+fn complain(shared: &Shared, error: &io::Error) {
+    let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
+        *said = Some(Instant::now());
+        shared.log(
+            Severity::Critical,
+            &format!("cannot write journal: {error}"),
+        );
     }
 }
 
