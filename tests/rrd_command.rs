@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -103,8 +104,8 @@ impl Pair {
             }
             for name in theirs.keys().chain(mine.keys()) {
                 let _ = match theirs.get(name) {
-                    Some(bytes) if mine.get(name) == Some(bytes) => Ok(()),
-                    Some(bytes) => fs::write(ours.join(name), bytes),
+                    Some(file) if mine.get(name) == Some(file) => Ok(()),
+                    Some(file) => fs::write(ours.join(name), &file.1),
                     None => fs::remove_file(ours.join(name)),
                 };
             }
@@ -118,7 +119,10 @@ fn all_differences(theirs: &Files, mine: &Files) -> Option<String> {
     let differences = names.into_iter().filter_map(|name| {
         let difference = match (theirs.get(name), mine.get(name)) {
             (Some(theirs), Some(mine)) if theirs == mine => None,
-            (Some(theirs), Some(mine)) => compare(theirs, mine),
+            (Some(theirs), Some(mine)) if theirs.0 != mine.0 => {
+                Some(format!("mode {:o}, stock's {:o}", mine.0, theirs.0))
+            }
+            (Some(theirs), Some(mine)) => compare(&theirs.1, &mine.1),
             (there, _) => Some(format!("only stock has it: {}", there.is_some())),
         };
         difference.map(|text| format!("{name}: {text}"))
@@ -155,18 +159,20 @@ fn shown(output: &Output) -> String {
     )
 }
 
-/// Names and bytes.
-type Files = BTreeMap<String, Vec<u8>>;
+/// Names, modes and bytes.
+type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
 fn files(folder: &PathBuf) -> Files {
     let entries = fs::read_dir(folder).expect("list").flatten();
-    let files = entries.filter(|entry| entry.path().is_file());
-    files
-        .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, fs::read(entry.path()).unwrap_or_default())
-        })
-        .collect()
+    let files = entries.filter_map(|entry| {
+        let stat = fs::metadata(entry.path())
+            .ok()
+            .filter(fs::Metadata::is_file)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        Some((name, (stat.permissions().mode(), bytes)))
+    });
+    files.collect()
 }
 
 /// What differs between files that may begin their rows at different places.
@@ -682,6 +688,68 @@ fn pipes() {
         assert_eq!(unlike(&ours), unlike(&stock), "{words}: {input}");
         assert_eq!(pair.files_differ(), None, "{words}: {input}");
     }
+}
+
+/// Modes are those of what was there; links are followed, or replaced by what is made in their place.
+#[test]
+fn modes_and_links() {
+    let pair = Pair::new("modes");
+    check(
+        &pair,
+        "create a.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:10\ndump a.rrd a.xml\nrestore a.xml b.rrd",
+    );
+    for folder in pair.folders() {
+        fs::set_permissions(folder.join("a.rrd"), fs::Permissions::from_mode(0o640))
+            .expect("a mode");
+        symlink("a.rrd", folder.join("link.rrd")).expect("a link");
+        symlink("nowhere", folder.join("broken.rrd")).expect("a link");
+        symlink("b.rrd", folder.join("other.rrd")).expect("a link");
+    }
+    check(&pair, LINKS);
+    let is_link = |name: &str| pair.folders().map(|folder| folder.join(name).is_symlink());
+    for name in ["link.rrd", "other.rrd", "broken.rrd"] {
+        let [stock, ours] = is_link(name);
+        assert_eq!(ours, stock, "{name}");
+    }
+}
+
+const LINKS: &str = "
+create a.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:20
+update link.rrd 1000000300:1
+info link.rrd
+tune link.rrd -h x:5
+tune link.rrd DS:y:GAUGE:60:U:U
+update broken.rrd 1000000300:1
+restore a.xml broken.rrd
+restore -f a.xml other.rrd
+create other.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:20
+create broken.rrd -O -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:20
+resize a.rrd 0 GROW 2
+";
+
+/// XML over the pipe ends with a control-Z.
+#[test]
+fn a_dump_is_restored_over_the_pipe() {
+    let pair = Pair::new("xml");
+    check(
+        &pair,
+        "create a.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:LAST:0:1:10\nupdate a.rrd 1000000300:1 1000000600:7",
+    );
+    check(&pair, "dump a.rrd a.xml");
+    let xml = fs::read_to_string(pair.folders()[0].join("a.xml")).expect("a.xml");
+    let input = format!(
+        "restore - b.rrd\n{xml}\x1a\nlast b.rrd\nrestore -f - b.rrd\n{xml}\x1a rest\nlast b.rrd\n"
+    );
+    let [stock, ours] = pair
+        .commands(&words_of("-"))
+        .map(|command| transcript(command, &input));
+    assert_eq!(ours, stock);
+    assert_eq!(pair.files_differ(), None);
+    let [stock, ours] = pair
+        .commands(&words_of("restore - c.rrd"))
+        .map(|command| transcript(command, &xml));
+    assert_eq!(ours, stock);
+    assert_eq!(pair.files_differ(), None);
 }
 
 /// Words of the command line, and what is fed.

@@ -107,7 +107,7 @@ impl Header {
     /// Reads the front of a file. The error is rrd_open's text without the file's name.
     pub fn parse(bytes: &[u8]) -> Result<Header, Error> {
         let input = &mut &bytes[..];
-        let head: [u8; HEAD] = take(input)?;
+        let head: [u8; HEAD] = take(input, "stat_head")?;
         let version = version_of(&head)?;
         let [ds_cnt, rra_cnt, pdp_step] = [24, 32, 40].map(|at| word(&head, at));
         if ds_cnt > COUNT_MAX || rra_cnt > COUNT_MAX {
@@ -115,28 +115,39 @@ impl Header {
                 "has more data sources or archives than kymo reads",
             ));
         }
-        let ds: Vec<DsDef> = repeat(input, ds_cnt, |bytes: &[u8; DEFINITION]| DsDef {
+        let ds: Vec<DsDef> = repeat(input, "ds_def", ds_cnt, |bytes: &[u8; DEFINITION]| DsDef {
             ds_nam: part(bytes, 0),
             dst: part(bytes, 20),
             par: univals(bytes, 40),
         })?;
-        let rra: Vec<RraDef> = repeat(input, rra_cnt, |bytes: &[u8; DEFINITION]| RraDef {
-            cf_nam: part(bytes, 0),
-            pad: part(bytes, 20),
-            row_cnt: word(bytes, 24),
-            pdp_cnt: word(bytes, 32),
-            par: univals(bytes, 40),
+        let rra: Vec<RraDef> = repeat(input, "rra_def", rra_cnt, |bytes: &[u8; DEFINITION]| {
+            RraDef {
+                cf_nam: part(bytes, 0),
+                pad: part(bytes, 20),
+                row_cnt: word(bytes, 24),
+                pdp_cnt: word(bytes, 32),
+                par: univals(bytes, 40),
+            }
         })?;
         let (last_up, last_up_usec) = take_live(input, version)?;
-        let pdp_prep = repeat(input, ds_cnt, |bytes: &[u8; PDP_PREP]| PdpPrep {
-            last_ds: part(bytes, 0),
-            pad: part(bytes, 30),
-            scratch: univals(bytes, 32),
+        let pdp_prep = repeat(input, "pdp_prep", ds_cnt, |bytes: &[u8; PDP_PREP]| {
+            PdpPrep {
+                last_ds: part(bytes, 0),
+                pad: part(bytes, 30),
+                scratch: univals(bytes, 32),
+            }
         })?;
-        let cdp_prep = repeat(input, ds_cnt * rra_cnt, |bytes: &[u8; CDP_PREP]| CdpPrep {
-            scratch: univals(bytes, 0),
+        let cdp_prep = repeat(
+            input,
+            "cdp_prep",
+            ds_cnt * rra_cnt,
+            |bytes: &[u8; CDP_PREP]| CdpPrep {
+                scratch: univals(bytes, 0),
+            },
+        )?;
+        let cur_row = repeat(input, "rra_ptr", rra_cnt, |bytes: &[u8; 8]| {
+            u64::from_le_bytes(*bytes)
         })?;
-        let cur_row = repeat(input, rra_cnt, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))?;
         let header = Header {
             version,
             head_pad: part(&head, 9),
@@ -304,19 +315,27 @@ fn version_of(head: &[u8; HEAD]) -> Result<u8, Error> {
 }
 
 fn take_live(input: &mut &[u8], version: u8) -> Result<(i64, i64), Error> {
-    let seconds = i64::from_le_bytes(take(input)?);
+    let name = if version < 3 {
+        "legacy_last_up"
+    } else {
+        "live_head"
+    };
+    let seconds = i64::from_le_bytes(take(input, name)?);
     let usec = if version < 3 {
         0
     } else {
-        i64::from_le_bytes(take(input)?)
+        i64::from_le_bytes(take(input, name)?)
     };
     Ok((seconds, usec))
 }
 
-fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Error> {
-    let (front, rest) = input
-        .split_first_chunk()
-        .ok_or_else(|| Error::new("is too small (the header is cut short)"))?;
+fn cut_short(name: &str) -> Error {
+    Error::new(format!("reached EOF while loading header rrd->{name}"))
+}
+
+/// `name` as rrdtool calls the struct.
+fn take<const N: usize>(input: &mut &[u8], name: &str) -> Result<[u8; N], Error> {
+    let (front, rest) = input.split_first_chunk().ok_or_else(|| cut_short(name))?;
     *input = rest;
     Ok(*front)
 }
@@ -324,14 +343,15 @@ fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Error> {
 /// `count` structs of `N` bytes. Nothing is allocated for what is not there.
 fn repeat<const N: usize, T>(
     input: &mut &[u8],
+    name: &str,
     count: u64,
     read: impl Fn(&[u8; N]) -> T,
 ) -> Result<Vec<T>, Error> {
     if count > (input.len() / N) as u64 {
-        return Err(Error::new("is too small (the header is cut short)"));
+        return Err(cut_short(name));
     }
     (0..count)
-        .map(|_| take(input).map(|bytes| read(&bytes)))
+        .map(|_| take(input, name).map(|bytes| read(&bytes)))
         .collect()
 }
 

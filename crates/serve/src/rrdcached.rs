@@ -16,8 +16,9 @@ mod workers;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use kymo_store::Store;
 use kymo_wire::rrdcached::Permissions;
@@ -55,6 +56,8 @@ pub struct Listener {
 pub struct Settings {
     /// `-b`.
     pub base: Option<PathBuf>,
+    /// The store's own folder, which LIST does not show.
+    pub hidden: Option<PathBuf>,
     /// `-B`: nothing outside of it.
     pub beneath: bool,
     /// `-R`: CREATE may make folders.
@@ -75,7 +78,12 @@ struct Shared {
     log: Log,
     updates_received: AtomicU64,
     flushes_received: AtomicU64,
+    /// When it was last said that the journal takes nothing.
+    said: Mutex<Option<Instant>>,
 }
+
+/// How often the same trouble is logged.
+const SAY_EVERY: Duration = Duration::from_secs(60);
 
 impl Shared {
     fn log(&self, severity: Severity, text: &str) {

@@ -67,8 +67,12 @@ fn below(
 
 /// The last names of the paths that match a pattern.
 fn matching(tree: &dyn Tree, pattern: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    let mut paths: Vec<Vec<u8>> = vec![Vec::new()];
-    for part in pattern
+    // From the last folder that is named in full: those above it may be out of reach.
+    let wild = pattern.iter().position(|byte| b"*?".contains(byte));
+    let named = &pattern[..wild.unwrap_or(pattern.len())];
+    let begin = named.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let mut paths: Vec<Vec<u8>> = vec![pattern[..begin].to_vec()];
+    for part in pattern[begin..]
         .split(|&byte| byte == b'/')
         .filter(|part| !part.is_empty())
     {

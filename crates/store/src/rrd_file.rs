@@ -33,6 +33,12 @@ pub(crate) fn read_header(
     raw.resize(FRONT, 0);
     let count = file.read_at(raw, 0).map_err(FileError::Io)?;
     raw.truncate(count);
+    if raw.is_empty() {
+        // Stock maps files, and cannot map nothing.
+        let shown = DisplayName(shown);
+        let text = format!("mmaping file '{shown}': Invalid argument");
+        return Err(FileError::Rrd(text));
+    }
     if let Some(needed) = header_len(raw).filter(|&needed| needed > raw.len() as u64) {
         let wanted = needed.min(size_bytes) as usize;
         raw.resize(wanted.max(count), 0);

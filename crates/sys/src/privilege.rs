@@ -236,8 +236,17 @@ pub fn inherited_sockets() -> Vec<OwnedFd> {
     (3..3 + count).filter(open).map(own).collect()
 }
 
-/// Whether a process of that number is there, whoever it belongs to.
+/// Whether a process of that number is there, whoever it belongs to. One that has ended and was not waited for
+/// is not.
 pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    if stat
+        .rsplit(") ")
+        .next()
+        .is_some_and(|state| state.starts_with('Z'))
+    {
+        return false;
+    }
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);

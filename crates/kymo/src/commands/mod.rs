@@ -14,6 +14,7 @@ pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
 pub mod rrd;
+#[cfg(feature = "serve")]
 pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;

@@ -26,7 +26,7 @@ mod update;
 mod usage;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::ExitCode;
 
@@ -69,9 +69,15 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         [b"help", command] => say_usage(&mut session, command),
         words => once(&mut session, words),
     };
-    // Whoever read our output may have gone: nothing is wrong.
-    let _ = session.out.flush();
-    ExitCode::from(code)
+    match session.out.flush() {
+        // Whoever read our output has gone: nothing is wrong.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let text = format!("error flushing output: {}", message::cause(&error));
+            Message::from(text).print(&mut std::io::stderr());
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::from(code),
+    }
 }
 
 fn say_usage(session: &mut Session, command: &[u8]) -> u8 {

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
 use kymo_serve::rrdcached::{self as daemon, Listener, Severity};
-use kymo_store::Store;
+use kymo_store::{Error as StoreError, Replayed, Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, DaemonSignals};
@@ -25,6 +26,9 @@ mod sockets;
 use log::DaemonLog;
 use options::{Options, Stop};
 use pid_file::PidFile;
+
+/// How long the kernel may take to end what was killed.
+const LETS_GO: Duration = Duration::from_secs(5);
 
 /// Runs the daemon with the words behind its name.
 pub fn run(words: Vec<OsString>) -> ExitCode {
@@ -127,6 +131,25 @@ fn settle_down(options: &Options, pid_file: &mut PidFile, log: &DaemonLog) -> Re
         .map_err(|error| format!("cannot become {}: {error}", account.name))
 }
 
+/// Opens the store. A daemon that was killed a moment ago may not have let go of it yet.
+fn open_store(settings: &Settings) -> Result<(Store, Replayed), StoreError> {
+    let begun = Instant::now();
+    loop {
+        match Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock)) {
+            Err(StoreError::Locked { holder, .. })
+                if begun.elapsed() < LETS_GO
+                    && holder
+                        .trim()
+                        .parse()
+                        .is_ok_and(|pid| !privilege::is_alive(pid)) =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Opens the store and serves until a signal.
 fn keep(
     options: &Options,
@@ -138,8 +161,9 @@ fn keep(
         DaemonSignals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     machine::raise_open_files();
     let settings = place::settings(options)?;
-    let (store, replayed) = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock))
-        .map_err(|error| error.to_string())?;
+    let mut daemon_settings = options.daemon.clone();
+    daemon_settings.hidden = Some(settings.folder.clone());
+    let (store, replayed) = open_store(&settings).map_err(|error| error.to_string())?;
     for notice in &replayed.notices {
         log.say(Severity::Notice, notice);
     }
@@ -156,7 +180,7 @@ fn keep(
     );
     let daemon_log = Arc::clone(log);
     let ended = daemon::run(
-        options.daemon.clone(),
+        daemon_settings,
         listeners,
         store.clone(),
         &signals,

@@ -19,7 +19,7 @@ use super::names::Names;
 use super::quick::{Stop, take_turn};
 use super::syncer::{Synced, Syncer};
 use super::workers::{Returned, Workers};
-use super::{Listener, Log, Settings, Severity, Shared};
+use super::{Listener, Log, SAY_EVERY, Settings, Severity, Shared};
 
 /// What an event is of: signals, the other threads, listeners from there on, connections from there on.
 const SIGNALS: u64 = 0;
@@ -28,12 +28,10 @@ const LISTENERS: u64 = 2;
 const CONNECTIONS: u64 = 1 << 32;
 /// Events taken at a time, and with them connections served in one turn.
 const EVENTS_MAX: usize = 256;
-/// Clients taken at a time from one listener.
-const ACCEPTS_MAX: usize = 64;
+/// Clients taken at a time from one listener: all that may wait.
+const ACCEPTS_MAX: usize = 512;
 /// How long no clients are taken when there are no files left for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How often that is said.
-const SAY_EVERY: Duration = Duration::from_secs(60);
 /// How long clients have at the end to take their answers, and workers to make them.
 const END_WAIT: Duration = Duration::from_secs(2);
 const END_WAIT_WORKERS: Duration = Duration::from_secs(15);
@@ -102,6 +100,7 @@ pub fn run(
         log,
         updates_received: AtomicU64::new(0),
         flushes_received: AtomicU64::new(0),
+        said: Mutex::default(),
     });
     let mut event_loop = EventLoop::new(Arc::clone(&shared), listeners, signals)?;
     shared.log(Severity::Info, "listening for connections");
@@ -501,6 +500,10 @@ impl<'a> EventLoop<'a> {
 
     /// The end: no new clients, what has come is answered, workers come back, answers are taken.
     fn wind_up(&mut self) -> io::Result<()> {
+        // Who has connected has been let in, as far as he can tell.
+        for listener in 0..self.listeners.len() {
+            self.accept(listener);
+        }
         for listener in mem::take(&mut self.listeners) {
             if let Some(path) = &listener.path {
                 // Somebody may have done so.

@@ -1,17 +1,19 @@
 //! Requests that the store answers from memory, many of them under one lock, and with one write of the journal.
 
 use std::io;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use kymo_store::turn::Switched;
 use kymo_store::{Position, Refusal as StoreRefusal, Turn};
 use kymo_wire::rrdcached::{
-    Answers, Context, Fields, Permissions, Refusal, Request, Stats, parse, take_line,
+    Answers, Context, Fields, Permissions, Refusal, Request, Stats, Verb, parse, take_line,
 };
 
 use super::connection::{Connection, Mark};
 use super::refusals::{denied, no_journal, refuse};
-use super::{Severity, Shared};
+use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
 pub const UNSENT_MAX: usize = 1 << 20;
@@ -56,10 +58,7 @@ pub fn take_turn(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Po
             served
         }
         Err(error) => {
-            shared.log(
-                Severity::Critical,
-                &format!("cannot write journal: {error}"),
-            );
+            complain(shared, &error);
             for (connection, mark) in all.iter_mut().zip(marks) {
                 connection.back_to(mark);
             }
@@ -69,6 +68,18 @@ pub fn take_turn(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Po
             // Without a change there is nothing to write; if that fails too, no answer can be trusted.
             served.unwrap_or_else(|_| (vec![Stop::Close; all.len()], Position::default()))
         }
+    }
+}
+
+/// Says that the journal takes nothing, but not for each request.
+fn complain(shared: &Shared, error: &io::Error) {
+    let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
+        *said = Some(Instant::now());
+        shared.log(
+            Severity::Critical,
+            &format!("cannot write journal: {error}"),
+        );
     }
 }
 
@@ -143,7 +154,11 @@ impl<'a> Service<'a> {
             Err(Refusal::Torn) => Done::Quit,
             Err(refusal) => {
                 refuse(answers, refusal);
-                Done::Answered
+                match refusal {
+                    // Stock ends the connection over this, too.
+                    Refusal::Usage(Verb::Suspend | Verb::Resume) => Done::Quit,
+                    _ => Done::Answered,
+                }
             }
         }
     }
@@ -153,8 +168,8 @@ impl<'a> Service<'a> {
             Request::Update { name, values } => return self.update(name, values, answers),
             Request::Forget(name) => self.forget(name, answers),
             Request::Pending(name) => self.pending(name, answers),
-            Request::Suspend(name) => self.suspend(name, answers),
-            Request::Resume(name) => self.resume(name, answers),
+            Request::Suspend(name) => return self.suspend(name, answers),
+            Request::Resume(name) => return self.resume(name, answers),
             Request::SuspendAll => self.all("suspend", Turn::suspend_all, answers),
             Request::ResumeAll => self.all("resumed", Turn::resume_all, answers),
             Request::Queue => self.queue(answers),
@@ -219,14 +234,14 @@ impl<'a> Service<'a> {
         answers.ok_with(&lines, &[b"updates pending"]);
     }
 
-    fn suspend(&mut self, name: &[u8], answers: &mut Answers) {
+    fn suspend(&mut self, name: &[u8], answers: &mut Answers) -> Done {
         let words = [&b" suspended"[..], b" already suspended"];
-        self.switch(name, Turn::suspend, words, answers);
+        self.switch(name, Turn::suspend, words, answers)
     }
 
-    fn resume(&mut self, name: &[u8], answers: &mut Answers) {
+    fn resume(&mut self, name: &[u8], answers: &mut Answers) -> Done {
         let words = [&b" resumed"[..], b" not suspended"];
-        self.switch(name, Turn::resume, words, answers);
+        self.switch(name, Turn::resume, words, answers)
     }
 
     fn switch(
@@ -235,16 +250,21 @@ impl<'a> Service<'a> {
         switch: impl Fn(&mut Turn<'a>, &[u8]) -> Switched,
         words: [&[u8]; 2],
         answers: &mut Answers,
-    ) {
-        if let Some(error) = self.broken {
-            return no_journal(answers, error);
-        }
+    ) -> Done {
         let spelled = self.shared.names.spelled(name);
-        match switch(&mut self.turn, name) {
-            Switched::Now => answers.ok(&[&spelled, words[0]]),
-            Switched::Already => answers.ok(&[&spelled, words[1]]),
-            Switched::Unknown => answers.error(&[&spelled, b" - No such file or directory"]),
+        match self.broken {
+            Some(error) => no_journal(answers, error),
+            None => match switch(&mut self.turn, name) {
+                Switched::Now => answers.ok(&[&spelled, words[0]]),
+                Switched::Already => answers.ok(&[&spelled, words[1]]),
+                Switched::Unknown => {
+                    answers.error(&[&spelled, b" - No such file or directory"]);
+                    // Stock ends the connection over this.
+                    return Done::Quit;
+                }
+            },
         }
+        Done::Answered
     }
 
     fn all(&mut self, word: &str, switch: impl Fn(&mut Turn<'a>) -> usize, answers: &mut Answers) {

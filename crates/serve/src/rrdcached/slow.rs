@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
+use kymo_base::name::DisplayName;
+use kymo_rrd::cf::Cf;
 use kymo_rrd::create::Create;
 use kymo_rrd::dump::DumpHead;
 use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{Rrd, create, dump, info, tune};
 use kymo_store::store::Fresh;
-use kymo_store::{FileError, Flushed};
+use kymo_store::{FileError, Flushed, Opened};
 use kymo_sys::machine;
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, CreateWords, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi,
@@ -124,6 +126,22 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
     }
 }
 
+/// Opens a file for reading.
+fn open(shared: &Shared, name: &[u8], fresh: Fresh, spelled: &[u8]) -> Result<Opened, FileError> {
+    shared.store.read(name, fresh).map_err(|error| {
+        // Stock opens folders, too, and then cannot map them.
+        match error {
+            FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_)
+                if list::is_folder(spelled) =>
+            {
+                let shown = DisplayName(spelled);
+                FileError::Rrd(format!("mmaping file '{shown}': No such device"))
+            }
+            other => other,
+        }
+    })
+}
+
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs() as i64)
@@ -137,13 +155,18 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
     let now = now();
     let time = |text: Option<&[u8]>, default| text.map_or(Some(default), |text| time_of(text, now));
     let Some(start) = time(request.start, now - 86_400) else {
-        return bad_time(b"start", request.start, answers);
+        return bad_time(shared, &request, b"start", request.start, answers);
     };
     let Some(end) = time(request.end, now) else {
-        return bad_time(b"end", request.end, answers);
+        return bad_time(shared, &request, b"end", request.end, answers);
     };
     const FAILED: &[u8] = b"rrd_fetch_r failed: ";
-    let mut opened = match shared.store.read(request.name, Fresh::Flushed) {
+    if let Err(error) = Cf::parse(request.cf) {
+        // Told without a look at the file, which is flushed all the same.
+        let _ = shared.store.flush(request.name);
+        return answers.error(&[FAILED, error.text.as_bytes()]);
+    }
+    let mut opened = match open(shared, request.name, Fresh::Flushed, &spelled) {
         Ok(opened) => opened,
         Err(error) => return rrd_error(answers, FAILED, &error, &spelled),
     };
@@ -155,7 +178,15 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
     }
 }
 
-fn bad_time(which: &[u8], text: Option<&[u8]>, answers: &mut Answers) {
+fn bad_time(
+    shared: &Shared,
+    request: &Fetch,
+    which: &[u8],
+    text: Option<&[u8]>,
+    answers: &mut Answers,
+) {
+    // Stock looks at times when the file is current; whether it can be is not what is asked.
+    let _ = shared.store.flush(request.name);
     let text = text.unwrap_or_default();
     let why = b"': Only simple integers are allowed.";
     answers.error(&[b"Cannot parse ", which, b" time `", text, why]);
@@ -201,7 +232,7 @@ fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    match shared.store.read(name, Fresh::AsIs) {
+    match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => {
             let mut lines = Vec::new();
             info::print_for_daemon(&info::info(&opened.header, &spelled), &mut lines);
@@ -223,7 +254,7 @@ fn first(shared: &Shared, name: &[u8], index: Option<&[u8]>, answers: &mut Answe
         let text = format!("Invalid index specified ({index})");
         return answers.error(&[text.as_bytes()]);
     }
-    match shared.store.read(name, Fresh::AsIs) {
+    match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => match fetch::first(&opened.header, i64::from(index)) {
             Ok(time) if time >= 1 => answers.ok(&[stamp(time).as_bytes()]),
             Ok(_) => answers.error(&[b"RRD Error: "]),
@@ -243,7 +274,7 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    let header = match shared.store.read(name, Fresh::AsIs) {
+    let header = match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => opened.header,
         Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
     };
@@ -262,7 +293,8 @@ fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers
         return denied(answers, &spelled);
     }
     match shared.store.make_folder(name, shared.settings.make_folders) {
-        Ok(()) => {}
+        // A name that cannot be is told after wrong words.
+        Ok(()) | Err(FileError::Name(_)) => {}
         Err(FileError::NoFolder(folder)) => {
             return answers.error(&[
                 b"No permission to recursively create: ",
@@ -319,27 +351,25 @@ fn created(
         .template
         .map(|name| load("template", name))
         .transpose()?;
-    let sources: Vec<Rrd> = words
+    let sources: Vec<Result<Rrd, Failure>> = words
         .sources
         .iter()
         .map(|name| load("source", name))
-        .collect::<Result<_, _>>()?;
+        .collect();
+    let opened: Vec<&Rrd> = sources.iter().flatten().collect();
     let request = Create {
         file_name: spelled,
         step: words.step as u64,
         start: words.start.filter(|start| *start > 0),
         definitions: &words.definitions,
     };
-    let mut random = seed();
-    let sources: Vec<&Rrd> = sources.iter().collect();
-    let rrd = create::create(
-        &request,
-        now(),
-        &mut random,
-        template.as_ref().map(|rrd| &rrd.header),
-        &sources,
-    )
-    .map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    let lent = template.as_ref().map(|rrd| &rrd.header);
+    let made = create::create(&request, now(), &mut seed(), lent, &opened);
+    // Wrong definitions are told before sources that cannot be opened.
+    let rrd = made.map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    if let Some(failure) = sources.into_iter().find_map(Result::err) {
+        return Err(failure);
+    }
     let installed = shared.store.install(name, &rrd, !keep);
     installed.map_err(Failure::File)
 }
@@ -366,8 +396,14 @@ fn tune_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) 
             return answers.error(&[text.as_bytes()]);
         }
     };
-    let tuned = Tune::parse(&words).map_err(|error| FileError::Rrd(error.text));
-    let tuned = tuned.and_then(|plan| {
+    // The file is named before the words; librrd names it among them as well, others need not.
+    let again = [&words[..], &[name]].concat();
+    let plan = Tune::parse(&words).or_else(|error| match error.text.as_str() {
+        "missing file name" => Tune::parse(&again),
+        _ => Err(error),
+    });
+    let plan = plan.map_err(|error| FileError::Rrd(error.text));
+    let tuned = plan.and_then(|plan| {
         shared.store.rewrite(name, &mut |mut rrd| {
             tune::tune(&mut rrd, &plan)?;
             Ok(rrd)
@@ -387,6 +423,10 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
         denied(answers, &spelled);
         return After::Next;
     }
+    if let Err(cause) = list::is_file(&spelled) {
+        answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
+        return After::Next;
+    }
     let mut rrd = match shared.store.load(name) {
         Ok(rrd) => rrd,
         Err(error) => {
@@ -404,19 +444,14 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
 
 fn refuse_dump(answers: &mut Answers, name: &[u8], error: &FileError) {
     let cause = match error {
-        FileError::NoSuchFile => strerror_of(2),
-        FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
-        FileError::NotRegular => "Not a regular file".into(),
         FileError::Locked => return answers.error(&[name, b": failed to flush"]),
-        FileError::Rrd(text) => {
-            return answers.error(&[name, b": failed to relay dump: ", text.as_bytes()]);
-        }
-        other => {
-            let cause = format!("{other:?}");
-            return answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
-        }
+        FileError::Outside => return denied(answers, name),
+        FileError::Rrd(text) => text.clone(),
+        FileError::Io(cause) | FileError::Access(cause) => strerror(cause),
+        FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
+        _ => strerror_of(2),
     };
-    answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
+    answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
 }
 
 fn send_dump(shared: &Shared, connection: &mut Connection, rrd: &mut Rrd) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! `dump`: a file as XML.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 
 use kymo_rrd::calendar::Calendar;
 use kymo_rrd::dump::{self, DumpHead};
@@ -48,9 +48,29 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
                 ..
             } = session;
             let mut open = RrdFile::open(name, Access::Read, bytes)?;
-            calendar.with(|calendar| write(&mut open, head, calendar, out))
+            let mut out = Quiet(out);
+            calendar.with(|calendar| write(&mut open, head, calendar, &mut out))
         }
         Some(to) => into_file(session, name, to, head),
+    }
+}
+
+/// Standard output; if whoever read it has gone, nothing is wrong.
+struct Quiet<'a, W>(&'a mut W);
+
+impl<W: Write> Write for Quiet<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
     }
 }
 

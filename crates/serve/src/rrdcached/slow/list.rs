@@ -19,6 +19,20 @@ pub fn exists(name: &[u8]) -> bool {
     path(name).exists()
 }
 
+/// Whether a name is that of a folder.
+pub fn is_folder(name: &[u8]) -> bool {
+    path(name).is_dir()
+}
+
+/// Why a name is not that of a file.
+pub fn is_file(name: &[u8]) -> Result<(), String> {
+    match std::fs::metadata(path(name)) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err("Not a regular file".into()),
+        Err(error) => Err(strerror(&error)),
+    }
+}
+
 fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
@@ -75,7 +89,9 @@ fn belongs(shared: &Shared, whole: &[u8], item: &[u8], base: &[u8]) -> Result<bo
         true => whole.to_vec(),
         false => [whole, b"/", item].concat(),
     };
-    if !shared.names.allowed(&absolute) {
+    // Compared by parts: slashes may be double.
+    let hidden = shared.settings.hidden.as_deref() == Some(path(&absolute));
+    if hidden || !shared.names.allowed(&absolute) {
         return Ok(false);
     }
     let kind = match std::fs::symlink_metadata(path(&absolute)) {
