@@ -1,5 +1,7 @@
 //! Cases: a file's definition, and calls of update on it.
 
+use kymo_rrd::{Header, UNKNOWN};
+
 /// SplitMix64.
 pub struct Random(pub u64);
 
@@ -45,6 +47,8 @@ pub struct Case {
     pub tune: Option<String>,
     /// The file is turned into one of this version first.
     pub version: Option<u8>,
+    /// What its state is disturbed with first.
+    pub disturb: Option<u64>,
     pub calls: Vec<Call>,
 }
 
@@ -102,6 +106,7 @@ impl Case {
             let (up, down) = (0.1 + random.part() * 3.0, 0.1 + random.part() * 3.0);
             format!("--deltapos {up:.2} --deltaneg {down:.2}")
         });
+        let disturb = random.one_in(6).then(|| random.next());
         let version = random.one_in(25).then(|| 1 + random.below(2) as u8);
         let mut clock = begin as f64;
         let mut calls = Vec::new();
@@ -113,8 +118,45 @@ impl Case {
             create,
             tune,
             version,
+            disturb,
             calls,
         }
+    }
+}
+
+/// A state that no update leaves, or only after years: counts, sums and rows in the making are anything.
+pub fn disturb(header: &mut Header, random: &mut Random) {
+    let mut words = |words: &mut [u64]| {
+        for word in words {
+            if random.one_in(3) {
+                *word = any_word(random);
+            }
+        }
+    };
+    for pdp in &mut header.pdp_prep {
+        words(&mut pdp.scratch[..2]);
+    }
+    for cdp in &mut header.cdp_prep {
+        words(&mut cdp.scratch);
+    }
+    for (row, rra) in header.cur_row.iter_mut().zip(&header.rra) {
+        *row = random.below(rra.row_cnt);
+    }
+    if header.version >= 3 {
+        header.last_up_usec = random.below(1_000_000) as i64;
+    }
+}
+
+fn any_word(random: &mut Random) -> u64 {
+    match random.below(12) {
+        0 => 0,
+        1..=3 => random.below(12),
+        4 => random.number(&[u64::MAX, 1 << 31, (1 << 32) + 3, 1 << 63]),
+        5 => UNKNOWN.to_bits(),
+        6 => f64::INFINITY.to_bits(),
+        7 => f64::NEG_INFINITY.to_bits(),
+        8 => (-random.part()).to_bits(),
+        _ => (random.part() * 100.0).to_bits(),
     }
 }
 

@@ -10,7 +10,7 @@ mod stock;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use case::{Call, Case};
+use case::{Call, Case, Random, disturb};
 use kymo_rrd::number::put_exp;
 use kymo_rrd::update::{Now, Scratch, Update, Written, check, update, update_all, update_with};
 use kymo_rrd::{Header, Rrd};
@@ -78,7 +78,7 @@ impl Oracle {
         }
         let mut made = Vec::new();
         for (case, path) in cases.into_iter().zip(paths) {
-            let file = in_version(&read(&path), case.version);
+            let file = prepared(&read(&path), &case);
             made.push((case, path, file));
         }
         let theirs = self.theirs(&made);
@@ -137,10 +137,11 @@ impl Oracle {
         let ours = self.ours(&case, path, file);
         let calls: Vec<String> = case.calls.iter().map(|call| format!("{call:?}")).collect();
         panic!(
-            "seed {seed}, create {}, tune {:?}, version {:?}\n{}\n{}",
+            "seed {seed}, create {}, tune {:?}, version {:?}, disturb {:?}\n{}\n{}",
             case.create,
             case.tune,
             case.version,
+            case.disturb,
             calls.join("\n"),
             difference(&theirs[0], &ours),
         );
@@ -276,16 +277,16 @@ fn line(header: &Header, written: &Written) -> String {
     )
 }
 
-/// The same file as an older version would have it: without microseconds.
-fn in_version(file: &[u8], version: Option<u8>) -> Vec<u8> {
+/// The file as an older version would have it, without microseconds; or with its state disturbed.
+fn prepared(file: &[u8], case: &Case) -> Vec<u8> {
     let mut rrd = Rrd::parse(file).expect("stock's own file");
-    match version {
-        Some(version) if rrd.header.version == 3 => {
-            rrd.header.version = version;
-            rrd.to_bytes()
-        }
-        _ => file.to_vec(),
+    if let (Some(version), 3) = (case.version, rrd.header.version) {
+        rrd.header.version = version;
     }
+    if let Some(seed) = case.disturb {
+        disturb(&mut rrd.header, &mut Random(seed));
+    }
+    rrd.to_bytes()
 }
 
 fn difference(theirs: &Outcome, ours: &Outcome) -> String {

@@ -74,6 +74,13 @@ pub(crate) struct Place {
 }
 
 impl Seasons {
+    /// Forgets another file's.
+    pub(crate) fn clear(&mut self) {
+        self.next.clear();
+        self.last.clear();
+        self.smooth = false;
+    }
+
     /// Before a seasonal archive is consolidated: when several rows are passed over, those after them are looked up.
     pub(crate) fn pass(
         &mut self,

@@ -183,7 +183,7 @@ impl Scratch {
         }
         self.has_aberrant = self.cfs.iter().any(|cf| !cf.is_plain());
         self.points.clear();
-        self.seasons.smooth = false;
+        self.seasons.clear();
         self.calculator.now_sec = how.now.sec;
         argument::order(header, &self.kinds, how.template, &mut self.order)
     }

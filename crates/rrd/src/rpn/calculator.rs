@@ -29,6 +29,8 @@ impl Calculator {
         source: usize,
         step: u64,
     ) -> Result<(), Error> {
+        // What an earlier run left must not be seen: the same updates make the same file.
+        self.cells.clear();
         self.top = 0;
         for node in nodes(par) {
             match node.op {
