@@ -9,10 +9,11 @@ use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef};
-use crate::preparation::{gather, new_cdp, new_pdp};
+use crate::preparation::{new_cdp, new_pdp};
 use crate::row_time::{Archive, end_time_for_row, timeslot};
 use crate::rrd::Rrd;
 use crate::spec::{self, Needs, atoi, shown};
+use crate::update::put_point;
 
 /// What happens to a file's structure.
 #[derive(Default)]
@@ -464,12 +465,15 @@ fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest:
     let before = if first == 0 { row_cnt - 1 } else { first - 1 };
     let cell = |row| lender.cell(row, source).unwrap_or(UNKNOWN);
     cdp.scratch[9] = cell(before).to_bits();
+    let cf = Cf::of(rra.cf()).unwrap_or(Cf::Last);
     let count = cur_row - first + 1 + if cur_row < first { row_cnt } else { 0 };
     for i in 0..count {
-        gather(
+        put_point(
             &mut cdp.scratch,
-            Cf::of(rra.cf()),
+            cf,
+            rra,
             cell((first + i) % row_cnt),
+            false,
         );
     }
     cdp

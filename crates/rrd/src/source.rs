@@ -10,10 +10,11 @@ use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{Header, RraDef, field};
-use crate::preparation::{complete, gather, init_cdp, new_cdp};
+use crate::preparation::{init_cdp, new_cdp};
 use crate::row_time::{Archive, end_time_for_row, positive_mod};
 use crate::rrd::Rrd;
 use crate::spec::Mapping;
+use crate::update::put_point;
 
 /// An archive of a source, and the data source in it that is wanted.
 #[derive(Clone, Copy)]
@@ -455,16 +456,13 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
         header.cdp_prep[own].scratch = words;
         return;
     }
+    let cf = Cf::of(rra.cf()).unwrap_or(Cf::Last);
     let seconds = i64::from(rra.pdp_cnt.wrapping_mul(step) as i32).max(1);
     let mut time = begin.wrapping_sub(rra.pdp_cnt.wrapping_mul(step) as i64);
     while time < end && time < header.last_up {
         if let Some(point) = point(time) {
             let left = (rra.pdp_cnt as i64 - time % seconds / step as i64) as i32;
-            if left == 1 {
-                complete(&mut words, Cf::of(rra.cf()), &rra, point);
-            } else {
-                gather(&mut words, Cf::of(rra.cf()), point);
-            }
+            put_point(&mut words, cf, &rra, point, left == 1);
         }
         time = time.saturating_add(step as i64);
     }
