@@ -1,8 +1,9 @@
 //! Structural changes: data sources and archives are added, removed, and rows of archives with them. The file is
 //! written anew, its rows in the order of their time.
 //!
-//! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where a file shows
-//! them; where it would write what lay in memory by chance, nothing is changed and the complaint is given.
+//! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where they are
+//! regular. Two are not: when an archive is deleted, those behind it keep their own rows (rrdtool takes rows from the
+//! wrong place); and where rrdtool would write what lay in memory by chance, after a bad `DS:`, nothing is changed.
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
@@ -368,7 +369,10 @@ fn rows_between(lender: &Archive, start: i64, end: i64) -> Option<(i32, i32)> {
         (Some(first), Some(last)) => (first, last),
         (None, Some(last)) => (cur_row, last),
         // The row before the current one; before row 0 it is whatever an unsigned -1 leaves.
-        (Some(first), None) => (first, (i64::from(cur_row - 1) as u64 % row_cnt) as i32),
+        (Some(first), None) => (
+            first,
+            (i64::from(cur_row.wrapping_sub(1)) as u64 % row_cnt) as i32,
+        ),
         (None, None) => return None,
     };
     let count = last - first + 1;
@@ -454,10 +458,10 @@ fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest:
     let end = if over == 0 {
         old.last_up
     } else {
-        old.last_up - over + slot
+        (old.last_up - over).wrapping_add(slot)
     };
     let (cur_row, row_cnt) = (lender.cur_row(), lender.rra().row_cnt as i32);
-    let Some(first) = lender.row_for_time(end - slot + 1) else {
+    let Some(first) = lender.row_for_time(end.wrapping_sub(slot - 1)) else {
         let own = lender.index * old.ds.len() + source;
         cdp.scratch[9] = lender.header.cdp_prep[own].scratch[8];
         return cdp;

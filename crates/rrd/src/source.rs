@@ -397,7 +397,7 @@ fn fill_pdp(header: &mut Header, ds: usize, candidates: &[Candidate]) {
             (header.last_up as u64 / step + 1).wrapping_mul(step) as i64
         };
         let end = next(header);
-        let begin = end - header.pdp_step as i64 + 1;
+        let begin = end.wrapping_sub(header.pdp_step as i64 - 1);
         let mut seen: Option<&Header> = None;
         for candidate in candidates {
             let source = candidate.archive.header;
@@ -472,6 +472,6 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
 /// First and last second of the row that a file is in.
 fn row_in_making(header: &Header, rra: &RraDef) -> (i64, i64) {
     let seconds = i64::from(rra.pdp_cnt.wrapping_mul(header.pdp_step) as i32).max(1);
-    let begin = header.last_up / seconds * seconds + 1;
-    (begin, begin + seconds - 1)
+    let begin = (header.last_up / seconds * seconds).wrapping_add(1);
+    (begin, begin.wrapping_add(seconds - 1))
 }
