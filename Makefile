@@ -64,6 +64,7 @@ bench: peers build
 	cd web-tests && npm ci --no-audit --no-fund --silent
 	./target/release/kymo-bench record --kymo target/release/kymo --kymo-small target/lean/release/kymo
 	./target/release/kymo-bench serve --kymo target/release/kymo
+	./target/release/kymo-bench rrdcached --kymo target/release/kymo
 
 clean:
 	$(CARGO) clean

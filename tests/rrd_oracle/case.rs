@@ -254,7 +254,10 @@ fn archives(random: &mut Random, is_seasonal: bool, create: &mut String) {
         let cf = random.pick(&["AVERAGE", "AVERAGE", "MIN", "MAX", "LAST"]);
         let xff = random.pick(&["0", "0.5", "0.99", "0.3"]);
         let points = random.number(&[1, 1, 2, 3, 5, 6, 12, 30]);
-        let rows = random.number(&[1, 2, 3, 5, 10, 30, 70]);
+        let mut rows = random.number(&[1, 2, 3, 5, 10, 30, 70]);
+        if random.one_in(200) {
+            rows = 5000;
+        }
         plain.push(format!("RRA:{cf}:{xff}:{points}:{rows}"));
     }
     if is_seasonal {
@@ -369,6 +372,7 @@ fn time(random: &mut Random, step: u64, is_calm: bool, clock: &mut f64) -> Strin
         1 => random.part() * 3.0,
         _ => 1.0,
     };
+    let steps = if random.one_in(400) { 3000.0 } else { steps };
     let mut next = *clock + steps * step as f64;
     if random.one_in(3) {
         next = next.floor();
@@ -496,6 +500,7 @@ fn spoiled(random: &mut Random, mut arg: String) -> String {
         8 => arg = format!("nan{}", &arg[arg.find(':').unwrap_or(0)..]),
         9 => arg = format!("1e300{}", &arg[arg.find(':').unwrap_or(0)..]),
         10 => arg = format!("{}{}", START + 5, &arg[arg.find(':').unwrap_or(0)..]),
+        12 => arg = "x".repeat(3900 + random.below(200) as usize),
         // The only at-style time whose meaning is plain.
         11 if arg
             .find(':')

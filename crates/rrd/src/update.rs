@@ -26,6 +26,9 @@ use crate::rpn::Calculator;
 pub(crate) const PRIMARY: usize = 8;
 pub(crate) const SECONDARY: usize = 9;
 
+/// rrdtool's errors are cut here.
+const ERROR_BYTES_MAX: usize = 4095;
+
 /// What the clock says: `N` and negative stamps are counted from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
@@ -198,9 +201,11 @@ fn in_file(how: &Update<'_>, error: Error) -> Error {
         return error;
     }
     let name = String::from_utf8_lossy(how.file_name);
+    let mut text = format!("{name}: {error}");
+    text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
     Error {
         kind: error.kind,
-        text: format!("{name}: {error}"),
+        text,
     }
 }
 
