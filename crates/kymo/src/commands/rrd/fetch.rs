@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use kymo_rrd::at_time::{self, AtTime};
-use kymo_rrd::kind::Cf;
+use kymo_rrd::cf::Cf;
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{fetch, spec};
 
@@ -41,7 +41,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let fetched = if session.try_connect(asked.daemon) {
         session.client.fetch(name, cf, start, end)?
     } else {
-        if Cf::named(cf).is_none() {
+        if Cf::of(cf).is_none() {
             return Err(Message::of(&[
                 b"unknown consolidation function '",
                 cf,
