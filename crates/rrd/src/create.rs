@@ -158,3 +158,64 @@ pub(crate) fn next_random(state: &mut u64) -> u64 {
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(definitions: &[&str]) -> Result<Rrd, String> {
+        let definitions: Vec<&[u8]> = definitions.iter().map(|def| def.as_bytes()).collect();
+        let request = Create {
+            file_name: b"f",
+            definitions: &definitions,
+            ..Create::default()
+        };
+        create(&request, 1_000_000_017, &mut 1, None, &[]).map_err(|error| error.text)
+    }
+
+    #[test]
+    fn a_new_file_knows_nothing() {
+        let rrd = ask(&["DS:a:GAUGE:1h:0:U", "RRA:LAST:0.5:1h:5"]).unwrap();
+        let header = &rrd.header;
+        assert_eq!(
+            (header.version, header.pdp_step, header.last_up),
+            (3, 300, 1_000_000_007)
+        );
+        assert_eq!((header.rra[0].pdp_cnt, header.ds[0].par[0]), (12, 3600));
+        assert_eq!(
+            (
+                &header.pdp_prep[0].last_ds[..2],
+                header.pdp_prep[0].scratch[0]
+            ),
+            (&b"U\0"[..], 107)
+        );
+        assert_eq!(header.cdp_prep[0].scratch[1], 9);
+        assert!(
+            rrd.cells
+                .iter()
+                .all(|cell| cell.to_bits() == UNKNOWN.to_bits())
+        );
+        assert_eq!(
+            Rrd::parse(&rrd.to_bytes()).map(|back| back.to_bytes()),
+            Ok(rrd.to_bytes())
+        );
+    }
+
+    #[test]
+    fn what_is_too_large_or_missing_is_refused() {
+        let (ds, rra) = ("DS:a:GAUGE:60:U:U", "RRA:LAST:0.5:1:5");
+        let many = format!("RRA:LAST:0.5:1:{}", MEMORY_CELLS_MAX + 1);
+        let long = format!("RRA:LAST:0.5:{}:5", 1u64 << 60);
+        let cases: &[(&[&str], &str)] = &[
+            (&[ds], "you must define at least one Round Robin Archive"),
+            (&[rra], "you must define at least one Data Source"),
+            (&[ds, ds, rra], "Duplicate DS name: a"),
+            (&[ds, "foo"], "can't parse argument 'foo'"),
+            (&[ds, &many], "cannot allocate memory"),
+            (&[ds, &long], "cannot allocate memory"),
+        ];
+        for (definitions, expected) in cases {
+            assert_eq!(ask(definitions).err().as_deref(), Some(*expected));
+        }
+    }
+}

@@ -1,18 +1,20 @@
 //! Structural changes: data sources and archives are added, removed, and rows of archives with them. The file is
 //! written anew, its rows in the order of their time.
 //!
-//! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where a file shows
-//! them; where it would write what lay in memory by chance, nothing is changed and the complaint is given.
+//! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where they are
+//! regular. Two are not: when an archive is deleted, those behind it keep their own rows (rrdtool takes rows from the
+//! wrong place); and where rrdtool would write what lay in memory by chance, after a bad `DS:`, nothing is changed.
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef};
-use crate::preparation::{gather, new_cdp, new_pdp};
+use crate::preparation::{new_cdp, new_pdp};
 use crate::row_time::{Archive, end_time_for_row, timeslot};
 use crate::rrd::Rrd;
 use crate::spec::{self, Needs, atoi, shown};
+use crate::update::put_point;
 
 /// What happens to a file's structure.
 #[derive(Default)]
@@ -367,7 +369,10 @@ fn rows_between(lender: &Archive, start: i64, end: i64) -> Option<(i32, i32)> {
         (Some(first), Some(last)) => (first, last),
         (None, Some(last)) => (cur_row, last),
         // The row before the current one; before row 0 it is whatever an unsigned -1 leaves.
-        (Some(first), None) => (first, (i64::from(cur_row - 1) as u64 % row_cnt) as i32),
+        (Some(first), None) => (
+            first,
+            (i64::from(cur_row.wrapping_sub(1)) as u64 % row_cnt) as i32,
+        ),
         (None, None) => return None,
     };
     let count = last - first + 1;
@@ -453,10 +458,10 @@ fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest:
     let end = if over == 0 {
         old.last_up
     } else {
-        old.last_up - over + slot
+        (old.last_up - over).wrapping_add(slot)
     };
     let (cur_row, row_cnt) = (lender.cur_row(), lender.rra().row_cnt as i32);
-    let Some(first) = lender.row_for_time(end - slot + 1) else {
+    let Some(first) = lender.row_for_time(end.wrapping_sub(slot - 1)) else {
         let own = lender.index * old.ds.len() + source;
         cdp.scratch[9] = lender.header.cdp_prep[own].scratch[8];
         return cdp;
@@ -464,12 +469,15 @@ fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest:
     let before = if first == 0 { row_cnt - 1 } else { first - 1 };
     let cell = |row| lender.cell(row, source).unwrap_or(UNKNOWN);
     cdp.scratch[9] = cell(before).to_bits();
+    let cf = Cf::of(rra.cf()).unwrap_or(Cf::Last);
     let count = cur_row - first + 1 + if cur_row < first { row_cnt } else { 0 };
     for i in 0..count {
-        gather(
+        put_point(
             &mut cdp.scratch,
-            Cf::of(rra.cf()),
+            cf,
+            rra,
             cell((first + i) % row_cnt),
+            false,
         );
     }
     cdp

@@ -122,3 +122,62 @@ fn magnitude(text: &[u8]) -> (bool, u128) {
     });
     (negative, value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::create::{Create, create};
+
+    #[test]
+    fn rows_go_and_come_behind_the_current_one() {
+        let request = Create {
+            file_name: b"f",
+            definitions: &[b"DS:a:GAUGE:60:U:U", b"RRA:LAST:0.5:1:5"],
+            ..Create::default()
+        };
+        let mut rrd = create(&request, 1_000_000_000, &mut 1, None, &[]).unwrap();
+        rrd.cells = vec![0.0, 1.0, 2.0, 3.0, 4.0];
+        let x = f64::INFINITY;
+        let cases: &[(u64, i64, u64, &[f64])] = &[
+            (1, 2, 1, &[0.0, 1.0, x, x, 2.0, 3.0, 4.0]),
+            (1, -2, 1, &[0.0, 1.0, 4.0]),
+            (1, -4, 0, &[1.0]),
+            (4, -3, 1, &[3.0, 4.0]),
+            (4, 1, 4, &[0.0, 1.0, 2.0, 3.0, 4.0, x]),
+        ];
+        for &(cur_row, rows, expected_row, expected) in cases {
+            rrd.header.cur_row[0] = cur_row;
+            let made = resize(&rrd, Resize { archive: 0, rows }).unwrap();
+            let cells = made
+                .cells
+                .iter()
+                .map(|cell| if cell.is_nan() { x } else { *cell });
+            assert_eq!(cells.collect::<Vec<_>>(), expected);
+            assert_eq!(made.header.cur_row[0], expected_row);
+            assert_eq!(made.header.rra[0].row_cnt, expected.len() as u64);
+        }
+        for (archive, rows) in [(1, 1), (-1, 1), (0, -5), (0, i64::MAX)] {
+            assert!(resize(&rrd, Resize { archive, rows }).is_err());
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_strtol_reads_them() {
+        let cases = [
+            ("10", 10),
+            (" -7x", -7),
+            ("0x1f", 31),
+            ("0x", 0),
+            ("010", 8),
+            ("+3", 3),
+            ("", 0),
+            ("99999999999999999999", i64::MAX),
+            ("-99999999999999999999", i64::MIN),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(strtol(text.as_bytes()), expected, "{text}");
+        }
+        assert_eq!(strtoul(b"-1"), Some(u64::MAX));
+        assert_eq!(strtoul(b"18446744073709551616"), None);
+    }
+}

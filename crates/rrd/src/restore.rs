@@ -491,3 +491,69 @@ fn put_history(text: &[u8], words: &mut [u64; 10]) {
         words[i / 8] = (words[i / 8] & !(0xff << shift)) | (violation << shift);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::create::{Create, create};
+    use crate::dump::{DumpHead, dump};
+
+    fn dumped(rrd: &mut Rrd) -> Vec<u8> {
+        let mut out = Vec::new();
+        let zone = jiff::tz::TimeZone::UTC;
+        dump(&rrd.header, &mut rrd.cells, DumpHead::Xsd, &zone, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_dump_of_what_was_restored_is_the_dump() {
+        let definitions: [&[u8]; 5] = [
+            b"DS:a:DCOUNTER:60:0:100",
+            b"DS:b:COMPUTE:a,2,*",
+            b"RRA:AVERAGE:0.5:1:5",
+            b"RRA:MIN:0.5:3:4",
+            b"RRA:MHWPREDICT:9:0.1:0.1:3",
+        ];
+        let request = Create {
+            file_name: b"f",
+            definitions: &definitions,
+            ..Create::default()
+        };
+        let mut rrd = create(&request, 1_000_000_017, &mut 1, None, &[]).unwrap();
+        for (i, cell) in rrd.cells.iter_mut().enumerate() {
+            *cell = i as f64 * 3.5;
+        }
+        let xml = dumped(&mut rrd);
+        let mut back = restore(&xml, RangeCheck::Off, &mut 9).unwrap();
+        assert_eq!(
+            String::from_utf8(dumped(&mut back)),
+            String::from_utf8(xml.clone())
+        );
+        let checked = restore(&xml, RangeCheck::On, &mut 9).unwrap();
+        assert!(
+            checked
+                .cells
+                .iter()
+                .all(|&cell| cell.is_nan() || cell <= 100.0)
+        );
+        for len in (0..xml.len() - 7).step_by(3) {
+            assert!(restore(&xml[..len], RangeCheck::Off, &mut 9).is_err());
+        }
+    }
+
+    #[test]
+    fn small_dumps_do_not_make_large_files() {
+        let sources = "<ds></ds>".repeat(COUNT_MAX as usize + 1);
+        let archives = "<rra></rra>".repeat(2000);
+        for inner in [
+            sources.clone(),
+            format!("{}{archives}", "<ds></ds>".repeat(2000)),
+            "<rra><database>".to_owned() + &"<row></row>".repeat(10) + "</database></rra>",
+            String::new(),
+        ] {
+            let xml = format!("<rrd><version>0003</version><step>1</step>{inner}</rrd>");
+            let restored = restore(xml.as_bytes(), RangeCheck::Off, &mut 9);
+            assert!(restored.is_err() || inner.is_empty());
+        }
+    }
+}

@@ -10,10 +10,11 @@ use crate::cf::Cf;
 use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{Header, RraDef, field};
-use crate::preparation::{complete, gather, init_cdp, new_cdp};
+use crate::preparation::{init_cdp, new_cdp};
 use crate::row_time::{Archive, end_time_for_row, positive_mod};
 use crate::rrd::Rrd;
 use crate::spec::Mapping;
+use crate::update::put_point;
 
 /// An archive of a source, and the data source in it that is wanted.
 #[derive(Clone, Copy)]
@@ -396,7 +397,7 @@ fn fill_pdp(header: &mut Header, ds: usize, candidates: &[Candidate]) {
             (header.last_up as u64 / step + 1).wrapping_mul(step) as i64
         };
         let end = next(header);
-        let begin = end - header.pdp_step as i64 + 1;
+        let begin = end.wrapping_sub(header.pdp_step as i64 - 1);
         let mut seen: Option<&Header> = None;
         for candidate in candidates {
             let source = candidate.archive.header;
@@ -455,16 +456,13 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
         header.cdp_prep[own].scratch = words;
         return;
     }
+    let cf = Cf::of(rra.cf()).unwrap_or(Cf::Last);
     let seconds = i64::from(rra.pdp_cnt.wrapping_mul(step) as i32).max(1);
     let mut time = begin.wrapping_sub(rra.pdp_cnt.wrapping_mul(step) as i64);
     while time < end && time < header.last_up {
         if let Some(point) = point(time) {
             let left = (rra.pdp_cnt as i64 - time % seconds / step as i64) as i32;
-            if left == 1 {
-                complete(&mut words, Cf::of(rra.cf()), &rra, point);
-            } else {
-                gather(&mut words, Cf::of(rra.cf()), point);
-            }
+            put_point(&mut words, cf, &rra, point, left == 1);
         }
         time = time.saturating_add(step as i64);
     }
@@ -474,6 +472,6 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
 /// First and last second of the row that a file is in.
 fn row_in_making(header: &Header, rra: &RraDef) -> (i64, i64) {
     let seconds = i64::from(rra.pdp_cnt.wrapping_mul(header.pdp_step) as i32).max(1);
-    let begin = header.last_up / seconds * seconds + 1;
-    (begin, begin + seconds - 1)
+    let begin = (header.last_up / seconds * seconds).wrapping_add(1);
+    (begin, begin.wrapping_add(seconds - 1))
 }

@@ -514,3 +514,55 @@ fn fixed(value: f64) -> String {
 pub(crate) fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_counts_or_seconds() {
+        let cases = [
+            ("5", 10, Ok(5)),
+            ("50s", 10, Ok(5)),
+            ("51s", 10, Err("value would truncate when scaled")),
+            ("2m", 60, Ok(2)),
+            ("1h", 300, Ok(12)),
+            ("1d", 1, Ok(86_400)),
+            ("1w", 1, Ok(604_800)),
+            ("1M", 1, Ok(2_678_400)),
+            ("1y", 1, Ok(31_622_400)),
+            ("1sx", 1, Ok(1)),
+            ("0", 1, Err("value must be positive")),
+            ("-1", 1, Err("value must be (suffixed) positive number")),
+            ("", 1, Err("value must be (suffixed) positive number")),
+            ("1q", 1, Err("value has trailing garbage")),
+            ("1", 0, Err("INTERNAL ERROR: Zero divisor")),
+            ("99999999999999999999", 1, Ok(u64::MAX)),
+        ];
+        for (text, divisor, expected) in cases {
+            assert_eq!(duration(text.as_bytes(), divisor), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn companions_come_with_a_prediction() {
+        let mut needs = Needs::default();
+        let arg = b"RRA:MHWPREDICT:20:0.1:0.2:5";
+        let mut archives = vec![parse_rra(arg, 10, 7, &mut needs).unwrap()];
+        add_companions(&mut archives, 7).unwrap();
+        let names: Vec<&[u8]> = archives.iter().map(RraDef::cf).collect();
+        let expected: [&[u8]; 5] = [
+            b"MHWPREDICT",
+            b"SEASONAL",
+            b"DEVSEASONAL",
+            b"DEVPREDICT",
+            b"FAILURES",
+        ];
+        assert_eq!(names, expected);
+        let dependent: Vec<u64> = archives.iter().map(|rra| rra.par[3]).collect();
+        assert_eq!(dependent, [1, 0, 0, 2, 2]);
+        assert_eq!((archives[1].par[4], needs), (2, Needs(4)));
+        let none = parse_rra(b"RRA:HWPREDICT:20:0.1:0.2:0", 10, 7, &mut needs).unwrap();
+        assert!(add_companions(&mut vec![none], 7).is_err());
+    }
+}

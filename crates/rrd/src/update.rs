@@ -12,6 +12,7 @@ mod write;
 
 use self::argument::Field;
 use self::cdp::Due;
+pub(crate) use self::cdp::put_point;
 use self::pdp::Span;
 use crate::aberrant::{self, Seasons};
 use crate::cf::Cf;

@@ -124,6 +124,17 @@ fn take(words: &mut Univals, point: f64, elapsed: u64) {
     }
 }
 
+/// Puts a single point into a row in the making. Where it is the last one of the row, the next one begins.
+pub(crate) fn put_point(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, is_last: bool) {
+    let steps = Steps {
+        elapsed: 1,
+        to_full: 1,
+        carried: 0,
+        rows: u64::from(is_last),
+    };
+    consolidate_cell(words, cf, rra, point, &steps);
+}
+
 fn consolidate_cell(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, steps: &Steps) {
     if steps.rows == 0 {
         if point.is_nan() {
