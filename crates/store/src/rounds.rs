@@ -250,10 +250,11 @@ impl Inner {
                 Err(error)
             }
         };
+        let given_up = state.journal.given_up;
         drop(state);
         let done = done.and_then(|position| self.sync_to(position));
         let mut state = self.lock();
-        if done.is_ok() {
+        if done.is_ok() && state.journal.given_up == given_up {
             let first = state
                 .files
                 .iter()
@@ -328,8 +329,10 @@ impl Inner {
             }
         }
         stale.sort_unstable();
+        let mut before = Vec::new();
         for id in stale {
             let file = state.files.get(id);
+            before.push((id, file.map_or(0, |file| file.pending_since)));
             if let Some(begin) = file.and_then(|file| file.redo.as_deref().cloned()) {
                 state.put(id, &Entry::Begin { id, begin });
             }
@@ -339,6 +342,11 @@ impl Inner {
         let committed = state.journal.commit();
         if committed.is_err() {
             state.forget_introductions();
+            for (id, pending_since) in before {
+                if let Some(file) = state.files.get_mut(id) {
+                    file.pending_since = pending_since;
+                }
+            }
         }
         committed
     }

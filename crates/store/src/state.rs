@@ -72,6 +72,13 @@ impl State {
         let mut ids: Vec<u32> = self.files.iter().map(|(id, _)| id).collect();
         ids.sort_unstable();
         for id in ids {
+            if let Some(file) = self.files.get_mut(id) {
+                // Whether its BEGIN was in what is lost nobody knows.
+                file.begun = 0;
+                if file.forgotten {
+                    self.put(id, &Entry::Forget { id });
+                }
+            }
             self.restate_file(id);
             if self.journal.entries().len() > FRAME_BYTES {
                 self.journal.commit()?;
