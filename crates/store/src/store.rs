@@ -382,8 +382,14 @@ impl Inner {
             return found;
         }
         let path = self.tree.resolve(names::path(spelled)).ok()?;
+        let stat = self.tree.stat(&path).ok()?;
         let state = self.lock();
-        let id = state.files.by_path(path.as_os_str().as_bytes())?;
+        let by_path = state.files.by_path(path.as_os_str().as_bytes());
+        let by_inode = || match stat.links > 1 {
+            true => state.files.by_inode(stat.device, stat.inode),
+            false => None,
+        };
+        let id = by_path.or_else(by_inode)?;
         state
             .files
             .get(id)
