@@ -2,7 +2,8 @@
 
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
-PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium
+PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
+	rrdtool rrdcached librrds-perl collectd-core mrtg dc
 # And those that only the bench runs beside us.
 BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
 FUZZ_SECONDS ?= 20
@@ -63,6 +64,7 @@ bench: peers build
 	cd web-tests && npm ci --no-audit --no-fund --silent
 	./target/release/kymo-bench record --kymo target/release/kymo --kymo-small target/lean/release/kymo
 	./target/release/kymo-bench serve --kymo target/release/kymo
+	./target/release/kymo-bench rrdcached --kymo target/release/kymo
 
 clean:
 	$(CARGO) clean

@@ -11,7 +11,8 @@ use std::rc::Rc;
 
 const IMAGE_MB: u32 = 300;
 const SECTOR_BYTES: u64 = 512;
-/// Sectors written, among the numbers of /sys/block/NAME/stat.
+/// Writes and sectors written, among the numbers of /sys/block/NAME/stat.
+const WRITES: usize = 4;
 const SECTORS_WRITTEN: usize = 6;
 
 pub struct LoopDisk {
@@ -22,9 +23,13 @@ pub struct LoopDisk {
 
 impl LoopDisk {
     pub fn mount(bench: &Bench, name: &str) -> Result<LoopDisk> {
+        LoopDisk::mount_sized(bench, name, IMAGE_MB)
+    }
+
+    pub fn mount_sized(bench: &Bench, name: &str, size_mb: u32) -> Result<LoopDisk> {
         let image = bench.new_path(&format!("{name}.img"));
         let dir = bench.new_dir(&format!("{name}.mnt"))?;
-        make_image(&image)?;
+        make_image(&image, size_mb)?;
         // Told first: of a mount that then fails the guard finds nothing to undo.
         bench.guard.mounted(&dir)?;
         tool(
@@ -53,12 +58,20 @@ impl LoopDisk {
 
     /// Bytes the device was told to write so far.
     pub fn written_bytes(&self) -> Result<u64> {
+        Ok(self.stat(SECTORS_WRITTEN)? * SECTOR_BYTES)
+    }
+
+    /// Writes it was given so far, after neighbours were merged.
+    pub fn writes(&self) -> Result<u64> {
+        self.stat(WRITES)
+    }
+
+    fn stat(&self, index: usize) -> Result<u64> {
         let path = format!("/sys/block/{}/stat", self.device);
         let text = fs::read_to_string(&path).cannot(format_args!("read {path}"))?;
-        let sectors = text.split_whitespace().nth(SECTORS_WRITTEN);
-        let sectors: Option<u64> = sectors.and_then(|word| word.parse().ok());
-        let sectors = sectors.ok_or_else(|| Fault::new(format!("{path} is too short")))?;
-        Ok(sectors * SECTOR_BYTES)
+        let number = text.split_whitespace().nth(index);
+        let number = number.and_then(|word| word.parse().ok());
+        number.ok_or_else(|| Fault::new(format!("{path} is too short")))
     }
 }
 
@@ -72,10 +85,10 @@ impl Drop for LoopDisk {
 }
 
 /// Made whole at once, or the file system would go on initialising itself.
-fn make_image(image: &Path) -> Result<()> {
+fn make_image(image: &Path, size_mb: u32) -> Result<()> {
     tool(
         Command::new("fallocate")
-            .arg(format!("-l{IMAGE_MB}MiB"))
+            .arg(format!("-l{size_mb}MiB"))
             .arg(image),
     )?;
     tool(

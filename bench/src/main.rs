@@ -2,9 +2,9 @@
 //! physical floor (our own loop of `pread`s over the same files).
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
-//! those of the server's; the other words (`floor`, `tick`, `load`, `crowd`, `stir`,
-//! `ring`, `world`, `guard`) are the child processes they start, each a contender or
-//! a surrounding of its own.
+//! those of the server's, `kymo-bench rrdcached` those of the round-robin archives; the
+//! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
+//! child processes they start, each a contender or a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -27,6 +27,7 @@ mod procfs;
 mod report;
 mod ring;
 mod row;
+mod rrdcached;
 mod serve;
 mod sides;
 mod ticks;
@@ -43,6 +44,8 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--dir DIR] [--results FILE]
        kymo-bench serve  [--quick] [--only ROW,...] [--kymo PATH] [--minutes N]
                          [--ring DIR] [--web DIR] [--dir DIR] [--results FILE]
+       kymo-bench rrdcached [--quick] [--only ROW,...] [--kymo PATH] [--rounds N]
+                         [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
@@ -68,6 +71,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
     match verb {
         "record" => return row::RECORDING.run(args),
         "serve" => return serve::SERVING.run(args),
+        "rrdcached" => return rrdcached::CACHING.run(args),
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
         "ring" => ring::run(args)?,
@@ -77,9 +81,10 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}",
+            "{}\n{}\n{}",
             row::RECORDING.list(),
-            serve::SERVING.list()
+            serve::SERVING.list(),
+            rrdcached::CACHING.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

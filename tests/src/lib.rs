@@ -1,13 +1,24 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
 pub mod machine;
+pub mod rrd_client;
+pub mod rrd_daemon;
+pub mod rrd_file;
+pub mod rrd_stream;
+pub mod rrdtool;
+pub mod rrdtool_source;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The built program. `make unit` builds it; otherwise it is built here.
+/// The built program. `make unit` builds it; otherwise it is built here. `KYMO` names another.
 pub fn kymo() -> PathBuf {
+    if let Some(path) = std::env::var_os("KYMO") {
+        let path = std::fs::canonicalize(path);
+        return path
+            .unwrap_or_else(|error| panic!("cannot find the program that KYMO names: {error}"));
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     static BUILT: std::sync::Once = std::sync::Once::new();
     BUILT.call_once(|| {

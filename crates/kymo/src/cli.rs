@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::{config, graph, hub, serve};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
-use crate::refuse;
+use crate::{refuse, stand_in};
 
 /// Statistics of this machine, recorded losslessly at the price of the reads
 #[derive(Parser)]
@@ -96,7 +96,12 @@ pub enum Stop {
 
 /// Reads the command line.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Stop> {
-    let matches = Arguments::command().try_get_matches_from(words);
+    // Shown in the help; main has run them before clap could.
+    let stand_ins = stand_in::ALL.iter();
+    let command = Arguments::command().subcommands(
+        stand_ins.map(|program| clap::Command::new(program.word).about(program.about)),
+    );
+    let matches = command.try_get_matches_from(words);
     matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| match error.use_stderr() {

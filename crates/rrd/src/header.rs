@@ -9,6 +9,13 @@ pub const COUNT_MAX: u64 = 65_536;
 /// Most cells a header may promise: 16 GiB of rows.
 pub const CELLS_MAX: u64 = 1 << 31;
 
+/// Most cells that create, tune, resize and restore hold in memory: 2 GiB.
+pub const MEMORY_CELLS_MAX: u64 = 1 << 28;
+/// Most rows in the making (data sources × archives) that create, tune and restore make: 80 MiB.
+pub const PREPARATIONS_MAX: u64 = 1 << 20;
+/// Most cells that one fetch answers with: 1 GiB.
+pub const FETCH_CELLS_MAX: u64 = 1 << 27;
+
 /// Bytes of `stat_head_t`.
 const HEAD: usize = 128;
 /// Bytes of `ds_def_t` and of `rra_def_t`.
@@ -148,7 +155,7 @@ impl Header {
     }
 
     /// What the arithmetic relies on and a hostile file may lack.
-    fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let whole = self.rra.iter().zip(&self.cur_row).all(|(rra, &cur_row)| {
             let seconds = rra.pdp_cnt.checked_mul(self.pdp_step);
             let seconds = seconds.and_then(|seconds| seconds.checked_mul(rra.row_cnt));

@@ -5,16 +5,39 @@
 //! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod aberrant;
+pub mod at_time;
+pub mod calendar;
+pub mod cf;
+pub mod compute_text;
+pub mod create;
+pub mod dump;
+mod dump_number;
 pub mod error;
+pub mod fetch;
+pub mod fuzz;
+pub mod fuzz_files;
 pub mod header;
+pub mod info;
+mod kind;
 pub mod kind;
+mod modify;
 pub mod number;
+pub mod options;
+mod preparation;
+pub mod resize;
+pub mod restore;
+mod row_time;
 pub mod rows;
 pub mod rpn;
 pub mod rrd;
+mod source;
+pub mod spec;
+pub mod tune;
 pub mod update;
+mod xml;
 
 pub use error::{Error, Kind};
 pub use header::Header;

@@ -15,6 +15,7 @@ mod cost;
 mod now;
 mod number;
 mod rollups;
+pub mod rrdcached;
 mod server;
 mod tally;
 mod tls;

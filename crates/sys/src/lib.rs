@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod disk;
 pub mod kernel_file;
+pub mod listen;
 pub mod machine;
 pub mod privilege;
 pub mod procs;

@@ -192,6 +192,72 @@ impl AsFd for SignalFile {
     }
 }
 
+/// What a daemon is told by signals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// SIGTERM or SIGINT: end as configured.
+    End,
+    /// SIGUSR1: write everything, then end.
+    FlushAndEnd,
+    /// SIGUSR2: end without writing.
+    EndAtOnce,
+    /// Anything else that could be caught.
+    Other(i32),
+}
+
+/// The signals of a daemon, as a file.
+pub struct DaemonSignals(File);
+
+impl DaemonSignals {
+    /// Blocks the signals in this thread and all threads it starts from now on. SIGHUP ends nothing.
+    #[allow(unsafe_code)]
+    pub fn block() -> io::Result<DaemonSignals> {
+        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initialises the set; a non-negative answer of signalfd is a new file that is
+        // nobody else's.
+        let file = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            let mut set = set.assume_init();
+            for signal in [
+                libc::SIGTERM,
+                libc::SIGINT,
+                libc::SIGHUP,
+                libc::SIGUSR1,
+                libc::SIGUSR2,
+            ] {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => return Err(io::Error::last_os_error()),
+                fd => OwnedFd::from_raw_fd(fd),
+            }
+        };
+        Ok(DaemonSignals(file.into()))
+    }
+
+    /// The next signal, without waiting, and its name.
+    pub fn take(&self) -> Option<(Told, &'static str)> {
+        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+        let length = (&self.0).read(&mut told).ok()?;
+        // The number is the first field of signalfd_siginfo.
+        let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?) as i32;
+        Some(match number {
+            libc::SIGTERM => (Told::End, "TERM"),
+            libc::SIGINT => (Told::End, "INT"),
+            libc::SIGUSR1 => (Told::FlushAndEnd, "USR1"),
+            libc::SIGUSR2 => (Told::EndAtOnce, "USR2"),
+            number => (Told::Other(number), "HUP"),
+        })
+    }
+}
+
+impl AsFd for DaemonSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Waits until one of the files can be read, at most so long.
 /// Says which can.
 pub fn wait_readable(files: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {

@@ -94,6 +94,157 @@ fn account(
     })
 }
 
+/// The group this process runs as.
+pub fn own_group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// A group's number by its name.
+#[allow(unsafe_code)]
+pub fn group_named(name: &str) -> Option<u32> {
+    let wanted = CString::new(name).ok()?;
+    // SAFETY: the buffer lives as long as what points into it.
+    let look = |entry: *mut libc::group, buffer: &mut [libc::c_char], found| unsafe {
+        libc::getgrnam_r(
+            wanted.as_ptr(),
+            entry,
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            found,
+        )
+    };
+    group(look)
+}
+
+/// The same number, if a group has it.
+#[allow(unsafe_code)]
+pub fn group_numbered(gid: u32) -> Option<u32> {
+    // SAFETY: the buffer lives as long as what points into it.
+    let look = |entry: *mut libc::group, buffer: &mut [libc::c_char], found| unsafe {
+        libc::getgrgid_r(gid, entry, buffer.as_mut_ptr(), buffer.len(), found)
+    };
+    group(look)
+}
+
+#[allow(unsafe_code)]
+fn group(
+    look: impl Fn(*mut libc::group, &mut [libc::c_char], *mut *mut libc::group) -> libc::c_int,
+) -> Option<u32> {
+    // A group's entry lists all its members.
+    let mut buffer = vec![0; 1 << 20];
+    let mut entry = MaybeUninit::<libc::group>::zeroed();
+    let mut found = std::ptr::null_mut();
+    if look(entry.as_mut_ptr(), &mut buffer, &mut found) != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: `found` says that the entry was filled in.
+    Some(unsafe { entry.assume_init() }.gr_gid)
+}
+
+/// Becomes another user or group for good, as a daemon does before it starts its first thread. Whoever was root
+/// and no longer is keeps none of root's groups, only the user's own.
+pub fn become_for_good(account: &Account, gid: u32) -> io::Result<()> {
+    let root = rustix::process::geteuid().is_root();
+    let (uid, group) = (Uid::from_raw(account.uid), Gid::from_raw(gid));
+    if root && account.uid != 0 {
+        set_thread_groups(&groups_of(account, gid))?;
+    }
+    if rustix::process::getegid() != group {
+        set_thread_res_gid(group, group, group)?;
+    }
+    if rustix::process::geteuid() != uid {
+        set_thread_res_uid(uid, uid, uid)?;
+    }
+    Ok(())
+}
+
+/// The groups of a user, and `gid`.
+#[allow(unsafe_code)]
+fn groups_of(account: &Account, gid: u32) -> Vec<Gid> {
+    let only = vec![Gid::from_raw(gid)];
+    let Ok(name) = CString::new(account.name.as_str()) else {
+        return only;
+    };
+    let mut groups = vec![0; 1 << 12];
+    let mut count = groups.len() as libc::c_int;
+    // SAFETY: the list has room for `count` numbers, and the name ends in NUL.
+    let status = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
+    match status < 0 {
+        true => only,
+        false => groups
+            .iter()
+            .take(count as usize)
+            .map(|&group| Gid::from_raw(group))
+            .collect(),
+    }
+}
+
+/// Which of the two a process is after [`fork`].
+#[derive(Debug)]
+pub enum Side {
+    /// The one that was there before; the number is the child's.
+    Parent(u32),
+    /// The new one.
+    Child,
+}
+
+/// Makes a second process of this one, which must have a single thread.
+#[allow(unsafe_code)]
+pub fn fork() -> io::Result<Side> {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads != 1 {
+        return Err(io::Error::other(format!("there are {threads} threads")));
+    }
+    // SAFETY: with one thread only, nothing can be half done in the child: no lock is held by who is not there.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Side::Child),
+        child => Ok(Side::Parent(child as u32)),
+    }
+}
+
+/// Leaves the terminal and the session of whoever started this process.
+pub fn leave_session() {
+    // The child of a fork leads no group, so it cannot be refused.
+    let _ = setsid();
+}
+
+/// Has stdin, stdout and stderr be /dev/null.
+pub fn close_standard_files() -> io::Result<()> {
+    let null = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// The sockets that the service manager handed over (`sd_listen_fds`). To be called once.
+#[allow(unsafe_code)]
+pub fn inherited_sockets() -> Vec<OwnedFd> {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    if number("LISTEN_PID") != Some(std::process::id()) {
+        return Vec::new();
+    }
+    let count = number("LISTEN_FDS").unwrap_or(0).min(1 << 10) as RawFd;
+    // SAFETY: who started this process says that these are open and ours alone; `fcntl` finds out.
+    let open = |fd: &RawFd| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
+    // SAFETY: as above; nothing else of this process knows the numbers.
+    let own = |fd| unsafe { OwnedFd::from_raw_fd(fd) };
+    (3..3 + count).filter(open).map(own).collect()
+}
+
+/// Whether a process of that number is there, whoever it belongs to.
+pub fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    // As `kill(pid, 0) == 0`: a process that may not be signalled is somebody else's.
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
 /// Which capabilities a child keeps of those that there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {

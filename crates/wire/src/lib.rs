@@ -2,3 +2,7 @@
 //! function that serves is the function that is fuzzed.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod fuzz;
+pub mod rrdcached;

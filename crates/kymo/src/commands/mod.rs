@@ -13,4 +13,7 @@ pub mod live;
 pub mod play;
 pub mod record;
 #[cfg(feature = "serve")]
+pub mod rrd;
+pub mod rrdcached;
+#[cfg(feature = "serve")]
 pub mod serve;

@@ -1,0 +1,75 @@
+//! The files of the rows: as collectd makes them by default (one source, 15 archives, step 10), many copies of one, a
+//! hundred a folder; and updates for them, stamped as collectd does.
+
+use crate::fault::{Cannot, Fault, Result};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Of one file, rounded up.
+pub const FILE_KB: usize = 152;
+/// Before the first value.
+pub const BIRTH: u64 = 1_700_000_000;
+pub const STEP: u64 = 10;
+/// Steps and rows of collectd's archives, of each of MIN, AVERAGE, MAX.
+const ARCHIVES: [(u32, u32); 5] = [(1, 1200), (7, 1235), (50, 1210), (223, 1202), (2635, 1201)];
+
+/// What `create` and CREATE take behind the name.
+pub fn collectd_default() -> String {
+    let mut words = format!("-b {BIRTH} -s {STEP} DS:value:GAUGE:20:U:U");
+    for (steps, rows) in ARCHIVES {
+        for cf in ["MIN", "AVERAGE", "MAX"] {
+            // Writing to a String cannot fail.
+            let _ = write!(words, " RRA:{cf}:0.1:{steps}:{rows}");
+        }
+    }
+    words
+}
+
+pub fn name(index: usize) -> String {
+    format!("h{:03}/f{:02}.rrd", index / 100, index % 100)
+}
+
+/// Makes `count` files below `base`.
+pub fn fill(base: &Path, count: usize) -> Result<()> {
+    let first = base.join("first.rrd");
+    let mut create = Command::new("rrdtool");
+    create.arg("create").arg(&first);
+    let made = create.args(collectd_default().split(' ')).output();
+    let made = made.cannot("run rrdtool")?;
+    if !made.status.success() {
+        let said = String::from_utf8_lossy(&made.stderr).into_owned();
+        return Err(Fault::because("create a file", said.trim()));
+    }
+    let bytes = fs::read(&first).cannot("read the first file")?;
+    for index in 0..count {
+        let path = base.join(name(index));
+        if index % 100 == 0 {
+            let folder = path.parent().unwrap_or(base);
+            fs::create_dir(folder).cannot("make a folder")?;
+        }
+        fs::write(&path, &bytes).cannot(format_args!("write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The `turn`th value of a file: a tenth of a second off the step, six decimals, as collectd sends it.
+pub fn value(turn: u64, index: usize) -> String {
+    let stamp = BIRTH + STEP * (turn + 1);
+    let off = (index * 7919 + turn as usize * 104_729) % 100_000;
+    let value = (index * 31 + turn as usize * 17) % 100_000;
+    format!(
+        "{stamp}.{off:06}:{}.{:06}",
+        value / 100,
+        value % 100 * 10_007
+    )
+}
+
+/// `UPDATE` lines of one value for each of `count` files.
+pub fn round(turn: u64, count: usize, into: &mut Vec<u8>) {
+    for index in 0..count {
+        let line = format!("UPDATE {} {}\n", name(index), value(turn, index));
+        into.extend_from_slice(line.as_bytes());
+    }
+}

@@ -1,0 +1,197 @@
+//! Stock's daemon and ours, each with files and journal on an ext4 of its own, so that what its device is told to
+//! write is its own.
+
+use super::files;
+use super::wire::Wire;
+use crate::bench::{Bench, on_path};
+use crate::child::Running;
+use crate::disk::LoopDisk;
+use crate::fault::{Cannot, Fault, Result};
+use crate::procfs;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    Stock,
+    Ours,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Stock => "stock",
+            Who::Ours => "kymo",
+        }
+    }
+}
+
+/// Those that are here.
+pub fn present(bench: &Bench) -> Vec<Who> {
+    let stock = on_path("rrdcached").and(on_path("rrdtool"));
+    let ours = bench.kymo.as_ref();
+    let here = [(Who::Stock, stock.is_some()), (Who::Ours, ours.is_some())];
+    here.iter()
+        .filter(|(_, here)| *here)
+        .map(|(who, _)| *who)
+        .collect()
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest that a FLUSHALL may take.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(300);
+const AGAIN: Duration = Duration::from_millis(5);
+/// <asm/param.h>, what /proc counts in.
+const TICKS_A_SECOND: f64 = 100.0;
+
+pub struct Side {
+    pub who: Who,
+    // Ended before its disk is unmounted.
+    daemon: Option<Running>,
+    socket: PathBuf,
+    pub disk: LoopDisk,
+}
+
+impl Side {
+    /// A disk with so many files in `db`, and no daemon yet.
+    pub fn prepare(bench: &Bench, who: Who, count: usize) -> Result<Side> {
+        let size_mb = 600 + (count * files::FILE_KB / 1000 * 5 / 4) as u32;
+        let disk = LoopDisk::mount_sized(bench, who.name(), size_mb)?;
+        let side = Side {
+            who,
+            daemon: None,
+            socket: bench.new_path("sock"),
+            disk,
+        };
+        fs::create_dir(side.base()).cannot("make the base")?;
+        fs::create_dir(side.disk.dir().join("journal")).cannot("make the journal's folder")?;
+        files::fill(&side.base(), count)?;
+        side.disk.sync()?;
+        Ok(side)
+    }
+
+    pub fn base(&self) -> PathBuf {
+        self.disk.dir().join("db")
+    }
+
+    /// Starts the daemon, with a journal; files are written when FLUSHALL says so, not before.
+    pub fn start(&mut self, bench: &Bench, options: &[&str]) -> Result<()> {
+        self.stop()?;
+        let mut command = self.command(bench)?;
+        command.arg("-g").arg("-p").arg(bench.new_path("pid"));
+        command
+            .arg("-l")
+            .arg(format!("unix:{}", self.socket.display()));
+        command.arg("-b").arg(self.base()).arg("-B");
+        command.arg("-j").arg(self.disk.dir().join("journal"));
+        command.args(["-w", "86400", "-f", "172800"]).args(options);
+        command.stdout(Stdio::null());
+        let daemon = Running::start(bench, &mut command)?;
+        let until = Instant::now() + PATIENCE;
+        while Wire::connect(&self.socket)
+            .and_then(|mut wire| wire.ask("PING"))
+            .is_err()
+        {
+            if Instant::now() > until || !daemon.is_running()? {
+                let said = fs::read_to_string(daemon.stderr()).unwrap_or_default();
+                return Err(Fault::because("start the daemon", said.trim()));
+            }
+            std::thread::sleep(AGAIN);
+        }
+        self.daemon = Some(daemon);
+        Ok(())
+    }
+
+    fn command(&self, bench: &Bench) -> Result<Command> {
+        if self.who == Who::Stock {
+            return Ok(Command::new("rrdcached"));
+        }
+        let kymo = bench.kymo.as_ref();
+        let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
+        let mut command = Command::new(kymo);
+        command.arg("rrdcached");
+        Ok(command)
+    }
+
+    pub fn connect(&self) -> Result<Wire> {
+        Wire::connect(&self.socket)
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// CPU seconds so far, of threads that have ended, too.
+    pub fn cpu_seconds(&self) -> Result<f64> {
+        let daemon = self.daemon.as_ref();
+        let pid = daemon.ok_or_else(|| Fault::new("no daemon runs"))?.pid();
+        let all = procfs::descendants(pid)?;
+        let ticks: u64 = all.iter().map(|process| process.ticks).sum();
+        Ok(ticks as f64 / TICKS_A_SECOND)
+    }
+
+    /// Has everything written to the files; waits until it is.
+    pub fn flush_all(&self, written_at_least: u64) -> Result<()> {
+        let mut wire = self.connect()?;
+        wire.ask("FLUSHALL")?;
+        let until = Instant::now() + FLUSH_PATIENCE;
+        while self.values_written()? < written_at_least {
+            if Instant::now() > until {
+                return Err(Fault::new(format!(
+                    "{} does not write all",
+                    self.who.name()
+                )));
+            }
+            std::thread::sleep(AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Values written to files since the daemon's start.
+    pub fn values_written(&self) -> Result<u64> {
+        let said = self.connect()?.lines("STATS")?;
+        let number = said
+            .lines()
+            .find_map(|line| line.strip_prefix("DataSetsWritten: "));
+        let number = number.and_then(|number| number.trim().parse().ok());
+        number.ok_or_else(|| Fault::new("STATS tells no DataSetsWritten"))
+    }
+
+    pub fn stop(&mut self) -> Result<()> {
+        match self.daemon.take() {
+            Some(daemon) => daemon.terminate(FLUSH_PATIENCE),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        // It has to let go of its disk; if it does not end, the guard sees to it.
+        let _ = self.stop();
+    }
+}
+
+/// Runs `once` by each side in turns, the first to go changing with the round; what came, side by side.
+pub fn in_turns<T>(
+    rounds: usize,
+    sides: &mut [Side],
+    mut once: impl FnMut(&mut Side, usize) -> Result<T>,
+) -> Result<Vec<(Who, Vec<T>)>> {
+    let mut found: Vec<(Who, Vec<T>)> = sides.iter().map(|side| (side.who, Vec::new())).collect();
+    for round in 0..rounds {
+        for turn in 0..sides.len() {
+            let index = (round + turn) % sides.len();
+            found[index].1.push(once(&mut sides[index], round)?);
+        }
+    }
+    Ok(found)
+}
+
+/// One side's part of what [`in_turns`] found.
+pub fn of<T>(found: &[(Who, Vec<T>)], who: Who) -> Option<&[T]> {
+    let side = found.iter().find(|(each, _)| *each == who);
+    side.map(|(_, values)| values.as_slice())
+}

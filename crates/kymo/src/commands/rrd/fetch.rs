@@ -1,0 +1,111 @@
+//! `fetch`: rows between two times.
+
+use std::io::Write as _;
+
+use kymo_rrd::at_time::{self, AtTime};
+use kymo_rrd::kind::Cf;
+use kymo_rrd::options::{self, Known, Piece, Takes};
+use kymo_rrd::{fetch, spec};
+
+use super::file::{Access, RrdFile};
+use super::message::Message;
+use super::session::Session;
+
+const OPTIONS: &[Known] = &[
+    ("resolution", b'r', Takes::Argument),
+    ("start", b's', Takes::Argument),
+    ("end", b'e', Takes::Argument),
+    ("align-start", b'a', Takes::Nothing),
+    ("daemon", b'd', Takes::Argument),
+];
+/// Nothing before it can be fetched: ten years from the epoch.
+const EARLIEST: i64 = 3600 * 24 * 365 * 10;
+
+/// What it is told.
+struct Asked<'a> {
+    start: AtTime,
+    end: AtTime,
+    step: u64,
+    align: bool,
+    daemon: Option<&'a [u8]>,
+    operands: Vec<&'a [u8]>,
+}
+
+/// `fetch`.
+pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+    let asked = read(session, words)?;
+    let (start, end) = range(session, &asked)?;
+    let [name, cf, ..] = asked.operands.as_slice() else {
+        return Err(Message::from("Usage: rrdtool fetch <file> <CF> [options]"));
+    };
+    let fetched = if session.try_connect(asked.daemon) {
+        session.client.fetch(name, cf, start, end)?
+    } else {
+        if Cf::named(cf).is_none() {
+            return Err(Message::of(&[
+                b"unknown consolidation function '",
+                cf,
+                b"'",
+            ]));
+        }
+        let mut open = RrdFile::open(name, Access::Read, &mut session.bytes)?;
+        let (header, mut rows) = open.parts();
+        fetch::fetch(header, &mut rows, cf, start, end, asked.step)?
+    };
+    let mut text = Vec::new();
+    fetch::print(&fetched, &mut text);
+    // A reader that has gone is noticed at the end.
+    let _ = session.out.write_all(&text);
+    Ok(())
+}
+
+fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<Asked<'a>, Message> {
+    let (pieces, operands) = options::read(words, OPTIONS);
+    let calendar = &session.calendar;
+    let mut asked = Asked {
+        start: calendar.parse(b"end-24h")?,
+        end: calendar.parse(b"now")?,
+        step: 1,
+        align: false,
+        daemon: None,
+        operands,
+    };
+    let time = |what: &str, text: &[u8]| {
+        let parsed = calendar.parse(text);
+        parsed.map_err(|error| Message::from(format!("{what} time: {}", error.text)))
+    };
+    for piece in pieces {
+        match piece {
+            Piece::Option(b's', text) => asked.start = time("start", text)?,
+            Piece::Option(b'e', text) => asked.end = time("end", text)?,
+            Piece::Option(b'a', _) => asked.align = true,
+            Piece::Option(b'r', text) => {
+                let step = spec::duration(text, 1);
+                asked.step = step.map_err(|why| Message::from(format!("resolution: {why}")))?;
+            }
+            Piece::Option(_, daemon) => asked.daemon = Some(daemon),
+            Piece::Bad(error) => return Err(error.into()),
+        }
+    }
+    Ok(asked)
+}
+
+/// Both ends in seconds.
+fn range(session: &Session, asked: &Asked<'_>) -> Result<(i64, i64), Message> {
+    let ends = |calendar: &mut _| at_time::range(&asked.start, &asked.end, calendar);
+    let (mut start, mut end) = session.calendar.with(ends)?;
+    if start < EARLIEST {
+        return Err(Message::from(
+            "the first entry to fetch should be after 1980",
+        ));
+    }
+    if asked.align {
+        let delta = (start as u64 % asked.step.max(1)) as i64;
+        (start, end) = (start - delta, end - delta);
+    }
+    if end < start {
+        let text = format!("start ({start}) should be less than end ({end})");
+        return Err(text.into());
+    }
+    Ok((start, end))
+}

@@ -1,0 +1,57 @@
+//! What a command complains of: bytes, because names of files are in it, printed as rrdtool prints them.
+
+use std::io::{self, Write};
+
+/// Bytes that rrdtool keeps of an error.
+const LEN_MAX: usize = 4095;
+
+/// An error's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message(pub Vec<u8>);
+
+impl Message {
+    /// Its parts, one behind the other.
+    pub fn of(parts: &[&[u8]]) -> Message {
+        Message(parts.concat())
+    }
+
+    /// `<verb> '<name>': <cause>`, rrdtool's usual form.
+    pub fn about(verb: &str, name: &[u8], error: &io::Error) -> Message {
+        let cause = cause(error);
+        Message::of(&[verb.as_bytes(), b" '", name, b"': ", cause.as_bytes()])
+    }
+
+    /// Prints `ERROR: <text>`.
+    pub fn print(&self, out: &mut impl Write) {
+        let text = &self.0[..self.0.len().min(LEN_MAX)];
+        // Nobody is left to be told.
+        let _ = out.write_all(&[b"ERROR: ", text, b"\n"].concat());
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Message {
+        Message(text.into())
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Message {
+        Message(text.into())
+    }
+}
+
+impl From<kymo_rrd::Error> for Message {
+    fn from(error: kymo_rrd::Error) -> Message {
+        Message(error.text.into())
+    }
+}
+
+/// `strerror`: the system's words without its number.
+pub fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((words, _)) => words.into(),
+        None => text,
+    }
+}

@@ -1,0 +1,157 @@
+//! `update`, on a file or through a daemon, and `updatev`, which tells what it wrote.
+
+use std::io::Write as _;
+
+use kymo_rrd::Header;
+use kymo_rrd::info::{self, Entry, Value};
+use kymo_rrd::options::{self, Known, Piece, Takes};
+use kymo_rrd::update::{self, Update, Written};
+
+use super::file::{Access, RrdFile};
+use super::message::Message;
+use super::session::{Session, now};
+use super::template;
+
+const OPTIONS: &[Known] = &[
+    ("template", b't', Takes::Argument),
+    ("daemon", b'd', Takes::Argument),
+    ("skip-past-updates", b's', Takes::Nothing),
+];
+
+/// What both commands are told.
+struct Asked<'a> {
+    template: Option<&'a [u8]>,
+    skip_past: bool,
+    daemon: Option<&'a [u8]>,
+    operands: Vec<&'a [u8]>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(words: &[&'a [u8]], known: &[Known]) -> Result<Asked<'a>, Message> {
+        let (pieces, operands) = options::read(words, known);
+        let mut asked = Asked {
+            template: None,
+            skip_past: false,
+            daemon: None,
+            operands,
+        };
+        for piece in pieces {
+            match piece {
+                Piece::Option(b't', template) => asked.template = Some(template),
+                Piece::Option(b'd', daemon) => asked.daemon = Some(daemon),
+                Piece::Option(..) => asked.skip_past = true,
+                Piece::Bad(error) => return Err(error.into()),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn name_and_values(&self) -> Result<(&'a [u8], &[&'a [u8]]), Message> {
+        match self.operands.as_slice() {
+            [name, values @ ..] if !values.is_empty() => Ok((name, values)),
+            _ => Err(Message::from("Not enough arguments")),
+        }
+    }
+}
+
+/// `update`.
+pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+    let asked = Asked::read(words, OPTIONS)?;
+    let (name, values) = asked.name_and_values()?;
+    session.client.connect(asked.daemon)?;
+    if !session.client.is_connected(asked.daemon) {
+        return local(session, &asked, name, values, None);
+    }
+    let Some(template) = asked.template else {
+        return session.client.update(name, values);
+    };
+    if asked.skip_past {
+        return Err(Message::from(
+            "The caching daemon cannot be used together with templates and skip-past-updates yet.",
+        ));
+    }
+    let header = RrdFile::open(name, Access::Read, &mut session.bytes)?.header;
+    let mapped = template::apply(template, &header, values)?;
+    let mapped: Vec<&[u8]> = mapped.iter().map(Vec::as_slice).collect();
+    session.client.update(name, &mapped)
+}
+
+/// `updatev`: never through a daemon.
+pub fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+    let known: Vec<Known> = OPTIONS.iter().filter(|it| it.1 != b'd').copied().collect();
+    let asked = Asked::read(words, &known)?;
+    // As rrdtool has it: only where the variable is there and empty.
+    if std::env::var_os("RRDCACHED_ADDRESS").is_some_and(|address| address.is_empty()) {
+        return Err(Message::from(
+            "The \"RRDCACHED_ADDRESS\" environment variable is defined, but \"updatev\" cannot work with rrdcached. \
+             Either unset the environment variable or use \"update\" instead.",
+        ));
+    }
+    let (name, values) = asked.name_and_values()?;
+    let mut written = Vec::new();
+    let mut named = None;
+    let done = local(
+        session,
+        &asked,
+        name,
+        values,
+        Some((&mut written, &mut named)),
+    );
+    let code = Value::Int(if done.is_ok() { 0 } else { -1 });
+    let mut entries = vec![(b"return_value".to_vec(), code)];
+    if let Some(header) = &named {
+        entries.extend(written.iter().map(|cell| entry(header, cell)));
+    }
+    let mut text = Vec::new();
+    info::print(&entries, &mut text);
+    // A reader that has gone is noticed at the end.
+    let _ = session.out.write_all(&text);
+    done
+}
+
+/// What was written, and the header that names it.
+type Seen<'a> = Option<(&'a mut Vec<Written>, &'a mut Option<Header>)>;
+
+fn local(
+    session: &mut Session,
+    asked: &Asked<'_>,
+    name: &[u8],
+    values: &[&[u8]],
+    seen: Seen<'_>,
+) -> Result<(), Message> {
+    let Session {
+        scratch,
+        bytes,
+        calendar,
+        ..
+    } = session;
+    let mut open = RrdFile::open(name, Access::Write, bytes)?;
+    let (header, mut rows) = open.parts();
+    let how = Update {
+        file_name: name,
+        template: asked.template,
+        skip_past: asked.skip_past,
+        now: now(),
+        at_time: &|text| calendar.stamp(text),
+    };
+    let (written, named) = seen.unzip();
+    if let Some(named) = named {
+        *named = Some(header.clone());
+    }
+    let done = update::update_with(scratch, header, &mut rows, &how, values, written);
+    // What was done before an error stays done.
+    rows.finish()?;
+    open.write_live(bytes, name)?;
+    Ok(done?)
+}
+
+/// `[stamp]RRA[cf][pdps a row]DS[name]`.
+fn entry(header: &Header, cell: &Written) -> Entry {
+    let archive = &header.rra[cell.archive];
+    let mut key = format!("[{}]RRA[", cell.time).into_bytes();
+    key.extend_from_slice(archive.cf());
+    key.extend_from_slice(format!("][{}]DS[", archive.pdp_cnt).as_bytes());
+    key.extend_from_slice(header.ds[cell.source].name());
+    key.push(b']');
+    (key, Value::Val(cell.value))
+}

@@ -1,0 +1,122 @@
+//! Where the daemon's messages go: a file, or syslog; in the foreground stderr as well. Lines have stock's form.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kymo_base::name::DisplayName;
+use kymo_serve::rrdcached::Severity;
+
+use super::options::Options;
+
+/// syslog's number for daemons, where a severity is added to it.
+const FACILITY: u32 = 3 << 3;
+
+/// The log of a running daemon.
+pub struct DaemonLog {
+    /// Worse than this, by number, is kept to itself.
+    level: u32,
+    stderr: bool,
+    to: To,
+}
+
+enum To {
+    File(File),
+    Syslog(UnixDatagram),
+    Nowhere,
+}
+
+impl DaemonLog {
+    /// As the options say; takes the log file out of them.
+    pub fn new(options: &mut Options) -> Arc<DaemonLog> {
+        Arc::new(DaemonLog {
+            level: options.log_level,
+            stderr: options.foreground,
+            to: match options.log_file.take() {
+                Some(file) => To::File(file),
+                None => syslog().map_or(To::Nowhere, To::Syslog),
+            },
+        })
+    }
+
+    /// Writes a line. Names in it are made safe to show.
+    pub fn say(&self, severity: Severity, line: &str) {
+        let severity = severity as u32;
+        if severity > self.level {
+            return;
+        }
+        let line = DisplayName(line.as_bytes());
+        if self.stderr {
+            eprintln!("{line}");
+        }
+        // A log that cannot be written to has nobody to tell.
+        let _ = match &self.to {
+            // In one write: threads share the file.
+            To::File(file) => {
+                let text = format!("{} [{severity}] {line}\n", stamp(now()));
+                (&*file).write_all(text.as_bytes())
+            }
+            To::Syslog(socket) => {
+                let number = FACILITY | severity;
+                let pid = std::process::id();
+                let text = format!("<{number}>rrdcached[{pid}]: {line}");
+                socket.send(text.as_bytes()).map(drop)
+            }
+            To::Nowhere => Ok(()),
+        };
+    }
+}
+
+fn syslog() -> Option<UnixDatagram> {
+    let socket = UnixDatagram::unbound().ok()?;
+    socket.connect("/dev/log").ok()?;
+    // Whoever reads the log slowly must not make clients wait.
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// `2026-11-22 03:04:05`, UTC.
+fn stamp(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of year 0, cut into eras of 400 years: then leap days are at ends.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00"),
+            (951_782_399, "2000-02-28 23:59:59"),
+            (951_782_400, "2000-02-29 00:00:00"),
+            (951_868_800, "2000-03-01 00:00:00"),
+            (1_000_000_000, "2001-09-09 01:46:40"),
+            (4_107_542_400, "2100-03-01 00:00:00"),
+        ] {
+            assert_eq!(stamp(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,707 @@
+//! The daemon's command line: all options of rrdcached 1.7.2 to 1.9, with its messages and exit codes, and
+//! `--durable`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use kymo_rrd::options::{self, Known, Piece, Takes};
+use kymo_rrd::spec;
+use kymo_serve::rrdcached as daemon;
+use kymo_sys::privilege::{self, Account};
+use kymo_wire::rrdcached::{Permissions, atoi};
+
+use super::sockets;
+
+/// Without `-p`.
+const PID_FILE: &str = "/var/run/rrdcached.pid";
+/// A long name that nobody can type.
+const UNNAMED: &str = "\0";
+/// Stands for `--durable`, which has no letter.
+const DURABLE: u8 = 1;
+
+const KNOWN: &[Known] = &[
+    (UNNAMED, b'a', Takes::Argument),
+    (UNNAMED, b'B', Takes::Nothing),
+    (UNNAMED, b'b', Takes::Argument),
+    (UNNAMED, b'F', Takes::Nothing),
+    (UNNAMED, b'f', Takes::Argument),
+    (UNNAMED, b'g', Takes::Nothing),
+    (UNNAMED, b'G', Takes::Argument),
+    ("help", b'h', Takes::Nothing),
+    (UNNAMED, b'j', Takes::Argument),
+    (UNNAMED, b'L', Takes::Nothing),
+    (UNNAMED, b'l', Takes::Argument),
+    (UNNAMED, b'm', Takes::Argument),
+    (UNNAMED, b'O', Takes::Nothing),
+    (UNNAMED, b'o', Takes::Argument),
+    (UNNAMED, b'P', Takes::Argument),
+    (UNNAMED, b'p', Takes::Argument),
+    (UNNAMED, b'R', Takes::Nothing),
+    (UNNAMED, b's', Takes::Argument),
+    (UNNAMED, b't', Takes::Argument),
+    (UNNAMED, b'U', Takes::Argument),
+    (UNNAMED, b'V', Takes::Argument),
+    (UNNAMED, b'w', Takes::Argument),
+    (UNNAMED, b'z', Takes::Argument),
+    ("durable", DURABLE, Takes::Nothing),
+];
+
+/// syslog's names, worst first.
+const LEVELS: [&str; 8] = [
+    "LOG_EMERG",
+    "LOG_ALERT",
+    "LOG_CRIT",
+    "LOG_ERR",
+    "LOG_WARNING",
+    "LOG_NOTICE",
+    "LOG_INFO",
+    "LOG_DEBUG",
+];
+const LOG_ERR: u32 = 3;
+
+/// A socket to open, and who may do what there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// As given.
+    pub text: Vec<u8>,
+    /// `-P` before it.
+    pub permissions: Permissions,
+    /// `-s` before it.
+    pub group: Option<u32>,
+    /// `-m` before it.
+    pub mode: Option<u32>,
+}
+
+/// Everything the command line says.
+#[derive(Debug)]
+pub struct Options {
+    /// `-g`.
+    pub foreground: bool,
+    /// `-U`, or whoever starts it.
+    pub account: Account,
+    /// `-G`.
+    pub gid: u32,
+    /// `-V`: what is worse, by number, is not logged.
+    pub log_level: u32,
+    /// `-o`.
+    pub log_file: Option<File>,
+    /// `-p`.
+    pub pid_file: PathBuf,
+    /// `-l` and `-L`, or the default.
+    pub addresses: Vec<Address>,
+    /// Of sockets that are handed over.
+    pub last_permissions: Permissions,
+    /// `-b`.
+    pub base: Option<PathBuf>,
+    /// `-j`.
+    pub journal: Option<PathBuf>,
+    /// `-t`.
+    pub writers: usize,
+    /// `-w`, seconds.
+    pub write_after: u64,
+    /// `-z`, seconds.
+    pub jitter: u64,
+    /// `-f`, seconds.
+    pub sweep_every: u64,
+    /// The rest.
+    pub daemon: daemon::Settings,
+}
+
+impl Options {
+    /// What tells one daemon from another that has neither journal nor base folder.
+    pub fn identity(&self) -> String {
+        let mut text = self.pid_file.to_string_lossy().into_owned();
+        for address in &self.addresses {
+            text.push(' ');
+            text.push_str(&String::from_utf8_lossy(&address.text));
+        }
+        text
+    }
+}
+
+/// Why nothing is started.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Exit code, as stock's.
+    pub code: u8,
+    /// Whether help is printed first.
+    pub help: bool,
+}
+
+/// What is gathered while options are read.
+struct Reading<'a> {
+    options: Options,
+    permissions: Permissions,
+    group: Option<u32>,
+    mode: Option<u32>,
+    help: bool,
+    /// What the last option that could fail left behind, as stock has it: a later one may make it good.
+    status: i32,
+    complain: &'a mut dyn FnMut(&str),
+}
+
+/// Reads the words behind the program's name. Folders that are named are made.
+pub fn read(words: &[&[u8]], complain: &mut dyn FnMut(&str)) -> Result<Options, Stop> {
+    let mut reading = Reading {
+        options: defaults(),
+        permissions: Permissions::NONE,
+        group: None,
+        mode: None,
+        help: false,
+        status: 0,
+        complain,
+    };
+    let (pieces, _) = options::read(words, KNOWN);
+    for piece in pieces {
+        let went = match piece {
+            Piece::Option(letter, argument) => reading.option(letter, argument),
+            Piece::Bad(error) => {
+                (reading.complain)(&error.text);
+                reading.help(-1)
+            }
+        };
+        went.map_err(|code| Stop {
+            code,
+            help: reading.help,
+        })?;
+    }
+    reading.advise();
+    reading.finish()
+}
+
+fn defaults() -> Options {
+    let account = Account::own();
+    Options {
+        foreground: false,
+        gid: privilege::own_group(),
+        account,
+        log_level: LOG_ERR,
+        log_file: None,
+        pid_file: PID_FILE.into(),
+        addresses: Vec::new(),
+        last_permissions: Permissions::ALL,
+        base: None,
+        journal: None,
+        writers: 4,
+        write_after: 300,
+        jitter: 0,
+        sweep_every: 3600,
+        daemon: daemon::Settings::default(),
+    }
+}
+
+fn path(text: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(text))
+}
+
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_string()
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o777).create(folder)
+}
+
+impl Reading<'_> {
+    /// `Err`: the exit code with which stock stops reading.
+    fn option(&mut self, letter: u8, argument: &[u8]) -> Result<(), u8> {
+        let shown = String::from_utf8_lossy(argument).into_owned();
+        let options = &mut self.options;
+        match letter {
+            b'B' => options.daemon.beneath = true,
+            b'F' => options.daemon.flush_at_end = true,
+            b'g' => options.foreground = true,
+            b'O' => options.daemon.no_overwrite = true,
+            b'R' => options.daemon.make_folders = true,
+            DURABLE => options.daemon.durable = true,
+            b'h' => self.help(1)?,
+            b'L' => self.address(b""),
+            b'l' => self.address(argument),
+            b'p' => options.pid_file = path(argument).into(),
+            b'a' if atoi(argument) <= 0 => {
+                return self.refuse(10, &format!("Invalid allocation size: {shown}"));
+            }
+            // Memory is managed otherwise.
+            b'a' => {}
+            b't' => match usize::try_from(atoi(argument)) {
+                Ok(writers) if writers > 0 => options.writers = writers,
+                _ => return self.refuse(1, &format!("Invalid thread count: -t {shown}")),
+            },
+            b'f' => self.duration(argument, "flush interval", 3, |options| {
+                &mut options.sweep_every
+            }),
+            b'w' => self.duration(argument, "write interval", 2, |options| {
+                &mut options.write_after
+            }),
+            b'z' => self.duration(argument, "write jitter", 2, |options| &mut options.jitter),
+            b'V' => self.level(&shown),
+            b'P' => self.permissions(argument),
+            b'm' => return self.mode(argument, &shown),
+            b's' => self.group = Some(self.group(leading_number(argument), &shown)?),
+            b'G' => self.options.gid = self.group(whole_number(argument), &shown)?,
+            b'U' => return self.user(argument, &shown),
+            b'b' => return self.base(argument, &shown),
+            b'j' => return self.journal(argument, &shown),
+            b'o' => return self.log_file(argument, &shown),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, code: u8, line: &str) -> Result<(), u8> {
+        (self.complain)(line);
+        Err(code)
+    }
+
+    fn help(&mut self, status: i32) -> Result<(), u8> {
+        self.help = true;
+        self.status = status;
+        Ok(())
+    }
+
+    fn address(&mut self, text: &[u8]) {
+        self.options.addresses.push(Address {
+            text: text.to_vec(),
+            permissions: all_if_none(self.permissions),
+            group: self.group,
+            mode: self.mode,
+        });
+    }
+
+    fn duration(
+        &mut self,
+        text: &[u8],
+        what: &str,
+        status: i32,
+        slot: impl Fn(&mut Options) -> &mut u64,
+    ) {
+        match spec::duration(text, 1) {
+            Ok(seconds) => *slot(&mut self.options) = seconds,
+            Err(why) => {
+                let text = String::from_utf8_lossy(text);
+                (self.complain)(&format!("Invalid {what} {text}: {why}"));
+                self.status = status;
+            }
+        }
+    }
+
+    fn level(&mut self, name: &str) {
+        match LEVELS.iter().position(|level| *level == name) {
+            Some(level) => self.options.log_level = level as u32,
+            None => (self.complain)(&format!(
+                "Unrecognized log level '{name}'; falling back to default LOG_ERR."
+            )),
+        }
+    }
+
+    fn permissions(&mut self, list: &[u8]) {
+        self.permissions = Permissions::NONE;
+        let words = list.split(|byte| matches!(byte, b',' | b' '));
+        for word in words.filter(|word| !word.is_empty()) {
+            self.status = 0;
+            if !self.permissions.add(word) {
+                let word = String::from_utf8_lossy(word);
+                (self.complain)(&format!(
+                    "read_options: Adding permission \"{word}\" to socket failed. Most likely, this \
+                     permission doesn't exist. Check your command line."
+                ));
+                self.status = 4;
+            }
+        }
+    }
+
+    fn mode(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        match u32::from_str_radix(text, 8) {
+            Ok(mode) if mode <= 0o7777 => {
+                self.mode = Some(mode);
+                Ok(())
+            }
+            _ => self.refuse(5, &format!("read_options: Invalid file mode \"{shown}\".")),
+        }
+    }
+
+    fn group(&mut self, number: Option<u32>, name: &str) -> Result<u32, u8> {
+        let found = match number {
+            Some(number) => privilege::group_numbered(number),
+            None => privilege::group_named(name),
+        };
+        found.ok_or_else(|| {
+            (self.complain)(&format!(
+                "read_options: couldn't map \"{name}\" to a group, Sorry"
+            ));
+            5
+        })
+    }
+
+    fn user(&mut self, text: &[u8], name: &str) -> Result<(), u8> {
+        let found = match whole_number(text) {
+            Some(number) => Account::numbered(number),
+            None => Account::named(name),
+        };
+        match found {
+            Some(account) => self.options.account = account,
+            None => {
+                let line = format!("read_options: couldn't map \"{name}\" to a user, Sorry");
+                return self.refuse(5, &line);
+            }
+        }
+        Ok(())
+    }
+
+    /// The base folder must be its own real name: names below it are compared as text.
+    fn base(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
+        let folder = path(text);
+        if let Err(error) = make_folder(folder) {
+            let why = cause(&error);
+            let line = format!("Failed to create base directory '{shown}': {why}");
+            return self.refuse(3, &line);
+        }
+        let real = match std::fs::canonicalize(folder) {
+            Ok(real) => real,
+            Err(error) => {
+                let why = cause(&error);
+                let line = format!("Failed to canonicalize the base directory '{shown}': {why}");
+                return self.refuse(5, &line);
+            }
+        };
+        let slashes = text.iter().rev().take_while(|byte| **byte == b'/').count();
+        let plain = &text[..text.len() - slashes];
+        if plain.is_empty() {
+            return self.refuse(4, &format!("Invalid base directory: {shown}"));
+        }
+        if plain != real.as_os_str().as_bytes() {
+            (self.complain)("Base directory (-b) resolved via file system links!");
+            (self.complain)("Please consult rrdcached '-b' documentation!");
+            let line = format!(
+                "Consider specifying the real directory ({})",
+                real.to_string_lossy()
+            );
+            return self.refuse(5, &line);
+        }
+        self.options.base = Some(real);
+        Ok(())
+    }
+
+    fn journal(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
+        let folder = match std::fs::canonicalize(path(text)) {
+            Ok(folder) => folder,
+            Err(error) => {
+                let why = cause(&error);
+                let line = format!("Unable to resolve journal path ({shown},{why})");
+                return self.refuse(6, &line);
+            }
+        };
+        if !folder.is_dir() {
+            let folder = folder.to_string_lossy();
+            let line = format!("Failed to create journal directory '{folder}': Not a directory");
+            return self.refuse(6, &line);
+        }
+        self.options.journal = Some(folder);
+        // Stock takes the folder's state for that of all options.
+        self.status = 0;
+        Ok(())
+    }
+
+    fn log_file(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
+        match File::options().append(true).create(true).open(path(text)) {
+            Ok(file) => self.options.log_file = Some(file),
+            Err(error) => {
+                let why = cause(&error);
+                return self.refuse(6, &format!("Failed to open log file '{shown}': {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is no error and may be a mistake.
+    fn advise(&mut self) {
+        let options = &self.options;
+        let mut lines: Vec<&str> = Vec::new();
+        if options.sweep_every < 2 * options.write_after {
+            lines.push("WARNING: flush interval (-f) should be at least 2x write interval (-w) !");
+        }
+        if options.jitter > options.write_after {
+            lines.push("WARNING: write delay (-z) should NOT be larger than write interval (-w) !");
+        }
+        let consult = "  Consult the rrdcached documentation";
+        if options.daemon.beneath && options.base.is_none() {
+            lines.extend(["WARNING: -B does not make sense without -b!", consult]);
+        }
+        if options.daemon.make_folders && !options.daemon.beneath {
+            lines.extend(["WARNING: -R does not make sense without -B!", consult]);
+        }
+        lines.into_iter().for_each(&mut *self.complain);
+    }
+
+    fn finish(self) -> Result<Options, Stop> {
+        if self.status != 0 || self.help {
+            let code = u8::try_from(self.status).unwrap_or(0);
+            // Stock starts where a good -P or -j follows -h; who asks for help wants no daemon.
+            return Err(Stop {
+                code,
+                help: self.help,
+            });
+        }
+        let mut options = self.options;
+        options.last_permissions = all_if_none(self.permissions);
+        if options.addresses.is_empty() {
+            options.addresses.push(Address {
+                text: sockets::DEFAULT.into(),
+                permissions: options.last_permissions,
+                group: self.group,
+                mode: self.mode,
+            });
+        }
+        options.daemon.base.clone_from(&options.base);
+        options.daemon.beneath &= options.base.is_some();
+        // Nothing is there to keep what is not written.
+        options.daemon.flush_at_end |= options.journal.is_none();
+        Ok(options)
+    }
+}
+
+/// As stock does: an empty list is none.
+fn all_if_none(permissions: Permissions) -> Permissions {
+    match permissions == Permissions::NONE {
+        true => Permissions::ALL,
+        false => permissions,
+    }
+}
+
+/// The whole text as a number; stock takes the empty one for 0.
+fn whole_number(text: &[u8]) -> Option<u32> {
+    match text {
+        b"" => Some(0),
+        _ => std::str::from_utf8(text).ok()?.parse().ok(),
+    }
+}
+
+/// The number that a text begins with; 0 is none.
+fn leading_number(text: &[u8]) -> Option<u32> {
+    u32::try_from(atoi(text)).ok().filter(|number| *number > 0)
+}
+
+/// What `-h` prints.
+pub fn help() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("RRDCacheD 1.9.0 (kymo {version})\n\n{HELP}")
+}
+
+const HELP: &str = "\
+Usage: rrdcached [options]
+
+Valid options are:
+  -a <size>     Accepted, means nothing here
+  -B            Nothing outside of -b <dir> is opened
+  -b <dir>      Folder of the .rrd files; names that are not absolute are below it
+  -F            Write all values to files at the end
+  -f <seconds>  How often files that get no values any more are looked at. Default: 1h
+  -G <group>    Group to run as
+  -g            Stay in the foreground
+  -h, --help    This text
+  -j <dir>      Folder of the journal; journals of another rrdcached there are replayed
+  -L            Listen on all addresses of this machine, port 42217
+  -l <address>  Listen here: unix:/path, /path, host, host:port, [v6]:port, :port
+                Default: unix:/tmp/rrdcached.sock
+  -m <mode>     Mode (octal) of the unix sockets that follow
+  -O            CREATE never replaces a file
+  -o <file>     Log into this file, not to syslog
+  -P <perms>    Commands that clients of the sockets that follow may use
+  -p <file>     Pid file. Default: /var/run/rrdcached.pid
+  -R            CREATE may make folders
+  -s <id|name>  Group of the unix sockets that follow; it may read and write
+  -t <threads>  Threads that write files. Default: 4
+  -U <user>     User to run as
+  -V <LOGLEVEL> Log up to this level, LOG_EMERG to LOG_DEBUG. Default: LOG_ERR
+  -w <seconds>  Values are written to files when they are this old. Default: 5m
+  -z <delay>    Up to so much later, by chance, to spread the load
+  --durable     Answer an update only when it is on the disk
+
+See docs/rrdcached.md.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_line(line: &str) -> (Result<Options, Stop>, String) {
+        let words: Vec<&[u8]> = line
+            .split(' ')
+            .filter(|w| !w.is_empty())
+            .map(str::as_bytes)
+            .collect();
+        let mut said = Vec::new();
+        let options = read(&words, &mut |line| said.push(line.to_string()));
+        (options, said.join("|"))
+    }
+
+    #[test]
+    fn options_are_read() {
+        let (options, said) = read_line(
+            "-g -w 10m -z 1m -f 1h -t 9 -a 4 -V LOG_DEBUG -p /x/y.pid -B -b /usr -R -O -F \
+             --durable -l unix:/s1 -m 0700 -P FLUSH,PENDING -l /s2 -s 0x -P UPDATE -m 644 -L",
+        );
+        // No group begins with that.
+        assert_eq!(
+            (options.err().map(|stop| stop.code), said.is_empty()),
+            (Some(5), false)
+        );
+        let (options, said) = read_line(
+            "-g -w 10m -z 1m -f 1h -t 9 -a 4 -V LOG_DEBUG -p /x/y.pid -B -b /usr -R -O -F \
+             --durable -l unix:/s1 -m 0700 -P FLUSH,PENDING -l /s2 -P UPDATE -s root -m 644 -L",
+        );
+        let options = options.unwrap();
+        assert_eq!(said, "");
+        assert!(options.foreground && options.daemon.durable && options.daemon.beneath);
+        let times = (options.write_after, options.jitter, options.sweep_every);
+        assert_eq!(times, (600, 60, 3600));
+        assert_eq!((options.writers, options.log_level), (9, 7));
+        assert_eq!(options.base.as_deref(), Some(Path::new("/usr")));
+        let mut flush = Permissions::NONE;
+        assert!(flush.add(b"FLUSH") && flush.add(b"PENDING"));
+        let mut update = Permissions::NONE;
+        assert!(update.add(b"UPDATE"));
+        let address = |text: &str, permissions, group, mode| Address {
+            text: text.into(),
+            permissions,
+            group,
+            mode,
+        };
+        assert_eq!(
+            options.addresses,
+            [
+                address("unix:/s1", Permissions::ALL, None, None),
+                address("/s2", flush, None, Some(0o700)),
+                address("", update, Some(0), Some(0o644)),
+            ]
+        );
+        assert_eq!(options.last_permissions, update);
+    }
+
+    #[test]
+    fn defaults_are_stocks() {
+        let (options, said) = read_line("");
+        let options = options.unwrap();
+        assert_eq!(said, "");
+        assert_eq!(options.addresses[0].text, b"unix:/tmp/rrdcached.sock");
+        assert_eq!(options.addresses[0].permissions, Permissions::ALL);
+        assert!(options.daemon.flush_at_end && !options.foreground);
+    }
+
+    #[test]
+    fn errors_and_their_codes_are_stocks() {
+        for (line, code, help, text) in [
+            ("-h", 1, true, ""),
+            ("--help", 1, true, ""),
+            ("-x", 0, true, "invalid option -- 'x'"),
+            ("-t 0", 1, false, "Invalid thread count: -t 0"),
+            ("-a x", 10, false, "Invalid allocation size: x"),
+            (
+                "-w x",
+                2,
+                false,
+                "Invalid write interval x: value must be (suffixed) positive number",
+            ),
+            ("-f 1x", 3, false, "Invalid flush interval 1x: "),
+            (
+                "-z 0",
+                2,
+                false,
+                "Invalid write jitter 0: value must be positive",
+            ),
+            ("-m 9", 5, false, "read_options: Invalid file mode \"9\"."),
+            (
+                "-m 17777",
+                5,
+                false,
+                "read_options: Invalid file mode \"17777\".",
+            ),
+            (
+                "-s no-such-group",
+                5,
+                false,
+                "read_options: couldn't map \"no-such-group\" to a group, Sorry",
+            ),
+            (
+                "-U no-such-user",
+                5,
+                false,
+                "read_options: couldn't map \"no-such-user\" to a user, Sorry",
+            ),
+            (
+                "-P FLASH",
+                4,
+                false,
+                "read_options: Adding permission \"FLASH\" to socket failed.",
+            ),
+            ("-b /", 4, false, "Invalid base directory: /"),
+            (
+                "-b /proc/self/cwd",
+                5,
+                false,
+                "Base directory (-b) resolved via file system links!",
+            ),
+            (
+                "-j /no/such/folder",
+                6,
+                false,
+                "Unable to resolve journal path (/no/such/folder,No such file or directory)",
+            ),
+            (
+                "-o /no/such/folder/log",
+                6,
+                false,
+                "Failed to open log file '/no/such/folder/log': No such file or directory",
+            ),
+        ] {
+            let (options, said) = read_line(line);
+            assert_eq!(options.err(), Some(Stop { code, help }), "{line}");
+            assert!(said.starts_with(text), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_said_and_it_starts() {
+        for (line, text) in [
+            (
+                "-w 1h",
+                "WARNING: flush interval (-f) should be at least 2x write interval (-w) !",
+            ),
+            (
+                "-z 10m",
+                "WARNING: write delay (-z) should NOT be larger than write interval (-w) !",
+            ),
+            (
+                "-B",
+                "WARNING: -B does not make sense without -b!|  Consult the rrdcached documentation",
+            ),
+            (
+                "-R",
+                "WARNING: -R does not make sense without -B!|  Consult the rrdcached documentation",
+            ),
+            (
+                "-V LOG_LOUD",
+                "Unrecognized log level 'LOG_LOUD'; falling back to default LOG_ERR.",
+            ),
+            (
+                "-P FLASH,FLUSH",
+                "read_options: Adding permission \"FLASH\" to socket failed. Most \
+              likely, this permission doesn't exist. Check your command line.",
+            ),
+        ] {
+            let (options, said) = read_line(line);
+            assert!(options.is_ok(), "{line}");
+            assert_eq!(said, text, "{line}");
+        }
+    }
+}

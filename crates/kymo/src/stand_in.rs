@@ -1,0 +1,84 @@
+//! Programs that kymo stands in for, started under their name or by a word of its own. They read their
+//! command lines themselves, as the originals do.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[cfg(feature = "serve")]
+use crate::commands::{rrd, rrdcached};
+
+/// One of them.
+pub struct StandIn {
+    /// The original's name.
+    pub program: &'static str,
+    /// kymo's word.
+    pub word: &'static str,
+    /// A line for the help.
+    pub about: &'static str,
+    /// Runs it with the words behind its name.
+    pub run: fn(Vec<OsString>) -> ExitCode,
+}
+
+/// All of them.
+pub const ALL: &[StandIn] = &[
+    #[cfg(feature = "serve")]
+    StandIn {
+        program: "rrdtool",
+        word: "rrd",
+        about: "rrdtool's commands: create, update, fetch, info, dump ...; - reads them from a pipe",
+        run: rrd::run,
+    },
+    #[cfg(feature = "serve")]
+    StandIn {
+        program: "rrdcached",
+        word: "rrdcached",
+        about: "Take values from clients of rrdcached and keep .rrd files, see docs/rrdcached.md",
+        run: rrdcached::run,
+    },
+];
+
+/// Which program a command line asks for, and the words for it.
+pub fn find(
+    mut words: impl Iterator<Item = OsString>,
+) -> Option<(&'static StandIn, Vec<OsString>)> {
+    let name = words.next()?;
+    let name = Path::new(&name).file_name();
+    if let Some(found) = ALL.iter().find(|each| name == Some(each.program.as_ref())) {
+        return Some((found, words.collect()));
+    }
+    let word = words.next()?;
+    let found = ALL.iter().find(|each| word == each.word)?;
+    Some((found, words.collect()))
+}
+
+#[cfg(all(test, feature = "serve"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_or_a_word_finds_it() {
+        for (line, expected) in [
+            ("/usr/bin/rrdtool update x", Some("rrd update x")),
+            ("./rrdtool", Some("rrd ")),
+            ("kymo rrd - rrd", Some("rrd - rrd")),
+            ("kymo record rrd", None),
+            ("/usr/bin/rrdcached -g", Some("rrdcached -g")),
+            ("./rrdcached", Some("rrdcached ")),
+            (
+                "kymo rrdcached -g rrdcached",
+                Some("rrdcached -g rrdcached"),
+            ),
+            ("kymo record rrdcached", None),
+            ("kymo", None),
+            ("", None),
+        ] {
+            let found = find(line.split(' ').map(OsString::from));
+            let found = found.map(|(program, words)| {
+                let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
+                format!("{} {}", program.word, words.join(" "))
+            });
+            assert_eq!(found.as_deref(), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A new .rrd from `DS:` and `RRA:` specifications, as `rrdtool create` makes it.
+
+use crate::UNKNOWN;
+use crate::error::Error;
+use crate::header::{Header, MEMORY_CELLS_MAX, PREPARATIONS_MAX};
+use crate::preparation::{new_cdp, new_pdp};
+use crate::rrd::Rrd;
+use crate::source;
+use crate::spec::{self, Mapping, Needs};
+
+/// Seconds of a primary data point if nobody says.
+const STEP_DEFAULT: u64 = 300;
+
+/// What is asked for, after the options of the command line or of the daemon's CREATE are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Create<'a> {
+    /// The file's name as given: Holt-Winters archives hash it.
+    pub file_name: &'a [u8],
+    /// Seconds of a primary data point; 0: the template's, or 300.
+    pub step: u64,
+    /// The stamp to begin after; `None`: the newest source's, the template's, or ten seconds ago.
+    pub start: Option<i64>,
+    /// Arguments from `DS:` or `RRA:` on.
+    pub definitions: &'a [&'a [u8]],
+}
+
+/// Makes a file. `now` in seconds since the epoch; `random` is the state of the generator that says where the
+/// rows of each archive begin. `template` lends its definitions, `sources` their data.
+pub fn create(
+    request: &Create,
+    now: i64,
+    random: &mut u64,
+    template: Option<&Header>,
+    sources: &[&Rrd],
+) -> Result<Rrd, Error> {
+    let (mut header, mappings) = define(request, now, random, template, !sources.is_empty())?;
+    if !sources.is_empty() && request.start.is_none() {
+        let newest = sources.iter().map(|source| source.header.last_up).max();
+        header.last_up = newest.unwrap_or(0).max(0);
+        let pdp = new_pdp(header.last_up, header.pdp_step);
+        header.pdp_prep.fill(pdp);
+    }
+    let cells = vec![UNKNOWN; header.cell_count() as usize];
+    let mut rrd = Rrd { header, cells };
+    if !sources.is_empty() {
+        source::prefill(&mut rrd, sources, &mappings)?;
+    }
+    Ok(rrd)
+}
+
+/// The header of the new file, and which data sources of others its own are filled from.
+pub fn define(
+    request: &Create,
+    now: i64,
+    random: &mut u64,
+    template: Option<&Header>,
+    has_sources: bool,
+) -> Result<(Header, Vec<Mapping>), Error> {
+    let mut header = empty(request, template);
+    let (hash, mut needs) = (spec::hash(request.file_name), Needs::default());
+    let mut mappings = Vec::new();
+    for &arg in request.definitions {
+        if let Some(def) = arg.strip_prefix(b"DS:") {
+            let (ds, mapping) = spec::parse_ds(def, &header.ds, &mut needs)?;
+            header.ds.push(ds);
+            mappings.push(mapping);
+        } else if arg.starts_with(b"RRA:") {
+            let rra = spec::parse_rra(arg, header.pdp_step, hash, &mut needs)?;
+            header.rra.push(rra);
+            spec::add_companions(&mut header.rra, hash)?;
+        } else {
+            let arg = spec::shown(arg);
+            return Err(Error::new(format!("can't parse argument '{arg}'")));
+        }
+    }
+    header.version = header.version.max(needs.0);
+    if header.rra.is_empty() {
+        return Err(Error::new(
+            "you must define at least one Round Robin Archive",
+        ));
+    }
+    if header.ds.is_empty() {
+        return Err(Error::new("you must define at least one Data Source"));
+    }
+    let lent = template.map(|template| template.last_up);
+    let lent = lent.filter(|&last_up| last_up > 0 && !has_sources);
+    let start = request.start.filter(|&start| start > 0).or(lent);
+    header.last_up = start.unwrap_or(now - 10);
+    begin(&mut header, random)?;
+    Ok((header, mappings))
+}
+
+/// Version 3 and no definitions but the template's.
+fn empty(request: &Create, template: Option<&Header>) -> Header {
+    let step = match (request.step, template) {
+        (0, Some(template)) => template.pdp_step,
+        (step, _) => step,
+    };
+    Header {
+        version: 3,
+        head_pad: [0; 7],
+        pdp_step: if step == 0 { STEP_DEFAULT } else { step },
+        head_par: [0; 10],
+        ds: template.map_or(Vec::new(), |template| template.ds.clone()),
+        rra: template.map_or(Vec::new(), |template| template.rra.clone()),
+        last_up: 0,
+        last_up_usec: 0,
+        pdp_prep: Vec::new(),
+        cdp_prep: Vec::new(),
+        cur_row: Vec::new(),
+    }
+}
+
+/// The live part: nothing is known yet.
+fn begin(header: &mut Header, random: &mut u64) -> Result<(), Error> {
+    require_room(header)?;
+    let (last_up, step) = (header.last_up, header.pdp_step);
+    let pdp = new_pdp(last_up, step);
+    header.pdp_prep = vec![pdp; header.ds.len()];
+    for rra in &header.rra {
+        let cdp = new_cdp(last_up, step, rra, &pdp);
+        header
+            .cdp_prep
+            .extend(std::iter::repeat_n(cdp, header.ds.len()));
+        header.cur_row.push(next_random(random) % rra.row_cnt);
+    }
+    header.check().map_err(|_| no_room())
+}
+
+/// Refuses what does not fit in memory, or in the arithmetic.
+pub(crate) fn require_room(header: &Header) -> Result<(), Error> {
+    let ds_cnt = header.ds.len() as u64;
+    let cells = header.rra.iter().try_fold(0u64, |sum, rra| {
+        let seconds = header
+            .pdp_step
+            .checked_mul(rra.pdp_cnt)?
+            .checked_mul(rra.row_cnt)?;
+        let whole = 0 < seconds && seconds < 1 << 62;
+        let cells = ds_cnt.checked_mul(rra.row_cnt)?;
+        sum.checked_add(cells).filter(|_| whole)
+    });
+    let preparations = ds_cnt.saturating_mul(header.rra.len() as u64);
+    if cells.is_none_or(|cells| cells > MEMORY_CELLS_MAX) || preparations > PREPARATIONS_MAX {
+        return Err(no_room());
+    }
+    Ok(())
+}
+
+fn no_room() -> Error {
+    Error::new("cannot allocate memory")
+}
+
+/// A number that nobody guesses; splitmix64. Rows that begin anywhere spread the load of their pages.
+pub(crate) fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

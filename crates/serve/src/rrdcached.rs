@@ -1,0 +1,84 @@
+//! The listener that clients take for rrdcached. One thread owns the connections: it reads what is ready, asks
+//! the store once for all of it, and answers. What has to open files goes to a worker, together with its
+//! connection, so that answers stay in order.
+//!
+//! `event_loop` has the sockets, `connection` one client, `quick` what the store answers from memory, `slow`
+//! what takes a file, `workers` the threads for that, `syncer` waits for the disk where answers have to.
+
+mod connection;
+mod event_loop;
+mod names;
+mod quick;
+mod refusals;
+mod slow;
+mod syncer;
+mod workers;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use kymo_store::Store;
+use kymo_wire::rrdcached::Permissions;
+
+pub use event_loop::run;
+
+/// How bad something is, as syslog numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Severity {
+    Critical = 2,
+    Error = 3,
+    Warning = 4,
+    Notice = 5,
+    Info = 6,
+    Debug = 7,
+}
+
+/// Where messages for the administrator go.
+pub type Log = Arc<dyn Fn(Severity, &str) + Send + Sync>;
+
+/// A socket that clients come to.
+#[derive(Debug)]
+pub struct Listener {
+    /// Listening, and never waiting.
+    pub socket: OwnedFd,
+    /// What its clients may do.
+    pub permissions: Permissions,
+    /// Name in the file system, removed at the end.
+    pub path: Option<PathBuf>,
+}
+
+/// What the daemon is told, besides what the store is.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `-b`.
+    pub base: Option<PathBuf>,
+    /// `-B`: nothing outside of it.
+    pub beneath: bool,
+    /// `-R`: CREATE may make folders.
+    pub make_folders: bool,
+    /// `-O`: CREATE never replaces a file.
+    pub no_overwrite: bool,
+    /// Whether an UPDATE is answered only when it is on the disk.
+    pub durable: bool,
+    /// `-F`: whether everything is written to files at the end, unless a signal says otherwise.
+    pub flush_at_end: bool,
+}
+
+/// What all threads of the daemon share.
+struct Shared {
+    settings: Settings,
+    names: names::Names,
+    store: Store,
+    log: Log,
+    updates_received: AtomicU64,
+    flushes_received: AtomicU64,
+}
+
+impl Shared {
+    fn log(&self, severity: Severity, text: &str) {
+        (self.log)(severity, text);
+    }
+}

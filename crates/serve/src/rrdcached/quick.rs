@@ -1,0 +1,312 @@
+//! Requests that the store answers from memory, many of them under one lock, and with one write of the journal.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use kymo_store::turn::Switched;
+use kymo_store::{Position, Refusal as StoreRefusal, Turn};
+use kymo_wire::rrdcached::{
+    Answers, Context, Fields, Permissions, Refusal, Request, Stats, parse, take_line,
+};
+
+use super::connection::{Connection, Mark};
+use super::refusals::{denied, no_journal, refuse};
+use super::{Severity, Shared};
+
+/// Bytes of answers after which nothing more is read from a client until it has taken them.
+pub const UNSENT_MAX: usize = 1 << 20;
+/// Bytes of errors that a BATCH may gather.
+const BATCH_ERRORS_MAX: usize = 16 << 20;
+
+/// Why no further line was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// There is no whole line.
+    Drained,
+    /// The client has to take its answers first.
+    Full,
+    /// The next line takes a file.
+    Slow,
+    /// The connection ends with what has been answered.
+    Close,
+}
+
+/// What became of one request.
+enum Done {
+    Answered,
+    /// It takes a file; nothing was done.
+    Slow,
+    Quit,
+}
+
+/// Numbers of a turn, which count when it is committed.
+#[derive(Default)]
+struct Tally {
+    updates: u64,
+}
+
+/// Serves the lines of all these connections as one turn of the store. Where the journal takes nothing, nothing
+/// has happened, and whoever asked for a change is told.
+pub fn take_turn(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Position) {
+    let marks: Vec<Mark> = all.iter().map(|connection| connection.mark()).collect();
+    let mut tally = Tally::default();
+    match one_turn(shared, all, None, &mut tally) {
+        Ok(served) => {
+            count(shared, &tally);
+            served
+        }
+        Err(error) => {
+            shared.log(
+                Severity::Critical,
+                &format!("cannot write journal: {error}"),
+            );
+            for (connection, mark) in all.iter_mut().zip(marks) {
+                connection.back_to(mark);
+            }
+            let mut tally = Tally::default();
+            let served = one_turn(shared, all, Some(&error), &mut tally);
+            count(shared, &tally);
+            // Without a change there is nothing to write; if that fails too, no answer can be trusted.
+            served.unwrap_or_else(|_| (vec![Stop::Close; all.len()], Position::default()))
+        }
+    }
+}
+
+fn count(shared: &Shared, tally: &Tally) {
+    shared
+        .updates_received
+        .fetch_add(tally.updates, Ordering::Relaxed);
+}
+
+fn one_turn(
+    shared: &Shared,
+    all: &mut [&mut Connection],
+    broken: Option<&io::Error>,
+    tally: &mut Tally,
+) -> io::Result<(Vec<Stop>, Position)> {
+    let mut service = Service {
+        shared,
+        turn: shared.store.turn(),
+        broken,
+        tally,
+    };
+    let stops = all
+        .iter_mut()
+        .map(|connection| service.lines(connection))
+        .collect();
+    Ok((stops, service.turn.commit()?))
+}
+
+struct Service<'a> {
+    shared: &'a Shared,
+    turn: Turn<'a>,
+    /// Why the journal takes nothing.
+    broken: Option<&'a io::Error>,
+    tally: &'a mut Tally,
+}
+
+impl<'a> Service<'a> {
+    fn lines(&mut self, connection: &mut Connection) -> Stop {
+        let Connection {
+            input,
+            consumed,
+            answers,
+            scratch,
+            permissions,
+            ..
+        } = connection;
+        loop {
+            if answers.out.len() > UNSENT_MAX {
+                return Stop::Full;
+            }
+            if answers.batch_size() > BATCH_ERRORS_MAX {
+                return Stop::Close;
+            }
+            let Some((line, size)) = take_line(&input[*consumed..]) else {
+                return Stop::Drained;
+            };
+            answers.begin_command();
+            match self.line(Fields::of(line, scratch), answers, *permissions) {
+                Done::Answered => *consumed += size,
+                Done::Quit => return Stop::Close,
+                Done::Slow => {
+                    answers.withdraw_command();
+                    return Stop::Slow;
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, fields: Fields, answers: &mut Answers, permissions: Permissions) -> Done {
+        match parse(fields, context(answers), permissions) {
+            Ok(request) => self.request(request, answers),
+            Err(Refusal::Torn) => Done::Quit,
+            Err(refusal) => {
+                refuse(answers, refusal);
+                Done::Answered
+            }
+        }
+    }
+
+    fn request(&mut self, request: Request, answers: &mut Answers) -> Done {
+        match request {
+            Request::Update { name, values } => return self.update(name, values, answers),
+            Request::Forget(name) => self.forget(name, answers),
+            Request::Pending(name) => self.pending(name, answers),
+            Request::Suspend(name) => self.suspend(name, answers),
+            Request::Resume(name) => self.resume(name, answers),
+            Request::SuspendAll => self.all("suspend", Turn::suspend_all, answers),
+            Request::ResumeAll => self.all("resumed", Turn::resume_all, answers),
+            Request::Queue => self.queue(answers),
+            Request::Stats => self.stats(answers),
+            Request::FlushAll => {
+                self.turn.flush_all();
+                answers.ok(&[b"Started flush."]);
+            }
+            Request::Help(word) => answers.help(word),
+            Request::Ping => answers.ok(&[b"PONG"]),
+            Request::Batch => answers.batch(),
+            Request::EndBatch => answers.end_batch(),
+            Request::Quit => return Done::Quit,
+            Request::Tune { .. }
+            | Request::Dump(_)
+            | Request::Flush(_)
+            | Request::Fetch(_)
+            | Request::FetchBin(_)
+            | Request::Info(_)
+            | Request::First { .. }
+            | Request::Last(_)
+            | Request::Create { .. }
+            | Request::List(_) => return Done::Slow,
+        }
+        Done::Answered
+    }
+
+    fn update(&mut self, name: &[u8], values: Fields, answers: &mut Answers) -> Done {
+        if !self.shared.names.allowed(name) {
+            denied(answers, &self.shared.names.spelled(name));
+        } else if let Some(error) = self.broken {
+            no_journal(answers, error);
+        } else {
+            match self.turn.update(name, values) {
+                Ok(count) => answers.enqueued(count),
+                Err(StoreRefusal::Untouched) => return Done::Slow,
+                Err(refusal) => refuse_values(answers, &refusal),
+            }
+        }
+        self.tally.updates += 1;
+        Done::Answered
+    }
+
+    fn forget(&mut self, name: &[u8], answers: &mut Answers) {
+        if !self.shared.names.allowed(name) {
+            denied(answers, &self.shared.names.spelled(name));
+        } else if let Some(error) = self.broken {
+            no_journal(answers, error);
+        } else if self.turn.forget(name) {
+            answers.ok(&[b"Gone!"]);
+        } else {
+            answers.error(&[b"No such file or directory"]);
+        }
+    }
+
+    fn pending(&mut self, name: &[u8], answers: &mut Answers) {
+        let mut lines = Vec::new();
+        self.turn.pending(name, &mut |value| {
+            lines.extend_from_slice(value);
+            lines.push(b'\n');
+        });
+        answers.ok_with(&lines, &[b"updates pending"]);
+    }
+
+    fn suspend(&mut self, name: &[u8], answers: &mut Answers) {
+        let words = [&b" suspended"[..], b" already suspended"];
+        self.switch(name, Turn::suspend, words, answers);
+    }
+
+    fn resume(&mut self, name: &[u8], answers: &mut Answers) {
+        let words = [&b" resumed"[..], b" not suspended"];
+        self.switch(name, Turn::resume, words, answers);
+    }
+
+    fn switch(
+        &mut self,
+        name: &[u8],
+        switch: impl Fn(&mut Turn<'a>, &[u8]) -> Switched,
+        words: [&[u8]; 2],
+        answers: &mut Answers,
+    ) {
+        if let Some(error) = self.broken {
+            return no_journal(answers, error);
+        }
+        let spelled = self.shared.names.spelled(name);
+        match switch(&mut self.turn, name) {
+            Switched::Now => answers.ok(&[&spelled, words[0]]),
+            Switched::Already => answers.ok(&[&spelled, words[1]]),
+            Switched::Unknown => answers.error(&[&spelled, b" - No such file or directory"]),
+        }
+    }
+
+    fn all(&mut self, word: &str, switch: impl Fn(&mut Turn<'a>) -> usize, answers: &mut Answers) {
+        match self.broken {
+            Some(error) => no_journal(answers, error),
+            None => {
+                let text = format!("{} rrds {word}", switch(&mut self.turn));
+                answers.ok(&[text.as_bytes()]);
+            }
+        }
+    }
+
+    fn queue(&mut self, answers: &mut Answers) {
+        let mut lines = Vec::new();
+        self.turn.queue(&mut |count, file| {
+            lines.extend_from_slice(format!("{count} ").as_bytes());
+            lines.extend_from_slice(file);
+            lines.push(b'\n');
+        });
+        answers.ok_with(&lines, &[b"in queue."]);
+    }
+
+    fn stats(&mut self, answers: &mut Answers) {
+        let stats = self.turn.stats();
+        let mut lines = Vec::new();
+        Stats {
+            queue_length: stats.queue_length,
+            updates_received: self.shared.updates_received.load(Ordering::Relaxed)
+                + self.tally.updates,
+            flushes_received: self.shared.flushes_received.load(Ordering::Relaxed),
+            updates_written: stats.updates_written,
+            data_sets_written: stats.data_sets_written,
+            tree_nodes: stats.files,
+            // There is no tree: the depth that a balanced one would have.
+            tree_depth: u64::from(u64::BITS - stats.files.leading_zeros()),
+            journal_bytes: stats.journal_bytes,
+            journal_rotate: stats.journal_rotate,
+        }
+        .put(&mut lines);
+        answers.ok_with(&lines, &[b"Statistics follow"]);
+    }
+}
+
+/// Where a line is said.
+pub fn context(answers: &Answers) -> Context {
+    match answers.in_batch() {
+        true => Context::Batch,
+        false => Context::Client,
+    }
+}
+
+fn refuse_values(answers: &mut Answers, refusal: &StoreRefusal) {
+    match refusal {
+        StoreRefusal::NoStamp { value } => {
+            answers.error(&[b"Cannot find timestamp in '", value, b"'!"]);
+        }
+        StoreRefusal::Past { stamp, last } => {
+            let text = format!(
+                "illegal attempt to update using time {stamp:.6} when last update time is {last:.6} (minimum one second step)"
+            );
+            answers.error(&[text.as_bytes()]);
+        }
+        StoreRefusal::NoValues | StoreRefusal::Untouched => answers.error(&[b"No values updated."]),
+    }
+}

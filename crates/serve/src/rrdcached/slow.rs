@@ -1,0 +1,440 @@
+//! Requests that open files. They run on a worker, one line at a time, without the store's lock.
+
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::tz::TimeZone;
+use kymo_rrd::create::Create;
+use kymo_rrd::dump::DumpHead;
+use kymo_rrd::fetch::{self, Fetched};
+use kymo_rrd::tune::Tune;
+use kymo_rrd::{Rrd, create, dump, info, tune};
+use kymo_store::store::Fresh;
+use kymo_store::{FileError, Flushed};
+use kymo_sys::machine;
+use kymo_wire::rrdcached::{
+    Answers, ColumnRefusal, CreateWords, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi,
+    columns, create_words, parse, take_line, time_of, tune_words,
+};
+
+use super::connection::Connection;
+use super::quick::context;
+use super::refusals::{denied, rrd_error, strerror, strerror_of, untouchable};
+use super::{Severity, Shared};
+
+mod list;
+mod stream;
+
+/// A time of CREATE's `-b` before this is refused: ten years.
+const START_MIN: i64 = 3600 * 24 * 365 * 10;
+/// How long a client may take no byte of a dump.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How FETCH's rows are written.
+#[derive(Clone, Copy)]
+enum Form {
+    Text,
+    Binary,
+}
+
+/// What becomes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The next line.
+    Next,
+    /// The same line once more: its file is known now.
+    Again,
+    /// The connection ends.
+    Close,
+}
+
+/// Serves the first line that has come.
+pub fn serve(shared: &Shared, connection: &mut Connection) -> After {
+    let input = std::mem::take(&mut connection.input);
+    let mut scratch = std::mem::take(&mut connection.scratch);
+    let after = match take_line(&input[connection.consumed..]) {
+        None => After::Next,
+        Some((line, size)) => {
+            let fields = Fields::of(line, &mut scratch);
+            connection.answers.begin_command();
+            let after = serve_line(shared, connection, fields);
+            match after {
+                After::Again => connection.answers.withdraw_command(),
+                After::Next | After::Close => connection.consumed += size,
+            }
+            after
+        }
+    };
+    (connection.input, connection.scratch) = (input, scratch);
+    after
+}
+
+fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields) -> After {
+    let context = context(&connection.answers);
+    let Ok(request) = parse(fields, context, connection.permissions) else {
+        // Cannot be: such lines are answered before they come here.
+        return After::Close;
+    };
+    let answers = &mut connection.answers;
+    match request {
+        Request::Update { name, .. } => return touch(shared, name, answers),
+        Request::Dump(name) => return dump_file(shared, name, connection),
+        Request::Flush(name) => flush(shared, name, answers),
+        Request::Fetch(request) => fetch_rows(shared, request, Form::Text, answers),
+        Request::FetchBin(request) => fetch_rows(shared, request, Form::Binary, answers),
+        Request::Info(name) => info_of(shared, name, answers),
+        Request::First { name, index } => first(shared, name, index, answers),
+        Request::Last(name) => last(shared, name, answers),
+        Request::Create { name, rest } => create_file(shared, name, rest, answers),
+        Request::Tune { name, rest } => tune_file(shared, name, rest, answers),
+        Request::List(rest) => list::list(shared, rest, answers),
+        // All others are answered from memory.
+        _ => return After::Close,
+    }
+    After::Next
+}
+
+/// Makes a file known to the store.
+fn touch(shared: &Shared, name: &[u8], answers: &mut Answers) -> After {
+    let spelled = shared.names.spelled(name);
+    match shared.store.touch(name) {
+        Ok(()) => After::Again,
+        Err(error) => {
+            shared.updates_received.fetch_add(1, Ordering::Relaxed);
+            untouchable(answers, &error, &spelled);
+            After::Next
+        }
+    }
+}
+
+fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
+    shared.flushes_received.fetch_add(1, Ordering::Relaxed);
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    match shared.store.flush(name) {
+        Ok(Flushed::Done) => answers.ok(&[b"Successfully flushed ", &spelled, b"."]),
+        Ok(Flushed::Nothing) => answers.ok(&[b"Nothing to flush: ", &spelled, b"."]),
+        Err(
+            FileError::NoSuchFile | FileError::NotRegular | FileError::Stat(_) | FileError::Name(_),
+        ) => answers.error(&[b"No such file: ", &spelled, b"."]),
+        Err(error) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers) {
+    let spelled = shared.names.spelled(request.name);
+    if !shared.names.allowed(request.name) {
+        return denied(answers, &spelled);
+    }
+    let now = now();
+    let time = |text: Option<&[u8]>, default| text.map_or(Some(default), |text| time_of(text, now));
+    let Some(start) = time(request.start, now - 86_400) else {
+        return bad_time(b"start", request.start, answers);
+    };
+    let Some(end) = time(request.end, now) else {
+        return bad_time(b"end", request.end, answers);
+    };
+    const FAILED: &[u8] = b"rrd_fetch_r failed: ";
+    let mut opened = match shared.store.read(request.name, Fresh::Flushed) {
+        Ok(opened) => opened,
+        Err(error) => return rrd_error(answers, FAILED, &error, &spelled),
+    };
+    // As stock does: no step is asked for, so the finest archive is taken.
+    let rows = &mut opened.rows;
+    match fetch::fetch(&opened.header, rows, request.cf, start, end, u64::MAX) {
+        Ok(fetched) => put_rows(&fetched, request.columns, form, &spelled, answers),
+        Err(error) => answers.error(&[FAILED, error.text.as_bytes()]),
+    }
+}
+
+fn bad_time(which: &[u8], text: Option<&[u8]>, answers: &mut Answers) {
+    let text = text.unwrap_or_default();
+    let why = b"': Only simple integers are allowed.";
+    answers.error(&[b"Cannot parse ", which, b" time `", text, why]);
+}
+
+fn put_rows(fetched: &Fetched, fields: Fields, form: Form, spelled: &[u8], answers: &mut Answers) {
+    let names: Vec<&[u8]> = fetched.names.iter().map(Vec::as_slice).collect();
+    let wanted = match columns(fields, &names) {
+        Ok(wanted) => wanted,
+        Err(ColumnRefusal::TooMany) => {
+            return answers.error(&[b"too many fields given - duplicates!"]);
+        }
+        Err(ColumnRefusal::Unknown(field)) => {
+            return answers.error(&[b"field ", field, b" not found in ", spelled]);
+        }
+        Err(ColumnRefusal::Again(field)) => {
+            return answers.error(&[b"field ", field, b" already used"]);
+        }
+    };
+    let table = Table {
+        start: fetched.start,
+        end: fetched.end,
+        step: fetched.step,
+        names: &names,
+        cells: &fetched.rows,
+        wanted: &wanted,
+    };
+    let mut lines = Vec::new();
+    match form {
+        Form::Text => {
+            table.put_text(&mut lines);
+            answers.ok_with(&lines, &[b"Success"]);
+        }
+        Form::Binary => {
+            table.put_binary(&mut lines);
+            answers.ok_counted(wanted.len() + 5, &lines, &[b"Success"]);
+        }
+    }
+}
+
+fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers) {
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    match shared.store.read(name, Fresh::AsIs) {
+        Ok(opened) => {
+            let mut lines = Vec::new();
+            info::print_for_daemon(&info::info(&opened.header, &spelled), &mut lines);
+            answers.ok_with(&lines, &[b"Info for ", &spelled, b" follows"]);
+        }
+        Err(error) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    }
+}
+
+fn first(shared: &Shared, name: &[u8], index: Option<&[u8]>, answers: &mut Answers) {
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    let Some(index) = index.map(atoi) else {
+        return answers.usage(Verb::First);
+    };
+    if index < 0 {
+        let text = format!("Invalid index specified ({index})");
+        return answers.error(&[text.as_bytes()]);
+    }
+    match shared.store.read(name, Fresh::AsIs) {
+        Ok(opened) => match fetch::first(&opened.header, i64::from(index)) {
+            Ok(time) if time >= 1 => answers.ok(&[stamp(time).as_bytes()]),
+            Ok(_) => answers.error(&[b"RRD Error: "]),
+            Err(error) => answers.error(&[b"RRD Error: ", error.text.as_bytes()]),
+        },
+        Err(error) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    }
+}
+
+/// As stock prints times: cut to 32 bits.
+fn stamp(time: i64) -> String {
+    (time as u32).to_string()
+}
+
+fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    let header = match shared.store.read(name, Fresh::AsIs) {
+        Ok(opened) => opened.header,
+        Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    };
+    let cached = shared.store.turn().last_stamp(name);
+    let time = cached.map_or(header.last_up, |stamp| stamp as i64);
+    let time = time - time % (header.pdp_step as i64).max(1);
+    match time < 1 {
+        true => answers.error(&[b"Error: rrdcached: Invalid timestamp returned"]),
+        false => answers.ok(&[stamp(time).as_bytes()]),
+    }
+}
+
+fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) {
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    match shared.store.make_folder(name, shared.settings.make_folders) {
+        Ok(()) => {}
+        Err(FileError::NoFolder(folder)) => {
+            return answers.error(&[
+                b"No permission to recursively create: ",
+                &folder,
+                b"\nDid you pass -R to the daemon?",
+            ]);
+        }
+        Err(FileError::MakeFolder(folder, cause)) => {
+            let cause = strerror(&cause);
+            return answers.error(&[b"Cannot create ", &folder, b": ", cause.as_bytes()]);
+        }
+        Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    }
+    let Some(words) = create_words(rest) else {
+        return answers.usage(Verb::Create);
+    };
+    if words
+        .start
+        .is_some_and(|start| start != -1 && start < START_MIN)
+    {
+        return answers.error(&[b"The first entry must be after 1980."]);
+    }
+    match created(shared, name, &spelled, &words) {
+        Ok(()) => answers.ok(&[b"RRD created OK"]),
+        Err(Failure::Text(text)) => answers.error(&[b"RRD Error: ", &text]),
+        Err(Failure::File(error)) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
+    }
+}
+
+/// Why there is no new file.
+enum Failure {
+    Text(Vec<u8>),
+    File(FileError),
+}
+
+fn created(
+    shared: &Shared,
+    name: &[u8],
+    spelled: &[u8],
+    words: &CreateWords,
+) -> Result<(), Failure> {
+    let keep = words.no_overwrite || shared.settings.no_overwrite;
+    if keep && list::exists(spelled) {
+        return Err(Failure::File(FileError::Exists));
+    }
+    let load = |what: &str, name: &[u8]| -> Result<Rrd, Failure> {
+        if !shared.names.allowed(name) {
+            return Err(Failure::File(FileError::Outside));
+        }
+        let text = || [b"Cannot open ", what.as_bytes(), b" RRD ", name].concat();
+        shared.store.load(name).map_err(|_| Failure::Text(text()))
+    };
+    let template = words
+        .template
+        .map(|name| load("template", name))
+        .transpose()?;
+    let sources: Vec<Rrd> = words
+        .sources
+        .iter()
+        .map(|name| load("source", name))
+        .collect::<Result<_, _>>()?;
+    let request = Create {
+        file_name: spelled,
+        step: words.step as u64,
+        start: words.start.filter(|start| *start > 0),
+        definitions: &words.definitions,
+    };
+    let mut random = seed();
+    let sources: Vec<&Rrd> = sources.iter().collect();
+    let rrd = create::create(
+        &request,
+        now(),
+        &mut random,
+        template.as_ref().map(|rrd| &rrd.header),
+        &sources,
+    )
+    .map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    let installed = shared.store.install(name, &rrd, !keep);
+    installed.map_err(Failure::File)
+}
+
+/// Where the rows of a new file begin is chance, so that not all files grow into new pages at once.
+fn seed() -> u64 {
+    let mut bytes = [0; 8];
+    match machine::random(&mut bytes) {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => now() as u64,
+    }
+}
+
+fn tune_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) {
+    let spelled = shared.names.spelled(name);
+    if !shared.names.allowed(name) {
+        return denied(answers, &spelled);
+    }
+    let words = match tune_words(rest) {
+        Ok(words) => words,
+        Err(TuneRefusal::Usage) => return answers.usage(Verb::Tune),
+        Err(TuneRefusal::Count(count)) => {
+            let text = format!("Invalid argument count specified ({count})");
+            return answers.error(&[text.as_bytes()]);
+        }
+    };
+    let tuned = Tune::parse(&words).map_err(|error| FileError::Rrd(error.text));
+    let tuned = tuned.and_then(|plan| {
+        shared.store.rewrite(name, &mut |mut rrd| {
+            tune::tune(&mut rrd, &plan)?;
+            Ok(rrd)
+        })
+    });
+    match tuned {
+        Ok(()) => answers.ok(&[b"Success"]),
+        Err(error) => rrd_error(answers, b"Got error ", &error, &spelled),
+    }
+}
+
+/// Sends the document and ends the connection, which is how the client knows that it is whole.
+fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After {
+    let spelled = shared.names.spelled(name);
+    let answers = &mut connection.answers;
+    if !shared.names.allowed(name) {
+        denied(answers, &spelled);
+        return After::Next;
+    }
+    let mut rrd = match shared.store.load(name) {
+        Ok(rrd) => rrd,
+        Err(error) => {
+            refuse_dump(answers, name, &error);
+            return After::Next;
+        }
+    };
+    let sent = send_dump(shared, connection, &mut rrd);
+    if let Err(error) = sent {
+        let text = format!("cannot send a dump: {error}");
+        shared.log(Severity::Info, &text);
+    }
+    After::Close
+}
+
+fn refuse_dump(answers: &mut Answers, name: &[u8], error: &FileError) {
+    let cause = match error {
+        FileError::NoSuchFile => strerror_of(2),
+        FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
+        FileError::NotRegular => "Not a regular file".into(),
+        FileError::Locked => return answers.error(&[name, b": failed to flush"]),
+        FileError::Rrd(text) => {
+            return answers.error(&[name, b": failed to relay dump: ", text.as_bytes()]);
+        }
+        other => {
+            let cause = format!("{other:?}");
+            return answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
+        }
+    };
+    answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
+}
+
+fn send_dump(shared: &Shared, connection: &mut Connection, rrd: &mut Rrd) -> io::Result<()> {
+    if let Some(position) = connection.waits_for() {
+        shared.store.durable(position)?;
+        connection.release(position);
+    }
+    let before = connection.take_unsent();
+    let mut out =
+        io::BufWriter::with_capacity(1 << 16, stream::Stream::new(&connection.socket, PATIENCE));
+    out.write_all(&before)?;
+    dump::dump(
+        &rrd.header,
+        &mut rrd.cells,
+        DumpHead::Dtd,
+        &TimeZone::system(),
+        &mut out,
+    )
+    .map_err(|error| io::Error::other(error.text))?;
+    out.flush()
+}

@@ -1,0 +1,142 @@
+//! Sockets to listen on: made here, or handed over by the service manager.
+
+use std::fs::Permissions;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{Gid, Uid};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt};
+
+/// Connections that may wait to be taken.
+const BACKLOG: i32 = 511;
+/// Neither hands itself on to children nor makes anybody wait.
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+/// Makes a unix socket, in the place of what has its name. Not yet listening: see [`listen`].
+pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+    // It may well not be there.
+    let _ = std::fs::remove_file(path);
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+/// Gives a unix socket's name to a group, which may then use it.
+pub fn share_with_group(path: &Path, gid: u32) -> io::Result<()> {
+    let (uid, gid) = (
+        Uid::from_raw(rustix::process::getuid().as_raw()),
+        Gid::from_raw(gid),
+    );
+    rustix::fs::chown(path, Some(uid), Some(gid))?;
+    set_mode(path, 0o760)
+}
+
+/// Sets the mode of a unix socket's name.
+pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Lets clients come.
+pub fn listen(socket: &impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(socket, BACKLOG)?)
+}
+
+/// The addresses of a host; of the empty one: any, of either family.
+pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if host.is_empty() {
+        let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        return Ok(any.map(|any| SocketAddr::new(any, port)).to_vec());
+    }
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in (host, port).to_socket_addrs()? {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    Ok(all)
+}
+
+/// Makes a TCP socket and listens. One of IPv6 leaves IPv4 to others.
+pub fn bind_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    listen(&socket)?;
+    Ok(socket)
+}
+
+/// Whether this machine just does not have that kind of address.
+pub fn is_missing_family(error: &io::Error) -> bool {
+    let missing = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| missing.contains(&code))
+}
+
+/// A client that waits to be taken; `None`: none does.
+pub fn accept(socket: &impl AsFd) -> io::Result<Option<OwnedFd>> {
+    match rustix::net::accept_with(socket, FLAGS) {
+        Ok(client) => Ok(Some(client)),
+        Err(Errno::AGAIN) => Ok(None),
+        // Whoever it was has gone again.
+        Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Sends small answers at once; not for unix sockets, which always do.
+pub fn send_at_once(socket: &impl AsFd) {
+    // Refused by sockets of other kinds.
+    let _ = sockopt::set_tcp_nodelay(socket, true);
+}
+
+/// Makes a socket that came from elsewhere like those made here.
+pub fn adopt(socket: &impl AsFd) -> io::Result<()> {
+    // Asks for its name, as a sign that it is one.
+    rustix::net::getsockname(socket)?;
+    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
+    let flags = rustix::fs::fcntl_getfl(socket)? | rustix::fs::OFlags::NONBLOCK;
+    rustix::fs::fcntl_setfl(socket, flags)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_addresses() {
+        let any = addresses("", 1).unwrap();
+        assert_eq!(any.len(), 2);
+        assert_eq!(
+            addresses("127.0.0.1", 2).unwrap(),
+            ["127.0.0.1:2".parse().unwrap()]
+        );
+        assert_eq!(addresses("::1", 3).unwrap(), ["[::1]:3".parse().unwrap()]);
+        assert!(addresses("no such host", 1).is_err());
+    }
+
+    #[test]
+    fn a_client_is_taken_and_nobody_is_waited_for() {
+        let socket = bind_tcp("127.0.0.1:0".parse().unwrap()).unwrap();
+        assert!(accept(&socket).unwrap().is_none());
+        let address = rustix::net::getsockname(&socket).unwrap();
+        let address: SocketAddr = address.try_into().unwrap();
+        let client = std::net::TcpStream::connect(address).unwrap();
+        assert!(accept(&socket).unwrap().is_some());
+        drop(client);
+    }
+}

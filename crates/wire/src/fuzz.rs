@@ -1,0 +1,74 @@
+//! Entry points for fuzzing: any bytes of a client or of a server must neither panic nor take much memory.
+
+use crate::rrdcached::{
+    Answers, Context, Fields, Permissions, Refusal, Request, create_words, list_words, parse,
+    put_field, reply, take_line, time_of, tune_words,
+};
+
+/// Any bytes as what a client sends, and as what a server answers.
+pub fn fuzz_rrdcached(input: &[u8]) {
+    let mut answers = Answers::default();
+    let (mut rest, mut scratch) = (input, Vec::new());
+    while let Some((line, size)) = take_line(rest) {
+        rest = &rest[size..];
+        fields_come_back(line);
+        answers.begin_command();
+        say(&mut answers, Fields::of(line, &mut scratch));
+    }
+    // What was said can be read, answer by answer. Errors of a BATCH follow the line that counts them.
+    let mut said = answers.out.as_slice();
+    while !said.is_empty() {
+        match reply::read(said) {
+            reply::Came::Whole(reply) => said = &said[reply.size_bytes..],
+            other => unreachable!("BUG: {other:?}"),
+        }
+    }
+    let _ = reply::read(input);
+}
+
+fn say(answers: &mut Answers, fields: Fields) {
+    let context = match answers.in_batch() {
+        true => Context::Batch,
+        false => Context::Client,
+    };
+    match parse(fields, context, Permissions::ALL) {
+        Err(Refusal::Torn) => {}
+        Err(Refusal::Unknown(word)) => answers.error(&[b"Unknown command: ", word]),
+        Err(Refusal::Denied) => answers.error(&[b"Permission denied."]),
+        Err(Refusal::Misplaced(word)) => answers.error(&[b"Can't use '", word, b"' here."]),
+        Err(Refusal::Usage(verb)) => answers.usage(verb),
+        Ok(Request::Batch) => answers.batch(),
+        Ok(Request::EndBatch) => answers.end_batch(),
+        Ok(Request::Help(word)) => answers.help(word),
+        Ok(Request::Update { values, .. }) => answers.enqueued(values.count()),
+        Ok(Request::Create { rest, .. }) => {
+            let words = create_words(rest).unwrap_or_default();
+            assert!(words.definitions.iter().all(|word| word.len() >= 3));
+        }
+        Ok(Request::List(rest)) => {
+            let path = list_words(rest).map_or(&b""[..], |(_, path)| path);
+            assert!(!path.contains(&0), "a NUL in a path");
+        }
+        Ok(Request::Tune { rest, .. }) => {
+            let _ = tune_words(rest);
+        }
+        Ok(Request::Fetch(fetch) | Request::FetchBin(fetch)) => {
+            let _ = fetch.start.and_then(|text| time_of(text, 0));
+        }
+        Ok(_) => answers.ok(&[b"fine"]),
+    }
+}
+
+/// Fields, written again with their escapes, are the same fields.
+fn fields_come_back(line: &[u8]) {
+    let (mut scratch, mut again) = (Vec::new(), Vec::new());
+    let fields: Vec<Vec<u8>> = Fields::of(line, &mut scratch).map(<[u8]>::to_vec).collect();
+    for (i, field) in fields.iter().enumerate() {
+        if i > 0 {
+            again.push(b' ');
+        }
+        put_field(&mut again, field);
+    }
+    let back: Vec<&[u8]> = Fields::of(&again, &mut scratch).collect();
+    assert!(fields.is_empty() || back == fields, "fields changed");
+}

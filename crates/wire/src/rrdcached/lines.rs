@@ -1,0 +1,330 @@
+//! The lines of the longer answers: FETCH, FETCHBIN, INFO, STATS.
+
+use std::io::Write;
+
+/// What FETCH and FETCHBIN answer from.
+#[derive(Clone, Debug, Default)]
+pub struct Table<'a> {
+    /// One row's length before the first row, seconds since 1970.
+    pub start: i64,
+    /// Of the last row.
+    pub end: i64,
+    /// Seconds from row to row; not 0.
+    pub step: u64,
+    /// Names of the columns.
+    pub names: &'a [&'a [u8]],
+    /// Row after row.
+    pub cells: &'a [f64],
+    /// Which columns are wanted, in that order.
+    pub wanted: &'a [usize],
+}
+
+/// Why a list of columns is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnRefusal<'a> {
+    /// More than there are.
+    TooMany,
+    /// No such column.
+    Unknown(&'a [u8]),
+    /// Twice.
+    Again(&'a [u8]),
+}
+
+/// Which columns are wanted: those named, or all.
+pub fn columns<'a>(
+    fields: impl Iterator<Item = &'a [u8]>,
+    names: &[&[u8]],
+) -> Result<Vec<usize>, ColumnRefusal<'a>> {
+    let mut wanted = Vec::new();
+    for field in fields {
+        if wanted.len() >= names.len() {
+            return Err(ColumnRefusal::TooMany);
+        }
+        if field.is_empty() {
+            continue;
+        }
+        let place = names.iter().position(|name| *name == field);
+        let place = place.ok_or(ColumnRefusal::Unknown(field))?;
+        if wanted.contains(&place) {
+            return Err(ColumnRefusal::Again(field));
+        }
+        wanted.push(place);
+    }
+    match wanted.is_empty() {
+        true => Ok((0..names.len()).collect()),
+        false => Ok(wanted),
+    }
+}
+
+impl Table<'_> {
+    fn put_head(&self, out: &mut Vec<u8>) {
+        put(out, format_args!("FlushVersion: 1\n"));
+        put(out, format_args!("Start: {}\n", self.start as u64));
+        put(out, format_args!("End: {}\n", self.end as u64));
+        put(out, format_args!("Step: {}\n", self.step));
+        put(out, format_args!("DSCount: {}\n", self.wanted.len()));
+    }
+
+    /// The rows, of as many cells as there are names, each with its time.
+    fn rows(&self) -> impl Iterator<Item = (i64, &[f64])> {
+        let rows = self.cells.chunks_exact(self.names.len().max(1));
+        let step = self.step as i64;
+        let times = (1..).map(move |row: i64| self.start.wrapping_add(row.wrapping_mul(step)));
+        times.zip(rows).take_while(|(time, _)| *time <= self.end)
+    }
+
+    /// The lines of FETCH.
+    pub fn put_text(&self, out: &mut Vec<u8>) {
+        self.put_head(out);
+        out.extend_from_slice(b"DSName: ");
+        for (i, &column) in self.wanted.iter().enumerate() {
+            if i > 0 {
+                out.push(b' ');
+            }
+            out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
+        }
+        out.push(b'\n');
+        for (time, cells) in self.rows() {
+            put(out, format_args!("{:10}:", time as u64));
+            for &column in self.wanted {
+                out.push(b' ');
+                put_exp(out, cells.get(column).copied().unwrap_or(f64::NAN), 17);
+            }
+            out.push(b'\n');
+        }
+    }
+
+    /// The lines of FETCHBIN, whose status counts what follows a line feed only where a client may look.
+    pub fn put_binary(&self, out: &mut Vec<u8>) {
+        self.put_head(out);
+        let count = self.rows().count();
+        for &column in self.wanted {
+            out.extend_from_slice(b"DSName-");
+            out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
+            put(out, format_args!(": BinaryData {count} 8 LITTLE\n"));
+            for (_, cells) in self.rows() {
+                let cell = cells.get(column).copied().unwrap_or(f64::NAN);
+                out.extend_from_slice(&cell.to_le_bytes());
+            }
+            out.push(b'\n');
+        }
+    }
+}
+
+/// A value of INFO.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Type 0.
+    Number(f64),
+    /// Type 1.
+    Count(u64),
+    /// Type 2.
+    Text(&'a [u8]),
+    /// Type 3.
+    Int(i32),
+    /// Type 4: its size.
+    Blob(u64),
+}
+
+/// A line of INFO.
+pub fn put_info(out: &mut Vec<u8>, key: &[u8], value: Value) {
+    out.extend_from_slice(key);
+    match value {
+        Value::Number(value) if value.is_nan() => put(out, format_args!(" 0 NaN")),
+        Value::Number(value) => {
+            out.extend_from_slice(b" 0 ");
+            put_exp(out, value, 10);
+        }
+        Value::Count(value) => put(out, format_args!(" 1 {value}")),
+        Value::Text(value) => {
+            out.extend_from_slice(b" 2 ");
+            out.extend_from_slice(value);
+        }
+        Value::Int(value) => put(out, format_args!(" 3 {value}")),
+        Value::Blob(value) => put(out, format_args!(" 4 {value}")),
+    }
+    out.push(b'\n');
+}
+
+/// The counters of STATS. librrd's client of 1.7.2 refuses names that it does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Stats {
+    pub queue_length: u64,
+    pub updates_received: u64,
+    pub flushes_received: u64,
+    pub updates_written: u64,
+    pub data_sets_written: u64,
+    pub tree_nodes: u64,
+    pub tree_depth: u64,
+    pub journal_bytes: u64,
+    pub journal_rotate: u64,
+}
+
+impl Stats {
+    /// The lines of STATS.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        for (name, value) in [
+            ("QueueLength", self.queue_length),
+            ("UpdatesReceived", self.updates_received),
+            ("FlushesReceived", self.flushes_received),
+            ("UpdatesWritten", self.updates_written),
+            ("DataSetsWritten", self.data_sets_written),
+            ("TreeNodesNumber", self.tree_nodes),
+            ("TreeDepth", self.tree_depth),
+            ("JournalBytes", self.journal_bytes),
+            ("JournalRotate", self.journal_rotate),
+        ] {
+            put(out, format_args!("{name}: {value}\n"));
+        }
+    }
+}
+
+/// C's `%0.<digits>e`.
+fn put_exp(out: &mut Vec<u8>, value: f64, digits: usize) {
+    if value.is_nan() || value.is_infinite() {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        let word = if value.is_nan() { "nan" } else { "inf" };
+        return put(out, format_args!("{sign}{word}"));
+    }
+    put(out, format_args!("{value:.digits$e}"));
+    // Rust writes e0 and e-7, C e+00 and e-07.
+    let Some(at) = memchr::memrchr(b'e', out) else {
+        return;
+    };
+    let negative = out.get(at + 1) == Some(&b'-');
+    let digits_at = at + 1 + usize::from(negative);
+    let pad = out.len() - digits_at < 2;
+    let middle: &[u8] = match (negative, pad) {
+        (false, false) => b"+",
+        (false, true) => b"+0",
+        (true, false) => b"-",
+        (true, true) => b"-0",
+    };
+    out.splice(at + 1..digits_at, middle.iter().copied());
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
+    // Writing to memory cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNKNOWN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
+
+    #[test]
+    fn numbers_are_cs() {
+        for (value, digits, text) in [
+            (0.0, 10, "0.0000000000e+00"),
+            (-0.0, 10, "-0.0000000000e+00"),
+            (1.0, 17, "1.00000000000000000e+00"),
+            (0.1, 17, "1.00000000000000006e-01"),
+            (-1234.5, 17, "-1.23450000000000000e+03"),
+            (1e100, 10, "1.0000000000e+100"),
+            (5e-324, 17, "4.94065645841246544e-324"),
+            (f64::MAX, 17, "1.79769313486231571e+308"),
+            (f64::INFINITY, 17, "inf"),
+            (f64::NEG_INFINITY, 17, "-inf"),
+            (UNKNOWN, 17, "-nan"),
+            (-UNKNOWN, 17, "nan"),
+        ] {
+            let mut out = b"e".to_vec();
+            put_exp(&mut out, value, digits);
+            assert_eq!(out.escape_ascii().to_string(), format!("e{text}"));
+        }
+    }
+
+    fn table<'a>(names: &'a [&'a [u8]], cells: &'a [f64], wanted: &'a [usize]) -> Table<'a> {
+        Table {
+            start: 1_000_000_000,
+            end: 1_000_000_020,
+            step: 10,
+            names,
+            cells,
+            wanted,
+        }
+    }
+
+    #[test]
+    fn fetched_rows_are_text() {
+        let (names, cells) = ([&b"x"[..], b"yy"], [1.0, 2.0, UNKNOWN, 0.5, 9.0, 9.0]);
+        let mut out = Vec::new();
+        table(&names, &cells, &[1, 0]).put_text(&mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "FlushVersion: 1\nStart: 1000000000\nEnd: 1000000020\nStep: 10\nDSCount: 2\nDSName: yy x\n\
+             1000000010: 2.00000000000000000e+00 1.00000000000000000e+00\n\
+             1000000020: 5.00000000000000000e-01 -nan\n"
+        );
+    }
+
+    #[test]
+    fn fetched_rows_are_bytes() {
+        let (names, cells) = ([&b"x"[..], b"y"], [1.0, 2.0, 3.0, 4.0]);
+        let mut out = Vec::new();
+        table(&names, &cells, &[1]).put_binary(&mut out);
+        let mut expected =
+            b"FlushVersion: 1\nStart: 1000000000\nEnd: 1000000020\nStep: 10\nDSCount: 1\n\
+              DSName-y: BinaryData 2 8 LITTLE\n"
+                .to_vec();
+        expected.extend_from_slice(&2f64.to_le_bytes());
+        expected.extend_from_slice(&4f64.to_le_bytes());
+        expected.push(b'\n');
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn columns_are_named() {
+        let names = [&b"a"[..], b"b"];
+        type Wanted<'a> = Result<Vec<usize>, ColumnRefusal<'a>>;
+        let table: &[(&[&[u8]], Wanted)] = &[
+            (&[], Ok(vec![0, 1])),
+            (&[b""], Ok(vec![0, 1])),
+            (
+                &[b"b", b"", b"a"],
+                Err(ColumnRefusal::TooMany).or(Ok(vec![1, 0])),
+            ),
+            (&[b"c"], Err(ColumnRefusal::Unknown(b"c"))),
+            (&[b"b", b"b"], Err(ColumnRefusal::Again(b"b"))),
+            (&[b"b", b"a", b"a"], Err(ColumnRefusal::TooMany)),
+            (&[b"b", b"a", b""], Err(ColumnRefusal::TooMany)),
+        ];
+        for (fields, expected) in table {
+            assert_eq!(
+                columns(fields.iter().copied(), &names),
+                *expected,
+                "{fields:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn info_has_types() {
+        let mut out = Vec::new();
+        for (key, value) in [
+            (&b"filename"[..], Value::Text(b"/a b")),
+            (b"step", Value::Count(10)),
+            (b"min", Value::Number(UNKNOWN)),
+            (b"xff", Value::Number(0.5)),
+            (b"n", Value::Int(-3)),
+            (b"b", Value::Blob(7)),
+        ] {
+            put_info(&mut out, key, value);
+        }
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "filename 2 /a b\nstep 1 10\nmin 0 NaN\nxff 0 5.0000000000e-01\nn 3 -3\nb 4 7\n"
+        );
+    }
+
+    #[test]
+    fn stats_have_nine_names() {
+        let (mut out, stats) = (Vec::new(), Stats::default());
+        stats.put(&mut out);
+        assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 9);
+        assert!(out.starts_with(b"QueueLength: 0\nUpdatesReceived: 0\n"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The two daemons, stock's and ours, started alike in scratch folders: on a unix socket (and a port when asked for)
+//! in the foreground, ended by a signal and waited for.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::rrd_client::Client;
+
+/// Whose daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Debian's rrdcached.
+    Stock,
+    /// kymo under the name rrdcached; `KYMO_RRDCACHED` names another program to be tested in its place.
+    Ours,
+}
+
+/// Both, the known one first.
+pub const BOTH: [Side; 2] = [Side::Stock, Side::Ours];
+
+impl Side {
+    /// The program to start; ours gets its name by a link in `scratch`.
+    pub fn program(self, scratch: &Path) -> PathBuf {
+        if self == Side::Stock {
+            return "/usr/bin/rrdcached".into();
+        }
+        if let Some(other) = std::env::var_os("KYMO_RRDCACHED") {
+            return other.into();
+        }
+        let folder = scratch.join("ours");
+        let link = folder.join("rrdcached");
+        if !link.exists() {
+            std::fs::create_dir_all(&folder).expect("a folder for the link");
+            std::os::unix::fs::symlink(crate::kymo(), &link).expect("a link to the program");
+        }
+        link
+    }
+}
+
+/// A daemon that runs in the foreground.
+pub struct Daemon {
+    child: Child,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// Starts one that serves `base` on `scratch/sock`, with these options besides.
+    pub fn start(side: Side, scratch: &Path, base: &Path, options: &[&str]) -> Daemon {
+        let mut command = Command::new(side.program(scratch));
+        command.arg("-g").arg("-b").arg(base).args(options);
+        Daemon::spawn(command, scratch)
+    }
+
+    /// Starts a command that ends in daemon options; the unix socket and the pid file are added.
+    pub fn spawn(mut command: Command, scratch: &Path) -> Daemon {
+        let socket = scratch.join("sock");
+        let log = scratch.join("daemon.log");
+        // A killed one leaves both, and stock does not start over a pid file whose number lives.
+        let _ = std::fs::remove_file(&socket);
+        let _ = std::fs::remove_file(scratch.join("pid"));
+        let said = File::options().create(true).append(true).open(&log);
+        let said = said.expect("a log");
+        command.arg("-p").arg(scratch.join("pid"));
+        command
+            .arg("-l")
+            .arg(format!("unix:{}", socket.display()))
+            .stdin(Stdio::null())
+            .stdout(said.try_clone().expect("a log"))
+            .stderr(said);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|why| panic!("cannot start {command:?}: {why}"));
+        let mut daemon = Daemon { child, socket, log };
+        daemon.wait_until_it_answers();
+        daemon
+    }
+
+    fn wait_until_it_answers(&mut self) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(60) {
+            if let Ok(mut client) = Client::unix(&self.socket)
+                && client.ask(b"PING").is_ok()
+            {
+                return;
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                panic!("the daemon ended with {status}: {}", self.said());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the daemon does not answer: {}", self.said());
+    }
+
+    /// A new connection.
+    pub fn connect(&self) -> Client {
+        Client::unix(&self.socket)
+            .unwrap_or_else(|why| panic!("cannot connect: {why}: {}", self.said()))
+    }
+
+    /// Its unix socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// `unix:SOCKET`, as `--daemon` and `RRDCACHED_ADDRESS` take it.
+    pub fn address(&self) -> String {
+        format!("unix:{}", self.socket.display())
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote to its standard output and error so far.
+    pub fn said(&self) -> String {
+        let bytes = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Whether it is still there.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a signal (`-TERM`) and waits for the end.
+    pub fn stop(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(60) {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("the daemon does not end after {signal}: {}", self.said());
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have been waited for already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that nobody had a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("its number").port()
+}
