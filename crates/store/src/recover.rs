@@ -27,6 +27,8 @@ use std::sync::Arc;
 const SOURCE_MAX: u64 = 4 << 30;
 /// Most cells of a file that is made again: 1 GiB.
 const CELLS_MAX: u64 = 1 << 27;
+/// More journal files than this are not left for later.
+const FILES_MAX: usize = 8;
 /// Files that are redone together.
 const ROUND: usize = 512;
 
@@ -70,13 +72,18 @@ pub(crate) fn open(
         oldest,
         &mut replayed,
     );
-    if let Err(error) = state.prepare(clock.now().real_ns) {
+    if let Err(error) = state.prepare(clock.now()) {
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
     }
+    let many = state.journal.files_len() > FILES_MAX;
     let store = Store::new(settings, disk, clock, tree, state, lock);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
+    if many {
+        // Start after start that ends too soon must not fill the disk.
+        store.checkpoint();
+    }
     stock::replay(&store, &mut replayed);
     Ok((store, replayed))
 }
@@ -173,6 +180,7 @@ fn new_state(journal: Journal, clock: &dyn Clock) -> State {
         syncing: false,
         checkpointing: false,
         checkpoints_end: false,
+        no_file: None,
         sweep_ns: now.mono_ns,
         checkpoint_ns: now.mono_ns,
         sync_ns: now.mono_ns,

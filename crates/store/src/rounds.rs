@@ -3,7 +3,6 @@
 use crate::entry::Entry;
 use crate::error::FileError;
 use crate::files::File;
-use crate::journal;
 use crate::names;
 use crate::state::State;
 use crate::store::{Inner, Store};
@@ -168,15 +167,10 @@ impl Inner {
             return;
         }
         state.sync_ns = now_ns;
-        let wants_spare = state.journal.wants_spare();
-        let plan = state.journal.spare_plan();
         drop(state);
         if let Err(error) = self.sync_to(u64::MAX) {
             self.lock()
                 .notice(format!("cannot sync the journal: {error}"));
-        }
-        if wants_spare && journal::make_spare(&*plan.0, &plan.1, plan.2).is_ok() {
-            self.lock().journal.spare_made();
         }
     }
 
@@ -317,7 +311,7 @@ impl Inner {
     }
 
     fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
-        state.prepare(self.clock.now().real_ns)?;
+        state.prepare(self.clock.now())?;
         let sequence = state.journal.sequence();
         let epoch = state.epoch;
         let mut stale: Vec<u32> = Vec::new();

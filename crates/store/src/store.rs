@@ -499,8 +499,9 @@ impl Inner {
         let resolved = self.tree.resolve(path).map_err(open_error)?;
         let seen = identity(&self.tree.stat(&resolved).map_err(open_error)?);
         let mut state = self.lock();
-        let real_ns = self.clock.now().real_ns;
-        state.prepare(real_ns).map_err(FileError::Journal)?;
+        state
+            .prepare(self.clock.now())
+            .map_err(FileError::Journal)?;
         let epoch = state.epoch;
         let sequence = state.journal.sequence();
         let known = match reserved {
@@ -569,7 +570,7 @@ impl Inner {
                 state = self.wait(state);
                 continue;
             }
-            state.prepare(self.clock.now().real_ns)?;
+            state.prepare(self.clock.now())?;
             let Some(work) = state.journal.sync_work() else {
                 return Ok(());
             };

@@ -99,7 +99,12 @@ impl Inner {
             };
             file.queued = false;
             let nothing = file.values.is_empty() && file.redo.is_none();
-            if file.busy || nothing || file.suspended {
+            if nothing || file.suspended {
+                continue;
+            }
+            if file.busy {
+                // What came meanwhile is due, too.
+                state.queue(id);
                 continue;
             }
             file.busy = true;
@@ -156,7 +161,7 @@ impl Inner {
     }
 
     fn put_starts(&self, state: &mut State, jobs: &mut [Job]) -> io::Result<u64> {
-        state.prepare(self.clock.now().real_ns)?;
+        state.prepare(self.clock.now())?;
         let epoch = state.epoch;
         for job in jobs.iter().filter(|job| job.outcome.is_none()) {
             let (id, upto) = (job.id, job.last);
@@ -315,7 +320,7 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         // Without room the ENDs are missing: the files will be written once more after a crash.
-        let _full = state.prepare(self.clock.now().real_ns);
+        let _full = state.prepare(self.clock.now());
         let mut outcomes = Vec::with_capacity(jobs.len());
         for mut job in jobs {
             let id = job.id;
