@@ -257,3 +257,47 @@ fn broken_once() {
     }
     assert!(given_up > 60 && refused > 30, "{given_up} {refused}");
 }
+
+/// SEASONAL archives are changed where they lie: a redo must go back to what they were.
+#[test]
+fn power_cut_with_seasons() {
+    let definitions: [&[u8]; 3] = [
+        b"DS:x:GAUGE:60:U:U",
+        b"RRA:AVERAGE:0.5:1:9",
+        b"RRA:HWPREDICT:250:0.1:0.0035:200",
+    ];
+    let create = kymo_rrd::create::Create {
+        file_name: b"hw.rrd",
+        step: 10,
+        start: Some(common::START),
+        definitions: &definitions,
+    };
+    let rrd = kymo_rrd::create::create(&create, common::START, &mut 1, None, &[]).unwrap();
+    let (mut redone, mut cuts) = (0, 0);
+    for at in 1..220 {
+        let mut bench = Bench::new(at, 1);
+        bench
+            .disk
+            .set_bytes(&common::base().join("hw.rrd"), rrd.to_bytes());
+        bench.files.push(("hw.rrd".into(), rrd.to_bytes()));
+        let before = bench.disk.counts().operations;
+        bench.disk.set_faults(Faults {
+            power_off_at: Some(before + at),
+            ..Faults::default()
+        });
+        if bench.try_open().is_ok() {
+            for number in 0..110 {
+                step(&mut bench, number);
+                if bench.disk.counts().faults > 3 {
+                    break;
+                }
+            }
+        }
+        cuts += u64::from(bench.disk.counts().faults > 0);
+        bench.disk.crash_by_chance(at);
+        bench.reopen();
+        redone += bench.replayed.redone;
+        bench.judge(bench.synced, &format!("power off at {at}"));
+    }
+    assert!(redone > 60 && cuts > 150, "{redone} {cuts}");
+}
