@@ -566,3 +566,87 @@ fn on_a_real_disk() {
     );
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+/// Updates, flushes, reads, checkpoints and due files at once; in the end every file has every value.
+#[test]
+fn many_threads() {
+    use kymo_store::{Settings, Store};
+    use kymo_sys::clock::RealClock;
+    use kymo_sys::disk::RealDisk;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    const FILES: usize = 5;
+    const VALUES: i64 = 400;
+    let root = std::env::temp_dir().join(format!("kymo-threads-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    let bytes = rrd(b"GAUGE").to_bytes();
+    let settings = Settings {
+        journal_file_bytes: 32 << 10,
+        write_after: Duration::ZERO,
+        sync_every: Duration::from_millis(3),
+        ..Settings::new(root.join("j"), root.join("db"))
+    };
+    let open = || Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock)).unwrap();
+    let (store, _) = open();
+    let names: Vec<String> = (0..FILES).map(|i| format!("{i}.rrd")).collect();
+    for name in &names {
+        std::fs::write(root.join("db").join(name), &bytes).unwrap();
+        store.touch(name.as_bytes()).unwrap();
+    }
+    let threads = store.start(2, Arc::new(|_| {}));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (store, names, done) = (&store, &names, &done);
+        let writers: Vec<_> = names
+            .iter()
+            .map(|name| {
+                scope.spawn(move || {
+                    for i in 1..=VALUES {
+                        let value = format!("{}:{i}", START + i * 10);
+                        let mut turn = store.turn();
+                        turn.update(name.as_bytes(), [value.as_bytes()]).unwrap();
+                        let position = turn.commit().unwrap();
+                        if i % 100 == 0 {
+                            store.durable(position).unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in 0..3 {
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    for name in names {
+                        match thread {
+                            0 => drop(store.flush(name.as_bytes()).unwrap()),
+                            1 => drop(store.load(name.as_bytes()).unwrap()),
+                            _ => store.checkpoint(),
+                        }
+                    }
+                }
+            });
+        }
+        writers
+            .into_iter()
+            .for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    threads.stop();
+    store.shutdown(true).unwrap();
+    let values: Vec<Vec<u8>> = (1..=VALUES)
+        .map(|i| format!("{}:{i}", START + i * 10).into_bytes())
+        .collect();
+    let values: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
+    let expected = oracle(&bytes, &values);
+    for name in &names {
+        assert!(
+            std::fs::read(root.join("db").join(name)).unwrap() == expected,
+            "{name}"
+        );
+    }
+    assert_eq!(store.turn().stats().values_refused, 0);
+    drop(store);
+    let (_, replayed) = open();
+    assert_eq!((replayed.values, replayed.notices), (0, Vec::new()));
+    std::fs::remove_dir_all(&root).unwrap();
+}
