@@ -650,3 +650,51 @@ fn many_threads() {
     assert_eq!((replayed.values, replayed.notices), (0, Vec::new()));
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+/// On a real disk, for a simulated one has no owners.
+#[test]
+fn journals_that_others_may_have_written_are_refused() {
+    use kymo_store::{Settings, Store};
+    use kymo_sys::clock::RealClock;
+    use kymo_sys::disk::RealDisk;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
+    let root = std::env::temp_dir().join(format!("kymo-stock-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    std::fs::write(root.join("db/a.rrd"), rrd(b"GAUGE").to_bytes()).unwrap();
+    let mut settings = Settings::new(root.join("j"), root.join("db"));
+    settings.stock_journals = Some(root.clone());
+    let put = |name: &str, stamp: i64, mode: u32| {
+        let path = root.join(name);
+        std::fs::write(&path, format!("update a.rrd {stamp}:1\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let mut expected = 2;
+    put("rrd.journal.0", START + 10, 0o664);
+    put("rrd.journal.1", START + 20, 0o646);
+    put("rrd.journal.2", START + 30, 0o644);
+    let path = put("rrd.journal.3", START + 40, 0o600);
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&path, Some(12345), None).is_ok() {
+        expected = 3;
+    } else {
+        std::fs::remove_file(&path).unwrap();
+    }
+    let (store, replayed) = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock)).unwrap();
+    assert_eq!(
+        (replayed.values, replayed.notices.len()),
+        (1, expected),
+        "{replayed:?}"
+    );
+    assert_eq!(store.turn().last_stamp(b"a.rrd"), Some(START as f64 + 30.0));
+    let left = std::fs::read_dir(&root).unwrap().filter_map(Result::ok);
+    let left = left.filter(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("rrd.journal")
+    });
+    assert_eq!(left.count(), expected);
+    std::fs::remove_dir_all(&root).unwrap();
+}
