@@ -2,6 +2,7 @@
 
 use crate::entry::{Begin, Entry};
 use crate::error::{Error, FileError};
+use crate::files::File;
 use crate::names;
 use crate::read::{FileRows, Opened};
 use crate::recover;
@@ -12,7 +13,7 @@ use crate::turn::{Position, Turn};
 use crate::write::Worker;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile, NameKind, RecordLock};
+use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -179,13 +180,16 @@ impl Store {
             return Err(FileError::BadStamp);
         }
         let now_ns = inner.clock.mono_ns();
+        let other = inner.other_name(&stat);
         let mut state = inner.lock();
         let flushed_ns = state.flushed_at(now_ns, inner.settings.jitter);
-        let path = path.as_os_str().as_bytes();
-        let id = match stat.links > 1 {
-            true => by_inode(&mut state, path, stat.device, stat.inode),
-            false => state.files.insert(path),
+        let id = match other {
+            Some(id) => id,
+            None => state.files.insert(path.as_os_str().as_bytes()),
         };
+        if stat.links > 1 {
+            state.files.set_inode(stat.device, stat.inode, id);
+        }
         if let Some(file) = state.files.get_mut(id) {
             if file.forgotten {
                 file.forgotten = false;
@@ -393,18 +397,39 @@ impl Inner {
         }
         let path = self.tree.resolve(names::path(spelled)).ok()?;
         let stat = self.tree.stat(&path).ok()?;
-        let state = self.lock();
-        let by_path = state.files.by_path(path.as_os_str().as_bytes());
-        let by_inode = || match stat.links > 1 {
-            true => state.files.by_inode(stat.device, stat.inode),
-            false => None,
+        let by_path = self.lock().files.by_path(path.as_os_str().as_bytes());
+        let id = match by_path {
+            Some(id) => id,
+            None => self.other_name(&stat)?,
         };
-        let id = by_path.or_else(by_inode)?;
+        let state = self.lock();
         state
             .files
             .get(id)
             .filter(|file| !file.forgotten)
             .map(|_| id)
+    }
+
+    /// The file that is known by another of its names.
+    fn other_name(&self, stat: &Metadata) -> Option<u32> {
+        if stat.links < 2 {
+            return None;
+        }
+        let (device, inode) = (stat.device, stat.inode);
+        let (id, path) = {
+            let state = self.lock();
+            let is_left = |file: &File| {
+                let left = file.identity.as_ref();
+                left.is_some_and(|left| (left.device, left.inode) == (device, inode))
+            };
+            let left = || state.files.iter().find(|(_, file)| is_left(file));
+            let known = state.files.by_inode(device, inode);
+            let id = known.or_else(|| left().map(|(id, _)| id))?;
+            (id, state.files.get(id)?.path.clone())
+        };
+        // The number may be another file's by now.
+        let now = self.tree.stat(names::path(&path)).ok()?;
+        ((now.device, now.inode) == (device, inode)).then_some(id)
     }
 
     fn flush_id(&self, id: u32) -> Result<(), FileError> {
@@ -610,24 +635,6 @@ impl Inner {
             }
         }
     }
-}
-
-/// The file of a device and inode that has several names.
-fn by_inode(state: &mut State, path: &[u8], device: u64, inode: u64) -> u32 {
-    if let Some(id) = state.files.by_inode(device, inode) {
-        return id;
-    }
-    let same = |file: &crate::files::File| {
-        let left = file.identity.as_ref();
-        left.is_some_and(|left| (left.device, left.inode) == (device, inode))
-    };
-    let known = state.files.iter().find(|(_, file)| same(file));
-    let id = match known {
-        Some((id, _)) => id,
-        None => state.files.insert(path),
-    };
-    state.files.set_inode(device, inode, id);
-    id
 }
 
 fn stat_error(error: io::Error) -> FileError {
