@@ -1,6 +1,6 @@
 //! The store's face for worker threads: what opens files, waits for locks and disks.
 
-use crate::entry::{Begin, Entry};
+use crate::entry::{Begin, Entry, Identity};
 use crate::error::{Error, FileError};
 use crate::files::File;
 use crate::names;
@@ -556,19 +556,8 @@ impl Inner {
         file.redo = None;
         file.gone_since = None;
         if let Some(rrd) = blank {
-            let (mut bytes, cut) = (Vec::new(), rrd.header.live_offset() as usize);
-            rrd.header.encode(&mut bytes);
-            let stamp = rrd.header.last_up as f64 + rrd.header.last_up_usec as f64 / 1e6;
-            let begin = Begin {
-                fresh: true,
-                after: f64::NEG_INFINITY,
-                upto: stamp,
-                device: seen.device,
-                inode: seen.inode,
-                live: bytes.split_off(cut),
-                front: bytes,
-                cells: Vec::new(),
-            };
+            let begin = blank_begin(rrd, &seen);
+            let stamp = begin.upto;
             let pending = !file.values.is_empty();
             file.identity = Some(seen);
             file.begun = epoch;
@@ -587,6 +576,10 @@ impl Inner {
         }
         if let Err(error) = state.journal.commit() {
             state.forget_introductions();
+            if let Some(file) = state.files.get_mut(id) {
+                file.begun = 0;
+                file.identity = None;
+            }
             return Err(FileError::Journal(error));
         }
         Ok(())
@@ -634,6 +627,22 @@ impl Inner {
                 }
             }
         }
+    }
+}
+
+/// How a file that was just made can be made once more.
+fn blank_begin(rrd: &Rrd, seen: &Identity) -> Begin {
+    let (mut bytes, cut) = (Vec::new(), rrd.header.live_offset() as usize);
+    rrd.header.encode(&mut bytes);
+    Begin {
+        fresh: true,
+        after: f64::NEG_INFINITY,
+        upto: rrd.header.last_up as f64 + rrd.header.last_up_usec as f64 / 1e6,
+        device: seen.device,
+        inode: seen.inode,
+        live: bytes.split_off(cut),
+        front: bytes,
+        cells: Vec::new(),
     }
 }
 
