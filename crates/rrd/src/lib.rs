@@ -22,6 +22,7 @@ pub mod fuzz_files;
 pub mod header;
 pub mod info;
 mod kind;
+pub mod kind;
 mod modify;
 pub mod number;
 pub mod options;

@@ -15,6 +15,8 @@ const NOT_STARTED: u8 = 9;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
+/// Longest header or archive that is believed.
+const PACKED_MAX: usize = 128 << 20;
 /// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
 const DIGITS_MAX: usize = 18;
 
@@ -231,11 +233,11 @@ fn put_packed(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn take_packed(input: &mut &[u8]) -> Option<Vec<u8>> {
     let len = usize::try_from(take(input)?).ok()?;
-    // A mask byte stands for 64 bytes at most: nothing is allocated for what is not there.
-    if len.div_ceil(64) > input.len() {
+    // A mask byte stands for 64 bytes at most: little is allocated for what is not there.
+    if len > PACKED_MAX || len.div_ceil(64) > input.len() {
         return None;
     }
-    let mut bytes = Vec::with_capacity(len);
+    let mut bytes = Vec::with_capacity(len.min(input.len() * 8));
     while bytes.len() < len {
         let [mask] = take_array(input)?;
         for i in 0..8 {

@@ -1,7 +1,8 @@
 //! The journal's writer: entries are gathered, a commit writes them with one system call.
 //!
-//! Files are begun whole (zeros, so that a sync need not wait for the file system's own journal), named by a
-//! rising sequence and used again. A file that failed to write or to sync is never written again.
+//! Files are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
+//! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
+//! written again.
 
 use crate::entry::{Entry, Stamps};
 use crate::error::{Error, Tried};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 const SPARE: &str = "spare";
 const PREFIX: &str = "journal-";
-const ZEROS: usize = 1 << 20;
+/// Zeros are written in such pieces, ahead of frames by at least half of one.
+const ZEROS: u64 = 1 << 20;
 
 /// The file that is written.
 struct Open {
@@ -21,6 +23,8 @@ struct Open {
     head: FileHead,
     offset: u64,
     number: u64,
+    /// What lies before it was written once.
+    filled: u64,
 }
 
 /// Where entries go.
@@ -118,18 +122,22 @@ impl Journal {
         open.is_some_and(|open| open.offset + reserve > self.file_bytes)
     }
 
-    /// Whether a file for the next use should be made now, while nobody waits for it.
-    pub(crate) fn wants_spare(&self) -> bool {
-        let open = self.open.as_ref();
-        !self.spare && open.is_some_and(|open| open.offset > self.file_bytes / 2)
+    /// Zeros ahead of the next frame. Without room for them there may still be some for frames.
+    pub(crate) fn fill_ahead(&mut self) {
+        let file_bytes = self.file_bytes;
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        if open.offset + ZEROS / 2 > open.filled && open.filled < file_bytes {
+            let from = open.filled.max(open.offset);
+            let zeros = vec![0; ZEROS.min(file_bytes.saturating_sub(from)) as usize];
+            let _full = open.file.write_at(&zeros, from);
+            open.filled = from + zeros.len() as u64;
+        }
     }
 
-    /// The sequence of the file that was begun with everything before `entries` in it.
+    /// Begins a file. `restates`: everything that memory holds will be put into it first.
     pub(crate) fn begin_file(&mut self, restates: bool, real_ns: i64) -> io::Result<()> {
-        if !self.spare {
-            make_spare(&*self.disk, &self.folder, self.file_bytes)?;
-            self.spare = true;
-        }
         let head = FileHead {
             sequence: self.last_sequence + 1,
             generation: generation(real_ns, self.last_sequence + 1),
@@ -138,8 +146,10 @@ impl Journal {
             restates,
         };
         let spare = self.folder.join(SPARE);
-        let file = self.disk.open(&spare, OpenMode::Write)?;
+        let file = self.disk.open(&spare, OpenMode::Create)?;
+        self.spare = true;
         file.write_at(&head.page(), 0)?;
+        let filled = file.metadata()?.size_bytes.max(FRAMES_OFFSET);
         self.disk
             .rename(&spare, &self.folder.join(name_of(head.sequence)))?;
         self.spare = false;
@@ -151,6 +161,7 @@ impl Journal {
             head,
             offset: FRAMES_OFFSET,
             number: 0,
+            filled,
         };
         if let Some(old) = self.open.replace(new) {
             self.unsynced.push(old.file);
@@ -265,7 +276,7 @@ impl Journal {
         let old: Vec<u64> = old;
         for &sequence in &old {
             let path = self.folder.join(name_of(sequence));
-            if !self.spare && self.is_of_our_size(&path) {
+            if !self.spare && self.is_of_use(&path) {
                 self.disk.rename(&path, &self.folder.join(SPARE))?;
                 self.spare = true;
             } else {
@@ -279,42 +290,10 @@ impl Journal {
         }
     }
 
-    fn is_of_our_size(&self, path: &Path) -> bool {
+    fn is_of_use(&self, path: &Path) -> bool {
         let stat = self.disk.metadata(path);
-        stat.is_ok_and(|stat| stat.size_bytes == self.file_bytes)
+        stat.is_ok_and(|stat| stat.size_bytes <= 2 * self.file_bytes)
     }
-
-    /// A spare was made meanwhile.
-    pub(crate) fn spare_made(&mut self) {
-        self.spare = true;
-    }
-
-    /// For [`make_spare`], which is not called under a lock.
-    pub(crate) fn spare_plan(&self) -> (Arc<dyn Disk>, PathBuf, u64) {
-        (self.disk.clone(), self.folder.clone(), self.file_bytes)
-    }
-}
-
-/// Makes a file of zeros for the next use.
-pub(crate) fn make_spare(disk: &dyn Disk, folder: &Path, file_bytes: u64) -> io::Result<()> {
-    let path = folder.join(SPARE);
-    let file = disk.open(&path, OpenMode::Create)?;
-    let filled = (|| {
-        file.set_len(0)?;
-        let zeros = vec![0; ZEROS.min(file_bytes as usize)];
-        let mut at = 0;
-        while at < file_bytes {
-            let piece = zeros.len().min((file_bytes - at) as usize);
-            file.write_at(&zeros[..piece], at)?;
-            at += piece as u64;
-        }
-        Ok(())
-    })();
-    if filled.is_err() {
-        // Its room may be what somebody else needs.
-        let _still_there = disk.unlink(&path);
-    }
-    filled
 }
 
 /// Journal files in a folder, by sequence; a spare of an earlier life is removed.

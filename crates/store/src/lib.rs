@@ -12,6 +12,7 @@ mod entry;
 pub mod error;
 mod files;
 mod frame;
+pub mod fuzz;
 mod journal;
 mod list;
 mod names;

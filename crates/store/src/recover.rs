@@ -25,6 +25,10 @@ use std::sync::Arc;
 
 /// A journal file longer than this is none of ours.
 const SOURCE_MAX: u64 = 4 << 30;
+/// Most cells of a file that is made again: 1 GiB.
+const CELLS_MAX: u64 = 1 << 27;
+/// More journal files than this are not left for later.
+const FILES_MAX: usize = 8;
 /// Files that are redone together.
 const ROUND: usize = 512;
 
@@ -68,13 +72,18 @@ pub(crate) fn open(
         oldest,
         &mut replayed,
     );
-    if let Err(error) = state.prepare(clock.now().real_ns) {
+    if let Err(error) = state.prepare(clock.now()) {
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
     }
+    let many = state.journal.files_len() > FILES_MAX;
     let store = Store::new(settings, disk, clock, tree, state, lock);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
+    if many {
+        // Start after start that ends too soon must not fill the disk.
+        store.checkpoint();
+    }
     stock::replay(&store, &mut replayed);
     Ok((store, replayed))
 }
@@ -171,6 +180,7 @@ fn new_state(journal: Journal, clock: &dyn Clock) -> State {
         syncing: false,
         checkpointing: false,
         checkpoints_end: false,
+        no_file: None,
         sweep_ns: now.mono_ns,
         checkpoint_ns: now.mono_ns,
         sync_ns: now.mono_ns,
@@ -194,6 +204,13 @@ fn take_pasts(
     let mut redo = Vec::new();
     let pasts: BTreeMap<Box<[u8]>, Past> = story.pasts;
     for (path, mut past) in pasts {
+        if path.first() != Some(&b'/') || names::refused(&path).is_some() {
+            let path = DisplayName(&path);
+            replayed
+                .notices
+                .push(format!("cannot take values for {path}: it is no path"));
+            continue;
+        }
         let found = look(tree, &path, &mut past);
         if let Err(error) = &found {
             let path = DisplayName(&path);
@@ -270,6 +287,9 @@ fn look(tree: &dyn Tree, path: &[u8], past: &mut Past) -> io::Result<Option<Begi
 fn make_again(tree: &dyn Tree, path: &[u8], mut begin: Begin) -> io::Result<Begin> {
     let bytes = [&begin.front[..], &begin.live].concat();
     let header = Header::parse(&bytes).map_err(|error| io::Error::other(error.text))?;
+    if header.cell_count() > CELLS_MAX {
+        return Err(io::Error::other("it is too large to be made again"));
+    }
     let cells = vec![UNKNOWN; header.cell_count() as usize];
     let bytes = Rrd { header, cells }.to_bytes();
     let path = names::path(path);

@@ -3,7 +3,6 @@
 use crate::entry::Entry;
 use crate::error::FileError;
 use crate::files::File;
-use crate::journal;
 use crate::names;
 use crate::state::State;
 use crate::store::{Inner, Store};
@@ -168,15 +167,10 @@ impl Inner {
             return;
         }
         state.sync_ns = now_ns;
-        let wants_spare = state.journal.wants_spare();
-        let plan = state.journal.spare_plan();
         drop(state);
         if let Err(error) = self.sync_to(u64::MAX) {
             self.lock()
                 .notice(format!("cannot sync the journal: {error}"));
-        }
-        if wants_spare && journal::make_spare(&*plan.0, &plan.1, plan.2).is_ok() {
-            self.lock().journal.spare_made();
         }
     }
 
@@ -250,10 +244,11 @@ impl Inner {
                 Err(error)
             }
         };
+        let given_up = state.journal.given_up;
         drop(state);
         let done = done.and_then(|position| self.sync_to(position));
         let mut state = self.lock();
-        if done.is_ok() {
+        if done.is_ok() && state.journal.given_up == given_up {
             let first = state
                 .files
                 .iter()
@@ -316,7 +311,7 @@ impl Inner {
     }
 
     fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
-        state.prepare(self.clock.now().real_ns)?;
+        state.prepare(self.clock.now())?;
         let sequence = state.journal.sequence();
         let epoch = state.epoch;
         let mut stale: Vec<u32> = Vec::new();
@@ -328,8 +323,10 @@ impl Inner {
             }
         }
         stale.sort_unstable();
+        let mut before = Vec::new();
         for id in stale {
             let file = state.files.get(id);
+            before.push((id, file.map_or(0, |file| file.pending_since)));
             if let Some(begin) = file.and_then(|file| file.redo.as_deref().cloned()) {
                 state.put(id, &Entry::Begin { id, begin });
             }
@@ -339,6 +336,11 @@ impl Inner {
         let committed = state.journal.commit();
         if committed.is_err() {
             state.forget_introductions();
+            for (id, pending_since) in before {
+                if let Some(file) = state.files.get_mut(id) {
+                    file.pending_since = pending_since;
+                }
+            }
         }
         committed
     }

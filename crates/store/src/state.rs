@@ -4,12 +4,16 @@ use crate::entry::{self, Entry};
 use crate::files::{File, Files};
 use crate::journal::Journal;
 use crate::store::Stats;
+use kymo_sys::clock::Stamp;
 use kymo_sys::sim_disk::next_random;
 use std::io;
 use std::time::Duration;
 
 /// Restated values are written in frames of about this size.
 const FRAME_BYTES: usize = 1 << 20;
+/// After a journal file could not be begun, the next try is so much later.
+const RETRY_NS: u64 = 500_000_000;
+const EIO: i32 = 5;
 /// An entry's count of values is one byte.
 pub(crate) const VALUES_MAX: usize = 127;
 
@@ -29,6 +33,8 @@ pub(crate) struct State {
     pub(crate) checkpointing: bool,
     /// A sync of the .rrd files failed: which of their pages are lost nobody knows, so the journal keeps all.
     pub(crate) checkpoints_end: bool,
+    /// No journal file could be begun: when to try again, and the error's number.
+    pub(crate) no_file: Option<(u64, i32)>,
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
@@ -50,21 +56,45 @@ pub(crate) struct Undo {
 
 impl State {
     /// Makes sure that entries can be gathered: the journal has a file with room.
-    pub(crate) fn prepare(&mut self, real_ns: i64) -> io::Result<()> {
-        if !self.journal.is_open() {
-            self.journal.begin_file(true, real_ns)?;
-            let restated = self.restate();
-            if restated.is_err() {
+    pub(crate) fn prepare(&mut self, now: Stamp) -> io::Result<()> {
+        if self.journal.is_open() && !self.journal.is_used_up() {
+            self.journal.fill_ahead();
+            return Ok(());
+        }
+        if let Some((until_ns, error)) = self.no_file
+            && now.mono_ns < until_ns
+        {
+            return self.go_on_without(error);
+        }
+        let anew = !self.journal.is_open();
+        let mut begun = self.journal.begin_file(anew, now.real_ns);
+        if anew && begun.is_ok() {
+            begun = self.restate();
+            if begun.is_err() {
                 // A file that begins with less than all would hide what is missing.
                 self.journal.give_up();
             }
-            return restated;
         }
-        if self.journal.is_used_up() {
-            // Without room for another file this one grows.
-            let _full = self.journal.begin_file(false, real_ns);
+        match begun {
+            Ok(()) => {
+                self.no_file = None;
+                self.journal.fill_ahead();
+                Ok(())
+            }
+            Err(error) => {
+                let number = error.raw_os_error().unwrap_or(EIO);
+                self.no_file = Some((now.mono_ns + RETRY_NS, number));
+                self.go_on_without(number)
+            }
         }
-        Ok(())
+    }
+
+    /// There is no new file: the old one grows, if there is one.
+    fn go_on_without(&self, error: i32) -> io::Result<()> {
+        match self.journal.is_open() {
+            true => Ok(()),
+            false => Err(io::Error::from_raw_os_error(error)),
+        }
     }
 
     /// Appends all that memory holds to a file that was just begun.
@@ -72,6 +102,13 @@ impl State {
         let mut ids: Vec<u32> = self.files.iter().map(|(id, _)| id).collect();
         ids.sort_unstable();
         for id in ids {
+            if let Some(file) = self.files.get_mut(id) {
+                // Whether its BEGIN was in what is lost nobody knows.
+                file.begun = 0;
+                if file.forgotten {
+                    self.put(id, &Entry::Forget { id });
+                }
+            }
             self.restate_file(id);
             if self.journal.entries().len() > FRAME_BYTES {
                 self.journal.commit()?;

@@ -1,7 +1,8 @@
 //! The store's face for worker threads: what opens files, waits for locks and disks.
 
-use crate::entry::{Begin, Entry};
+use crate::entry::{Begin, Entry, Identity};
 use crate::error::{Error, FileError};
+use crate::files::File;
 use crate::names;
 use crate::read::{FileRows, Opened};
 use crate::recover;
@@ -12,7 +13,7 @@ use crate::turn::{Position, Turn};
 use crate::write::Worker;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile, NameKind, RecordLock};
+use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -179,13 +180,16 @@ impl Store {
             return Err(FileError::BadStamp);
         }
         let now_ns = inner.clock.mono_ns();
+        let other = inner.other_name(&stat);
         let mut state = inner.lock();
         let flushed_ns = state.flushed_at(now_ns, inner.settings.jitter);
-        let path = path.as_os_str().as_bytes();
-        let id = match stat.links > 1 {
-            true => by_inode(&mut state, path, stat.device, stat.inode),
-            false => state.files.insert(path),
+        let id = match other {
+            Some(id) => id,
+            None => state.files.insert(path.as_os_str().as_bytes()),
         };
+        if stat.links > 1 {
+            state.files.set_inode(stat.device, stat.inode, id);
+        }
         if let Some(file) = state.files.get_mut(id) {
             if file.forgotten {
                 file.forgotten = false;
@@ -285,7 +289,17 @@ impl Store {
             if blank { Safe::Unsynced } else { Safe::Synced },
         );
         let path = names::path(&spelled);
-        let put = inner.tree.put(path, &rrd.to_bytes(), existing, safe);
+        let bytes = match blank {
+            // A third of what a new file costs would be its unknown cells, one by one.
+            true => {
+                let mut bytes = Vec::with_capacity(rrd.header.file_size_bytes() as usize);
+                rrd.header.encode(&mut bytes);
+                bytes.extend_from_slice(&UNKNOWN.to_le_bytes().repeat(rrd.cells.len()));
+                bytes
+            }
+            false => rrd.to_bytes(),
+        };
+        let put = inner.tree.put(path, &bytes, existing, safe);
         put.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => FileError::Exists,
             _ => match error.raw_os_error() {
@@ -382,13 +396,40 @@ impl Inner {
             return found;
         }
         let path = self.tree.resolve(names::path(spelled)).ok()?;
+        let stat = self.tree.stat(&path).ok()?;
+        let by_path = self.lock().files.by_path(path.as_os_str().as_bytes());
+        let id = match by_path {
+            Some(id) => id,
+            None => self.other_name(&stat)?,
+        };
         let state = self.lock();
-        let id = state.files.by_path(path.as_os_str().as_bytes())?;
         state
             .files
             .get(id)
             .filter(|file| !file.forgotten)
             .map(|_| id)
+    }
+
+    /// The file that is known by another of its names.
+    fn other_name(&self, stat: &Metadata) -> Option<u32> {
+        if stat.links < 2 {
+            return None;
+        }
+        let (device, inode) = (stat.device, stat.inode);
+        let (id, path) = {
+            let state = self.lock();
+            let is_left = |file: &File| {
+                let left = file.identity.as_ref();
+                left.is_some_and(|left| (left.device, left.inode) == (device, inode))
+            };
+            let left = || state.files.iter().find(|(_, file)| is_left(file));
+            let known = state.files.by_inode(device, inode);
+            let id = known.or_else(|| left().map(|(id, _)| id))?;
+            (id, state.files.get(id)?.path.clone())
+        };
+        // The number may be another file's by now.
+        let now = self.tree.stat(names::path(&path)).ok()?;
+        ((now.device, now.inode) == (device, inode)).then_some(id)
     }
 
     fn flush_id(&self, id: u32) -> Result<(), FileError> {
@@ -493,8 +534,9 @@ impl Inner {
         let resolved = self.tree.resolve(path).map_err(open_error)?;
         let seen = identity(&self.tree.stat(&resolved).map_err(open_error)?);
         let mut state = self.lock();
-        let real_ns = self.clock.now().real_ns;
-        state.prepare(real_ns).map_err(FileError::Journal)?;
+        state
+            .prepare(self.clock.now())
+            .map_err(FileError::Journal)?;
         let epoch = state.epoch;
         let sequence = state.journal.sequence();
         let known = match reserved {
@@ -514,19 +556,8 @@ impl Inner {
         file.redo = None;
         file.gone_since = None;
         if let Some(rrd) = blank {
-            let (mut bytes, cut) = (Vec::new(), rrd.header.live_offset() as usize);
-            rrd.header.encode(&mut bytes);
-            let stamp = rrd.header.last_up as f64 + rrd.header.last_up_usec as f64 / 1e6;
-            let begin = Begin {
-                fresh: true,
-                after: f64::NEG_INFINITY,
-                upto: stamp,
-                device: seen.device,
-                inode: seen.inode,
-                live: bytes.split_off(cut),
-                front: bytes,
-                cells: Vec::new(),
-            };
+            let begin = blank_begin(rrd, &seen);
+            let stamp = begin.upto;
             let pending = !file.values.is_empty();
             file.identity = Some(seen);
             file.begun = epoch;
@@ -545,6 +576,10 @@ impl Inner {
         }
         if let Err(error) = state.journal.commit() {
             state.forget_introductions();
+            if let Some(file) = state.files.get_mut(id) {
+                file.begun = 0;
+                file.identity = None;
+            }
             return Err(FileError::Journal(error));
         }
         Ok(())
@@ -563,7 +598,7 @@ impl Inner {
                 state = self.wait(state);
                 continue;
             }
-            state.prepare(self.clock.now().real_ns)?;
+            state.prepare(self.clock.now())?;
             let Some(work) = state.journal.sync_work() else {
                 return Ok(());
             };
@@ -595,22 +630,20 @@ impl Inner {
     }
 }
 
-/// The file of a device and inode that has several names.
-fn by_inode(state: &mut State, path: &[u8], device: u64, inode: u64) -> u32 {
-    if let Some(id) = state.files.by_inode(device, inode) {
-        return id;
+/// How a file that was just made can be made once more.
+fn blank_begin(rrd: &Rrd, seen: &Identity) -> Begin {
+    let (mut bytes, cut) = (Vec::new(), rrd.header.live_offset() as usize);
+    rrd.header.encode(&mut bytes);
+    Begin {
+        fresh: true,
+        after: f64::NEG_INFINITY,
+        upto: rrd.header.last_up as f64 + rrd.header.last_up_usec as f64 / 1e6,
+        device: seen.device,
+        inode: seen.inode,
+        live: bytes.split_off(cut),
+        front: bytes,
+        cells: Vec::new(),
     }
-    let same = |file: &crate::files::File| {
-        let left = file.identity.as_ref();
-        left.is_some_and(|left| (left.device, left.inode) == (device, inode))
-    };
-    let known = state.files.iter().find(|(_, file)| same(file));
-    let id = match known {
-        Some((id, _)) => id,
-        None => state.files.insert(path),
-    };
-    state.files.set_inode(device, inode, id);
-    id
 }
 
 fn stat_error(error: io::Error) -> FileError {

@@ -43,7 +43,7 @@ impl<'a> Turn<'a> {
         let mut state = inner.lock();
         state.turns += 1;
         let now = inner.clock.now();
-        let prepared = state.prepare(now.real_ns);
+        let prepared = state.prepare(now);
         Turn {
             inner,
             state,

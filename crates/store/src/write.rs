@@ -99,7 +99,12 @@ impl Inner {
             };
             file.queued = false;
             let nothing = file.values.is_empty() && file.redo.is_none();
-            if file.busy || nothing || file.suspended {
+            if nothing || file.suspended {
+                continue;
+            }
+            if file.busy {
+                // What came meanwhile is due, too.
+                state.queue(id);
                 continue;
             }
             file.busy = true;
@@ -127,7 +132,7 @@ impl Inner {
 
     /// Tells the journal what is about to be written, and waits until that is on the disk.
     fn announce(&self, worker: &mut Worker, jobs: &mut [Job]) -> io::Result<()> {
-        let position = loop {
+        loop {
             let mut state = self.lock();
             let mut unknown = Vec::new();
             for (at, job) in jobs.iter().enumerate() {
@@ -136,7 +141,15 @@ impl Inner {
                 }
             }
             if unknown.is_empty() {
-                break self.put_starts(&mut state, jobs)?;
+                let position = self.put_starts(&mut state, jobs)?;
+                let given_up = state.journal.given_up;
+                drop(state);
+                self.sync_to(position)?;
+                // A journal file that was given up meanwhile had it, and it was not repeated in the next.
+                if self.lock().journal.given_up == given_up {
+                    return Ok(());
+                }
+                continue;
             }
             drop(state);
             for at in unknown {
@@ -144,12 +157,11 @@ impl Inner {
                     jobs[at].outcome = Some(Err(error));
                 }
             }
-        };
-        self.sync_to(position)
+        }
     }
 
     fn put_starts(&self, state: &mut State, jobs: &mut [Job]) -> io::Result<u64> {
-        state.prepare(self.clock.now().real_ns)?;
+        state.prepare(self.clock.now())?;
         let epoch = state.epoch;
         for job in jobs.iter().filter(|job| job.outcome.is_none()) {
             let (id, upto) = (job.id, job.last);
@@ -221,7 +233,11 @@ impl Inner {
         };
     }
 
-    fn write_locked(&self, worker: &mut Worker, job: &Job) -> Result<Option<Written>, FileError> {
+    fn write_locked(
+        &self,
+        worker: &mut Worker,
+        job: &mut Job,
+    ) -> Result<Option<Written>, FileError> {
         let file = open_locked(&*self.tree, &job.path, RecordLock::Exclusive)?;
         let file = file.ok_or(FileError::Locked)?;
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
@@ -235,7 +251,24 @@ impl Inner {
                 None => return Ok(None),
             },
         }
-        self.apply(worker, &*file, &mut header, job)?;
+        let live = header.live_offset() as usize..header.size_bytes() as usize;
+        let cells = seasons(&*file, &header)?;
+        if let Err(error) = self.apply(worker, &*file, &mut header, job) {
+            // Something of it may be written: the next try goes back to where this one started.
+            job.redo.get_or_insert_with(|| {
+                Box::new(Begin {
+                    fresh: true,
+                    after: job.upto,
+                    upto: job.last,
+                    device: seen.device,
+                    inode: seen.inode,
+                    front: Vec::new(),
+                    live: worker.raw[live].to_vec(),
+                    cells,
+                })
+            });
+            return Err(error);
+        }
         let refused = worker.refused.drain(..);
         let refused = refused.map(|(_, error)| error.text).collect();
         Ok(Some(Written {
@@ -287,7 +320,7 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         // Without room the ENDs are missing: the files will be written once more after a crash.
-        let _full = state.prepare(self.clock.now().real_ns);
+        let _full = state.prepare(self.clock.now());
         let mut outcomes = Vec::with_capacity(jobs.len());
         for mut job in jobs {
             let id = job.id;
@@ -418,8 +451,7 @@ fn put_back(state: &mut State, job: Job, error: &FileError, now_ns: u64) {
         file.gone_since = Some(now_ns);
     }
     if matches!(error, FileError::Io(_)) {
-        // It may have begun: the next try goes back to where this one started.
-        file.redo = job.begin.map(Box::new).or(job.redo);
+        file.redo = job.redo;
     } else if job.started.is_some() {
         state.put(id, &Entry::NotStarted { id });
     }

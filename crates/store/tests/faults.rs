@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Bench, SECOND};
+use kymo_store::Position;
 use kymo_sys::sim_disk::{Fate, Faults};
 
 /// One step of a script that has everything: values, flushes, due files, syncs, checkpoints.
@@ -166,4 +167,173 @@ fn many_lives() {
         lost += bench.disk.counts().lost_at_cut;
     }
     assert!(lost > 10 * seeds, "{lost}");
+}
+
+/// A full disk: the turn is refused whole, nothing of it happens, and all goes on when there is room.
+#[test]
+fn full_at_every_write() {
+    let (mut refused, mut faults) = (0, 0);
+    for (at, length) in (1..120).flat_map(|at| [(at, 1), (at, 3), (at, 40)]) {
+        let mut bench = Bench::new(at, 3);
+        bench.open();
+        let before = bench.disk.counts();
+        let from = before.writes + at;
+        bench.disk.set_faults(Faults {
+            full_writes: Some((from, from + length)),
+            ..Faults::default()
+        });
+        let story = format!("full for writes {at} to {}", at + length);
+        for number in 0..120 {
+            let (acked, pending) = (bench.acked.len(), pending(&bench));
+            step(&mut bench, number);
+            let is_update = ![5, 9, 11, 14].contains(&(number % 16));
+            if is_update && bench.acked.len() == acked {
+                refused += 1;
+                assert_eq!(self::pending(&bench), pending, "{story}, step {number}");
+            }
+        }
+        let happened = bench.disk.counts().faults - before.faults;
+        faults += happened;
+        bench.disk.set_faults(Faults::default());
+        bench
+            .any_update()
+            .unwrap_or_else(|error| panic!("{story}: {error}"));
+        let all = bench.acked.len();
+        let mut killed = bench.fork();
+        bench.judge(all, &story);
+        killed.disk.kill();
+        killed.reopen();
+        killed.judge(all, &format!("{story}, killed"));
+    }
+    assert!(refused > 300 && faults > 1000, "{refused} {faults}");
+}
+
+fn pending(bench: &Bench) -> Vec<Vec<Vec<u8>>> {
+    let turn = bench.store().turn();
+    let pending = bench.files.iter().map(|(name, _)| {
+        let mut texts = Vec::new();
+        turn.pending(name.as_bytes(), &mut |text| texts.push(text.to_vec()));
+        texts
+    });
+    pending.collect()
+}
+
+/// A journal file whose write or sync failed is never trusted again, and nothing is lost while the process lives.
+#[test]
+fn broken_once() {
+    let (mut given_up, mut refused) = (0, 0);
+    for at in 1..100 {
+        for sync in [false, true] {
+            let mut bench = Bench::new(at, 3);
+            bench.open();
+            let before = bench.disk.counts();
+            bench.disk.set_faults(Faults {
+                broken_write: (!sync).then_some(before.writes + at),
+                broken_sync: sync.then_some(before.syncs + at),
+                ..Faults::default()
+            });
+            let story = format!("broken at {at}, sync {sync}");
+            for number in 0..160 {
+                let acked = bench.acked.len();
+                step(&mut bench, number);
+                let is_update = ![5, 9, 11, 14].contains(&(number % 16));
+                refused += u64::from(is_update && acked == bench.acked.len());
+            }
+            given_up += bench.store().turn().stats().journals_given_up;
+            bench.disk.set_faults(Faults::default());
+            bench.store().durable(Position(u64::MAX)).unwrap();
+            let all = bench.acked.len();
+            for how in 0..2 {
+                let mut after = bench.fork();
+                match how {
+                    0 => after.disk.kill(),
+                    _ => after.disk.crash(&mut |_| Fate::Drop),
+                }
+                after.reopen();
+                after.judge(all, &format!("{story}, ended by {how}"));
+            }
+            bench.judge(all, &story);
+        }
+    }
+    assert!(given_up > 60 && refused > 30, "{given_up} {refused}");
+}
+
+/// SEASONAL archives are changed where they lie: a redo must go back to what they were.
+#[test]
+fn power_cut_with_seasons() {
+    let definitions: [&[u8]; 3] = [
+        b"DS:x:GAUGE:60:U:U",
+        b"RRA:AVERAGE:0.5:1:9",
+        b"RRA:HWPREDICT:250:0.1:0.0035:200",
+    ];
+    let create = kymo_rrd::create::Create {
+        file_name: b"hw.rrd",
+        step: 10,
+        start: Some(common::START),
+        definitions: &definitions,
+    };
+    let rrd = kymo_rrd::create::create(&create, common::START, &mut 1, None, &[]).unwrap();
+    let (mut redone, mut cuts) = (0, 0);
+    for at in 1..220 {
+        let mut bench = Bench::new(at, 1);
+        bench
+            .disk
+            .set_bytes(&common::base().join("hw.rrd"), rrd.to_bytes());
+        bench.files.push(("hw.rrd".into(), rrd.to_bytes()));
+        let before = bench.disk.counts().operations;
+        bench.disk.set_faults(Faults {
+            power_off_at: Some(before + at),
+            ..Faults::default()
+        });
+        if bench.try_open().is_ok() {
+            for number in 0..110 {
+                step(&mut bench, number);
+                if bench.disk.counts().faults > 3 {
+                    break;
+                }
+            }
+        }
+        cuts += u64::from(bench.disk.counts().faults > 0);
+        bench.disk.crash_by_chance(at);
+        bench.reopen();
+        redone += bench.replayed.redone;
+        bench.judge(bench.synced, &format!("power off at {at}"));
+    }
+    assert!(redone > 60 && cuts > 150, "{redone} {cuts}");
+}
+
+/// A file that CREATE made, torn or missing after a cut, is made again with all it was promised.
+#[test]
+fn power_cut_after_create() {
+    let (mut made, mut redone) = (0, 0);
+    for at in 1..200 {
+        let mut bench = Bench::new(at, 1);
+        let new = common::rrd(b"GAUGE");
+        let before = bench.disk.counts().operations;
+        bench.disk.set_faults(Faults {
+            power_off_at: Some(before + at),
+            ..Faults::default()
+        });
+        if bench.try_open().is_ok() {
+            for number in 0..110 {
+                if number == 3 {
+                    let store = bench.store().clone();
+                    let installed = store.install(b"new.rrd", &new, false).is_ok();
+                    if installed && store.durable(Position(u64::MAX)).is_ok() {
+                        bench.files.push(("new.rrd".into(), new.to_bytes()));
+                    }
+                }
+                step(&mut bench, number);
+                if bench.disk.counts().faults > 3 {
+                    break;
+                }
+            }
+        }
+        bench.disk.crash_by_chance(at);
+        bench.reopen();
+        made += usize::from(bench.files.len() == 2);
+        redone += bench.replayed.redone;
+        bench.judge(bench.synced, &format!("power off at {at}"));
+    }
+    assert!(made > 100 && redone > 60, "{made} {redone}");
 }

@@ -9,7 +9,7 @@ use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode, RecordLock};
 use crate::sim_clock::SimClock;
 use crate::sim_tree::SimTree;
 use crate::tree::{Reach, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,6 +74,7 @@ struct State {
     pending: Vec<Pending>,
     locks: BTreeMap<u64, u64>,
     record_locks: Vec<(u64, u64, RecordLock)>,
+    failed: BTreeSet<u64>,
     changes: i64,
     faults: Faults,
     counts: Counts,
@@ -369,9 +370,13 @@ impl Disk for SimDisk {
         let mut state = self.state();
         state.operation()?;
         let broken = state.sync_fault();
-        for change in state.take_pending(|_| true) {
-            if !broken {
-                state.keep(&change);
+        for change in state.take_pending(|change| !broken || change.inode().is_some()) {
+            match change.inode().filter(|_| broken) {
+                // Whoever syncs that file next hears of it.
+                Some(inode) => {
+                    state.failed.insert(inode);
+                }
+                None => state.keep(&change),
             }
         }
         fail_if(broken)
@@ -450,8 +455,8 @@ impl DiskFile for SimFile {
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.writable()?;
         state.operation()?;
-        let broken = state.sync_fault();
         let inode = self.inode;
+        let broken = state.sync_fault() | state.failed.remove(&inode);
         for change in state.take_pending(|change| change.inode() == Some(inode)) {
             if !broken {
                 state.keep(&change);
@@ -678,6 +683,7 @@ impl State {
         }
         self.locks.clear();
         self.record_locks.clear();
+        self.failed.clear();
         self.faults = Faults::default();
         self.boots += 1;
     }

@@ -79,7 +79,7 @@ impl Tree for SimTree {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let mut unfinished = name.to_os_string();
-        unfinished.push(".unfinished");
+        unfinished.push(format!(".{:08x}", self.disk.counts().operations));
         let unfinished = folder.join(unfinished);
         let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
         let written = file

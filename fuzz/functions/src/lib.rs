@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
+    ("journal", kymo_store::fuzz::fuzz_journal),
 ];
 
 const GRAMMARS: [Grammar; 6] = [

@@ -268,6 +268,14 @@ impl Bench {
             })
         };
         if !(least..=self.acked.len()).rev().any(fits) {
+            for (name, before) in &self.files {
+                let all = self.acked.iter().filter(|acked| acked.name == *name);
+                let values: Vec<&[u8]> = all.map(|acked| &acked.text[..]).collect();
+                let mut counts = 0..=values.len();
+                let found =
+                    counts.find(|&count| oracle(before, &values[..count]) == self.bytes(name));
+                eprintln!("{name}: {} values, fits {found:?}", values.len());
+            }
             let any = (0..least).rev().find(|&k| fits(k));
             panic!(
                 "{story}: no prefix from {least} to {} fits; shorter: {any:?}; {:?}",

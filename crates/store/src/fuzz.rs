@@ -1,0 +1,72 @@
+//! Entry points for fuzzing: any bytes as a journal must neither panic, nor hang, nor take much memory.
+
+use crate::frame::{self, FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
+use crate::journal::name_of;
+use crate::settings::Settings;
+use crate::store::Store;
+use kymo_sys::clock::Stamp;
+use kymo_sys::disk::Disk;
+use kymo_sys::sim_clock::SimClock;
+use kymo_sys::sim_disk::SimDisk;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Parts the entries of one frame from those of the next.
+const CUT: &[u8] = b"\xffcut";
+
+/// Opens a store whose journal file is `data`; then one whose frames are right and hold `data` as entries; and
+/// flushes what came of it.
+pub fn fuzz_journal(data: &[u8]) {
+    open_with(data.to_vec());
+    open_with(framed(data));
+}
+
+/// A journal file with these entries in whole frames, parted at each [`CUT`].
+fn framed(data: &[u8]) -> Vec<u8> {
+    let head = FileHead {
+        sequence: 1,
+        generation: 7,
+        base: 0,
+        real_ns: 0,
+        restates: false,
+    };
+    let mut file = head.page();
+    file.resize(FRAMES_OFFSET as usize, 0);
+    let (mut rest, mut number) = (data, 0);
+    while !rest.is_empty() {
+        let end = rest.windows(CUT.len()).position(|four| four == CUT);
+        let (entries, left) = match end {
+            Some(end) => (&rest[..end], &rest[end + CUT.len()..]),
+            None => (rest, &rest[..0]),
+        };
+        let mut buffer = vec![0; FRAME_HEAD_MAX];
+        buffer.extend_from_slice(entries);
+        number += 1;
+        let position = file.len() as u64 - FRAMES_OFFSET;
+        let start = frame::seal(&mut buffer, &head, position, number, position);
+        file.extend_from_slice(&buffer[start..]);
+        rest = left;
+    }
+    file
+}
+
+fn open_with(journal: Vec<u8>) {
+    let disk = SimDisk::new(1);
+    let (folder, base) = (Path::new("/j"), Path::new("/db"));
+    let made = disk.create_dir_all(folder).and(disk.create_dir_all(base));
+    if made.is_err() {
+        return;
+    }
+    disk.set_bytes(&folder.join(name_of(1)), journal);
+    disk.set_bytes(&base.join("a.rrd"), vec![0; 900]);
+    let settings = Settings {
+        journal_file_bytes: 8192,
+        lock_wait: Duration::ZERO,
+        ..Settings::new(folder, base)
+    };
+    let clock = Arc::new(SimClock::new(Stamp::default()));
+    if let Ok((store, _)) = Store::open(settings, Arc::new(disk), clock) {
+        let _hostile = store.shutdown(true);
+    }
+}

@@ -1,0 +1,182 @@
+//! Journals that are cut, flipped, made up; and one of version 0 that every build reads.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, folder};
+use kymo_store::fuzz::fuzz_journal;
+use kymo_sys::disk::Disk;
+use kymo_sys::sim_disk::next_random;
+use std::path::PathBuf;
+
+const FRAMES: usize = 4096;
+
+fn journal() -> PathBuf {
+    folder().join("journal-000000000001")
+}
+
+/// A store with so many values pending, killed; and its journal up to the last frame.
+fn killed(count: usize) -> (Bench, Vec<u8>) {
+    let mut bench = Bench::new(3, 3);
+    bench.open();
+    for _ in 0..count {
+        bench.any_update().unwrap();
+    }
+    bench.disk.kill();
+    let bytes = bench.disk.bytes(&journal()).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    let mut bytes = bytes;
+    bytes.truncate(used);
+    (bench, bytes)
+}
+
+#[test]
+fn cut_at_each_byte() {
+    let (bench, bytes) = killed(40);
+    let mut most = 0;
+    for len in (0..FRAMES).step_by(97).chain(FRAMES..bytes.len()) {
+        bench.disk.set_bytes(&journal(), bytes[..len].to_vec());
+        let mut cut = bench.fork();
+        cut.reopen();
+        most = most.max(cut.replayed.values);
+        cut.judge(0, &format!("cut at {len}"));
+    }
+    assert_eq!(most, 39);
+}
+
+#[test]
+fn a_flipped_bit_costs_one_frame() {
+    let (bench, bytes) = killed(40);
+    for at in FRAMES..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        bench.disk.set_bytes(&journal(), flipped);
+        let mut found = bench.fork();
+        found.reopen();
+        // Nothing was synced, so what lies behind a gap does not count.
+        found.judge(0, &format!("byte {at}"));
+    }
+    let (mut bench, _) = killed(20);
+    bench.reopen();
+    bench.sync();
+    for _ in 0..20 {
+        bench.any_update().unwrap();
+        bench.sync();
+    }
+    bench.disk.kill();
+    let path = folder().join("journal-000000000002");
+    let bytes = bench.disk.bytes(&path).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    let mut damaged = 0;
+    for at in FRAMES + 400..used {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        bench.disk.set_bytes(&path, flipped);
+        let mut found = bench.fork();
+        found.reopen();
+        assert!(
+            found.replayed.values >= 39,
+            "byte {at}: {:?}",
+            found.replayed
+        );
+        damaged += found.replayed.notices.len();
+    }
+    assert!(damaged > 20, "{damaged}");
+}
+
+#[test]
+fn made_up_journals_do_no_harm() {
+    let mut bench = Bench::new(5, 1);
+    bench.open();
+    for _ in 0..9 {
+        bench.any_update().unwrap();
+    }
+    bench.flush("f0.rrd").unwrap();
+    let bytes = bench.disk.bytes(&journal()).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    let mut random = 11;
+    fuzz_journal(&[]);
+    for _ in 0..1500 {
+        let mut whole = bytes[..used].to_vec();
+        let mut entries = whole[FRAMES..].to_vec();
+        for _ in 0..1 + next_random(&mut random) % 6 {
+            let at = next_random(&mut random) as usize;
+            let byte = next_random(&mut random) as u8;
+            let (whole_len, entries_len) = (whole.len(), entries.len());
+            whole[at % whole_len] = byte;
+            entries[at % entries_len] = byte;
+        }
+        fuzz_journal(&whole);
+        fuzz_journal(&entries[next_random(&mut random) as usize % 40..]);
+    }
+}
+
+/// Many candidates for a frame, each as long as the file: the search must not become quadratic.
+#[test]
+fn a_journal_made_to_be_slow_is_not() {
+    let (_, bytes) = killed(3);
+    let mut slow = bytes[..FRAMES].to_vec();
+    slow.resize(2 << 20, 1);
+    let start = std::time::Instant::now();
+    fuzz_journal(&slow);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+/// `tests/fixtures/journal-0` was written by the first build that knew version 0; KYMO_BLESS=1 makes it anew.
+#[test]
+fn version_0_is_read_for_ever() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journal-0");
+    let mut bench = Bench::new(3, 2);
+    if std::env::var_os("KYMO_BLESS").is_some() {
+        bench.open();
+        script(&mut bench);
+        bench.disk.kill();
+        let bytes = bench.disk.bytes(&journal()).unwrap();
+        let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+        std::fs::write(path, &bytes[..used]).unwrap();
+        return;
+    }
+    // What the script acknowledges, and how it leaves the files.
+    let mut written = Bench::new(3, 2);
+    written.open();
+    script(&mut written);
+    bench.disk.create_dir_all(&folder()).unwrap();
+    bench
+        .disk
+        .set_bytes(&journal(), std::fs::read(path).unwrap());
+    for (name, _) in &bench.files {
+        bench
+            .disk
+            .set_bytes(&common::base().join(name), written.bytes(name));
+    }
+    bench.acked = written.acked.clone();
+    bench.open();
+    assert_eq!(bench.replayed.notices, Vec::<String>::new());
+    assert!(bench.replayed.values > 5, "{:?}", bench.replayed);
+    bench.judge(written.acked.len(), "version 0");
+}
+
+fn script(bench: &mut Bench) {
+    bench
+        .update(
+            "f0.rrd",
+            &["1000000010:1", "1000000020.500000:2.25", "1000000030:U"],
+        )
+        .unwrap();
+    bench
+        .update(
+            "f1.rrd",
+            &["1000000010:17", "1000000020:18446744073709551615"],
+        )
+        .unwrap();
+    bench.flush("f0.rrd").unwrap();
+    bench.store().checkpoint();
+    bench.update("f0.rrd", &["1000000040:1e3"]).unwrap();
+    bench.flush("f0.rrd").unwrap();
+    bench
+        .update("f0.rrd", &["1000000050:nan", "1000000060.123456:-0.000001"])
+        .unwrap();
+    bench.flush("f0.rrd").unwrap();
+    bench.update("f0.rrd", &["1000000070:3"]).unwrap();
+}
