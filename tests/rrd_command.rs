@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -689,6 +690,74 @@ fn pipes() {
         assert_eq!(pair.files_differ(), None, "{words}: {input}");
     }
 }
+
+#[test]
+fn folders_are_listed() {
+    let pair = Pair::new("list");
+    for folder in pair.folders() {
+        for dir in ["d/e", "empty", "d.rrd"] {
+            fs::create_dir_all(folder.join(dir)).expect("a folder");
+        }
+        let names = [
+            "a.rrd",
+            "b.rrd",
+            ".hidden.rrd",
+            "d/c.rrd",
+            "d/e/f.rrd",
+            "d/e/f.txt",
+            "x.rrd.rrd",
+            "a.rrd.bak",
+            "[z].rrd",
+            "d.rrd/g.rrd",
+            "A.RRD",
+        ];
+        for name in names {
+            fs::write(folder.join(name), name).expect("a file");
+        }
+        symlink("d", folder.join("link")).expect("a link");
+        symlink("nowhere", folder.join("broken.rrd")).expect("a link");
+        drop(UnixListener::bind(folder.join("socket")).expect("a socket"));
+    }
+    check(&pair, LISTS);
+}
+
+const LISTS: &str = "
+list .
+list ./
+list -r .
+list --recursive d
+list d/
+list d//e
+list empty
+list -r empty
+list a.rrd
+list ./a.rrd
+list d.rrd
+list ./d.rrd
+list ./x.rrd.rrd
+list socket
+list link
+list -r link
+list './*.rrd'
+list './?.rrd'
+list 'd/*/*'
+list '*/c.rrd'
+list './[ab]*'
+list './[ab].rr?'
+list './.h*'
+list './\\[z].rr?'
+list './[[]z?.rrd'
+list './*/'
+list '*.rrd'
+list 'nothing*'
+list HERE
+list 'HERE/*.rrd'
+list -F .
+list -r '*'
+list '?'
+list d/../d
+list ''
+";
 
 /// Modes are those of what was there; links are followed, or replaced by what is made in their place.
 #[test]
