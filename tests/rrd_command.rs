@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -423,8 +424,15 @@ create b.rrd -t a.rrd
 create b.rrd -r a.rrd DS:x:GAUGE:60:U:U RRA:LAST:0:1:10
 ";
 
-/// A stock daemon in each of the folders, listening on `d.sock` and on a port.
-fn start_daemons(pair: &mut Pair) -> Vec<Running> {
+/// Which daemon our client talks to.
+#[derive(Clone, Copy, PartialEq)]
+enum Daemon {
+    Stock,
+    Kymo,
+}
+
+/// A daemon in each of the folders, listening on `d.sock` and on a port; stock's client has stock's.
+fn start_daemons(pair: &mut Pair, ours: Daemon) -> Vec<Running> {
     let folders = pair.folders();
     let free = || {
         TcpListener::bind("127.0.0.1:0")
@@ -438,7 +446,15 @@ fn start_daemons(pair: &mut Pair) -> Vec<Running> {
             format!("unix:{}/d.sock", folder.display()),
             format!("127.0.0.1:{port}"),
         );
-        let mut command = Command::new("rrdcached");
+        let stock = ours == Daemon::Stock || folder.ends_with("stock");
+        let mut command = Command::new(if stock { "rrdcached".into() } else { kymo() });
+        command.args((!stock).then_some("rrdcached"));
+        if !stock {
+            // Its store, which would else be a folder among the files.
+            let journal = folder.with_extension("journal");
+            fs::create_dir(&journal).expect("a folder");
+            command.arg("-j").arg(journal);
+        }
         command.args([
             "-g",
             "-l",
@@ -455,7 +471,8 @@ fn start_daemons(pair: &mut Pair) -> Vec<Running> {
             .arg(folder)
             .arg("-p")
             .arg(folder.with_extension("pid"));
-        let daemon = Running(command.stdin(Stdio::null()).spawn().expect("rrdcached"));
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        let daemon = Running(command.spawn().expect("rrdcached"));
         let end = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < end, "rrdcached does not listen");
@@ -467,9 +484,18 @@ fn start_daemons(pair: &mut Pair) -> Vec<Running> {
 }
 
 #[test]
-fn through_a_daemon() {
+fn through_a_stock_daemon() {
+    through_a_daemon(Daemon::Stock);
+}
+
+#[test]
+fn through_kymos_daemon() {
+    through_a_daemon(Daemon::Kymo);
+}
+
+fn through_a_daemon(ours: Daemon) {
     let mut pair = Pair::new("daemon");
-    let _daemons = start_daemons(&mut pair);
+    let _daemons = start_daemons(&mut pair, ours);
     check(&pair, UNIX);
     check(&pair, TCP);
     pair.variables.push(("RRDCACHED_STRIPPATH", "HERE".into()));
@@ -485,10 +511,14 @@ fn through_a_daemon() {
     pair.variables.push(("RRDCACHED_ADDRESS", String::new()));
     check(&pair, EMPTY);
     pair.variables.pop();
-    let (words, input) = DAEMON_PIPE;
-    let [stock, ours] = pair
-        .commands(&words_of(words))
-        .map(|command| pair.masked(&transcript(command, input)));
+    let commands = pair.commands(&words_of("-")).into_iter().zip(pair.ports);
+    let answers: Vec<String> = commands
+        .map(|(command, port)| {
+            let input = DAEMON_PIPE.replace("PORT", &port.to_string());
+            pair.masked(&transcript(command, &input))
+        })
+        .collect();
+    let [stock, ours] = answers.try_into().expect("two");
     assert_eq!(ours, stock);
     assert_eq!(pair.files_differ(), None);
 }
@@ -543,7 +573,7 @@ flushcached a.rrd e.rrd a.rrd -d unix:d.sock
 list -d unix:d.sock a.rrd
 list -d unix:d.sock -r nodir
 list -d unix:d.sock /a.rrd
-list -d unix:d.sock -F '/*.rrd'
+list -d unix:d.sock -F /e.rrd
 list -d unix:d.sock ..
 update 'a b.rrd' -d unix:d.sock 1000000090:7
 create 'a b\\c.rrd' -d unix:d.sock -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
@@ -635,13 +665,22 @@ flushcached a.rrd
 ";
 
 /// A connection is kept from command to command.
-const DAEMON_PIPE: (&str, &str) = (
-    "-",
-    "update a.rrd -d unix:d.sock 1000000160:1\nlast a.rrd -d unix:d.sock\nlast a.rrd\nupdate g.rrd -d 127.0.0.1:PORT 1000000160:1\n\
-     last a.rrd -d unix:d.sock\ncreate k.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20\n\
-     list /a.rrd -d unix:d.sock\nlast a.rrd -d unix:d.sock\nupdate a.rrd -d unix:nowhere 1:1\nlast a.rrd -d unix:nowhere\nlast a.rrd\n\
-     tune a.rrd -D unix:d.sock -a x:9\nflushcached a.rrd -d unix:d.sock\ntune a.rrd -a x:8\n",
-);
+const DAEMON_PIPE: &str = "update a.rrd -d unix:d.sock 1000000160:1
+last a.rrd -d unix:d.sock
+last a.rrd
+update g.rrd -d 127.0.0.1:PORT 1000000160:1
+last a.rrd -d unix:d.sock
+create k.rrd -b 1000000000 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
+flushcached a.rrd -d unix:d.sock
+list /a.rrd -d unix:d.sock
+last a.rrd -d unix:d.sock
+update a.rrd -d unix:nowhere 1:1
+last a.rrd -d unix:nowhere
+last a.rrd
+tune a.rrd -D unix:d.sock -a x:9
+flushcached a.rrd -d unix:d.sock
+tune a.rrd -a x:8
+";
 
 /// What a pipe answers, but for the times.
 fn transcript(mut command: Command, input: &str) -> String {
@@ -689,6 +728,74 @@ fn pipes() {
         assert_eq!(pair.files_differ(), None, "{words}: {input}");
     }
 }
+
+#[test]
+fn folders_are_listed() {
+    let pair = Pair::new("list");
+    for folder in pair.folders() {
+        for dir in ["d/e", "empty", "d.rrd"] {
+            fs::create_dir_all(folder.join(dir)).expect("a folder");
+        }
+        let names = [
+            "a.rrd",
+            "b.rrd",
+            ".hidden.rrd",
+            "d/c.rrd",
+            "d/e/f.rrd",
+            "d/e/f.txt",
+            "x.rrd.rrd",
+            "a.rrd.bak",
+            "[z].rrd",
+            "d.rrd/g.rrd",
+            "A.RRD",
+        ];
+        for name in names {
+            fs::write(folder.join(name), name).expect("a file");
+        }
+        symlink("d", folder.join("link")).expect("a link");
+        symlink("nowhere", folder.join("broken.rrd")).expect("a link");
+        drop(UnixListener::bind(folder.join("socket")).expect("a socket"));
+    }
+    check(&pair, LISTS);
+}
+
+const LISTS: &str = "
+list .
+list ./
+list -r .
+list --recursive d
+list d/
+list d//e
+list empty
+list -r empty
+list a.rrd
+list ./a.rrd
+list d.rrd
+list ./d.rrd
+list ./x.rrd.rrd
+list socket
+list link
+list -r link
+list './*.rrd'
+list './?.rrd'
+list 'd/*/*'
+list '*/c.rrd'
+list './[ab]*'
+list './[ab].rr?'
+list './.h*'
+list './\\[z].rr?'
+list './[[]z?.rrd'
+list './*/'
+list '*.rrd'
+list 'nothing*'
+list HERE
+list 'HERE/*.rrd'
+list -F .
+list -r '*'
+list '?'
+list d/../d
+list ''
+";
 
 /// Modes are those of what was there; links are followed, or replaced by what is made in their place.
 #[test]

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use kymo_rrd::header::MEMORY_CELLS_MAX;
 use kymo_rrd::{Error, Header, Rows, Rrd};
 use rustix::fs::{FlockOperation, fcntl_lock};
 
@@ -122,7 +123,12 @@ impl RrdFile {
 
     /// All of it in memory. The lock stays.
     pub fn load(&mut self) -> Result<Rrd, Message> {
-        let mut cells = vec![0.0; self.header.cell_count() as usize];
+        let count = self.header.cell_count();
+        // A file with holes may promise more than there is memory.
+        if count > MEMORY_CELLS_MAX {
+            return Err(format!("cannot load {count} cells: more than {MEMORY_CELLS_MAX}").into());
+        }
+        let mut cells = vec![0.0; count as usize];
         let (header, mut rows) = self.parts();
         rows.read(0, &mut cells)?;
         let header = header.clone();
@@ -207,13 +213,16 @@ pub struct FileRows<'a> {
 impl FileRows<'_> {
     /// Writes what is gathered. Must be called before the header is written.
     pub fn finish(&mut self) -> Result<(), Error> {
-        if !self.gathered.is_empty() {
-            let offset = self.offset(self.first, self.gathered.len())?;
-            let written = self.file.write_all_at(&self.gathered, offset);
-            self.gathered.clear();
-            written.map_err(|error| failed("writing", &error))?;
+        if self.gathered.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let offset = self.offset(self.first, self.gathered.len());
+        let written = offset.and_then(|offset| {
+            let written = self.file.write_all_at(&self.gathered, offset);
+            written.map_err(|error| failed("writing", &error))
+        });
+        self.gathered.clear();
+        written
     }
 
     fn offset(&self, first: u64, len: usize) -> Result<u64, Error> {
@@ -359,6 +368,50 @@ pub fn write_restored(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_gathered_and_stay_within_the_file() {
+        let path = std::env::temp_dir().join(format!("kymo-rows-{}", std::process::id()));
+        std::fs::write(&path, [0; 16 + 8 * 6]).unwrap();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut rows = FileRows {
+            file: &file,
+            begin: 16,
+            end: 16 + 8 * 6,
+            first: 0,
+            gathered: Vec::new(),
+        };
+        let on_disk = || {
+            let mut bytes = [0; 8 * 6];
+            file.read_exact_at(&mut bytes, 16).unwrap();
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|cell| f64::from_le_bytes(*cell))
+                .collect::<Vec<_>>()
+        };
+        rows.write(2, &[2.0]).unwrap();
+        rows.write(3, &[3.0, 4.0]).unwrap();
+        assert_eq!(on_disk(), [0.0; 6], "written one by one");
+        rows.write(0, &[9.0]).unwrap();
+        assert_eq!(on_disk(), [0.0, 0.0, 2.0, 3.0, 4.0, 0.0]);
+        let mut cells = [0.0; 3];
+        rows.read(0, &mut cells).unwrap();
+        assert_eq!(cells, [9.0, 0.0, 2.0]);
+        assert!(rows.read(4, &mut cells).is_err());
+        rows.write(6, &[1.0]).unwrap();
+        assert!(rows.finish().is_err());
+        rows.finish().unwrap();
+        rows.write(u64::MAX / 4, &[1.0]).unwrap();
+        assert!(rows.finish().is_err());
+        assert_eq!(file.metadata().unwrap().len(), 16 + 8 * 6);
+    }
 
     #[test]
     fn the_parts_of_a_header_end_where_the_next_begins() {
