@@ -41,6 +41,8 @@ pub struct Case {
     pub seed: u64,
     /// `create`'s arguments after the file's name.
     pub create: String,
+    /// `tune`'s arguments after the file's name.
+    pub tune: Option<String>,
     /// The file is turned into one of this version first.
     pub version: Option<u8>,
     pub calls: Vec<Call>,
@@ -96,6 +98,10 @@ impl Case {
         }
         let is_seasonal = random.one_in(3);
         archives(random, is_seasonal, &mut create);
+        let tune = (create.contains("RRA:FAILURES") && random.one_in(2)).then(|| {
+            let (up, down) = (0.1 + random.part() * 3.0, 0.1 + random.part() * 3.0);
+            format!("--deltapos {up:.2} --deltaneg {down:.2}")
+        });
         let version = random.one_in(25).then(|| 1 + random.below(2) as u8);
         let mut clock = begin as f64;
         let mut calls = Vec::new();
@@ -105,6 +111,7 @@ impl Case {
         Case {
             seed,
             create,
+            tune,
             version,
             calls,
         }
@@ -247,7 +254,10 @@ fn archives(random: &mut Random, is_seasonal: bool, create: &mut String) {
         let cf = random.pick(&["AVERAGE", "AVERAGE", "MIN", "MAX", "LAST"]);
         let xff = random.pick(&["0", "0.5", "0.99", "0.3"]);
         let points = random.number(&[1, 1, 2, 3, 5, 6, 12, 30]);
-        let rows = random.number(&[1, 2, 3, 5, 10, 30, 70]);
+        let mut rows = random.number(&[1, 2, 3, 5, 10, 30, 70]);
+        if random.one_in(200) {
+            rows = 5000;
+        }
         plain.push(format!("RRA:{cf}:{xff}:{points}:{rows}"));
     }
     if is_seasonal {
@@ -362,6 +372,7 @@ fn time(random: &mut Random, step: u64, is_calm: bool, clock: &mut f64) -> Strin
         1 => random.part() * 3.0,
         _ => 1.0,
     };
+    let steps = if random.one_in(400) { 3000.0 } else { steps };
     let mut next = *clock + steps * step as f64;
     if random.one_in(3) {
         next = next.floor();
@@ -489,6 +500,7 @@ fn spoiled(random: &mut Random, mut arg: String) -> String {
         8 => arg = format!("nan{}", &arg[arg.find(':').unwrap_or(0)..]),
         9 => arg = format!("1e300{}", &arg[arg.find(':').unwrap_or(0)..]),
         10 => arg = format!("{}{}", START + 5, &arg[arg.find(':').unwrap_or(0)..]),
+        12 => arg = "x".repeat(3900 + random.below(200) as usize),
         // The only at-style time whose meaning is plain.
         11 if arg
             .find(':')

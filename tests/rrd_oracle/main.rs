@@ -21,7 +21,7 @@ const BATCH: u64 = 200;
 
 #[test]
 fn updates_are_rrdtools_to_the_last_bit() {
-    let count = number("KYMO_ORACLE_CASES", 10_000);
+    let count = number("KYMO_ORACLE_CASES", 20_000);
     let first = number("KYMO_ORACLE_SEED", 1);
     let mut oracle = Oracle {
         stock: Stock::start(),
@@ -69,14 +69,15 @@ impl Oracle {
         let mut commands = String::new();
         for (case, path) in cases.iter().zip(&paths) {
             writeln!(commands, "create {path} {}", case.create).expect("a string");
+            if let Some(tune) = &case.tune {
+                writeln!(commands, "tune {path} {tune}").expect("a string");
+            }
         }
-        let replies = self.stock.ask(&commands);
+        for reply in self.stock.ask(&commands) {
+            assert_eq!(reply.error, None, "the generator makes a wrong file");
+        }
         let mut made = Vec::new();
-        for ((case, path), reply) in cases.into_iter().zip(paths).zip(replies) {
-            assert_eq!(
-                reply.error, None,
-                "the generator makes a wrong file: {case:?}"
-            );
+        for (case, path) in cases.into_iter().zip(paths) {
             let file = in_version(&read(&path), case.version);
             made.push((case, path, file));
         }
@@ -136,8 +137,9 @@ impl Oracle {
         let ours = self.ours(&case, path, file);
         let calls: Vec<String> = case.calls.iter().map(|call| format!("{call:?}")).collect();
         panic!(
-            "seed {seed}, create {}, version {:?}\n{}\n{}",
+            "seed {seed}, create {}, tune {:?}, version {:?}\n{}\n{}",
             case.create,
+            case.tune,
             case.version,
             calls.join("\n"),
             difference(&theirs[0], &ours),

@@ -8,9 +8,10 @@ mod smooth;
 pub(crate) use smooth::smooth_all;
 
 use crate::UNKNOWN;
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
-use crate::kind::Cf;
+use crate::kind::cf_of;
 use crate::rows::Rows;
 use crate::update::{PRIMARY, SECONDARY};
 
@@ -61,55 +62,64 @@ pub(crate) struct Seasons {
     pub(crate) smooth: bool,
 }
 
+/// Where a seasonal archive is, in the file and in its cycle.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Its first cell.
+    pub(crate) base: u64,
+    /// Cells of a row.
+    pub(crate) width: usize,
+    pub(crate) row_cnt: u64,
+    pub(crate) current: u64,
+}
+
 impl Seasons {
-    /// Before a seasonal archive is consolidated.
+    /// Before a seasonal archive is consolidated: when several rows are passed over, those after them are looked up.
     pub(crate) fn pass(
         &mut self,
-        header: &mut Header,
         rows: &mut impl Rows,
-        archive: usize,
+        place: Place,
         elapsed: u64,
-        skip: bool,
     ) -> Result<(), Error> {
-        if skip {
-            look_up(header, rows, archive, elapsed, &mut self.last)?;
-            let next = elapsed.wrapping_add(1);
-            look_up(header, rows, archive, next, &mut self.next)?;
-        }
-        self.smooth |= is_season_over(header, archive, elapsed);
-        Ok(())
+        look_up(rows, place, elapsed, &mut self.last)?;
+        look_up(rows, place, elapsed.wrapping_add(1), &mut self.next)
+    }
+
+    /// Notes whether a season is over; `words` are the first source's, where the burn-in is counted.
+    pub(crate) fn note_end(
+        &mut self,
+        words: &mut Univals,
+        rra: &RraDef,
+        place: Place,
+        elapsed: u64,
+    ) {
+        self.smooth |= is_season_over(&mut words[BURN_IN], rra.par[SMOOTH_INDEX], place, elapsed);
     }
 }
 
 /// Reads the row `ahead` of the current one.
 fn look_up(
-    header: &Header,
     rows: &mut impl Rows,
-    archive: usize,
+    place: Place,
     ahead: u64,
     out: &mut Vec<f64>,
 ) -> Result<(), Error> {
-    let row = header.cur_row[archive].wrapping_add(ahead) % header.rra[archive].row_cnt;
-    out.resize(header.ds.len(), UNKNOWN);
-    rows.read(header.cell(archive, row), out)
+    let row = place.current.wrapping_add(ahead) % place.row_cnt;
+    out.resize(place.width, UNKNOWN);
+    rows.read(place.base + row * place.width as u64, out)
 }
 
-/// Counts the cycles of the burn-in, too.
-fn is_season_over(header: &mut Header, archive: usize, elapsed: u64) -> bool {
-    let rra = &header.rra[archive];
-    let (row_cnt, smooth_row) = (rra.row_cnt, rra.par[SMOOTH_INDEX]);
-    let current = header.cur_row[archive];
-    let reached = current.wrapping_add(elapsed);
-    let cycles = &mut header.cdp_prep[archive * header.ds.len()].scratch[BURN_IN];
+fn is_season_over(cycles: &mut u64, smooth_row: u64, place: Place, elapsed: u64) -> bool {
+    let reached = place.current.wrapping_add(elapsed);
     if *cycles <= BURN_IN_CYCLES {
-        let over = reached >= row_cnt;
+        let over = reached >= place.row_cnt;
         *cycles += u64::from(over);
         return over;
     }
-    if smooth_row > current {
+    if smooth_row > place.current {
         return reached >= smooth_row;
     }
-    reached >= row_cnt && reached >= row_cnt.wrapping_add(smooth_row)
+    reached >= place.row_cnt && reached >= place.row_cnt.wrapping_add(smooth_row)
 }
 
 /// More than two points at once teach nothing: predictions and what they rest on become unknown.
@@ -146,7 +156,7 @@ pub(crate) fn reset(
     }
 }
 
-/// One or two points are learned from, one after the other. Plain archives just take the point.
+/// One or two points are learned from, one after the other.
 pub(crate) fn observe(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -162,12 +172,12 @@ pub(crate) fn observe(
     };
     for &slot in slots {
         for (archive, &cf) in cfs.iter().enumerate() {
-            if header.rra[archive].pdp_cnt != 1 {
+            if cf.is_plain() || header.rra[archive].pdp_cnt != 1 {
                 continue;
             }
             if cf.is_seasonal() {
                 let ahead = elapsed + if slot == PRIMARY { 1 } else { 2 };
-                look_up(header, rows, archive, ahead, &mut seasons.next)?;
+                look_up(rows, place(header, archive), ahead, &mut seasons.next)?;
             }
             for (source, &point) in points.iter().enumerate() {
                 let cell = Cell {
@@ -176,14 +186,21 @@ pub(crate) fn observe(
                     slot,
                 };
                 set(header, cell, slot, point);
-                if !matches!(cf, Cf::Average | Cf::Min | Cf::Max | Cf::Last) {
-                    // An archive that leans on a wrong one keeps the point, as in rrdtool.
-                    let _ = observe_cell(header, cell, cf, &seasons.next);
-                }
+                // An archive that leans on a wrong one keeps the point, as in rrdtool.
+                let _ = observe_cell(header, cell, cf, &seasons.next);
             }
         }
     }
     Ok(())
+}
+
+fn place(header: &Header, archive: usize) -> Place {
+    Place {
+        base: header.cell(archive, 0),
+        width: header.ds.len(),
+        row_cnt: header.rra[archive].row_cnt,
+        current: header.cur_row[archive],
+    }
 }
 
 /// `None`: an archive it leans on is not there or is none of Holt-Winters'.
@@ -482,7 +499,7 @@ impl Model {
 
 /// The model of a prediction's archive.
 fn model(header: &Header, archive: usize) -> Option<Model> {
-    match Cf::of(&header.rra[archive].cf_nam)? {
+    match cf_of(&header.rra[archive].cf_nam)? {
         Cf::HwPredict => Some(Model::Additive),
         Cf::MhwPredict => Some(Model::Multiplicative),
         _ => None,

@@ -14,6 +14,14 @@ const NO_HOUR: i32 = 30;
 const NO_YEAR: i32 = 30_000;
 /// Longest error text.
 const TEXT_MAX: usize = 1023;
+/// The clock when fuzzed.
+const NOW_FUZZED: i64 = 1_795_000_000;
+/// What fuzzed texts are made of.
+const PIECES_FUZZED: [&str; 32] = [
+    "0", "1", "2", "3", "5", "7", "9", "+", "-", " ", ":", "/", ".", "\n", "now", "start", "end",
+    "noon", "am", "pm", "jan", "oct", "mon", "sun", "today", "tomorrow", "h", "m", "d", "y",
+    "2026", "epoch",
+];
 
 /// What a time is counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -605,16 +613,164 @@ fn hour_of_half_day(hour: i32, pm: bool) -> Result<i32, Error> {
     }
 }
 
-/// `atol` of digits.
-fn long(digits: &[u8]) -> i64 {
-    let add = |number: i64, &digit: &u8| {
-        let digit = i64::from(digit.wrapping_sub(b'0').min(9));
+/// `atol`; 0 of a word.
+fn long(word: &[u8]) -> i64 {
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0i64, |number, digit| {
+        let digit = i64::from(digit - b'0');
         number.saturating_mul(10).saturating_add(digit)
-    };
-    digits.iter().fold(0, add)
+    })
 }
 
-/// `atoi` of digits.
-fn int(digits: &[u8]) -> i32 {
-    long(digits) as i32
+/// `atoi`.
+fn int(word: &[u8]) -> i32 {
+    long(word) as i32
+}
+
+/// For fuzzing: any text, and any made of the grammar's words, is read or refused; what is read is a time that comes back
+/// from its own fields.
+pub fn fuzz_at_time(input: &[u8]) {
+    fuzz_text(input);
+    let spelled = input.iter().flat_map(|&byte| {
+        let piece = PIECES_FUZZED[usize::from(byte) % PIECES_FUZZED.len()];
+        piece.bytes()
+    });
+    fuzz_text(&spelled.collect::<Vec<u8>>());
+}
+
+fn fuzz_text(text: &[u8]) {
+    let rules = "CET-1CEST,M3.5.0,M10.5.0/3";
+    let zone = jiff::tz::TimeZone::posix(rules).unwrap_or(jiff::tz::TimeZone::UTC);
+    let mut calendar = Calendar::new(zone);
+    let cut = text.iter().position(|&byte| byte == b'\n');
+    let (start, end) = text.split_at(cut.unwrap_or(text.len()));
+    let mut read = |text: &[u8]| parse(text, NOW_FUZZED, &mut calendar).ok();
+    let (Some(start), Some(end)) = (read(start), read(end.get(1..).unwrap_or(b"now"))) else {
+        return;
+    };
+    let Ok((first, _)) = range(&start, &end, &mut calendar) else {
+        return;
+    };
+    if first != -1 && (-(1 << 40)..1 << 40).contains(&first) {
+        let mut tm = calendar.local(first);
+        assert_eq!(calendar.seconds(&mut tm), Some(first), "another time");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::TimeZone;
+
+    /// Thursday, 2026-01-15 12:34:56 UTC.
+    const NOW: i64 = 1_768_480_496;
+
+    /// Seconds relative to now, or the error.
+    fn told(text: &str) -> Result<i64, String> {
+        let mut calendar = Calendar::new(TimeZone::UTC);
+        let time = parse(text.as_bytes(), NOW, &mut calendar).map_err(|error| error.text)?;
+        Ok(time.seconds(&mut calendar) - NOW)
+    }
+
+    #[test]
+    fn times_are_read() {
+        let midnight = -(12 * 3600 + 34 * 60 + 56);
+        let day = 86_400;
+        for (text, expected) in [
+            ("now", 0),
+            ("n", 0),
+            ("now-1h", -3600),
+            ("-1h", -3600),
+            ("+5", 5),
+            // The plus stands where a unit may: it is swallowed.
+            ("-5min 3 +1s", -304),
+            ("-1d", -day),
+            ("-1w2d3h", -9 * day - 3 * 3600),
+            // `m` after a number below 6, or after days and longer, is months.
+            ("+1m", 31 * day),
+            ("+6m", 360),
+            ("+1h2m", 3720),
+            ("+1d1m", 32 * day),
+            ("midnight", midnight),
+            ("noon yesterday", midnight + 12 * 3600 - day),
+            ("teatime tomorrow", midnight + 16 * 3600 + day),
+            ("9:30am", midnight + 9 * 3600 + 1800),
+            ("12am", midnight),
+            ("12pm", midnight + 12 * 3600),
+            ("00:00 20260116", midnight + day),
+            ("20260116 00:00", midnight + day),
+            ("1/16/2026 00:00", midnight + day),
+            ("16.1.26 00:00", midnight + day),
+            ("jan 16 2026 00:00", midnight + day),
+            ("January 16", day),
+            ("midnight sunday", midnight - 4 * day),
+            ("1768480497", 1),
+            ("1768480497+1d", 1 + day),
+            ("now+1y", 365 * day),
+            ("NOW_-_1_DAY", -day),
+        ] {
+            assert_eq!(told(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for (text, expected) in [
+            ("", "unparsable time: "),
+            ("soon", "unparsable time: soon"),
+            ("%", "unparsable time: %%"),
+            (
+                "now now",
+                "if 'now' is followed by a token it must be +|- offset",
+            ),
+            ("start", "'start' or 'end' MUST be followed by +|- offset"),
+            ("now+", "There should be number after '+'"),
+            ("noon x", "unparsable trailing text: '...x'"),
+            (
+                "12:",
+                "Parsing HH:MM syntax, expecting MM as number, got none",
+            ),
+            ("12:60", "parsing HH:MM syntax, got MM = 60 (>59!)"),
+            ("13pm", "there cannot be more than 12 AM or PM hours"),
+            ("45", "did you really mean month 45?"),
+            ("20261301", "did you really mean month 13?"),
+            (
+                "1/32/2026",
+                "I'm afraid that 32 is not a valid day of the month",
+            ),
+            (
+                "1/1/1969",
+                "invalid year 1969 (should be either 00-99 or >1900)",
+            ),
+            (
+                "1/1/60",
+                "won't handle dates before epoch (01/01/1970), sorry",
+            ),
+            ("31.", "there should be month number after '.'"),
+            ("1/2/x", "there should be year number after '/'"),
+            ("jan x", "the day of the month should follow month name"),
+        ] {
+            assert_eq!(told(text), Err(expected.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_harms() {
+        let long = "5".repeat(5000);
+        let texts = [
+            "noon jan 16 2026 +1y2m3w4d5h6min7sec",
+            "12:30pm 31.12.2026-99999999999y",
+            &long,
+        ];
+        for text in texts {
+            for len in 0..text.len().min(200) {
+                fuzz_at_time(&text.as_bytes()[..len]);
+            }
+            fuzz_at_time(text.as_bytes());
+        }
+        assert_eq!(
+            told(&format!("x{}", "y".repeat(5000))).map_err(|text| text.len()),
+            Err(TEXT_MAX)
+        );
+    }
 }

@@ -84,7 +84,8 @@ impl Calendar {
         let found = self.find(wanted, tm.isdst)?;
         self.guess = found - wanted;
         *tm = self.local(found);
-        (found != -1).then_some(found)
+        // A year that does not fit comes back as another.
+        (found != -1 && clock_seconds(tm).abs_diff(found) < ERA as u64).then_some(found)
     }
 
     /// The time at which clocks show `wanted`.

@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 
 use crate::cf::Cf;
 use crate::compute_text;
+use crate::dump_number;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals, until_nul};
 use crate::info::violations;
-use crate::number::put_exp;
 use crate::rows::Rows;
 
 /// Text is handed on when so much is gathered.
@@ -260,7 +260,7 @@ fn put_cell(cell: f64, text: &mut Vec<u8>) {
         return text.extend_from_slice(b"<v>NaN</v>");
     }
     text.extend_from_slice(b"<v>");
-    put_exp(text, cell, 10);
+    dump_number::put(cell, text);
     text.extend_from_slice(b"</v>");
 }
 
@@ -306,11 +306,18 @@ fn put_known(tabs: &str, tag: &str, bits: u64, text: &mut Vec<u8>) {
     }
 }
 
-/// A double as printf has it.
+/// A double that may be unknown all the same: where rrdtool does not look, it says so without a sign.
 fn put_value(tabs: &str, tag: &str, bits: u64, text: &mut Vec<u8>) {
     put(text, format_args!("{tabs}<{tag}>"));
-    put_exp(text, f64::from_bits(bits), 10);
+    put_number(f64::from_bits(bits), text);
     put(text, format_args!("</{tag}>\n"));
+}
+
+fn put_number(value: f64, text: &mut Vec<u8>) {
+    if value.is_nan() {
+        return text.extend_from_slice(b"nan");
+    }
+    dump_number::put(value, text);
 }
 
 fn put(text: &mut Vec<u8>, what: std::fmt::Arguments) {

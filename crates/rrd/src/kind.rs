@@ -1,4 +1,6 @@
-//! Data source types and consolidation functions, from the names that the header has.
+//! Data source types and consolidation functions, from the names as the header has them: for every update.
+
+use crate::cf::Cf;
 
 /// Names, zero padded, and what they stand for.
 const DST_NAMES: [([u8; 16], Dst); 7] = [
@@ -25,7 +27,7 @@ const CF_NAMES: [([u8; 16], Cf); 10] = [
 
 /// A data source's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dst {
+pub(crate) enum Dst {
     /// A rate as it is.
     Gauge,
     /// An integer that counts up, down or both.
@@ -42,48 +44,16 @@ pub enum Dst {
     Dderive,
 }
 
-/// A consolidation function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cf {
-    /// The mean.
-    Average,
-    /// The least.
-    Min,
-    /// The greatest.
-    Max,
-    /// The last.
-    Last,
-    /// Holt-Winters, additive.
-    HwPredict,
-    /// Holt-Winters, multiplicative.
-    MhwPredict,
-    /// Seasonal coefficients.
-    Seasonal,
-    /// Predicted deviations.
-    DevPredict,
-    /// Seasonal deviations.
-    DevSeasonal,
-    /// Failures: too many violations within a window.
-    Failures,
-}
-
 impl Dst {
     /// Of `dst`, all 20 bytes.
-    pub fn of(field: &[u8; 20]) -> Option<Dst> {
+    pub(crate) fn of(field: &[u8; 20]) -> Option<Dst> {
         look_up(&DST_NAMES, field)
     }
 }
 
-impl Cf {
-    /// Of `cf_nam`, all 20 bytes.
-    pub fn of(field: &[u8; 20]) -> Option<Cf> {
-        look_up(&CF_NAMES, field)
-    }
-
-    /// Does it look into the seasons' rows?
-    pub fn is_seasonal(self) -> bool {
-        matches!(self, Cf::Seasonal | Cf::DevSeasonal)
-    }
+/// Of `cf_nam`, all 20 bytes.
+pub(crate) fn cf_of(field: &[u8; 20]) -> Option<Cf> {
+    look_up(&CF_NAMES, field)
 }
 
 const fn name(text: &[u8]) -> [u8; 16] {
@@ -118,9 +88,9 @@ mod tests {
 
     #[test]
     fn names_end_at_their_first_nul() {
-        assert_eq!(Cf::of(&field(b"MIN")), Some(Cf::Min));
-        assert_eq!(Cf::of(&field(b"MIN\0AX")), Some(Cf::Min));
-        assert_eq!(Cf::of(&field(b"DEVSEASONAL")), Some(Cf::DevSeasonal));
+        assert_eq!(cf_of(&field(b"MIN")), Some(Cf::Min));
+        assert_eq!(cf_of(&field(b"MIN\0AX")), Some(Cf::Min));
+        assert_eq!(cf_of(&field(b"DEVSEASONAL")), Some(Cf::DevSeasonal));
         assert_eq!(
             Dst::of(&field(b"DCOUNTER\0\0\0\0\0\0\0\0\0\0x")),
             Some(Dst::Dcounter)
@@ -133,7 +103,7 @@ mod tests {
             "AVERAGEAVERAGEAVERAG",
             "AVERAGEAVERAGEAVERAGE",
         ] {
-            assert_eq!(Cf::of(&field(wrong.as_bytes())), None, "{wrong}");
+            assert_eq!(cf_of(&field(wrong.as_bytes())), None, "{wrong}");
         }
     }
 }

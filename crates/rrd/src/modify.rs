@@ -51,7 +51,7 @@ pub(crate) fn modify(
     }
     let new_step = new_step as u64;
     let step = rrd.header.pdp_step;
-    if step % new_step != 0 || step == new_step {
+    if !step.is_multiple_of(new_step) || step == new_step {
         return Err(Error::new(
             "invalid 'newstep' parameter. The newsize must divide the old step parameter without a remainder.",
         ));

@@ -3,6 +3,9 @@
 
 use crate::error::Error;
 
+/// Longest error text.
+const TEXT_MAX: usize = 47;
+
 /// Whether an option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -28,6 +31,7 @@ pub enum Piece<'a> {
 pub fn read<'a>(args: &[&'a [u8]], known: &[Known]) -> (Vec<Piece<'a>>, Vec<&'a [u8]>) {
     let (mut pieces, mut operands) = (Vec::new(), Vec::new());
     let mut rest = args;
+    let mut lost = false;
     while let [arg, tail @ ..] = rest {
         rest = tail;
         match *arg {
@@ -35,12 +39,21 @@ pub fn read<'a>(args: &[&'a [u8]], known: &[Known]) -> (Vec<Piece<'a>>, Vec<&'a 
                 operands.extend_from_slice(rest);
                 break;
             }
-            [b'-', b'-', long @ ..] => pieces.push(read_long(long, &mut rest, known)),
+            [b'-', b'-', long @ ..] => {
+                let is_last = rest.is_empty();
+                pieces.push(read_long(long, &mut rest, known));
+                let takes = known.iter().find(|known| known.0.as_bytes() == long);
+                lost = is_last && takes.is_some_and(|known| known.2 == Takes::Argument);
+            }
             [b'-', cluster @ ..] if !cluster.is_empty() => {
                 read_cluster(cluster, &mut rest, known, &mut pieces);
             }
             operand => operands.push(operand),
         }
+    }
+    // rrdtool counts the argument that is not there, and so loses the last operand.
+    if lost {
+        operands.pop();
     }
     (pieces, operands)
 }
@@ -97,8 +110,9 @@ fn take<'a>(rest: &mut &[&'a [u8]]) -> Option<&'a [u8]> {
 }
 
 fn bad(what: &str, which: &[u8]) -> Piece<'static> {
-    let which = String::from_utf8_lossy(which);
-    Piece::Bad(Error::new(format!("{what} -- '{which}'")))
+    let mut text = [what.as_bytes(), b" -- '", which, b"'"].concat();
+    text.truncate(TEXT_MAX);
+    Piece::Bad(Error::new(String::from_utf8_lossy(&text)))
 }
 
 #[cfg(test)]
@@ -120,6 +134,14 @@ mod tests {
             (&["-O", "--", "-O", "f"], "O= | -O f"),
             (&["-", "-b"], "option requires an argument -- 'b' | -"),
             (&["--start"], "option requires argument -- 'start' |"),
+            (
+                &["a", "b", "--start"],
+                "option requires argument -- 'start' | a",
+            ),
+            (
+                &["--23456789-123456789-123456789-123456789"],
+                "invalid option -- '23456789-123456789-123456789 |",
+            ),
             (&["--sta=5"], "invalid option -- 'sta=5' |"),
             (&["-xO"], "invalid option -- 'x' |"),
             (

@@ -265,6 +265,8 @@ impl Restore<'_> {
                 b"failure_threshold" => 5,
                 b"/params" => return Ok(()),
                 _ => {
+                    // rrdtool still looks for its end, and rather complains of that.
+                    self.expect_end(&tag)?;
                     let (line, tag) = (self.reader.line(), shown(&tag));
                     return Err(Error::new(format!(
                         "line {line}: parse_tag_rra_params: Unknown tag: {tag}"

@@ -283,7 +283,7 @@ fn take_rows_or_xff(cf: Cf, token: &[u8], step: u64, rra: &mut RraDef) -> Result
     if !cf.is_plain() {
         return take_rows(token, step, rra);
     }
-    let xff = fraction(token, "xff", |xff| xff < 0.0 || xff >= 1.0)?;
+    let xff = fraction(token, "xff", |xff| leaves(xff, 0.0, 1.0) || xff == 1.0)?;
     rra.par[0] = xff;
     Ok(())
 }
@@ -322,7 +322,7 @@ fn take_second(cf: Cf, token: &[u8], step: u64, hash: u64, rra: &mut RraDef) -> 
 fn take_third(cf: Cf, token: &[u8], step: u64, rra: &mut RraDef) -> Result<(), Error> {
     match cf {
         Cf::HwPredict | Cf::MhwPredict => {
-            rra.par[2] = fraction(token, "beta", |beta| !(0.0..=1.0).contains(&beta))?;
+            rra.par[2] = fraction(token, "beta", |beta| leaves(beta, 0.0, 1.0))?;
         }
         Cf::Seasonal | Cf::DevSeasonal => rra.par[3] = index(token),
         Cf::Failures => {
@@ -371,7 +371,7 @@ fn take_smoothing(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<(
     }
     needs.at_least(4);
     let window = f64::from_bits(rra.par[2]);
-    if window < 0.0 || window > 1.0 {
+    if leaves(window, 0.0, 1.0) {
         let window = fixed(window);
         return Err(Error::new(format!(
             "Invalid smoothing-window {window}: must be between 0 and 1"
@@ -399,6 +399,11 @@ fn fraction(token: &[u8], what: &str, outside: impl Fn(f64) -> bool) -> Result<u
             "Invalid {what}: must be between 0 and 1"
         ))),
     }
+}
+
+/// Whether a number lies outside; one that is none does not.
+pub(crate) fn leaves(value: f64, low: f64, high: f64) -> bool {
+    value < low || value > high
 }
 
 fn in_window(token: &[u8], what: &str) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use crate::options::{self, Known, Piece, Takes};
 use crate::preparation::{UNKNOWN_BITS, erase_violations, init_prediction};
 use crate::rows::Rows;
 use crate::rrd::Rrd;
-use crate::spec::{WINDOW_MAX, atoi, shown};
+use crate::spec::{WINDOW_MAX, atoi, leaves, shown};
 
 /// Longest name of a data source or type.
 const NAME_LEN: usize = 19;
@@ -276,7 +276,7 @@ fn set_fraction(
         return Err(Error::new("Unable to parse Holt-Winters parameter"));
     };
     let at_end = ends == Ends::Open && (value == 0.0 || value == 1.0);
-    if value < 0.0 || value > 1.0 || at_end {
+    if leaves(value, 0.0, 1.0) || at_end {
         return Err(Error::new("Holt-Winters parameter must be between 0 and 1"));
     }
     let archive = cfs.iter().find_map(|&cf| archive(header, cf));

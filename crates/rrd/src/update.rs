@@ -6,21 +6,27 @@
 mod argument;
 mod cdp;
 mod pdp;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use self::argument::Field;
 use self::cdp::Due;
 use self::pdp::Span;
 use crate::aberrant::{self, Seasons};
+use crate::cf::Cf;
 use crate::error::{Error, Kind};
 use crate::header::Header;
-use crate::kind::{Cf, Dst};
+use crate::kind::{Dst, cf_of};
 use crate::rows::Rows;
 use crate::rpn::Calculator;
 
 /// Words of `cdp_prep_t`: what the first row of a pass is made of, and all others.
 pub(crate) const PRIMARY: usize = 8;
 pub(crate) const SECONDARY: usize = 9;
+
+/// rrdtool's errors are cut here.
+const ERROR_BYTES_MAX: usize = 4095;
 
 /// What the clock says: `N` and negative stamps are counted from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +92,11 @@ pub struct Scratch {
     open: Vec<f64>,
     /// Closed points: rates.
     points: Vec<f64>,
-    /// What each archive gets in a pass.
+    /// Rows that are due in a pass.
     due: Vec<Due>,
     seasons: Seasons,
+    /// Is there an archive of Holt's and Winters'?
+    has_aberrant: bool,
     calculator: Calculator,
     /// Rows to write.
     cells: Vec<f64>,
@@ -170,9 +178,10 @@ impl Scratch {
         }
         self.cfs.clear();
         for rra in &header.rra {
-            let cf = Cf::of(&rra.cf_nam).ok_or_else(|| unknown("consolidation", rra.cf()));
+            let cf = cf_of(&rra.cf_nam).ok_or_else(|| unknown("consolidation", rra.cf()));
             self.cfs.push(cf.map_err(|error| in_file(how, error))?);
         }
+        self.has_aberrant = self.cfs.iter().any(|cf| !cf.is_plain());
         self.points.clear();
         self.seasons.smooth = false;
         self.calculator.now_sec = how.now.sec;
@@ -191,9 +200,11 @@ fn in_file(how: &Update<'_>, error: Error) -> Error {
         return error;
     }
     let name = String::from_utf8_lossy(how.file_name);
+    let mut text = format!("{name}: {error}");
+    text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
     Error {
         kind: error.kind,
-        text: format!("{name}: {error}"),
+        text,
     }
 }
 
@@ -278,12 +289,14 @@ fn close(
     let out = (&mut scratch.points, &mut scratch.calculator);
     pdp::close(header, &scratch.kinds, span, &scratch.fresh, out)?;
     cdp::consolidate(header, rows, scratch, span)?;
-    let Scratch {
-        cfs,
-        points,
-        seasons,
-        ..
-    } = scratch;
-    aberrant::observe(header, rows, cfs, points, seasons, span.elapsed)?;
+    if scratch.has_aberrant {
+        let Scratch {
+            cfs,
+            points,
+            seasons,
+            ..
+        } = scratch;
+        aberrant::observe(header, rows, cfs, points, seasons, span.elapsed)?;
+    }
     write::write_rows(header, rows, scratch, span.time, seen)
 }

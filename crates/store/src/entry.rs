@@ -15,8 +15,8 @@ const NOT_STARTED: u8 = 9;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
-/// Stamps up to here are kept as numbers, in seconds or in microseconds.
-const DIGITS_MAX: usize = 15;
+/// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
+const DIGITS_MAX: usize = 18;
 
 /// Which file it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,13 @@ pub(crate) struct Begin {
     pub(crate) fresh: bool,
     /// Values up to this stamp are in it.
     pub(crate) after: f64,
+    /// Values up to this one are about to be.
+    pub(crate) upto: f64,
     pub(crate) device: u64,
     pub(crate) inode: u64,
+    /// The file was made by ourselves and all its cells were unknown: what comes before `live`, so that it
+    /// can be made once more. Else empty.
+    pub(crate) front: Vec<u8>,
     /// From `live_head_t` to the row pointers.
     pub(crate) live: Vec<u8>,
     pub(crate) cells: Vec<Cells>,
@@ -58,7 +63,7 @@ pub(crate) enum Entry<'a> {
     /// A file is about to be written, the first time since a checkpoint.
     Begin { id: u32, begin: Begin },
     /// A file is about to be written again.
-    Start { id: u32 },
+    Start { id: u32, upto: f64 },
     /// Values up to this stamp are in the file.
     End {
         id: u32,
@@ -88,7 +93,10 @@ impl Entry<'_> {
                 put_head(out, BEGIN, *id);
                 put_begin(out, begin);
             }
-            Entry::Start { id } => put_head(out, START, *id),
+            Entry::Start { id, upto } => {
+                put_head(out, START, *id);
+                out.extend_from_slice(&upto.to_le_bytes());
+            }
             Entry::End { id, upto, identity } => {
                 put_head(out, END, *id);
                 out.extend_from_slice(&upto.to_le_bytes());
@@ -129,7 +137,10 @@ impl Entry<'_> {
                 id,
                 begin: take_begin(input)?,
             },
-            START => Entry::Start { id },
+            START => Entry::Start {
+                id,
+                upto: f64::from_le_bytes(take_array(input)?),
+            },
             END => Entry::End {
                 id,
                 upto: f64::from_le_bytes(take_array(input)?),
@@ -156,13 +167,19 @@ fn put_head(out: &mut Vec<u8>, kind: u8, id: u32) {
 fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
     out.push(u8::from(begin.fresh));
     out.extend_from_slice(&begin.after.to_le_bytes());
+    out.extend_from_slice(&begin.upto.to_le_bytes());
     put(out, begin.device);
     put(out, begin.inode);
+    put_packed(out, &begin.front);
     put_packed(out, &begin.live);
     put(out, begin.cells.len() as u64);
     for cells in &begin.cells {
         put(out, cells.first);
-        let bytes: Vec<u8> = cells.bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        let bytes: Vec<u8> = cells
+            .bits
+            .iter()
+            .flat_map(|bits| bits.to_le_bytes())
+            .collect();
         put_packed(out, &bytes);
     }
 }
@@ -170,8 +187,9 @@ fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
 fn take_begin(input: &mut &[u8]) -> Option<Begin> {
     let [fresh] = take_array(input)?;
     let after = f64::from_le_bytes(take_array(input)?);
+    let upto = f64::from_le_bytes(take_array(input)?);
     let (device, inode) = (take(input)?, take(input)?);
-    let live = take_packed(input)?;
+    let (front, live) = (take_packed(input)?, take_packed(input)?);
     let mut cells = Vec::new();
     for _ in 0..take(input)? {
         let first = take(input)?;
@@ -186,8 +204,10 @@ fn take_begin(input: &mut &[u8]) -> Option<Begin> {
     Some(Begin {
         fresh: fresh != 0,
         after,
+        upto,
         device,
         inode,
+        front,
         live,
         cells,
     })
@@ -253,8 +273,9 @@ pub(crate) struct Stamps {
 
 /// Appends a value: as numbers if printing them gives the same text, else the text.
 pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
-    let start = out.len();
+    let (start, before) = (out.len(), *stamps);
     if put_numbers(out, stamps, text).is_none() {
+        *stamps = before;
         out.truncate(start);
         put(out, (text.len() as u64) << 2 | 1);
         out.extend_from_slice(text);
@@ -282,7 +303,10 @@ fn put_numbers(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) -> Option<()
     out.push(0);
     let mut count = 0u8;
     while let Some((_, rest)) = left.split_first() {
-        let end = rest.iter().position(|&byte| byte == b':').unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(|&byte| byte == b':')
+            .unwrap_or(rest.len());
         let (field, rest) = rest.split_at(end);
         match number_of(field) {
             Some(Number::Integer(value)) => put(out, value << 2),
@@ -344,11 +368,7 @@ fn number_of(text: &[u8]) -> Option<Number> {
 }
 
 /// Takes a value off the front and appends its text to `text`.
-pub(crate) fn take_value(
-    input: &mut &[u8],
-    stamps: &mut Stamps,
-    text: &mut Vec<u8>,
-) -> Option<()> {
+pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<u8>) -> Option<()> {
     let head = take(input)?;
     match head & 3 {
         0 => {
@@ -431,10 +451,10 @@ mod tests {
     fn values_come_back_as_they_were_sent() {
         for (text, bytes) in [
             (&b"1000000010:1"[..], 7),
-            (b"1000000010.123456:0.500000", 11),
+            (b"1000000010.123456:0.500000", 13),
             (b"1000000010:U:1", 8),
             (b"1000000010:-0.000000", 16),
-            (b"1000000010:-1.500000", 9),
+            (b"1000000010:-1.500000", 10),
             (b"1000000010:01", 9),
             (b"1000000010:", 7),
             (b"1000000010::", 8),
@@ -444,7 +464,7 @@ mod tests {
             (b"1000000010:999999999999999", 14),
             (b"1000000010:18446744073709551615", 27),
             (b"", 1),
-            (b":", 3),
+            (b":", 2),
             (b"-5:1", 5),
             (b"U:1", 4),
         ] {
@@ -468,8 +488,10 @@ mod tests {
             let begin = Begin {
                 fresh: true,
                 after,
+                upto: 3.0,
                 device: 7,
                 inode: u64::MAX,
+                front: vec![0, 0, 1],
                 live,
                 cells: vec![Cells { first: 3, bits: words }],
             };
@@ -493,7 +515,7 @@ mod tests {
         for entry in [
             Entry::File { id: 1, path: b"/a" },
             Entry::Values { id: 2, count: 3 },
-            Entry::Start { id: 3 },
+            Entry::Start { id: 3, upto: 2.5 },
             Entry::End {
                 id: 4,
                 upto: 1.5,

@@ -64,10 +64,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn len(&self) -> usize {
-        self.by_path.len()
-    }
-
     pub(crate) fn get(&self, id: u32) -> Option<&File> {
         self.slots.get(id as usize)?.as_ref()
     }

@@ -14,6 +14,8 @@ pub(crate) const VERSION: u32 = 0;
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
 /// Bytes of a file's head.
 pub(crate) const HEAD_LEN: usize = 56;
+/// Where the head lies a second time.
+const COPY_OFFSET: usize = 2048;
 /// The longest a frame's head can be.
 pub(crate) const FRAME_HEAD_MAX: usize = 29;
 const FRAME_HEAD_MIN: usize = 11;
@@ -35,7 +37,7 @@ pub(crate) struct FileHead {
 }
 
 impl FileHead {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_LEN);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -52,9 +54,26 @@ impl FileHead {
         bytes
     }
 
-    /// Reads a head; `Ok(None)`: there is none, or a torn one. `Err`: one of that other version.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<FileHead>, u32> {
-        let Some(bytes) = bytes.get(..HEAD_LEN) else {
+    /// What a file starts with: the head, and once more in another sector.
+    pub(crate) fn page(&self) -> Vec<u8> {
+        let mut bytes = self.encode();
+        bytes.resize(COPY_OFFSET, 0);
+        bytes.extend_from_slice(&self.encode());
+        bytes
+    }
+
+    /// Reads the head of the file of this sequence, or that of another use of it if that is all there is.
+    /// `Ok(None)`: there is none, or a torn one. `Err`: one of that other version.
+    pub(crate) fn parse(bytes: &[u8], sequence: u64) -> Result<Option<FileHead>, u32> {
+        let heads = [0, COPY_OFFSET].map(|at| FileHead::parse_at(bytes, at));
+        let is_it = |head: &&Result<Option<FileHead>, u32>| matches!(head, Ok(Some(head)) if head.sequence == sequence);
+        let any = |head: &&Result<Option<FileHead>, u32>| matches!(head, Ok(Some(_)));
+        let head = heads.iter().find(is_it).or_else(|| heads.iter().find(any));
+        *head.unwrap_or(&heads[0])
+    }
+
+    fn parse_at(bytes: &[u8], at: usize) -> Result<Option<FileHead>, u32> {
+        let Some(bytes) = bytes.get(at..at + HEAD_LEN) else {
             return Ok(None);
         };
         if &bytes[..8] != MAGIC {
@@ -216,7 +235,7 @@ mod tests {
     };
 
     fn example() -> Vec<u8> {
-        let mut bytes = HEAD.encode();
+        let mut bytes = HEAD.page();
         bytes.resize(FRAMES_OFFSET as usize, 0);
         for (number, entries) in [(1, &b"one"[..]), (2, b"two"), (5, &[0; 300])] {
             let mut buffer = vec![0; FRAME_HEAD_MAX];
@@ -231,7 +250,7 @@ mod tests {
     #[test]
     fn frames_come_back_and_damage_costs_its_own_frame() {
         let bytes = example();
-        assert_eq!(FileHead::parse(&bytes), Ok(Some(HEAD)));
+        assert_eq!(FileHead::parse(&bytes, 7), Ok(Some(HEAD)));
         let frames = walk(&bytes, &HEAD);
         let texts: Vec<&[u8]> = frames.iter().map(|f| &bytes[f.entries.clone()]).collect();
         assert_eq!(texts, [&b"one"[..], b"two", &[0; 300]]);
@@ -247,7 +266,9 @@ mod tests {
         for at in 0..HEAD_LEN {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1;
-            assert_ne!(FileHead::parse(&flipped), Ok(Some(HEAD)), "byte {at}");
+            assert_eq!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
+            flipped[COPY_OFFSET + at] ^= 1;
+            assert_ne!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
         }
     }
 

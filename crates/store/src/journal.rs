@@ -3,7 +3,7 @@
 //! Files are begun whole (zeros, so that a sync need not wait for the file system's own journal), named by a
 //! rising sequence and used again. A file that failed to write or to sync is never written again.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Stamps};
 use crate::error::{Error, Tried};
 use crate::frame::{self, FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
@@ -38,6 +38,7 @@ pub(crate) struct Journal {
     last_sequence: u64,
     spare: bool,
     buffer: Vec<u8>,
+    stamps: Stamps,
     /// Where the next frame begins, counted over all files.
     pub(crate) position: u64,
     /// What lies before it is on the disk.
@@ -60,7 +61,9 @@ impl SyncWork {
         for file in &self.files {
             file.sync_data()?;
         }
-        self.folder.iter().try_for_each(|folder| disk.sync_dir(folder))
+        self.folder
+            .iter()
+            .try_for_each(|folder| disk.sync_dir(folder))
     }
 }
 
@@ -85,6 +88,7 @@ impl Journal {
             last_sequence,
             spare: false,
             buffer: vec![0; FRAME_HEAD_MAX],
+            stamps: Stamps::default(),
             position,
             synced: position,
             bytes_written: 0,
@@ -96,6 +100,11 @@ impl Journal {
     /// The sequence of the open file.
     pub(crate) fn sequence(&self) -> u64 {
         self.last_sequence
+    }
+
+    /// Files that are there.
+    pub(crate) fn files_len(&self) -> usize {
+        self.sequences.len()
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -130,8 +139,9 @@ impl Journal {
         };
         let spare = self.folder.join(SPARE);
         let file = self.disk.open(&spare, OpenMode::Write)?;
-        file.write_at(&head.encode(), 0)?;
-        self.disk.rename(&spare, &self.folder.join(name_of(head.sequence)))?;
+        file.write_at(&head.page(), 0)?;
+        self.disk
+            .rename(&spare, &self.folder.join(name_of(head.sequence)))?;
         self.spare = false;
         self.names_unsynced = true;
         self.last_sequence = head.sequence;
@@ -154,6 +164,11 @@ impl Journal {
         &mut self.buffer
     }
 
+    /// Where values are appended, and the stamps before them.
+    pub(crate) fn values(&mut self) -> (&mut Vec<u8>, &mut Stamps) {
+        (&mut self.buffer, &mut self.stamps)
+    }
+
     pub(crate) fn put(&mut self, entry: &Entry<'_>) {
         entry.put(&mut self.buffer);
     }
@@ -162,6 +177,7 @@ impl Journal {
     pub(crate) fn abandon(&mut self) {
         self.buffer.truncate(FRAME_HEAD_MAX);
         self.buffer.shrink_to(8 << 20);
+        self.stamps = Stamps::default();
     }
 
     /// Whether something was gathered.
@@ -235,7 +251,8 @@ impl Journal {
     pub(crate) fn sync_done(&mut self, work: &SyncWork) {
         self.synced = self.synced.max(work.upto);
         // Files that were followed by others meanwhile are still to be synced: the last of the work is one.
-        self.unsynced.drain(..(work.files.len() - 1).min(self.unsynced.len()));
+        self.unsynced
+            .drain(..(work.files.len() - 1).min(self.unsynced.len()));
         if self.last_sequence == work.sequence {
             self.names_unsynced &= work.folder.is_none();
         }

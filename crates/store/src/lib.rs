@@ -8,14 +8,30 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod entry;
 pub mod error;
+mod files;
+mod frame;
+mod journal;
+mod list;
+mod names;
 pub mod read;
+mod recover;
+mod replay;
+mod rounds;
+mod rows;
+mod rrd_file;
 pub mod settings;
+mod state;
+mod stock;
 pub mod store;
 pub mod turn;
+mod values;
+mod write;
 
 pub use error::{Error, FileError, Refusal};
 pub use read::{FileRows, Opened};
+pub use rounds::Threads;
 pub use settings::Settings;
-pub use store::{Flushed, Fresh, Replayed, Stats, Store, Threads};
-pub use turn::{Position, Turn};
+pub use store::{Flushed, Fresh, Replayed, Stats, Store};
+pub use turn::{Position, Switched, Turn};

@@ -26,7 +26,9 @@ pub(crate) fn allowed(settings: &Settings, name: &[u8]) -> bool {
     let up = name.windows(3).any(|three| three == b"../");
     let base = settings.base.as_os_str().as_bytes();
     let below = name.first() != Some(&b'/')
-        || name.strip_prefix(base).is_some_and(|rest| rest.first() == Some(&b'/'));
+        || name
+            .strip_prefix(base)
+            .is_some_and(|rest| rest.first() == Some(&b'/'));
     !up && below
 }
 
@@ -36,7 +38,9 @@ pub(crate) fn refused(path: &[u8]) -> Option<i32> {
     if path.contains(&0) {
         return Some(22);
     }
-    let long = path.split(|&byte| byte == b'/').any(|part| part.len() > NAME_MAX);
+    let long = path
+        .split(|&byte| byte == b'/')
+        .any(|part| part.len() > NAME_MAX);
     (path.len() >= PATH_MAX || long).then_some(36)
 }
 

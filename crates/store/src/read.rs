@@ -1,6 +1,7 @@
 //! An .rrd file opened for reading: FETCH, INFO, FIRST and LAST look at it.
 
-use kymo_rrd::{Header, Rows};
+use crate::rows::read_cells;
+use kymo_rrd::{Error, Header, Rows};
 use kymo_sys::disk::DiskFile;
 
 /// A file, locked for reading until it is dropped.
@@ -18,21 +19,11 @@ pub struct FileRows {
 }
 
 impl Rows for FileRows {
-    fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), kymo_rrd::Error> {
-        let mut bytes = vec![0; 8 * cells.len()];
-        let wanted = bytes.len();
-        match self.file.read_at(&mut bytes, self.offset + 8 * first) {
-            Ok(count) if count == wanted => {}
-            Ok(_) => return Err(kymo_rrd::Error::new("a row lies outside the file")),
-            Err(cause) => return Err(kymo_rrd::Error::new(format!("cannot read rows: {cause}"))),
-        }
-        for (cell, bytes) in cells.iter_mut().zip(bytes.chunks_exact(8)) {
-            *cell = f64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        }
-        Ok(())
+    fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
+        read_cells(&*self.file, self.offset, first, cells)
     }
 
-    fn write(&mut self, _first: u64, _cells: &[f64]) -> Result<(), kymo_rrd::Error> {
-        Err(kymo_rrd::Error::new("the file was opened for reading"))
+    fn write(&mut self, _first: u64, _cells: &[f64]) -> Result<(), Error> {
+        Err(Error::new("the file was opened for reading"))
     }
 }

@@ -1,8 +1,17 @@
 //! One turn of the event loop: all requests that are ready, one lock, one write of the journal.
 
+use crate::entry::{self, Entry};
 use crate::error::Refusal;
-use crate::store::Stats;
+use crate::files::File;
+use crate::names;
+use crate::state::{State, Undo, VALUES_MAX, introduce};
+use crate::store::{Inner, Stats};
+use kymo_rrd::number::{Parsed, strtodbl};
 use std::io;
+use std::sync::MutexGuard;
+
+/// Integers up to so many digits are doubles without rounding.
+const EXACT_DIGITS: usize = 15;
 
 /// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,68 +29,310 @@ pub enum Switched {
 }
 
 /// All requests of a turn. Dropped without [`Turn::commit`], it has done nothing.
-pub struct Turn<'a>(pub(crate) std::marker::PhantomData<&'a ()>);
+pub struct Turn<'a> {
+    inner: &'a Inner,
+    state: MutexGuard<'a, State>,
+    now_ns: u64,
+    prepared: io::Result<()>,
+    queued: bool,
+    committed: bool,
+}
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
+    pub(crate) fn new(inner: &'a Inner) -> Turn<'a> {
+        let mut state = inner.lock();
+        state.turns += 1;
+        let now = inner.clock.now();
+        let prepared = state.prepare(now.real_ns);
+        Turn {
+            inner,
+            state,
+            now_ns: now.mono_ns,
+            prepared,
+            queued: false,
+            committed: false,
+        }
+    }
+
     /// Takes values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than
     /// the last; the rest is not looked at. Values before a refused one stay taken.
     pub fn update<'v>(
         &mut self,
-        _name: &[u8],
-        _values: impl IntoIterator<Item = &'v [u8]>,
+        name: &[u8],
+        values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<usize, Refusal> {
-        Err(Refusal::Untouched)
+        let id = self.find(name).ok_or(Refusal::Untouched)?;
+        let write_after_ns = self.inner.settings.write_after.as_nanos() as u64;
+        let state = &mut *self.state;
+        let file = state.files.get_mut(id).ok_or(Refusal::Untouched)?;
+        if file.gone_since.is_some() {
+            return Err(Refusal::Untouched);
+        }
+        remember(&mut state.undo, state.turns, id, file);
+        let sequence = state.journal.sequence();
+        let mut taken = 0;
+        let mut refusal = None;
+        let mut count_at = 0;
+        for text in values {
+            let stamp = match accept(text, file.last) {
+                Ok(stamp) => stamp,
+                Err(refused) => {
+                    refusal = Some(refused);
+                    break;
+                }
+            };
+            if file.values.is_empty() {
+                file.pending_since = sequence;
+            }
+            file.last = stamp;
+            file.values.push(text);
+            if taken % VALUES_MAX == 0 {
+                introduce(file, id, &mut state.journal);
+                let (out, _) = state.journal.values();
+                entry::put_values_head(out, id, 0);
+                count_at = out.len() - 1;
+            }
+            let (out, stamps) = state.journal.values();
+            entry::put_value(out, stamps, text);
+            out[count_at] += 1;
+            taken += 1;
+        }
+        let due = self.now_ns.saturating_sub(file.flushed_ns) >= write_after_ns;
+        if due && !file.suspended && !file.queued && !file.values.is_empty() {
+            state.queue(id);
+            self.queued = true;
+        }
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None if taken == 0 => Err(Refusal::NoValues),
+            None => Ok(taken),
+        }
     }
 
     /// FORGET: drops what is known of a file, its pending values too (as rrdcached does). `false`: not known.
-    pub fn forget(&mut self, _name: &[u8]) -> bool {
-        false
+    pub fn forget(&mut self, name: &[u8]) -> bool {
+        let Some(id) = self.find(name) else {
+            return false;
+        };
+        let state = &mut *self.state;
+        let Some(file) = state.files.get_mut(id) else {
+            return false;
+        };
+        remember(&mut state.undo, state.turns, id, file);
+        // The undo's mark counts from before the turn; what was added since is cut off first.
+        if let Some(undo) = state.undo.iter_mut().rev().find(|undo| undo.id == id) {
+            file.values.truncate(undo.mark);
+            undo.forgotten = Some(std::mem::take(&mut file.values));
+        }
+        file.forgotten = true;
+        file.suspended = false;
+        state.put(id, &Entry::Forget { id });
+        true
     }
 
     /// SUSPEND: values are kept and not written until RESUME.
-    pub fn suspend(&mut self, _name: &[u8]) -> Switched {
-        Switched::Unknown
+    pub fn suspend(&mut self, name: &[u8]) -> Switched {
+        self.switch(name, true)
     }
 
     /// RESUME.
-    pub fn resume(&mut self, _name: &[u8]) -> Switched {
-        Switched::Unknown
+    pub fn resume(&mut self, name: &[u8]) -> Switched {
+        self.switch(name, false)
+    }
+
+    fn switch(&mut self, name: &[u8], suspended: bool) -> Switched {
+        let id = self.find(name);
+        match id.and_then(|id| self.state.files.get_mut(id)) {
+            None => Switched::Unknown,
+            Some(file) if file.suspended == suspended => Switched::Already,
+            Some(file) => {
+                file.suspended = suspended;
+                Switched::Now
+            }
+        }
     }
 
     /// SUSPENDALL; how many were not suspended before.
     pub fn suspend_all(&mut self) -> usize {
-        0
+        self.switch_all(true)
     }
 
     /// RESUMEALL; how many were suspended before.
     pub fn resume_all(&mut self) -> usize {
-        0
+        self.switch_all(false)
+    }
+
+    fn switch_all(&mut self, suspended: bool) -> usize {
+        let mut switched = 0;
+        for (_, file) in self.state.files.iter_mut() {
+            if !file.forgotten && file.suspended != suspended {
+                file.suspended = suspended;
+                switched += 1;
+            }
+        }
+        switched
     }
 
     /// PENDING: the values not yet handed to the file, as they were sent. `None`: the file is not known.
-    pub fn pending(&self, _name: &[u8], _each: &mut dyn FnMut(&[u8])) -> Option<usize> {
-        None
+    pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
+        let file = self.state.files.get(self.find(name)?)?;
+        file.values.iter().for_each(each);
+        Some(file.values.len())
     }
 
     /// QUEUE: the files that are due and how many values they have.
-    pub fn queue(&self, _each: &mut dyn FnMut(usize, &[u8])) {}
+    pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
+        for &id in &self.state.queue {
+            if let Some(file) = self.state.files.get(id).filter(|file| is_due(file)) {
+                each(file.values.len(), &file.path);
+            }
+        }
+    }
 
     /// Numbers for STATS.
     pub fn stats(&self) -> Stats {
-        Stats::default()
+        let state = &*self.state;
+        let queue = state.queue.iter().filter_map(|&id| state.files.get(id));
+        Stats {
+            queue_length: queue.filter(|file| is_due(file)).count() as u64,
+            files: state
+                .files
+                .iter()
+                .filter(|(_, file)| !file.forgotten)
+                .count() as u64,
+            journal_bytes: state.journal.bytes_written,
+            journal_rotate: state.journal.rotations,
+            journals_given_up: state.journal.given_up,
+            ..state.stats
+        }
     }
 
     /// Newest stamp of a known file (of its values, pending or written), for LAST.
-    pub fn last_stamp(&self, _name: &[u8]) -> Option<f64> {
-        None
+    pub fn last_stamp(&self, name: &[u8]) -> Option<f64> {
+        Some(self.state.files.get(self.find(name)?)?.last)
     }
 
     /// FLUSHALL: everything that is not suspended becomes due.
-    pub fn flush_all(&mut self) {}
+    pub fn flush_all(&mut self) {
+        let wanted = self.state.files.iter();
+        let wanted = wanted.filter(|(_, file)| !file.values.is_empty() && !file.suspended);
+        let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.state.queue(id));
+        self.queued = true;
+    }
 
     /// Writes the turn into the journal, with one write. On an error nothing of the turn has happened:
     /// answer `cannot write journal: ...` to its updates and forgets.
-    pub fn commit(self) -> io::Result<Position> {
-        Ok(Position(0))
+    pub fn commit(mut self) -> io::Result<Position> {
+        self.committed = true;
+        let prepared = std::mem::replace(&mut self.prepared, Ok(()));
+        let needed = self.state.journal.has_entries();
+        let written = match prepared {
+            Err(error) if needed => Err(error),
+            _ => self.state.journal.commit(),
+        };
+        match written {
+            Ok(position) => {
+                self.state.undo.clear();
+                if self.queued {
+                    self.inner.changed.notify_all();
+                }
+                Ok(Position(position))
+            }
+            Err(error) => {
+                self.state.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    fn find(&self, name: &[u8]) -> Option<u32> {
+        let spelled = || names::spelled(&self.inner.settings, name);
+        self.state.files.find(name, spelled)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.state.roll_back();
+        }
+    }
+}
+
+fn is_due(file: &File) -> bool {
+    file.queued && !file.values.is_empty() && !file.suspended
+}
+
+/// Notes once a turn how a file was before it.
+fn remember(undo: &mut Vec<Undo>, turn: u64, id: u32, file: &mut File) {
+    if file.turn != turn {
+        file.turn = turn;
+        undo.push(Undo {
+            id,
+            mark: file.values.mark(),
+            last: file.last,
+            introduced: file.introduced,
+            pending_since: file.pending_since,
+            forgotten: None,
+        });
+    }
+}
+
+/// The stamp of a value, if it is newer than the last.
+fn accept(text: &[u8], last: f64) -> Result<f64, Refusal> {
+    let stamp = stamp_of(text).ok_or_else(|| Refusal::NoStamp {
+        value: text.to_vec(),
+    })?;
+    match stamp <= last {
+        true => Err(Refusal::Past { stamp, last }),
+        false => Ok(stamp),
+    }
+}
+
+/// The number before the first `:`, read as rrdtool reads numbers.
+pub(crate) fn stamp_of(text: &[u8]) -> Option<f64> {
+    let mut seconds = 0u64;
+    for (i, &byte) in text.iter().enumerate().take(EXACT_DIGITS + 1) {
+        match byte {
+            b'0'..=b'9' if i < EXACT_DIGITS => seconds = seconds * 10 + u64::from(byte - b'0'),
+            b':' if i > 0 => return Some(seconds as f64),
+            _ => break,
+        }
+    }
+    match strtodbl(text) {
+        Parsed::Trailing(stamp, used) if text.get(used) == Some(&b':') => Some(stamp),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_rrd::number::strtod;
+
+    #[test]
+    fn stamps_are_read_as_rrdtool_does() {
+        for (text, stamp) in [
+            (&b"1000000010:1"[..], Some(1000000010.0)),
+            (b"1000000010.5:1", Some(1000000010.5)),
+            (b"1000000010:", Some(1000000010.0)),
+            (b"-5:1", Some(-5.0)),
+            (b" 7:1", Some(7.0)),
+            (b"1e3:1", Some(1000.0)),
+            (b"N:1", None),
+            (b"", None),
+            (b":", None),
+            (b"1000000010", None),
+            (b"1000000010@1", None),
+            (b"nan:1", None),
+            (b"10x:1", None),
+        ] {
+            assert_eq!(stamp_of(text), stamp, "{}", String::from_utf8_lossy(text));
+        }
+        for text in [&b"123456789012345:1"[..], b"1234567890123456:1", b"0010:2"] {
+            assert_eq!(stamp_of(text), Some(strtod(text).0));
+        }
     }
 }

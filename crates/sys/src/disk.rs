@@ -87,6 +87,8 @@ pub trait Disk: Send + Sync {
     fn name_kind(&self, path: &Path) -> io::Result<NameKind>;
     /// Makes everything on the file system of `path` durable (`syncfs`).
     fn sync_file_system(&self, path: &Path) -> io::Result<()>;
+    /// The user whose files this process makes.
+    fn user(&self) -> u32;
     /// The files of others below `base`, by names from outside.
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
 }
@@ -173,6 +175,10 @@ impl Disk for RealDisk {
 
     fn sync_file_system(&self, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::syncfs(File::open(path)?)?)
+    }
+
+    fn user(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
     }
 
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {

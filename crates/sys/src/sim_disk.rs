@@ -377,6 +377,10 @@ impl Disk for SimDisk {
         fail_if(broken)
     }
 
+    fn user(&self) -> u32 {
+        0
+    }
+
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {
         Ok(Box::new(SimTree {
             disk: self.clone(),

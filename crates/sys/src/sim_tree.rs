@@ -2,7 +2,7 @@
 
 use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode};
 use crate::sim_disk::SimDisk;
-use crate::tree::{Access, Existing, Reach, Tree};
+use crate::tree::{Access, Existing, Reach, Safe, Tree};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ impl Tree for SimTree {
         Ok(path)
     }
 
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()> {
         let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
         let name = path.file_name().unwrap_or_default();
         let path = folder.join(name);
@@ -84,7 +84,15 @@ impl Tree for SimTree {
         let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
         let written = file
             .write_at(bytes, 0)
-            .and_then(|()| self.disk.rename(&unfinished, &path));
+            .and_then(|()| match safe {
+                Safe::Synced => file.sync_data(),
+                Safe::Unsynced => Ok(()),
+            })
+            .and_then(|()| self.disk.rename(&unfinished, &path))
+            .and_then(|()| match safe {
+                Safe::Synced => self.disk.sync_dir(&folder),
+                Safe::Unsynced => Ok(()),
+            });
         if written.is_err() {
             let _nothing_more_to_do = self.disk.unlink(&unfinished);
         }

@@ -39,6 +39,15 @@ pub enum Existing {
     Keep,
 }
 
+/// Whether a file that is put in place is on the disk when that returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safe {
+    /// Its bytes and its name are.
+    Synced,
+    /// Whenever the kernel likes.
+    Unsynced,
+}
+
 /// Files below a base, by absolute path. What leads outside is `EXDEV`.
 pub trait Tree: Send + Sync {
     /// `stat`, following links.
@@ -48,7 +57,7 @@ pub trait Tree: Send + Sync {
     /// The path without links, `.` and `..`, of something that exists.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
     /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename.
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()>;
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()>;
     /// Makes a folder and what is missing above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
     /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
@@ -166,7 +175,7 @@ impl Tree for RealTree {
         }
     }
 
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()> {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
         let old = rustix::fs::statat(&folder, name, AtFlags::empty());
@@ -183,6 +192,10 @@ impl Tree for RealTree {
         let written = file
             .write_all(bytes)
             .and_then(|()| Ok(rustix::fs::fchmod(&file, mode)?))
+            .and_then(|()| match safe {
+                Safe::Synced => file.sync_all(),
+                Safe::Unsynced => Ok(()),
+            })
             .and_then(|()| {
                 Ok(rustix::fs::renameat(
                     &folder,
@@ -194,6 +207,10 @@ impl Tree for RealTree {
         if written.is_err() {
             let _nothing_more_to_do =
                 rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());
+        } else if safe == Safe::Synced {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = rustix::fs::openat(&folder, ".", flags, Mode::empty())?;
+            rustix::fs::fsync(folder)?;
         }
         written
     }
@@ -282,17 +299,22 @@ mod tests {
         let beneath = disk.tree(&base, Reach::Beneath).unwrap();
         let anywhere = disk.tree(&base, Reach::Anywhere).unwrap();
         anywhere
-            .put(&root.join("secret"), b"s", Existing::Keep)
+            .put(&root.join("secret"), b"s", Existing::Keep, Safe::Synced)
             .unwrap();
         beneath.make_folders(&base.join("d/e")).unwrap();
         beneath
-            .put(&base.join("d/f.rrd"), b"one", Existing::Keep)
+            .put(&base.join("d/f.rrd"), b"one", Existing::Keep, Safe::Synced)
             .unwrap();
-        let again = beneath.put(&base.join("d/f.rrd"), b"two", Existing::Keep);
+        let again = beneath.put(&base.join("d/f.rrd"), b"two", Existing::Keep, Safe::Synced);
         assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         let before = beneath.stat(&base.join("d/f.rrd")).unwrap();
         beneath
-            .put(&base.join("d/f.rrd"), b"three", Existing::Replace)
+            .put(
+                &base.join("d/f.rrd"),
+                b"three",
+                Existing::Replace,
+                Safe::Unsynced,
+            )
             .unwrap();
         let after = beneath.stat(&base.join("in/f.rrd")).unwrap();
         assert_eq!((after.size_bytes, after.kind), (5, NameKind::File));

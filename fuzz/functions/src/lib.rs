@@ -30,7 +30,12 @@ pub const TARGETS: &[Target] = &[
     ("rollup", kymo_query::rollup::fuzz_rollup),
     ("field", field),
     ("parameters", kymo_serve::fuzz_parameters),
+    ("rrd_create", kymo_rrd::fuzz_files::fuzz_create_args),
+    ("rrd_header", kymo_rrd::fuzz_files::fuzz_header),
+    ("rrd_restore", kymo_rrd::fuzz_files::fuzz_restore),
+    ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
+    ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
 ];
 
 const GRAMMARS: [Grammar; 6] = [

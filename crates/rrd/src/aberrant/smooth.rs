@@ -1,13 +1,15 @@
 //! Smoothing of seasons: a moving average over the cycle, by adding at its front and subtracting at its back.
 
 use super::{COEFFICIENT, Cell, Model, dependent, get, model, set};
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::Header;
-use crate::kind::Cf;
 use crate::rows::Rows;
 
 /// The part of the cycle before version 4, which has it in the archive.
 const WINDOW: f64 = 0.05;
+/// A cycle of more cells is not smoothed: 128 MiB. A year of minutes of 30 data sources is less.
+const CELLS_MAX: usize = 1 << 24;
 /// Cells read at once.
 const PIECE: usize = 65_536;
 /// Word of `rra_def_t`.
@@ -41,6 +43,9 @@ fn smooth(header: &mut Header, rows: &mut impl Rows, archive: usize, cf: Cf) -> 
         return Ok(());
     }
     let ds_cnt = header.ds.len();
+    if row_cnt * ds_cnt > CELLS_MAX {
+        return Ok(());
+    }
     let first = header.cell(archive, 0);
     let mut cells = read_all(rows, first, row_cnt * ds_cnt)?;
     if cells.iter().any(|cell| cell.is_nan()) {

@@ -2,10 +2,10 @@
 //! Primary is the first row to be written, secondary all that follow in the same go.
 
 use crate::UNKNOWN;
-use crate::aberrant;
+use crate::aberrant::{self, Place};
+use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
-use crate::kind::Cf;
 use crate::rows::Rows;
 
 use super::pdp::Span;
@@ -15,10 +15,14 @@ use super::{PRIMARY, SECONDARY, Scratch};
 const VALUE: usize = 0;
 const UNKNOWN_PDPS: usize = 1;
 
-/// What an archive gets in this pass.
-#[derive(Clone, Copy, Debug, Default)]
+/// Rows that an archive gets in this pass.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// Rows that are due; those beyond the archive's length would only overwrite each other.
+    /// Which archive.
+    pub archive: usize,
+    /// Its first cell.
+    pub base: u64,
+    /// How many; those beyond the archive's length would only overwrite each other.
     pub rows: u64,
     /// Seasonal rows keep their contents when several are passed over.
     pub skip: bool,
@@ -31,9 +35,38 @@ struct Steps {
     to_full: u64,
     /// Points that the next row begins with; meaningful when a row is due.
     carried: u64,
+    /// Rows that are due.
+    rows: u64,
 }
 
-/// All archives: counts the rows that are due into `scratch.due`, and consolidates.
+impl Steps {
+    fn of(rra: &RraDef, span: &Span) -> Steps {
+        let to_full = rra.pdp_cnt - rest(span.first_pdp, rra.pdp_cnt);
+        let (mut carried, mut rows) = (0, 0);
+        if let Some(over) = span.elapsed.checked_sub(to_full) {
+            carried = rest(over, rra.pdp_cnt);
+            rows = (over / rra.pdp_cnt + 1).min(rra.row_cnt);
+        }
+        Steps {
+            elapsed: span.elapsed,
+            to_full,
+            carried,
+            rows,
+        }
+    }
+}
+
+/// `a % b`, mostly without the processor's slowest instruction.
+fn rest(a: u64, b: u64) -> u64 {
+    match (u32::try_from(a), u32::try_from(b)) {
+        _ if b == 1 => 0,
+        _ if a < b => a,
+        (Ok(a), Ok(b)) => u64::from(a % b),
+        _ => a % b,
+    }
+}
+
+/// All archives: consolidates, and says into `scratch.due` which rows are due.
 pub(super) fn consolidate(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -41,64 +74,58 @@ pub(super) fn consolidate(
     span: &Span,
 ) -> Result<(), Error> {
     scratch.due.clear();
-    let ds_cnt = header.ds.len();
-    for archive in 0..header.rra.len() {
-        let (cf, rra) = (scratch.cfs[archive], &header.rra[archive]);
-        let to_full = rra.pdp_cnt - span.first_pdp % rra.pdp_cnt;
-        let mut due = Due::default();
-        let mut carried = 0;
-        if let Some(over) = span.elapsed.checked_sub(to_full) {
-            due.rows = (over / rra.pdp_cnt + 1).min(rra.row_cnt);
-            carried = over % rra.pdp_cnt;
-        }
-        let steps = Steps {
-            elapsed: span.elapsed,
-            to_full,
-            carried,
-        };
+    let (ds_cnt, mut base) = (header.ds.len(), 0);
+    let cells = header.cdp_prep.chunks_exact_mut(ds_cnt);
+    let archives = header.rra.iter().zip(&scratch.cfs).zip(cells);
+    for (archive, ((rra, &cf), cells)) in archives.enumerate() {
+        let steps = Steps::of(rra, span);
+        let skip = steps.rows > 1 && cf.is_seasonal();
         if cf.is_seasonal() {
-            due.skip = due.rows > 1;
-            let seasons = &mut scratch.seasons;
-            seasons.pass(header, rows, archive, span.elapsed, due.skip)?;
-        }
-        let rra = &header.rra[archive];
-        let cells = &mut header.cdp_prep[archive * ds_cnt..][..ds_cnt];
-        if rra.pdp_cnt > 1 {
-            for (cell, &point) in cells.iter_mut().zip(&scratch.points) {
-                consolidate_cell(&mut cell.scratch, cf, rra, point, &steps, due.rows > 0);
+            let place = Place {
+                base,
+                width: ds_cnt,
+                row_cnt: rra.row_cnt,
+                current: header.cur_row[archive],
+            };
+            if skip {
+                scratch.seasons.pass(rows, place, span.elapsed)?;
             }
-        } else if span.elapsed > 2 {
-            for (i, (cell, &point)) in cells.iter_mut().zip(&scratch.points).enumerate() {
-                match cf {
-                    Cf::Average | Cf::Min | Cf::Max | Cf::Last => {
-                        cell.scratch[PRIMARY] = point.to_bits();
-                        cell.scratch[SECONDARY] = point.to_bits();
-                    }
-                    _ => aberrant::reset(
-                        &mut cell.scratch,
-                        cf,
-                        rra,
-                        span.elapsed,
-                        &scratch.seasons,
-                        i,
-                    ),
-                }
+            let first = &mut cells[0].scratch;
+            scratch.seasons.note_end(first, rra, place, span.elapsed);
+        }
+        for (source, (cell, &point)) in cells.iter_mut().zip(&scratch.points).enumerate() {
+            let words = &mut cell.scratch;
+            if rra.pdp_cnt > 1 {
+                consolidate_cell(words, cf, rra, point, &steps);
+            } else if cf.is_plain() {
+                take(words, point, span.elapsed);
+            } else if span.elapsed > 2 {
+                aberrant::reset(words, cf, rra, span.elapsed, &scratch.seasons, source);
             }
         }
-        scratch.due.push(due);
+        if steps.rows > 0 {
+            scratch.due.push(Due {
+                archive,
+                base,
+                rows: steps.rows,
+                skip,
+            });
+        }
+        base += rra.row_cnt * ds_cnt as u64;
     }
     Ok(())
 }
 
-fn consolidate_cell(
-    words: &mut Univals,
-    cf: Cf,
-    rra: &RraDef,
-    point: f64,
-    steps: &Steps,
-    is_due: bool,
-) {
-    if !is_due {
+/// One point a row: nothing to consolidate.
+fn take(words: &mut Univals, point: f64, elapsed: u64) {
+    words[PRIMARY] = point.to_bits();
+    if elapsed > 1 {
+        words[SECONDARY] = point.to_bits();
+    }
+}
+
+fn consolidate_cell(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, steps: &Steps) {
+    if steps.rows == 0 {
         if point.is_nan() {
             words[UNKNOWN_PDPS] = words[UNKNOWN_PDPS].wrapping_add(steps.elapsed);
         } else {

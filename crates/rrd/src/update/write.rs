@@ -17,18 +17,17 @@ pub(super) fn write_rows(
     time: i64,
     mut seen: Option<&mut Vec<Written>>,
 ) -> Result<(), Error> {
-    let mut base = 0;
-    for (archive, due) in scratch.due.iter().enumerate() {
+    let Scratch { due, cells, .. } = scratch;
+    for due in due {
         if due.skip {
-            let row_cnt = header.rra[archive].row_cnt;
-            header.cur_row[archive] = (header.cur_row[archive] + due.rows) % row_cnt;
-        } else if due.rows > 0 {
-            if let Some(seen) = seen.as_deref_mut() {
-                tell(header, archive, *due, time, seen);
-            }
-            write_archive(header, rows, archive, base, due.rows, &mut scratch.cells)?;
+            let current = &mut header.cur_row[due.archive];
+            *current = (*current + due.rows) % header.rra[due.archive].row_cnt;
+            continue;
         }
-        base += header.rra[archive].row_cnt * header.ds.len() as u64;
+        if let Some(seen) = seen.as_deref_mut() {
+            tell(header, *due, time, seen);
+        }
+        write_archive(header, rows, *due, cells)?;
     }
     Ok(())
 }
@@ -36,11 +35,10 @@ pub(super) fn write_rows(
 fn write_archive(
     header: &mut Header,
     rows: &mut impl Rows,
-    archive: usize,
-    base: u64,
-    count: u64,
+    due: Due,
     cells: &mut Vec<f64>,
 ) -> Result<(), Error> {
+    let (archive, count) = (due.archive, due.rows);
     let (ds_cnt, row_cnt) = (header.ds.len(), header.rra[archive].row_cnt);
     let prepared = &header.cdp_prep[archive * ds_cnt..][..ds_cnt];
     let value = |slot: usize| {
@@ -49,6 +47,7 @@ fn write_archive(
             .map(move |cell| f64::from_bits(cell.scratch[slot]))
     };
     let most = count.min((CELLS_MAX / ds_cnt).max(1) as u64);
+    // The first row differs from all others; when it is written it becomes one of them.
     cells.clear();
     cells.extend(value(PRIMARY));
     for _ in 1..most {
@@ -56,15 +55,16 @@ fn write_archive(
     }
     let mut left = count;
     while left > 0 {
-        let row = (header.cur_row[archive] + 1) % row_cnt;
+        let next = header.cur_row[archive] + 1;
+        let row = if next < row_cnt { next } else { 0 };
         let run = left.min(most).min(row_cnt - row);
-        rows.write(base + row * ds_cnt as u64, &cells[..run as usize * ds_cnt])?;
+        rows.write(
+            due.base + row * ds_cnt as u64,
+            &cells[..run as usize * ds_cnt],
+        )?;
         header.cur_row[archive] = row + run - 1;
-        if left == count {
-            cells.truncate(0);
-            for _ in 0..most.min(left - run) {
-                cells.extend(value(SECONDARY));
-            }
+        for (cell, value) in cells.iter_mut().zip(value(SECONDARY)) {
+            *cell = value;
         }
         left -= run;
     }
@@ -72,8 +72,9 @@ fn write_archive(
 }
 
 /// The stamps are updatev's own: rows after the first are told two steps late.
-fn tell(header: &Header, archive: usize, due: Due, time: i64, seen: &mut Vec<Written>) {
-    let (ds_cnt, rra) = (header.ds.len(), &header.rra[archive]);
+fn tell(header: &Header, due: Due, time: i64, seen: &mut Vec<Written>) {
+    let (archive, ds_cnt) = (due.archive, header.ds.len());
+    let rra = &header.rra[archive];
     let step = rra.pdp_cnt * header.pdp_step;
     let aligned = time as u64 - time as u64 % step;
     for row in 0..due.rows {

@@ -332,8 +332,14 @@ fn created(
     };
     let mut random = seed();
     let sources: Vec<&Rrd> = sources.iter().collect();
-    let rrd = create::create(&request, now(), &mut random, template.as_ref().map(|rrd| &rrd.header), &sources)
-        .map_err(|error| Failure::Text(error.text.into_bytes()))?;
+    let rrd = create::create(
+        &request,
+        now(),
+        &mut random,
+        template.as_ref().map(|rrd| &rrd.header),
+        &sources,
+    )
+    .map_err(|error| Failure::Text(error.text.into_bytes()))?;
     let installed = shared.store.install(name, &rrd, !keep);
     installed.map_err(Failure::File)
 }

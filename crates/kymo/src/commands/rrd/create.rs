@@ -3,7 +3,7 @@
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{Rrd, create, spec};
 
-use super::file;
+use super::file::{self, Access, RrdFile};
 use super::message::{Message, cause};
 use super::place::path;
 use super::request;
@@ -116,8 +116,9 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
         return Err(Message::of(&[b"creating '", asked.name, b"': File exists"]));
     }
     let template = asked.template.map(|name| {
-        let loaded = file::load(session, name);
-        loaded.map_err(|_| Message::of(&[b"Cannot open template RRD ", name]))
+        let opened = RrdFile::open(name, Access::Read, &mut session.bytes);
+        let header = opened.map(|opened| opened.header);
+        header.map_err(|_| Message::of(&[b"Cannot open template RRD ", name]))
     });
     let template = template.transpose()?;
     let sources: Result<Vec<Rrd>, Message> = asked
@@ -139,7 +140,7 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
         &create,
         now().sec,
         &mut session.random,
-        template.as_ref().map(|rrd| &rrd.header),
+        template.as_ref(),
         &opened,
     );
     // Wrong definitions are told before sources that cannot be opened.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use kymo_rrd::at_time::{self, AtTime};
-use kymo_rrd::cf::Cf;
+use kymo_rrd::kind::Cf;
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{fetch, spec};
 
@@ -41,7 +41,13 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let fetched = if session.try_connect(asked.daemon) {
         session.client.fetch(name, cf, start, end)?
     } else {
-        Cf::parse(cf)?;
+        if Cf::named(cf).is_none() {
+            return Err(Message::of(&[
+                b"unknown consolidation function '",
+                cf,
+                b"'",
+            ]));
+        }
         let mut open = RrdFile::open(name, Access::Read, &mut session.bytes)?;
         let (header, mut rows) = open.parts();
         fetch::fetch(header, &mut rows, cf, start, end, asked.step)?
@@ -94,7 +100,7 @@ fn range(session: &Session, asked: &Asked<'_>) -> Result<(i64, i64), Message> {
         ));
     }
     if asked.align {
-        let delta = start.checked_rem(asked.step as i64).unwrap_or(0);
+        let delta = (start as u64 % asked.step.max(1)) as i64;
         (start, end) = (start - delta, end - delta);
     }
     if end < start {

@@ -8,7 +8,7 @@ use super::session::Session;
 use super::usage::Mode;
 use super::{handle, place};
 
-/// Reads commands until there are no more. `dir` is where to go first; root changes its root to it.
+/// Reads commands until there are no more. `dir` is where to go first.
 pub fn run(session: &mut Session, dir: &[u8]) -> u8 {
     let started = Instant::now();
     session.mode = Mode::Piped;

@@ -25,22 +25,16 @@ pub fn find(name: &[u8]) -> Option<Command> {
     found.map(|&(_, command)| command)
 }
 
-/// Goes where `rrdtool - DIR` begins, as root with that as its root. The error comes with its exit code.
+/// Goes where `rrdtool - DIR` begins. (Not with that as its root, even for root: Debian's build does not either.)
+/// The error comes with its exit code.
 pub fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
     if dir.is_empty() {
         return Ok(());
     }
-    let fail = |parts: &[&[u8]], error: &io::Error| {
-        let text = [&parts.concat(), cause(error).as_bytes()].concat();
-        (Message(text), error.raw_os_error().unwrap_or(1) as u8)
-    };
-    let mut first = path(dir);
-    if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chroot(first)
-            .map_err(|error| fail(&[b"chroot ", dir, b": "], &error))?;
-        first = Path::new("/");
-    }
-    std::env::set_current_dir(first).map_err(|error| fail(&[b"chdir ", dir, b" "], &error))
+    std::env::set_current_dir(path(dir)).map_err(|error| {
+        let text = Message::of(&[b"chdir ", dir, b" ", cause(&error).as_bytes()]);
+        (text, error.raw_os_error().unwrap_or(1) as u8)
+    })
 }
 
 /// Bytes as a path.

@@ -1,0 +1,114 @@
+//! The front of an .rrd file, read with one system call, and rrdtool's words for what is wrong with it.
+
+use crate::entry::{Cells, Identity};
+use crate::error::FileError;
+use crate::names;
+use crate::rows::read_cells;
+use kymo_base::name::DisplayName;
+use kymo_rrd::Header;
+use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
+use kymo_sys::tree::{Access, Tree};
+use std::io;
+
+/// Most headers are shorter: collectd's have 3,496 bytes.
+const FRONT: usize = 8192;
+
+/// Which file it is.
+pub(crate) fn identity(stat: &Metadata) -> Identity {
+    Identity {
+        device: stat.device,
+        inode: stat.inode,
+        size_bytes: stat.size_bytes,
+        mtime_ns: stat.mtime_ns,
+    }
+}
+
+/// Reads the header into `raw` and takes it apart. `shown` is the name in error texts.
+pub(crate) fn read_header(
+    file: &dyn DiskFile,
+    size_bytes: u64,
+    raw: &mut Vec<u8>,
+    shown: &[u8],
+) -> Result<Header, FileError> {
+    raw.resize(FRONT, 0);
+    let count = file.read_at(raw, 0).map_err(FileError::Io)?;
+    raw.truncate(count);
+    if let Some(needed) = header_len(raw).filter(|&needed| needed > raw.len() as u64) {
+        let wanted = needed.min(size_bytes) as usize;
+        raw.resize(wanted.max(count), 0);
+        let count = file.read_at(raw, 0).map_err(FileError::Io)?;
+        raw.truncate(count);
+    }
+    let header = Header::parse(raw).map_err(|error| rrd_error(shown, &error.text))?;
+    let needed = header.file_size_bytes();
+    if needed > size_bytes {
+        let text = format!("is too small (should be {needed} bytes)");
+        return Err(rrd_error(shown, &text));
+    }
+    Ok(header)
+}
+
+/// Bytes up to the rows, as the counts at the front say; `None`: no header, or none that is read.
+fn header_len(raw: &[u8]) -> Option<u64> {
+    let word = |at: usize| {
+        let bytes = raw.get(at..at + 8)?;
+        Some(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
+    };
+    let (ds, rra) = (word(24)?, word(32)?);
+    let max = kymo_rrd::header::COUNT_MAX;
+    (ds <= max && rra <= max)
+        .then(|| 128 + 120 * (ds + rra) + 16 + 112 * ds + 80 * ds * rra + 8 * rra)
+}
+
+/// rrd_open's texts: those about the file itself begin with its name.
+pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
+    let shown = DisplayName(shown).to_string();
+    FileError::Rrd(match text.starts_with("is ") || text.starts_with("has ") {
+        true => format!("'{shown}' {text}"),
+        false => text.to_string(),
+    })
+}
+
+/// The archives that updates change in place, as they are now.
+pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Cells>, FileError> {
+    let mut all = Vec::new();
+    for (archive, rra) in header.rra.iter().enumerate() {
+        if !matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL") {
+            continue;
+        }
+        let first = header.cell(archive, 0);
+        let mut cells = vec![0.0; (rra.row_cnt * header.ds.len() as u64) as usize];
+        read_cells(file, header.size_bytes(), first, &mut cells)
+            .map_err(|error| FileError::Rrd(error.text))?;
+        let bits = cells.iter().map(|cell: &f64| cell.to_bits()).collect();
+        all.push(Cells { first, bits });
+    }
+    Ok(all)
+}
+
+/// Opens and locks a file; `None`: somebody else has a lock on it.
+pub(crate) fn open_locked(
+    tree: &dyn Tree,
+    path: &[u8],
+    lock: RecordLock,
+) -> Result<Option<Box<dyn DiskFile>>, FileError> {
+    let access = match lock {
+        RecordLock::Shared => Access::Read,
+        RecordLock::Exclusive => Access::Write,
+    };
+    let file = tree.open(names::path(path), access).map_err(open_error)?;
+    let locked = file.try_record_lock(lock).map_err(FileError::Io)?;
+    Ok(locked.then_some(file))
+}
+
+/// What a refused open or stat means.
+pub(crate) fn open_error(error: io::Error) -> FileError {
+    match error.raw_os_error() {
+        Some(2) => FileError::NoSuchFile,
+        Some(18) => FileError::Outside,
+        Some(21) => FileError::NotRegular,
+        Some(1 | 13 | 30) => FileError::Access(error),
+        _ if error.kind() == io::ErrorKind::NotFound => FileError::NoSuchFile,
+        _ => FileError::Io(error),
+    }
+}
