@@ -45,7 +45,12 @@ fn make_files(base: &Path, count: usize) {
 
 fn value(turn: u64) -> String {
     let stamp = BIRTH + 7 * (turn + 1);
-    format!("{stamp}.{:06}:{}.5:{}", turn * 7919 % 1_000_000, turn % 1000, turn * 13)
+    format!(
+        "{stamp}.{:06}:{}.5:{}",
+        turn * 7919 % 1_000_000,
+        turn % 1000,
+        turn * 13
+    )
 }
 
 /// What a file has been told, for the oracle.
@@ -70,7 +75,12 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     let mut oracle = Pipe::start(&scratch.path("oracle"));
     let options = ["-B", "-w", "1", "-j", &journal];
     let start = || Daemon::start(Side::Ours, &scratch.path(""), &base, &options);
-    let mut told: Vec<Told> = (0..FILES).map(|_| Told { acknowledged: 0, sent: 0 }).collect();
+    let mut told: Vec<Told> = (0..FILES)
+        .map(|_| Told {
+            acknowledged: 0,
+            sent: 0,
+        })
+        .collect();
     let mut written = [0u64; FILES];
     let (mut acknowledged, mut under_way) = (0, 0);
     for round in 0..kill_rounds() {
@@ -79,25 +89,45 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
         let mut client = daemon.connect();
         for index in 0..FILES {
             let answer = client.text(&format!("FLUSH {}", name(index)));
-            assert!(answer.starts_with("0 "), "round {round}: {answer}: {}", daemon.said());
+            assert!(
+                answer.starts_with("0 "),
+                "round {round}: {answer}: {}",
+                daemon.said()
+            );
             let here = fs::read(base.join(name(index))).expect("the file");
-            let reached = catch_up(&mut oracle, &scratch, index, &mut written[index], &told[index], &here);
+            let reached = catch_up(
+                &mut oracle,
+                &scratch,
+                index,
+                &mut written[index],
+                &told[index],
+                &here,
+            );
             let Some(reached) = reached else {
                 panic!(
                     "round {round}: {} is not what {} to {} values make it: {}",
-                    name(index), told[index].acknowledged, told[index].sent, daemon.said()
+                    name(index),
+                    told[index].acknowledged,
+                    told[index].sent,
+                    daemon.said()
                 );
             };
             acknowledged += 1;
             under_way += u32::from(reached > told[index].acknowledged);
-            told[index] = Told { acknowledged: reached, sent: reached };
+            told[index] = Told {
+                acknowledged: reached,
+                sent: reached,
+            };
         }
         daemon.signal("-KILL");
         drop(daemon);
     }
     eprintln!("{acknowledged} files looked at, in {under_way} a value that was under way");
     let turns: u64 = told.iter().map(|file| file.acknowledged).sum();
-    assert!(turns > kill_rounds() * 20, "hardly anything was acknowledged: {turns}");
+    assert!(
+        turns > kill_rounds() * 20,
+        "hardly anything was acknowledged: {turns}"
+    );
 }
 
 /// Brings the oracle to what was acknowledged, then on by one value until the file is the same.
@@ -138,8 +168,14 @@ fn load_and_kill(daemon: Daemon, told: &mut [Told], random: &mut Random) {
     });
     'load: loop {
         let batch = random.once_in(2);
-        let lines: Vec<usize> = (0..1 + random.below(30)).map(|_| random.below(FILES as u64) as usize).collect();
-        let mut bytes = if batch { b"BATCH\n".to_vec() } else { Vec::new() };
+        let lines: Vec<usize> = (0..1 + random.below(30))
+            .map(|_| random.below(FILES as u64) as usize)
+            .collect();
+        let mut bytes = if batch {
+            b"BATCH\n".to_vec()
+        } else {
+            Vec::new()
+        };
         for &index in &lines {
             let line = format!("UPDATE {} {}\n", name(index), value(told[index].sent));
             bytes.extend_from_slice(line.as_bytes());
@@ -158,7 +194,9 @@ fn load_and_kill(daemon: Daemon, told: &mut [Told], random: &mut Random) {
                 Ok(Reply::Bytes(bytes)) => assert_eq!(bytes, b"0 errors\n"),
                 _ => break 'load,
             }
-            lines.iter().for_each(|&index| told[index].acknowledged += 1);
+            lines
+                .iter()
+                .for_each(|&index| told[index].acknowledged += 1);
             continue;
         }
         for &index in &lines {
@@ -196,7 +234,12 @@ fn a_reader_with_a_lock_delays_and_loses_nothing() {
     let base = scratch.path("base");
     make_files(&base, 1);
     copy(&base, &scratch.path("oracle"));
-    let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-B", "-F", "-w", "1"]);
+    let daemon = Daemon::start(
+        Side::Ours,
+        &scratch.path(""),
+        &base,
+        &["-B", "-F", "-w", "1"],
+    );
     let mut client = daemon.connect();
     let done = AtomicBool::new(false);
     let path = base.join(name(0));
@@ -239,8 +282,17 @@ fn a_lock_that_stays_is_an_error_of_flush_and_no_loss() {
     lock(&file, libc::F_RDLCK);
     let start = Instant::now();
     let answer = client.text(&format!("FLUSH {}", name(0)));
-    assert_eq!(answer, "-1 RRD Error: could not lock RRD", "after {:?}", start.elapsed());
-    assert!(client.text(&format!("PENDING {}", name(0))).starts_with("1 updates pending"));
+    assert_eq!(
+        answer,
+        "-1 RRD Error: could not lock RRD",
+        "after {:?}",
+        start.elapsed()
+    );
+    assert!(
+        client
+            .text(&format!("PENDING {}", name(0)))
+            .starts_with("1 updates pending")
+    );
     drop(file);
     let answer = client.text(&format!("FLUSH {}", name(0)));
     assert!(answer.starts_with("0 Successfully flushed"), "{answer}");
@@ -281,8 +333,12 @@ fn a_file_may_be_tuned_and_replaced_while_it_is_served() {
         }
     }
     client.text("FLUSH f0.rrd");
-    let read = |folder: &str, name: &str| fs::read(scratch.path(folder).join(name)).expect("a file");
-    assert_eq!(rrd_file::difference(&read("oracle", "f0.rrd"), &read("base", "f0.rrd")), None);
+    let read =
+        |folder: &str, name: &str| fs::read(scratch.path(folder).join(name)).expect("a file");
+    assert_eq!(
+        rrd_file::difference(&read("oracle", "f0.rrd"), &read("base", "f0.rrd")),
+        None
+    );
     client.text(&format!("UPDATE f1.rrd {}", value(0)));
     client.text("FLUSH f1.rrd");
     fs::rename(base.join("f0.rrd"), base.join("f1.rrd")).expect("a rename");
@@ -290,7 +346,10 @@ fn a_file_may_be_tuned_and_replaced_while_it_is_served() {
     oracle.must(&format!("update f0.rrd {}", value(10)));
     let answer = client.text("FLUSH f1.rrd");
     assert!(answer.starts_with("0 Success"), "{answer}");
-    assert_eq!(rrd_file::difference(&read("oracle", "f0.rrd"), &read("base", "f1.rrd")), None);
+    assert_eq!(
+        rrd_file::difference(&read("oracle", "f0.rrd"), &read("base", "f1.rrd")),
+        None
+    );
     daemon.stop("-TERM");
 }
 
@@ -309,19 +368,50 @@ fn no_name_leads_out_of_the_base() {
     let mut daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-B", "-F"]);
     let trace = scratch.path("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-e", "trace=%file", "-o"]).arg(&trace).args(["-p", &daemon.pid().to_string()]);
-    let strace = Running(strace.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("strace"));
+    strace
+        .args(["-f", "-e", "trace=%file", "-o"])
+        .arg(&trace)
+        .args(["-p", &daemon.pid().to_string()]);
+    let strace = Running(
+        strace
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("strace"),
+    );
     std::thread::sleep(Duration::from_millis(500));
     let long = "x".repeat(4000);
     let outside = scratch.text("secret/out.rrd");
     for name in [
-        "../secret/out.rrd", "./../secret/out.rrd", "d/../../secret/out.rrd", &outside, "..", "/", ".", "//etc/passwd",
-        "/etc/passwd", "f0.rrd\0x", "\\.\\./secret/out.rrd", "\x1b[31m.rrd", "f0.rrd/", "f0.rrd/..", &long, "link/../../secret/out.rrd",
+        "../secret/out.rrd",
+        "./../secret/out.rrd",
+        "d/../../secret/out.rrd",
+        &outside,
+        "..",
+        "/",
+        ".",
+        "//etc/passwd",
+        "/etc/passwd",
+        "f0.rrd\0x",
+        "\\.\\./secret/out.rrd",
+        "\x1b[31m.rrd",
+        "f0.rrd/",
+        "f0.rrd/..",
+        &long,
+        "link/../../secret/out.rrd",
     ] {
         for line in [
-            format!("UPDATE {name} 1000000100:1:1"), format!("FLUSH {name}"), format!("INFO {name}"), format!("LAST {name}"),
-            format!("FETCH {name} AVERAGE 1000000000 1000000100"), format!("CREATE {name} -s 10 DS:a:GAUGE:60:U:U RRA:LAST:0.5:1:5"),
-            format!("LIST /{name}"), format!("TUNE {name} 3 tune -h g:1"), format!("DUMP {name}"), format!("PENDING {name}"), format!("FORGET {name}"),
+            format!("UPDATE {name} 1000000100:1:1"),
+            format!("FLUSH {name}"),
+            format!("INFO {name}"),
+            format!("LAST {name}"),
+            format!("FETCH {name} AVERAGE 1000000000 1000000100"),
+            format!("CREATE {name} -s 10 DS:a:GAUGE:60:U:U RRA:LAST:0.5:1:5"),
+            format!("LIST /{name}"),
+            format!("TUNE {name} 3 tune -h g:1"),
+            format!("DUMP {name}"),
+            format!("PENDING {name}"),
+            format!("FORGET {name}"),
         ] {
             let mut client = daemon.connect();
             let reply = client.ask(line.as_bytes());
@@ -352,25 +442,34 @@ fn rude_clients_hinder_nobody() {
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-B", "-F"]);
     let before = memory_kb(daemon.pid());
     let mut deaf = UnixStream::connect(daemon.socket()).expect("a connection");
-    deaf.set_write_timeout(Some(Duration::from_millis(300))).expect("a limit");
+    deaf.set_write_timeout(Some(Duration::from_millis(300)))
+        .expect("a limit");
     let ask = b"HELP\n".repeat(1000);
     // Until nothing more is taken.
     while deaf.write_all(&ask).is_ok() {}
     let mut endless = UnixStream::connect(daemon.socket()).expect("a connection");
-    endless.set_write_timeout(Some(Duration::from_millis(300))).expect("a limit");
+    endless
+        .set_write_timeout(Some(Duration::from_millis(300)))
+        .expect("a limit");
     let piece = [b'x'; 65536];
     let mut sent = 0;
     while sent < 256 << 20 && endless.write_all(&piece).is_ok() {
         sent += piece.len();
     }
     assert!(sent < 256 << 20, "a line of 256 MiB is still taken");
-    let idle: Vec<UnixStream> = (0..10_000).map_while(|_| UnixStream::connect(daemon.socket()).ok()).collect();
+    let idle: Vec<UnixStream> = (0..10_000)
+        .map_while(|_| UnixStream::connect(daemon.socket()).ok())
+        .collect();
     assert_eq!(idle.len(), 10_000, "connections that say nothing");
     let start = Instant::now();
     let mut client = daemon.connect();
     let answer = client.text(&format!("UPDATE f0.rrd {}", value(0)));
     assert_eq!(answer, "0 errors, enqueued 1 value(s).");
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
     let grown = memory_kb(daemon.pid()).saturating_sub(before);
     eprintln!("10,000 idle connections and two rude ones: {grown} kB");
     assert!(grown < 100_000, "grown by {grown} kB");
@@ -388,7 +487,10 @@ fn memory_kb(pid: u32) -> u64 {
 /// This process and its children may have many descriptors.
 #[allow(unsafe_code)]
 fn raise_limit() {
-    let limit = libc::rlimit { rlim_cur: 30_000, rlim_max: 30_000 };
+    let limit = libc::rlimit {
+        rlim_cur: 30_000,
+        rlim_max: 30_000,
+    };
     // SAFETY: the struct lives until the call returns, which only reads it.
     let raised = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
     assert_eq!(raised, 0, "cannot allow 30,000 descriptors");
@@ -426,12 +528,21 @@ fn a_full_disk_refuses_and_recovers() {
     }
     assert_eq!(refused, 3, "{turn} values and the disk is not full");
     let pending = client.text("PENDING f0.rrd");
-    assert!(pending.starts_with(&format!("{turn} updates pending")), "a refused value is applied");
+    assert!(
+        pending.starts_with(&format!("{turn} updates pending")),
+        "a refused value is applied"
+    );
     drop(file);
     fs::remove_file(&filler).expect("the filler is there");
     let start = Instant::now();
-    while !client.text(&format!("UPDATE f0.rrd {}", value(turn))).starts_with("0 ") {
-        assert!(start.elapsed() < Duration::from_secs(20), "it does not recover");
+    while !client
+        .text(&format!("UPDATE f0.rrd {}", value(turn)))
+        .starts_with("0 ")
+    {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "it does not recover"
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     turn += 1;
