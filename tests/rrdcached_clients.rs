@@ -22,6 +22,9 @@ enum Way {
     Tcp,
 }
 
+/// Lines that only `list` answers with.
+const NAMES: [&str; 3] = ["x.rrd", "y.rrd", "d/y.rrd"];
+
 const WAYS: [Way; 2] = [Way::Unix, Way::Tcp];
 
 /// A daemon, where it is, and its folder.
@@ -59,7 +62,12 @@ impl Place {
     fn neutral(&self, text: &str) -> String {
         let text = text.replace(&self.address, "ADDRESS");
         let lines = text.lines().filter(|line| !line.contains("].cur_row"));
-        lines.map(|line| format!("{line}\n")).collect()
+        let mut lines: Vec<&str> = lines.collect();
+        if lines.iter().any(|line| NAMES.contains(line)) {
+            // A list: stock's is in the order of the folder.
+            lines.sort_unstable();
+        }
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
