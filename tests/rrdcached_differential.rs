@@ -488,7 +488,10 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
         let bytes = fs::read(&path).expect("a file of the base");
         (path, bytes)
     };
-    let files = rrd_file::files_below(&base).into_iter().map(read).collect();
+    let files = rrd_file::files_below(&base).into_iter();
+    // Where ours has its journal when it is not told where.
+    let files = files.filter(|path| !path.starts_with(base.join(".kymo")));
+    let files = files.map(read).collect();
     let replies = wire.replies;
     Played { replies, files }
 }

@@ -1,7 +1,7 @@
 //! Stock rrdtool: one command at a time, or many through one `rrdtool -`.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// Runs `rrdtool` to its end in a folder.
@@ -17,6 +17,7 @@ pub fn rrdtool(folder: &Path, words: &[&str]) -> Output {
 
 /// An `rrdtool -` that takes lines.
 pub struct Pipe {
+    folder: PathBuf,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -25,21 +26,24 @@ pub struct Pipe {
 impl Pipe {
     /// Starts one that works in `folder`.
     pub fn start(folder: &Path) -> Pipe {
-        Pipe::of(Command::new("rrdtool").arg("-").current_dir(folder))
-    }
-
-    /// Takes a command that reads and answers as `rrdtool -` does.
-    pub fn of(command: &mut Command) -> Pipe {
+        let mut command = Command::new("rrdtool");
+        let command = command.arg("-").current_dir(folder);
         let command = command.env("TZ", "UTC").stdin(Stdio::piped());
         let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|why| panic!("cannot start {command:?}: {why}"));
         let stdin = child.stdin.take().expect("its stdin");
         let stdout = child.stdout.take().expect("its stdout");
         Pipe {
+            folder: folder.to_path_buf(),
             child,
             stdin,
             stdout: BufReader::new(stdout),
         }
+    }
+
+    /// Where it works.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What a line is answered with, without the closing `OK`; the error without `ERROR: `.

@@ -21,7 +21,6 @@ pub mod fuzz;
 pub mod fuzz_files;
 pub mod header;
 pub mod info;
-mod kind;
 pub mod kind;
 mod modify;
 pub mod number;
