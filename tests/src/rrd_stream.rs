@@ -325,7 +325,7 @@ fn bad_create(random: &mut Random) -> String {
         .pick(&[
             "",
             "DS:a:GAUGE:60:U:U",
-            "-s 0 DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
+            "-b 1000000000 -s 0 DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
             "-s 10 -b 5 DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
             "-s x DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
             "-b 1000000000 DS:a:NOSUCH:60:U:U RRA:AVERAGE:0.5:1:5",
