@@ -300,13 +300,13 @@ fn odd_line(random: &mut Random, folder: &str, name: &str) -> String {
         14 => "LAST".to_string(),
         15 => format!(
             "HELP {}",
-            random.pick(&["UPDATE", "flush", "FETCH", "nothing", "BATCH", "LIST"])
+            random.pick(&["UPDATE", "flush", "FETCH", "Pending", "BATCH", "LIST"])
         ),
         16 => format!("PENDING {}", escaped(random, name)),
         17 => format!("FLUSH {}", escaped(random, name)),
         18 => "CREATE".to_string(),
         19 => format!(
-            "CREATE {folder}/bad{}.rrd {}",
+            "CREATE {folder}/cbad{}.rrd {}",
             random.below(3),
             bad_create(random)
         ),
@@ -327,7 +327,7 @@ fn bad_create(random: &mut Random) -> String {
             "DS:a:GAUGE:60:U:U",
             "-b 1000000000 -s 0 DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
             "-s 10 -b 5 DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
-            "-s x DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
+            "-b 1000000000 -s x DS:a:GAUGE:60:U:U RRA:AVERAGE:0.5:1:5",
             "-b 1000000000 DS:a:NOSUCH:60:U:U RRA:AVERAGE:0.5:1:5",
             "-b 1000000000 DS:a:GAUGE:60:9:1 RRA:AVERAGE:0.5:1:5",
             "-b 1000000000 DS:a:GAUGE:60:U:U RRA:AVERAGE:1.5:1:5",

@@ -63,7 +63,7 @@ pub(crate) fn open(
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), &folder, size, sequences, story.position);
     let mut state = new_state(journal, &*clock);
-    let redo = take_pasts(
+    let taken = take_pasts(
         &mut state,
         &*tree,
         &*clock,
@@ -79,7 +79,8 @@ pub(crate) fn open(
     }
     let many = state.journal.files_len() > FILES_MAX;
     let store = Store::new(settings, disk, clock, tree, state, lock);
-    replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
+    replayed.redone = redo_all(&store, &taken.redo, &mut replayed.notices);
+    forget_again(&store, &taken.strangers);
     if many {
         // Start after start that ends too soon must not fill the disk.
         store.checkpoint();
@@ -190,7 +191,16 @@ fn new_state(journal: Journal, clock: &dyn Clock) -> State {
     }
 }
 
-/// Takes files into memory; those that are to be written once more, in path order.
+/// Files that were taken into memory.
+#[derive(Default)]
+struct Taken {
+    /// To be written once more, in path order.
+    redo: Vec<u32>,
+    /// Written once, but nobody's since: made without an update, or forgotten.
+    strangers: Vec<u32>,
+}
+
+/// Takes files into memory.
 fn take_pasts(
     state: &mut State,
     tree: &dyn Tree,
@@ -199,9 +209,9 @@ fn take_pasts(
     story: Story,
     oldest: u64,
     replayed: &mut Replayed,
-) -> Vec<u32> {
+) -> Taken {
     let now_ns = clock.mono_ns();
-    let mut redo = Vec::new();
+    let mut taken = Taken::default();
     let pasts: BTreeMap<Box<[u8]>, Past> = story.pasts;
     for (path, mut past) in pasts {
         if path.first() != Some(&b'/') || names::refused(&path).is_some() {
@@ -226,14 +236,27 @@ fn take_pasts(
         replayed.values += past.values.len() as u64;
         let flushed_ns = state.flushed_at(now_ns, settings.jitter);
         let id = state.files.insert(&path);
+        if !past.known {
+            taken.strangers.push(id);
+        }
         if let Some(file) = state.files.get_mut(id) {
             fill(file, past, begin, oldest, flushed_ns);
             if file.redo.is_some() {
-                redo.push(id);
+                taken.redo.push(id);
             }
         }
     }
-    redo
+    taken
+}
+
+/// Once they are written nothing is left to be known of them.
+fn forget_again(store: &Store, strangers: &[u32]) {
+    let mut state = store.inner.lock();
+    for &id in strangers {
+        if let Some(file) = state.files.get_mut(id) {
+            file.forgotten |= file.is_idle();
+        }
+    }
 }
 
 fn fill(file: &mut File, past: Past, begin: Option<Begin>, oldest: u64, flushed_ns: u64) {

@@ -26,6 +26,8 @@ pub(crate) struct Past {
     pub(crate) end: Option<(Identity, f64)>,
     /// A write was announced, and not that it ended.
     pub(crate) open: bool,
+    /// Values came since it was forgotten.
+    pub(crate) known: bool,
     /// The newest stamp that was handed to it.
     handed: f64,
     last: f64,
@@ -40,6 +42,7 @@ impl Default for Past {
             begins: Vec::new(),
             end: None,
             open: false,
+            known: false,
             handed: f64::NEG_INFINITY,
             last: f64::NEG_INFINITY,
             cut: 0,
@@ -182,6 +185,7 @@ impl Past {
     ) -> Option<()> {
         match entry {
             Entry::Values { count, .. } => {
+                self.known = true;
                 for _ in 0..count {
                     let mut text = Vec::new();
                     entry::take_value(input, stamps, &mut text)?;
@@ -202,6 +206,7 @@ impl Past {
                 let handed = self.handed;
                 self.values.retain(|(stamp, _)| *stamp <= handed);
                 self.cut = self.values.len();
+                self.known = false;
                 self.last = f64::NEG_INFINITY;
             }
             Entry::Edited { .. } => {
