@@ -350,9 +350,9 @@ fn repeat<const N: usize, T>(
     if count > (input.len() / N) as u64 {
         return Err(cut_short(name));
     }
-    (0..count)
-        .map(|_| take(input, name).map(|bytes| read(&bytes)))
-        .collect()
+    let (front, rest) = input.split_at(count as usize * N);
+    *input = rest;
+    Ok(front.as_chunks().0.iter().map(read).collect())
 }
 
 fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
