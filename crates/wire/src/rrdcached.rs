@@ -12,7 +12,7 @@ mod verb;
 
 pub use answers::{Answers, Mark, STATUS_MAX};
 pub use fields::{Fields, put_field, take_line};
-pub use lines::{ColumnRefusal, Stats, Table, Value, columns, put_info};
+pub use lines::{ColumnRefusal, Stats, Table, columns};
 pub use request::{
     CreateWords, Fetch, Refusal, Request, TuneRefusal, atoi, atol, create_words, list_words, parse,
     time_of, tune_words,

@@ -111,41 +111,6 @@ impl Table<'_> {
     }
 }
 
-/// A value of INFO.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
-    /// Type 0.
-    Number(f64),
-    /// Type 1.
-    Count(u64),
-    /// Type 2.
-    Text(&'a [u8]),
-    /// Type 3.
-    Int(i32),
-    /// Type 4: its size.
-    Blob(u64),
-}
-
-/// A line of INFO.
-pub fn put_info(out: &mut Vec<u8>, key: &[u8], value: Value) {
-    out.extend_from_slice(key);
-    match value {
-        Value::Number(value) if value.is_nan() => put(out, format_args!(" 0 NaN")),
-        Value::Number(value) => {
-            out.extend_from_slice(b" 0 ");
-            put_exp(out, value, 10);
-        }
-        Value::Count(value) => put(out, format_args!(" 1 {value}")),
-        Value::Text(value) => {
-            out.extend_from_slice(b" 2 ");
-            out.extend_from_slice(value);
-        }
-        Value::Int(value) => put(out, format_args!(" 3 {value}")),
-        Value::Blob(value) => put(out, format_args!(" 4 {value}")),
-    }
-    out.push(b'\n');
-}
-
 /// The counters of STATS. librrd's client of 1.7.2 refuses names that it does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -299,25 +264,6 @@ mod tests {
                 "{fields:?}"
             );
         }
-    }
-
-    #[test]
-    fn info_has_types() {
-        let mut out = Vec::new();
-        for (key, value) in [
-            (&b"filename"[..], Value::Text(b"/a b")),
-            (b"step", Value::Count(10)),
-            (b"min", Value::Number(UNKNOWN)),
-            (b"xff", Value::Number(0.5)),
-            (b"n", Value::Int(-3)),
-            (b"b", Value::Blob(7)),
-        ] {
-            put_info(&mut out, key, value);
-        }
-        assert_eq!(
-            String::from_utf8_lossy(&out),
-            "filename 2 /a b\nstep 1 10\nmin 0 NaN\nxff 0 5.0000000000e-01\nn 3 -3\nb 4 7\n"
-        );
     }
 
     #[test]
