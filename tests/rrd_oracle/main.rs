@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use case::{Call, Case, Random, disturb};
-use kymo_rrd::number::put_exp;
+use kymo_base::printf::put_exp;
 use kymo_rrd::update::{Now, Scratch, Update, Written, check, update, update_all, update_with};
 use kymo_rrd::{Header, Rrd};
 use stock::{Reply, Stock};

@@ -9,6 +9,7 @@ pub mod cost;
 pub mod field;
 pub mod limits;
 pub mod name;
+pub mod printf;
 pub mod reading;
 pub mod scan;
 pub mod template;

@@ -6,8 +6,8 @@ use crate::UNKNOWN;
 use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{FETCH_CELLS_MAX, Header, RraDef};
-use crate::number::put_exp;
 use crate::rows::Rows;
+use kymo_base::printf::put_exp;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]

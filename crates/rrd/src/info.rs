@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::cf::Cf;
 use crate::compute_text;
 use crate::header::{DsDef, Header, PdpPrep, RraDef, Univals, until_nul};
-use crate::number::put_exp;
+use kymo_base::printf::put_exp;
 
 /// A value; the discriminants are the type numbers of the daemon's INFO.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,6 @@
-//! Numbers as rrdtool reads and prints them. Its parser is not correctly rounded (each digit and each
+//! Numbers as rrdtool reads them. Its parser is not correctly rounded (each digit and each
 //! power of ten rounds anew) and its counters are subtracted as decimal text; both are copied step by step,
 //! for a better parser would give other bits.
-
-use std::io::Write;
 
 use crate::UNKNOWN;
 
@@ -185,47 +183,6 @@ fn complement(result: &mut [u8]) {
     }
 }
 
-/// printf's `%0.{digits}e`: `1.0000000000e+00`, `-nan`, `nan`, `-inf`, `inf`.
-pub fn put_exp(out: &mut Vec<u8>, value: f64, digits: usize) {
-    if !value.is_finite() {
-        return put_special(out, value);
-    }
-    let from = out.len();
-    put(out, format_args!("{value:.digits$e}"));
-    let exponent = out[from..].iter().rposition(|&byte| byte == b'e');
-    let Some(at) = exponent.map(|at| from + at + 1) else {
-        unreachable!("BUG: an exponential form has an e")
-    };
-    if out[at] != b'-' {
-        out.insert(at, b'+');
-    }
-    if out.len() == at + 2 {
-        out.insert(at + 1, b'0');
-    }
-}
-
-/// printf's `%.{digits}f`.
-pub fn put_fixed(out: &mut Vec<u8>, value: f64, digits: usize) {
-    if value.is_finite() {
-        put(out, format_args!("{value:.digits$}"));
-    } else {
-        put_special(out, value);
-    }
-}
-
-fn put_special(out: &mut Vec<u8>, value: f64) {
-    if value.is_sign_negative() {
-        out.push(b'-');
-    }
-    out.extend_from_slice(if value.is_nan() { b"nan" } else { b"inf" });
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    let Ok(()) = out.write_fmt(text) else {
-        unreachable!("BUG: a Vec takes all")
-    };
-}
-
 /// C's `(long) double` on x86_64: toward zero, and the least `long` for whatever does not fit.
 pub(crate) fn to_i64(value: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
@@ -257,6 +214,7 @@ pub(crate) fn to_i32(value: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_base::printf::{put_exp, put_fixed};
 
     /// Bits and lengths are those of librrd's own rrd_strtod.
     const NUMBERS: &[(&str, u64, usize)] = &[

@@ -7,7 +7,8 @@ use crate::cf::{Cf, is_dst};
 use crate::compute_text;
 use crate::error::Error;
 use crate::header::{DsDef, RraDef, Univals, field};
-use crate::number::{Parsed, put_fixed, strtodbl};
+use crate::number::{Parsed, strtodbl};
+use kymo_base::printf::put_fixed;
 
 /// Violations that a FAILURES archive can remember.
 pub(crate) const WINDOW_MAX: i32 = 28;

@@ -4,7 +4,8 @@ use super::{Now, Stamp, Update};
 use crate::error::Error;
 use crate::header::Header;
 use crate::kind::Dst;
-use crate::number::{Parsed, put_fixed, strtodbl, to_i64};
+use crate::number::{Parsed, strtodbl, to_i64};
+use kymo_base::printf::put_fixed;
 
 /// Where in the argument a data source's reading is; `None` is `U`, which nobody wrote.
 pub(super) type Field = Option<(usize, usize)>;

@@ -1,5 +1,6 @@
-//! The lines of the longer answers: FETCH, FETCHBIN, INFO, STATS.
+//! The lines of the longer answers: FETCH, FETCHBIN, STATS.
 
+use kymo_base::printf::put_exp;
 use std::io::Write;
 
 /// What FETCH and FETCHBIN answer from.
@@ -143,30 +144,6 @@ impl Stats {
             put(out, format_args!("{name}: {value}\n"));
         }
     }
-}
-
-/// C's `%0.<digits>e`.
-fn put_exp(out: &mut Vec<u8>, value: f64, digits: usize) {
-    if value.is_nan() || value.is_infinite() {
-        let sign = if value.is_sign_negative() { "-" } else { "" };
-        let word = if value.is_nan() { "nan" } else { "inf" };
-        return put(out, format_args!("{sign}{word}"));
-    }
-    put(out, format_args!("{value:.digits$e}"));
-    // Rust writes e0 and e-7, C e+00 and e-07.
-    let Some(at) = memchr::memrchr(b'e', out) else {
-        return;
-    };
-    let negative = out.get(at + 1) == Some(&b'-');
-    let digits_at = at + 1 + usize::from(negative);
-    let pad = out.len() - digits_at < 2;
-    let middle: &[u8] = match (negative, pad) {
-        (false, false) => b"+",
-        (false, true) => b"+0",
-        (true, false) => b"-",
-        (true, true) => b"-0",
-    };
-    out.splice(at + 1..digits_at, middle.iter().copied());
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
