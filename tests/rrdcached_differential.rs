@@ -16,7 +16,7 @@ use kymo_tests::Scratch;
 use kymo_tests::rrd_client::{Client, Reply, is_binary};
 use kymo_tests::rrd_daemon::{BOTH, Daemon, Side};
 use kymo_tests::rrd_file;
-use kymo_tests::rrd_stream::{self, Item, Random, Stream};
+use kymo_tests::rrd_stream::{self, Holds, Item, Random, Stream};
 use kymo_tests::rrdtool::Pipe;
 
 /// How requests are put on the wire.
@@ -69,6 +69,9 @@ struct Meant {
     line: &'static str,
 }
 
+/// In the place of a request: the daemon is ended, and started again with its journal.
+const RESTART: &str = "(restart)";
+
 /// All of them. Each must be seen to occur, on both sides; the streams keep clear of them. Not here: locks
 /// (rrdcached_faults.rs), kill -9 (there, too), the order of LIST (compared without), numbers of STATS.
 const MEANT: &[Meant] = &[
@@ -100,6 +103,21 @@ const MEANT: &[Meant] = &[
         stock: "ds[x].last_ds 2 2",
         ours: "ds[x].last_ds 2 1",
         line: "ds[x].last_ds",
+    },
+    Meant {
+        why: "what was refused stays refused after a restart, and takes nothing that was accepted with it",
+        asked: &[
+            "UPDATE a.rrd 1000000010:1 1000000020.5:2",
+            "FLUSH a.rrd",
+            "UPDATE a.rrd 1000000020.5:3",
+            "UPDATE a.rrd 1000000030:4",
+            RESTART,
+            "FLUSH a.rrd",
+            "INFO a.rrd",
+        ],
+        stock: "last_update 1 1000000020",
+        ours: "last_update 1 1000000030",
+        line: "last_update",
     },
     Meant {
         why: "TUNE is of 1.8",
@@ -139,21 +157,13 @@ fn meant_differences_are_as_they_are_meant() {
     ));
     let mut wrong = Vec::new();
     for meant in MEANT {
-        let session = Session {
-            scratch: Scratch::new("meant"),
-            options: words("-B -F"),
-            steps: meant
-                .asked
-                .iter()
-                .map(|line| Step::Ask(0, line.as_bytes().to_vec()))
-                .collect(),
-            seed: 1,
-        };
+        let session = meant_session(meant);
         copy_folder(&template, &session.scratch.path("template"));
         let base = session.scratch.text("base");
         for (side, want) in [(Side::Stock, meant.stock), (Side::Ours, meant.ours)] {
             let played = play(side, &session, &session.steps);
-            let (_, reply) = &played.replies[meant.asked.len() - 1];
+            let asked = meant.asked.iter().filter(|line| **line != RESTART);
+            let (_, reply) = &played.replies[asked.count() - 1];
             let said = reply.show();
             let line = said
                 .lines()
@@ -166,6 +176,25 @@ fn meant_differences_are_as_they_are_meant() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn meant_session(meant: &Meant) -> Session {
+    let steps = meant.asked.iter().map(|line| match *line {
+        RESTART => Step::Restart,
+        line => Step::Ask(0, line.as_bytes().to_vec()),
+    });
+    let scratch = Scratch::new("meant");
+    let mut options = words("-B");
+    match meant.asked.contains(&RESTART) {
+        true => options.extend(["-j".to_string(), scratch.text("journal")]),
+        false => options.push("-F".to_string()),
+    }
+    Session {
+        scratch,
+        options,
+        steps: steps.collect(),
+        seed: 1,
+    }
 }
 
 /// A line that stock does not take in: it closes without a word.
@@ -199,14 +228,14 @@ fn copy_folder(from: &Path, to: &Path) {
 
 fn streams_of_a_session() -> u64 {
     let set = std::env::var("KYMO_STREAMS").ok();
-    set.and_then(|text| text.parse().ok()).unwrap_or(4)
+    set.and_then(|text| text.parse().ok()).unwrap_or(40)
 }
 
 fn first_seed() -> u64 {
     let set = std::env::var("SEED")
         .ok()
         .and_then(|text| text.parse().ok());
-    let seed = set.unwrap_or(1);
+    let seed = set.unwrap_or(u64::from(std::process::id()) << 20);
     eprintln!("SEED={seed}");
     seed
 }
@@ -232,7 +261,7 @@ fn batches() {
 fn a_value_that_cannot_be_written_harms_no_neighbour() {
     let seed = first_seed();
     for (mode, journal) in [(Mode::One, false), (Mode::Batch, true)] {
-        let streams = make_streams(seed + 2 + u64::from(journal), true);
+        let streams = make_streams(seed + 2 + u64::from(journal), Holds::Unwritable);
         let session = Session::new(&streams, mode, journal);
         let [stock, ours] = BOTH.map(|side| play(side, &session, &session.steps));
         if let Some(why) = different_reply(&stock, &ours) {
@@ -315,7 +344,7 @@ fn written_one_by_one(session: &Session, streams: &[Stream]) -> BTreeMap<PathBuf
 /// a file; numbers of STATS are none.
 #[test]
 fn a_changed_reply_and_a_changed_file_are_found() {
-    let streams: Vec<Stream> = make_streams(11, false).into_iter().take(2).collect();
+    let streams: Vec<Stream> = make_streams(11, Holds::All).into_iter().take(2).collect();
     let session = Session::new(&streams, Mode::One, false);
     let [stock, again] = BOTH.map(|_| play(Side::Stock, &session, &session.steps));
     assert_eq!(first_difference(&stock, &again), None);
@@ -351,17 +380,21 @@ fn a_changed_reply_and_a_changed_file_are_found() {
 fn compare_sessions(mode: Mode) {
     let seed = first_seed();
     for journal in [false, true] {
-        let streams = make_streams(seed + u64::from(journal), false);
+        let holds = match journal {
+            true => Holds::AllThatOutlivesARestart,
+            false => Holds::All,
+        };
+        let streams = make_streams(seed + u64::from(journal), holds);
         let session = Session::new(&streams, mode, journal);
         compare(&session);
     }
 }
 
-fn make_streams(seed: u64, dirty: bool) -> Vec<Stream> {
+fn make_streams(seed: u64, holds: Holds) -> Vec<Stream> {
     let mut random = Random(seed);
     let make = |index| {
         let commands = 30 + random.below(60) as usize;
-        rrd_stream::stream(random.next_u64(), &format!("s{index}"), commands, dirty)
+        rrd_stream::stream(random.next_u64(), &format!("s{index}"), commands, holds)
     };
     (0..streams_of_a_session()).map(make).collect()
 }

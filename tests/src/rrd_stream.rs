@@ -1,7 +1,6 @@
 //! Seeded streams of rrdcached commands over seeded .rrd files: what a differential test sends to two daemons.
 //!
-//! A *clean* stream holds everything but values that stock takes in and then cannot write (it drops them and their
-//! neighbours); a *dirty* one is full of those and holds nothing else whose answer depends on what was dropped.
+//! What a stream holds is limited by what stock does to it, see [`Holds`].
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -73,6 +72,18 @@ pub enum Item {
     Settle,
 }
 
+/// What a stream is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Everything but values that stock takes in and then cannot write: it drops them and their neighbours.
+    All,
+    /// That, but what is refused for its stamp is refused by the whole second. Stock takes other ones in after all
+    /// when it replays its journal, cannot write them, and drops their neighbours.
+    AllThatOutlivesARestart,
+    /// Full of values that cannot be written, and nothing else whose answer depends on what was dropped.
+    Unwritable,
+}
+
 /// One stream and its files.
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -84,28 +95,28 @@ pub struct Stream {
     pub subjects: Vec<Subject>,
     /// The commands.
     pub items: Vec<Item>,
-    /// Whether it holds values that cannot be written.
-    pub dirty: bool,
+    /// What they are.
+    pub holds: Holds,
 }
 
 /// Makes a stream of so many commands in a folder of its own.
-pub fn stream(seed: u64, folder: &str, commands: usize, dirty: bool) -> Stream {
+pub fn stream(seed: u64, folder: &str, commands: usize, holds: Holds) -> Stream {
     let mut random = Random(seed);
+    let plain = holds == Holds::Unwritable;
     let files = 2 + random.below(4) as usize;
-    let make = |index| subject(&mut random, folder, &format!("f{index}.rrd"), dirty);
+    let make = |index| subject(&mut random, folder, &format!("f{index}.rrd"), plain);
     let subjects: Vec<Subject> = (0..files).map(make).collect();
     let mut stream = Stream {
         seed,
         folder: folder.to_string(),
         subjects,
         items: Vec::new(),
-        dirty,
+        holds,
     };
     while stream.items.len() < commands {
-        if dirty {
-            dirty_command(&mut random, &mut stream);
-        } else {
-            command(&mut random, &mut stream);
+        match holds {
+            Holds::Unwritable => unwritable_command(&mut random, &mut stream),
+            _ => command(&mut random, &mut stream),
         }
     }
     // Nobody is left suspended for the streams that follow.
@@ -205,14 +216,15 @@ fn subject(random: &mut Random, folder: &str, file: &str, plain: bool) -> Subjec
     }
 }
 
-/// One command of a clean stream.
+/// One command of any kind.
 fn command(random: &mut Random, stream: &mut Stream) {
     let folder = stream.folder.clone();
+    let whole = stream.holds == Holds::AllThatOutlivesARestart;
     let at = random.below(stream.subjects.len() as u64) as usize;
     let file = &mut stream.subjects[at];
     let name = file.name.clone();
     let line = match random.below(100) {
-        0..50 => update(random, file),
+        0..50 => update(random, file, whole),
         50..55 => format!("FLUSH {name}"),
         55..61 => format!("PENDING {name}"),
         61..68 => format!("FETCH {}", range(random, file)),
@@ -398,8 +410,9 @@ fn range(random: &mut Random, file: &Subject) -> String {
     line
 }
 
-/// An UPDATE whose stamps are good for the most part, and whose values can be written.
-fn update(random: &mut Random, file: &mut Subject) -> String {
+/// An UPDATE whose stamps are good for the most part, and whose values can be written. `whole`: stamps that are not
+/// good have no fraction.
+fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
     let word = random.pick(&["UPDATE", "update", "Update"]);
     let mut line = format!("{word} {}", file.name);
     let many = if random.once_in(12) {
@@ -410,9 +423,12 @@ fn update(random: &mut Random, file: &mut Subject) -> String {
     for _ in 0..many {
         let stamp = match random.below(40) {
             // Not behind the last, or equal to it: refused when it is received.
-            0 => format!("{:.6}", file.last - random.unit() * 3.0 * file.step),
+            0 => {
+                let back = random.unit() * 3.0 * file.step;
+                past(random, file.last - back, whole)
+            }
             1 => "12".to_string(),
-            2 => stamp_text(random, file.last),
+            2 => past(random, file.last, whole),
             3 => random.pick(&["", "x", "N", "1e9x", "-5"]).to_string(),
             _ => advance(random, file),
         };
@@ -446,6 +462,14 @@ fn advance(random: &mut Random, file: &mut Subject) -> String {
     };
     file.last = text.parse().expect("our own number");
     text
+}
+
+/// A stamp that is not newer.
+fn past(random: &mut Random, stamp: f64, whole: bool) -> String {
+    match whole {
+        true => format!("{}", stamp.floor()),
+        false => stamp_text(random, stamp),
+    }
 }
 
 fn stamp_text(random: &mut Random, stamp: f64) -> String {
@@ -499,19 +523,19 @@ fn number(random: &mut Random) -> String {
     }
 }
 
-/// One command of a dirty stream: stamps are good, values are not.
-fn dirty_command(random: &mut Random, stream: &mut Stream) {
+/// One command with unwritable values: stamps are good, values are not.
+fn unwritable_command(random: &mut Random, stream: &mut Stream) {
     let at = random.below(stream.subjects.len() as u64) as usize;
     let file = &mut stream.subjects[at];
     let line = match random.below(10) {
         0 => format!("FLUSH {}", file.name),
         1 => "QUEUE".to_string(),
-        _ => dirty_update(random, file),
+        _ => unwritable_update(random, file),
     };
     push(stream, line);
 }
 
-fn dirty_update(random: &mut Random, file: &mut Subject) -> String {
+fn unwritable_update(random: &mut Random, file: &mut Subject) -> String {
     let mut line = format!("UPDATE {}", file.name);
     for _ in 0..1 + random.below(4) {
         let mut fields: Vec<String> = (0..file.kinds.len())
@@ -555,7 +579,7 @@ mod tests {
 
     #[test]
     fn a_seed_is_a_stream() {
-        let lines = |seed| stream(seed, "s", 50, false).items;
+        let lines = |seed| stream(seed, "s", 50, Holds::All).items;
         assert_eq!(lines(7), lines(7));
         assert_ne!(lines(7), lines(8));
     }

@@ -1,6 +1,6 @@
 //! The start: the lock, the journals of an earlier life, and the files that a crash may have torn.
 
-use crate::entry::Begin;
+use crate::entry::{Begin, Entry};
 use crate::error::{Error, Tried};
 use crate::files::{File, Files};
 use crate::frame::{FRAMES_OFFSET, FileHead};
@@ -255,7 +255,13 @@ fn forget_again(store: &Store, strangers: &[u32]) {
     for &id in strangers {
         if let Some(file) = state.files.get_mut(id) {
             file.forgotten |= file.is_idle();
+            if file.forgotten {
+                state.put(id, &Entry::Forget { id });
+            }
         }
+    }
+    if state.journal.commit().is_err() {
+        state.forget_introductions();
     }
 }
 
@@ -263,14 +269,18 @@ fn fill(file: &mut File, past: Past, begin: Option<Begin>, oldest: u64, flushed_
     let mut values = Values::default();
     past.values.iter().for_each(|(_, text)| values.push(text));
     let upto = past.end.map_or(f64::NEG_INFINITY, |(_, upto)| upto);
-    let newest = past.values.last().map_or(upto, |(stamp, _)| *stamp);
     file.values = values;
     file.forgotten = false;
-    file.last = newest.max(upto);
+    file.last = past.newest();
     file.upto = begin.as_ref().map_or(upto, |begin| begin.after);
     file.flushed_ns = flushed_ns;
     file.pending_since = oldest;
     file.taken_since = oldest;
+    // What is known of the file stays true when it is repeated.
+    let begin = begin.map(|begin| Begin {
+        fresh: false,
+        ..begin
+    });
     file.redo = begin.map(Box::new);
 }
 

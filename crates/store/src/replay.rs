@@ -31,8 +31,18 @@ pub(crate) struct Past {
     /// The newest stamp that was handed to it.
     handed: f64,
     last: f64,
-    /// Values before this one belong to a file that was forgotten.
-    cut: usize,
+    /// It was forgotten, and nothing that was announced since has been written.
+    forgotten: Option<Forgotten>,
+}
+
+/// What there was when a file was forgotten. Until it is written again nobody knows whether what comes is for the same
+/// file, so stamps before and after do not compare.
+#[derive(Clone, Copy, Debug)]
+struct Forgotten {
+    /// So many values came before. They are in the file, and kept for it to be done again.
+    values: usize,
+    /// A write was announced since.
+    announced: bool,
 }
 
 impl Default for Past {
@@ -45,7 +55,7 @@ impl Default for Past {
             known: false,
             handed: f64::NEG_INFINITY,
             last: f64::NEG_INFINITY,
-            cut: 0,
+            forgotten: None,
         }
     }
 }
@@ -193,33 +203,40 @@ impl Past {
                 }
             }
             Entry::Begin { begin, .. } => self.begin(position, begin),
-            Entry::Start { upto, .. } => {
-                self.open = true;
-                self.handed = upto;
-            }
+            Entry::Start { upto, .. } => self.announced(upto),
             Entry::End { upto, identity, .. } => {
                 self.open = false;
                 self.handed = upto;
                 self.end = Some((identity, upto));
+                // It was the same file after all.
+                self.forgotten = self.forgotten.filter(|forgotten| !forgotten.announced);
             }
             Entry::Forget { .. } => {
-                let handed = self.handed;
-                self.values.retain(|(stamp, _)| *stamp <= handed);
-                self.cut = self.values.len();
+                let (before, handed) = (self.before(), self.handed);
+                let mut at = 0;
+                self.values.retain(|(stamp, _)| {
+                    at += 1;
+                    (at <= before) | (*stamp <= handed)
+                });
+                self.forgotten = Some(Forgotten {
+                    values: self.values.len(),
+                    announced: false,
+                });
                 self.known = false;
+                self.handed = f64::NEG_INFINITY;
                 self.last = f64::NEG_INFINITY;
             }
             Entry::Edited { .. } => {
+                self.drop_before();
                 let handed = self.handed;
                 self.values.retain(|(stamp, _)| *stamp > handed);
-                self.cut = 0;
                 self.begins.clear();
                 self.end = None;
                 self.open = false;
             }
             Entry::NotStarted { .. } => {
                 self.open = false;
-                self.handed = self.end.map_or(f64::NEG_INFINITY, |(_, upto)| upto);
+                self.handed = self.upto();
             }
             Entry::File { .. } | Entry::Checkpoint { .. } => {}
         }
@@ -234,34 +251,76 @@ impl Past {
         }
     }
 
+    /// The newest stamp that counts for it.
+    pub(crate) fn newest(&self) -> f64 {
+        let upto = self.upto();
+        self.values
+            .last()
+            .map_or(upto, |(stamp, _)| stamp.max(upto))
+    }
+
+    /// Stamp of what was written, as far as it is certain that it is this file.
+    fn upto(&self) -> f64 {
+        match (self.forgotten, self.end) {
+            (None, Some((_, upto))) => upto,
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// Values that came before it was forgotten.
+    fn before(&self) -> usize {
+        self.forgotten.map_or(0, |forgotten| forgotten.values)
+    }
+
+    /// What came before it was forgotten is needed no more.
+    fn drop_before(&mut self) {
+        self.values.drain(..self.before());
+        self.forgotten = None;
+    }
+
+    fn announced(&mut self, upto: f64) {
+        self.open = true;
+        self.handed = upto;
+        if let Some(forgotten) = &mut self.forgotten {
+            forgotten.announced = true;
+        }
+    }
+
     fn begin(&mut self, position: u64, begin: Begin) {
         if begin.fresh {
             self.begins.clear();
             self.end = None;
-            self.values.drain(..self.cut);
-            self.cut = 0;
+            self.drop_before();
             let after = begin.after;
             self.values.retain(|(stamp, _)| *stamp > after);
         }
-        self.open = true;
-        self.handed = begin.upto;
+        self.announced(begin.upto);
         self.begins.push((position, begin));
     }
 
     /// What was written before `position` is on the disk.
     fn checkpoint(&mut self, position: u64) {
         self.begins.retain(|(at, _)| *at >= position);
-        let after = match (self.begins.first(), &self.end) {
+        let after = match (self.begins.first(), self.end) {
             (Some((_, begin)), _) => begin.after,
-            (None, Some((_, upto))) => *upto,
+            (None, Some(_)) if self.forgotten.is_some() => {
+                self.end = None;
+                return self.drop_before();
+            }
+            (None, Some((_, upto))) => upto,
             (None, None) => return,
         };
-        let cut = self.cut;
-        let mut at = 0;
+        let (before, mut at, mut kept) = (self.before(), 0, 0);
+        let all_since = self.forgotten.is_some();
         self.values.retain(|(stamp, _)| {
             at += 1;
-            (at > cut) & (*stamp > after)
+            let is_before = at <= before;
+            let keep = (*stamp > after) | (all_since & !is_before);
+            kept += usize::from(is_before & keep);
+            keep
         });
-        self.cut = 0;
+        if let Some(forgotten) = &mut self.forgotten {
+            forgotten.values = kept;
+        }
     }
 }

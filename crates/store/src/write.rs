@@ -257,7 +257,7 @@ impl Inner {
             // Something of it may be written: the next try goes back to where this one started.
             job.redo.get_or_insert_with(|| {
                 Box::new(Begin {
-                    fresh: true,
+                    fresh: false,
                     after: job.upto,
                     upto: job.last,
                     device: seen.device,

@@ -9,7 +9,7 @@ use common::{Bench, SECOND};
 use kymo_store::Position;
 use kymo_sys::sim_disk::{Fate, Faults};
 
-/// One step of a script that has everything: values, flushes, due files, syncs, checkpoints.
+/// One step of a script that has everything: values, flushes, files that are forgotten, due files, syncs, checkpoints.
 fn step(bench: &mut Bench, number: u64) {
     bench.clock.advance_ns(SECOND / 2);
     match number % 16 {
@@ -19,6 +19,16 @@ fn step(bench: &mut Bench, number: u64) {
             let _faults = bench.flush(&name);
         }
         9 => bench.sync(),
+        // With nothing to write it loses nothing.
+        13 => {
+            let at = bench.random(bench.files.len() as u64) as usize;
+            let name = bench.files[at].0.clone();
+            if bench.flush(&name).is_ok() {
+                let mut turn = bench.store().turn();
+                turn.forget(name.as_bytes());
+                let _faults = turn.commit();
+            }
+        }
         11 => {
             let store = bench.store().clone();
             let mut turn = store.turn();
@@ -186,7 +196,7 @@ fn full_at_every_write() {
         for number in 0..120 {
             let (acked, pending) = (bench.acked.len(), pending(&bench));
             step(&mut bench, number);
-            let is_update = ![5, 9, 11, 14].contains(&(number % 16));
+            let is_update = ![5, 9, 11, 13, 14].contains(&(number % 16));
             if is_update && bench.acked.len() == acked {
                 refused += 1;
                 assert_eq!(self::pending(&bench), pending, "{story}, step {number}");
@@ -236,7 +246,7 @@ fn broken_once() {
             for number in 0..160 {
                 let acked = bench.acked.len();
                 step(&mut bench, number);
-                let is_update = ![5, 9, 11, 14].contains(&(number % 16));
+                let is_update = ![5, 9, 11, 13, 14].contains(&(number % 16));
                 refused += u64::from(is_update && acked == bench.acked.len());
             }
             given_up += bench.store().turn().stats().journals_given_up;
