@@ -73,8 +73,12 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     fs::create_dir_all(&journal).expect("a folder");
     copy(&base, &scratch.path("oracle"));
     let mut oracle = Pipe::start(&scratch.path("oracle"));
-    let options = ["-B", "-w", "1", "-j", &journal];
-    let start = || Daemon::start(Side::Ours, &scratch.path(""), &base, &options);
+    // Both promises, in turns.
+    let start = |round: u64| {
+        let options = ["-B", "-w", "1", "-j", &journal, "--durable"];
+        let count = options.len() - usize::from(round.is_multiple_of(2));
+        Daemon::start(Side::Ours, &scratch.path(""), &base, &options[..count])
+    };
     let mut told: Vec<Told> = (0..FILES)
         .map(|_| Told {
             acknowledged: 0,
@@ -84,16 +88,9 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     let mut written = [0u64; FILES];
     let (mut acknowledged, mut under_way) = (0, 0);
     for round in 0..kill_rounds() {
-        load_and_kill(start(), &mut told, &mut random);
-        let daemon = start();
-        let mut client = daemon.connect();
+        load_and_kill(start(round), &mut told, &mut random);
+        let said = write_all(start(round), round);
         for index in 0..FILES {
-            let answer = client.text(&format!("FLUSH {}", name(index)));
-            assert!(
-                answer.starts_with("0 "),
-                "round {round}: {answer}: {}",
-                daemon.said()
-            );
             let here = fs::read(base.join(name(index))).expect("the file");
             let reached = catch_up(
                 &mut oracle,
@@ -109,7 +106,7 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
                     name(index),
                     told[index].acknowledged,
                     told[index].sent,
-                    daemon.said()
+                    said
                 );
             };
             acknowledged += 1;
@@ -119,8 +116,6 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
                 sent: reached,
             };
         }
-        daemon.signal("-KILL");
-        drop(daemon);
     }
     eprintln!("{acknowledged} files looked at, in {under_way} a value that was under way");
     let turns: u64 = told.iter().map(|file| file.acknowledged).sum();
@@ -128,6 +123,22 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
         turns > kill_rounds() * 20,
         "hardly anything was acknowledged: {turns}"
     );
+}
+
+/// Has everything written that the journal says, by a FLUSH of each file and a kill, or by a signal; what was logged.
+fn write_all(daemon: Daemon, round: u64) -> String {
+    if round % 4 == 3 {
+        assert!(daemon.stop("-USR1").success(), "round {round}");
+        return String::new();
+    }
+    let mut client = daemon.connect();
+    for index in 0..FILES {
+        let answer = client.text(&format!("FLUSH {}", name(index)));
+        let said = daemon.said();
+        assert!(answer.starts_with("0 "), "round {round}: {answer}: {said}");
+    }
+    daemon.signal("-KILL");
+    daemon.said()
 }
 
 /// Brings the oracle to what was acknowledged, then on by one value until the file is the same.
@@ -167,6 +178,9 @@ fn load_and_kill(daemon: Daemon, told: &mut [Told], random: &mut Random) {
         assert!(killed.is_ok_and(|status| status.success()), "kill");
     });
     'load: loop {
+        if random.once_in(5) && client.ask(b"FLUSHALL").is_err() {
+            break;
+        }
         let batch = random.once_in(2);
         let lines: Vec<usize> = (0..1 + random.below(30))
             .map(|_| random.below(FILES as u64) as usize)
@@ -181,8 +195,8 @@ fn load_and_kill(daemon: Daemon, told: &mut [Told], random: &mut Random) {
             bytes.extend_from_slice(line.as_bytes());
             told[index].sent += 1;
         }
-        if random.once_in(4) {
-            bytes.extend_from_slice(if batch { b"FLUSH f0.rrd\n" } else { b"" });
+        if batch && random.once_in(4) {
+            bytes.extend_from_slice(b"FLUSH f0.rrd\n");
         }
         bytes.extend_from_slice(if batch { b".\n" } else { b"" });
         if client.send(&bytes).is_err() {

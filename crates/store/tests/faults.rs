@@ -9,9 +9,14 @@ use common::{Bench, SECOND};
 use kymo_store::Position;
 use kymo_sys::sim_disk::{Fate, Faults};
 
-/// One step of a script that has everything: values, flushes, files that are forgotten, due files, syncs, checkpoints.
+/// One step of a script that has everything: values, flushes, files that are forgotten, due files, syncs, checkpoints, a
+/// wall clock that is set now and then.
 fn step(bench: &mut Bench, number: u64) {
     bench.clock.advance_ns(SECOND / 2);
+    if number % 8 == 3 {
+        let days = bench.random(800) as i64 - 400;
+        bench.clock.step_wall_ns(days * 86_400 * SECOND as i64);
+    }
     match number % 16 {
         5 => {
             let at = bench.random(bench.files.len() as u64) as usize;

@@ -126,15 +126,17 @@ impl Connection {
         self.answers.back_to(mark.answers);
     }
 
-    /// Keeps the answers until `position` is on the disk.
-    pub fn hold(&mut self, position: Position) {
+    /// Keeps the answers until `position` is on the disk; whether there are any.
+    pub fn hold(&mut self, position: Position) -> bool {
         if self.holds.is_empty() {
             self.free = self.gone + self.sent as u64;
         }
         let end = self.gone + self.answers.out.len() as u64;
-        if self.holds.back().map_or(self.free, |(held, _)| *held) < end {
+        let any = self.holds.back().map_or(self.free, |(held, _)| *held) < end;
+        if any {
             self.holds.push_back((end, position));
         }
+        any
     }
 
     /// The newest position that answers wait for.

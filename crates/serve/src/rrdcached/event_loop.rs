@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kymo_store::{Position, Store};
+use kymo_store::Store;
 use kymo_sys::listen;
 use kymo_sys::machine::{DaemonSignals, Told};
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::connection::{Came, Connection};
 use super::names::Names;
 use super::quick::{Stop, take_turn};
-use super::syncer::{Synced, Syncer};
+use super::syncer::{Group, Synced, Syncer};
 use super::workers::{Returned, Workers};
 use super::{Listener, Log, SAY_EVERY, Settings, Severity, Shared};
 
@@ -118,6 +118,8 @@ struct EventLoop<'a> {
     workers: Workers,
     /// With `--durable`.
     syncer: Option<Arc<Syncer>>,
+    /// Who waits for it.
+    group: Group,
     listeners: Vec<Listener>,
     /// Until when no clients are taken.
     paused: Option<Instant>,
@@ -159,6 +161,7 @@ impl<'a> EventLoop<'a> {
             poll,
             wake,
             syncer,
+            group: Group::default(),
             listeners,
             paused: None,
             said: None,
@@ -193,10 +196,11 @@ impl<'a> EventLoop<'a> {
 
     fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
         events.clear();
+        let timeout = self.sync_in(timeout);
         // Rounded up: a wait of nothing would spin.
         let rounded = |timeout: Duration| Timespec {
             tv_sec: timeout.as_secs() as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos().max(1_000_000)),
+            tv_nsec: i64::from(timeout.subsec_nanos().max(1000)),
         };
         let timeout = match self.ready.is_empty() {
             true => timeout.map(rounded),
@@ -206,6 +210,21 @@ impl<'a> EventLoop<'a> {
         match epoll::wait(&self.poll, room, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Begins a sync if it is time; else there is less time to wait until it is.
+    fn sync_in(&mut self, timeout: Option<Duration>) -> Option<Duration> {
+        let Some(syncer) = &self.syncer else {
+            return timeout;
+        };
+        match self.group.begin(Instant::now) {
+            None => timeout,
+            Some(Ok(position)) => {
+                syncer.want(position);
+                timeout
+            }
+            Some(Err(left)) => Some(timeout.map_or(left, |timeout| timeout.min(left))),
         }
     }
 
@@ -241,6 +260,9 @@ impl<'a> EventLoop<'a> {
         let News { returned, synced } = self.wake.take();
         for (connection, stop) in returned {
             self.away -= 1;
+            if let Some(position) = connection.waits_for() {
+                self.group.add(position);
+            }
             let place = self.place(connection);
             self.watch_new(place);
             self.settle(place, stop);
@@ -252,6 +274,7 @@ impl<'a> EventLoop<'a> {
 
     /// Sends the answers that waited for the disk.
     fn synced(&mut self, synced: Synced) {
+        let (mut released, mut waiting) = (0, 0);
         for place in 0..self.connections.len() {
             let Some(connection) = &mut self.connections[place] else {
                 continue;
@@ -260,12 +283,17 @@ impl<'a> EventLoop<'a> {
                 _ if connection.waits_for().is_none() => {}
                 Synced::To(position) => {
                     connection.release(position);
+                    match connection.waits_for() {
+                        None => released += 1,
+                        Some(_) => waiting += 1,
+                    }
                     self.after_sending(place);
                 }
                 // Whether it was stored is not known, so neither yes nor no may be said.
                 Synced::Failed(_) => self.close(place),
             }
         }
+        self.group.done(Instant::now(), released, waiting);
     }
 
     // Clients that come.
@@ -430,15 +458,11 @@ impl<'a> EventLoop<'a> {
         let mut all: Vec<&mut Connection> = taken.iter_mut().map(|(_, c)| &mut **c).collect();
         let (stops, position) = take_turn(&self.shared, &mut all);
         for ((place, mut connection), stop) in taken.into_iter().zip(stops) {
-            self.hold(&mut connection, position);
+            if self.syncer.is_some() && connection.hold(position) {
+                self.group.add(position);
+            }
             self.connections[place] = Some(connection);
             self.settle(place, stop);
-        }
-    }
-
-    fn hold(&self, connection: &mut Connection, position: Position) {
-        if self.syncer.is_some() {
-            connection.hold(position);
         }
     }
 
@@ -447,9 +471,6 @@ impl<'a> EventLoop<'a> {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
         };
-        if let (Some(syncer), Some(position)) = (&self.syncer, connection.waits_for()) {
-            syncer.want(position);
-        }
         if connection.send().is_err() {
             return self.close(place);
         }

@@ -2,7 +2,7 @@
 //! are answered after the next wait.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kymo_store::Position;
 
@@ -33,6 +33,53 @@ pub enum Synced {
     To(Position),
     /// Nobody knows whether it is; whoever waits for it must not be told that it is.
     Failed(Position),
+}
+
+/// Who waits for the next sync, and when that begins. Clients that have just been answered ask again at once, so it pays
+/// to wait for them a moment: else the first one gets a sync of its own, and all others wait for two.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// Up to where to sync; none when nobody waits.
+    upto: Option<Position>,
+    /// Answers that wait; of one client there may be several.
+    waiting: usize,
+    /// So many waited when the last one was done, or were answered by it.
+    expected: usize,
+    /// When the one under way was begun.
+    begun: Option<Instant>,
+    /// No longer than until then is anybody waited for.
+    begin_by: Option<Instant>,
+}
+
+impl Group {
+    /// Somebody waits for this position.
+    pub fn add(&mut self, position: Position) {
+        self.upto = self.upto.max(Some(position));
+        self.waiting += 1;
+    }
+
+    /// What to sync now, or how long to wait at most; `None`: nobody waits, or a sync is under way.
+    pub fn begin(&mut self, now: impl Fn() -> Instant) -> Option<Result<Position, Duration>> {
+        let position = self.upto.filter(|_| self.begun.is_none())?;
+        let now = now();
+        if self.waiting < self.expected
+            && let Some(left) = self.begin_by.and_then(|by| by.checked_duration_since(now))
+            && !left.is_zero()
+        {
+            return Some(Err(left));
+        }
+        self.begun = Some(now);
+        self.upto = None;
+        self.waiting = 0;
+        Some(Ok(position))
+    }
+
+    /// The sync is done: so many were answered, so many wait for the next. At most half its time is waited for others.
+    pub fn done(&mut self, now: Instant, answered: usize, waiting: usize) {
+        let took = self.begun.take().map(|begun| now - begun);
+        self.begin_by = took.map(|took| now + took / 2);
+        self.expected = answered + waiting;
+    }
 }
 
 impl Syncer {
@@ -93,4 +140,32 @@ fn sync(shared: &Shared, position: Position) -> Synced {
         std::thread::sleep(PAUSE);
     }
     Synced::Failed(position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_waits_for_those_who_were_just_answered_but_not_long() {
+        let start = Instant::now();
+        let at = |us| start + Duration::from_micros(us);
+        let mut group = Group::default();
+        assert_eq!(group.begin(|| at(0)), None);
+        group.add(Position(1));
+        assert_eq!(group.begin(|| at(0)), Some(Ok(Position(1))));
+        // Two more come while it is under way.
+        group.add(Position(2));
+        group.add(Position(3));
+        assert_eq!(group.begin(|| at(50)), None);
+        group.done(at(100), 1, 2);
+        let left = Duration::from_micros(30);
+        assert_eq!(group.begin(|| at(120)), Some(Err(left)));
+        group.add(Position(4));
+        assert_eq!(group.begin(|| at(120)), Some(Ok(Position(4))));
+        group.done(at(220), 3, 0);
+        assert_eq!(group.begin(|| at(230)), None);
+        group.add(Position(5));
+        assert_eq!(group.begin(|| at(270)), Some(Ok(Position(5))));
+    }
 }
