@@ -2,13 +2,14 @@
 //! administrators rely on: sockets, permissions, pid file, fork, signals, limits.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use kymo_tests::Scratch;
+use kymo_tests::machine::must_skip;
 use kymo_tests::rrd_client::{Client, Reply};
 use kymo_tests::rrd_daemon::{BOTH, Daemon, Side, free_port};
 
@@ -739,6 +740,49 @@ fn what_cannot_start_says_so_and_leaves_nothing() {
     let help = start(&scratch, &["-h"]);
     assert_eq!(help.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&help.stdout).contains("--durable"));
+}
+
+/// It gives root up, groups and all, and what it makes is its user's.
+#[test]
+fn it_becomes_another_user() {
+    if must_skip(&["chown"]) {
+        return;
+    }
+    let scratch = Scratch::new("user");
+    let base = folder(&scratch);
+    let mut chown = Command::new("chown");
+    let owned = chown.args(["-R", "nobody:nogroup"]).arg(&base).status();
+    assert!(owned.is_ok_and(|status| status.success()), "chown");
+    let address = scratch.text("sock");
+    let folder = base.to_string_lossy();
+    let background = Background(&scratch);
+    let begun = start(
+        &scratch,
+        &[
+            "-l", &address, "-b", &folder, "-B", "-F", "-U", "nobody", "-G", "nogroup",
+        ],
+    );
+    assert!(begun.status.success(), "{begun:?}");
+    let pid = background.pid().expect("a pid file");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+    let ids = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<&str>>()
+    };
+    assert_eq!(ids("Uid:"), ["65534"; 4]);
+    assert_eq!(ids("Gid:"), ["65534"; 4]);
+    assert!(!ids("Groups:").contains(&"0"), "{:?}", ids("Groups:"));
+    assert_eq!(ids("CapEff:"), ["0000000000000000"]);
+    let mut client = Client::unix(Path::new(&address)).expect("it serves");
+    let made = client.text("CREATE made.rrd -s 10 DS:x:GAUGE:60:U:U RRA:LAST:0.5:1:9");
+    assert!(made.starts_with("0 "), "{made}");
+    let owner = std::fs::metadata(base.join("made.rrd")).expect("the file");
+    assert_eq!((owner.uid(), owner.gid()), (65534, 65534));
+    client.text("UPDATE a.rrd 1000000010:1");
+    background.end("-TERM");
+    assert_eq!(last_update(&base.join("a.rrd")), 1_000_000_010);
 }
 
 #[test]

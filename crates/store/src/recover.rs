@@ -174,6 +174,7 @@ fn new_state(journal: Journal, clock: &dyn Clock) -> State {
         files: Files::default(),
         journal,
         queue: Vec::new(),
+        flushes: false,
         undo: Vec::new(),
         turns: 0,
         epoch: 1,

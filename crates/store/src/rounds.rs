@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Files of one round: they share a sync of the journal.
 const ROUND: usize = 512;
+/// How often due files are looked for, so that they come together in rounds.
+const ROUND_EVERY: Duration = Duration::from_millis(500);
 /// A missing file's values are kept so long.
 const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// Values that are pending this many journal files long are written into the newest one.
@@ -61,7 +63,7 @@ impl Store {
                         store.flush_due();
                         store.inner.round_of_files();
                     }
-                    pause(&stop, Duration::from_millis(500));
+                    store.inner.wait_for_flushes(&stop);
                 }
             }));
         }
@@ -102,6 +104,7 @@ impl Threads {
     pub fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.store.inner.changed.notify_all();
+        self.store.inner.flushes.notify_all();
         for handle in self.handles {
             let _panicked = handle.join();
         }
@@ -119,6 +122,15 @@ fn pause(stop: &AtomicBool, length: Duration) {
 }
 
 impl Inner {
+    /// Until it is time for the next round, which FLUSHALL does not wait for.
+    fn wait_for_flushes(&self, stop: &AtomicBool) {
+        let idle = |state: &mut State| !state.flushes && !stop.load(Ordering::Relaxed);
+        let waited = self
+            .flushes
+            .wait_timeout_while(self.lock(), ROUND_EVERY, idle);
+        waited.unwrap_or_else(PoisonError::into_inner).0.flushes = false;
+    }
+
     fn flush_due(&self) -> usize {
         let mut due: Vec<(Arc<[u8]>, u32)> = {
             let mut state = self.lock();

@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) journal: Journal,
     /// Files that are due; some may have been written meanwhile.
     pub(crate) queue: Vec<u32>,
+    /// FLUSHALL came, and no thread has begun with it.
+    pub(crate) flushes: bool,
     pub(crate) undo: Vec<Undo>,
     pub(crate) turns: u64,
     /// Rises when a checkpoint begins.

@@ -37,8 +37,10 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tree: Box<dyn Tree>,
     state: Mutex<State>,
-    /// A file is no longer busy, a sync ended, files became due.
+    /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
+    /// FLUSHALL came.
+    pub(crate) flushes: Condvar,
     /// Locked as long as the store is open.
     _lock: Box<dyn DiskFile>,
 }
@@ -142,6 +144,7 @@ impl Store {
                 tree,
                 state: Mutex::new(state),
                 changed: Condvar::new(),
+                flushes: Condvar::new(),
                 _lock: lock,
             }),
         }

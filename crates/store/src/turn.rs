@@ -34,7 +34,8 @@ pub struct Turn<'a> {
     state: MutexGuard<'a, State>,
     now_ns: u64,
     prepared: io::Result<()>,
-    queued: bool,
+    /// FLUSHALL came.
+    flushes: bool,
     committed: bool,
 }
 
@@ -49,7 +50,7 @@ impl<'a> Turn<'a> {
             state,
             now_ns: now.mono_ns,
             prepared,
-            queued: false,
+            flushes: false,
             committed: false,
         }
     }
@@ -100,7 +101,6 @@ impl<'a> Turn<'a> {
         let due = self.now_ns.saturating_sub(file.flushed_ns) >= write_after_ns;
         if due && !file.suspended && !file.queued && !file.values.is_empty() {
             state.queue(id);
-            self.queued = true;
         }
         match refusal {
             Some(refusal) => Err(refusal),
@@ -219,7 +219,7 @@ impl<'a> Turn<'a> {
         let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids.into_iter().for_each(|id| self.state.queue(id));
-        self.queued = true;
+        self.flushes = true;
     }
 
     /// Writes the turn into the journal, with one write. On an error nothing of the turn has happened:
@@ -235,8 +235,9 @@ impl<'a> Turn<'a> {
         match written {
             Ok(position) => {
                 self.state.undo.clear();
-                if self.queued {
-                    self.inner.changed.notify_all();
+                if self.flushes {
+                    self.state.flushes = true;
+                    self.inner.flushes.notify_one();
                 }
                 Ok(Position(position))
             }
