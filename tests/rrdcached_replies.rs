@@ -785,6 +785,13 @@ fn it_becomes_another_user() {
     assert_eq!(last_update(&base.join("a.rrd")), 1_000_000_010);
 }
 
+fn ask(client: std::io::Result<Client>, lines: &[(&str, &str)]) {
+    let mut client = client.expect("connected");
+    for (line, reply) in lines {
+        assert!(client.text(line).starts_with(reply), "{line}");
+    }
+}
+
 #[test]
 fn sockets_have_permissions_and_modes_of_their_own() {
     let scratch = Scratch::new("sockets");
@@ -796,41 +803,15 @@ fn sockets_have_permissions_and_modes_of_their_own() {
     );
     let port = free_port();
     let (v4, v6) = (format!("127.0.0.1:{port}"), format!("[::1]:{port}"));
-    let options = [
-        "-m",
-        "0600",
-        "-l",
-        &plain,
-        "-P",
-        "FLUSH,PENDING,BATCH",
-        "-m",
-        "0666",
-        "-l",
-        &few,
-        "-P",
-        "PING",
-        "-l",
-        &v4,
-        "-l",
-        &v6,
-        "-s",
-        "root",
-        "-m",
-        "0640",
-        "-l",
-        &group,
-    ];
+    let options = format!(
+        "-m 0600 -l {plain} -P FLUSH,PENDING,BATCH -m 0666 -l {few} -P PING -l {v4} -l {v6} -s root -m 0640 -l {group}"
+    );
+    let options: Vec<&str> = options.split(' ').collect();
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &options);
     for (path, mode) in [(&plain, 0o600), (&few, 0o666), (&group, 0o640)] {
         let stat = std::fs::metadata(path).expect("a socket");
         assert_eq!(stat.permissions().mode() & 0o7777, mode, "{path}");
     }
-    let ask = |client: std::io::Result<Client>, lines: &[(&str, &str)]| {
-        let mut client = client.expect("connected");
-        for (line, reply) in lines {
-            assert!(client.text(line).starts_with(reply), "{line}");
-        }
-    };
     ask(
         Client::unix(Path::new(&plain)),
         &[

@@ -17,10 +17,20 @@ pub const ROW: Row = Row {
     run,
 };
 
-const FILES: usize = 1_000;
+pub const FILES: usize = 1_000;
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let turns: u64 = bench.pick(500, 20);
+    let more = format!("{} values a round", turns * FILES as u64);
+    Ok(judge(&rates(bench, turns, once)?, "values/s", &[more]))
+}
+
+/// What `once` finds for each daemon, in turns, with files that are open already.
+pub fn rates(
+    bench: &Bench,
+    turns: u64,
+    once: fn(&mut Side, u64, u64) -> Result<f64>,
+) -> Result<Vec<(Who, Vec<f64>)>> {
     let mut sides = Vec::new();
     for who in present(bench) {
         let mut side = Side::prepare(bench, who, FILES)?;
@@ -34,11 +44,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     for (_, rates) in &mut found {
         rates.remove(0);
     }
-    Ok(judge(
-        &found,
-        "values/s",
-        &[format!("{} values a round", turns * FILES as u64)],
-    ))
+    Ok(found)
 }
 
 fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {

@@ -1,8 +1,8 @@
 //! Files made by CREATE, one request and one reply each, of three small archives.
 
-use super::batch::judge;
 use super::files;
-use super::side::{Side, in_turns, present};
+use super::requests::one_at_a_time;
+use super::side::{Side, Who, in_turns, present};
 use crate::bench::Bench;
 use crate::fault::{Cannot, Result};
 use crate::report::Outcome;
@@ -23,16 +23,19 @@ const DEFINITION: &str =
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let count: usize = bench.pick(20_500, 500);
+    one_at_a_time("files/s", || rates(bench, count))
+}
+
+fn rates(bench: &Bench, count: usize) -> Result<Vec<(Who, Vec<f64>)>> {
     let mut sides = Vec::new();
     for who in present(bench) {
         let mut side = Side::prepare(bench, who, 0)?;
         side.start(bench, &[])?;
         sides.push(side);
     }
-    let found = in_turns(bench.rounds, &mut sides, |side, round| {
+    in_turns(bench.rounds, &mut sides, |side, round| {
         once(side, round, count)
-    })?;
-    Ok(judge(&found, "files/s", &[]))
+    })
 }
 
 fn once(side: &mut Side, round: usize, count: usize) -> Result<f64> {

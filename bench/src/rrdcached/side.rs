@@ -8,7 +8,9 @@ use crate::child::Running;
 use crate::disk::LoopDisk;
 use crate::fault::{Cannot, Fault, Result};
 use crate::procfs;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -188,6 +190,24 @@ pub fn in_turns<T>(
         }
     }
     Ok(found)
+}
+
+/// Does it on one CPU, with all that is started meanwhile.
+pub fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let all = sched_getaffinity(None)
+        .map_err(io::Error::from)
+        .cannot("ask for the CPUs")?;
+    let mut one = CpuSet::new();
+    one.set(
+        (0..CpuSet::MAX_CPU)
+            .find(|&cpu| all.is_set(cpu))
+            .unwrap_or(0),
+    );
+    let stay = |cpus: &CpuSet| sched_setaffinity(None, cpus).map_err(io::Error::from);
+    stay(&one).cannot("stay on one CPU")?;
+    let done = work();
+    stay(&all).cannot("go back to all CPUs")?;
+    done
 }
 
 /// One side's part of what [`in_turns`] found.

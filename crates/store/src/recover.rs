@@ -72,7 +72,7 @@ pub(crate) fn open(
         oldest,
         &mut replayed,
     );
-    if let Err(error) = state.prepare(clock.now()) {
+    if let Err(error) = state.prepare(&*clock) {
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
@@ -327,8 +327,7 @@ fn make_again(tree: &dyn Tree, path: &[u8], mut begin: Begin) -> io::Result<Begi
     let cells = vec![UNKNOWN; header.cell_count() as usize];
     let bytes = Rrd { header, cells }.to_bytes();
     let path = names::path(path);
-    tree.put(path, &bytes, Existing::Replace, Safe::Unsynced)?;
-    let stat = tree.stat(path)?;
+    let stat = tree.put(path, &bytes, Existing::Replace, Safe::Unsynced)?;
     (begin.device, begin.inode) = (stat.device, stat.inode);
     Ok(begin)
 }

@@ -323,7 +323,7 @@ impl Inner {
     }
 
     fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
-        state.prepare(self.clock.now())?;
+        state.prepare(&*self.clock)?;
         let sequence = state.journal.sequence();
         let epoch = state.epoch;
         let mut stale: Vec<u32> = Vec::new();

@@ -4,7 +4,7 @@ use crate::entry::{self, Entry};
 use crate::files::{File, Files};
 use crate::journal::Journal;
 use crate::store::Stats;
-use kymo_sys::clock::Stamp;
+use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
 use std::io;
 use std::time::Duration;
@@ -58,11 +58,12 @@ pub(crate) struct Undo {
 
 impl State {
     /// Makes sure that entries can be gathered: the journal has a file with room.
-    pub(crate) fn prepare(&mut self, now: Stamp) -> io::Result<()> {
+    pub(crate) fn prepare(&mut self, clock: &dyn Clock) -> io::Result<()> {
         if self.journal.is_open() && !self.journal.is_used_up() {
             self.journal.fill_ahead();
             return Ok(());
         }
+        let now = clock.now();
         if let Some((until_ns, error)) = self.no_file
             && now.mono_ns < until_ns
         {

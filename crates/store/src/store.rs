@@ -303,14 +303,19 @@ impl Store {
             false => rrd.to_bytes(),
         };
         let put = inner.tree.put(path, &bytes, existing, safe);
-        put.map_err(|error| match error.kind() {
+        let seen = put.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => FileError::Exists,
             _ => match error.raw_os_error() {
                 Some(18) => FileError::Outside,
                 _ => FileError::Io(error),
             },
         })?;
-        inner.put_in_place(path, blank.then_some(rrd), reserved.as_ref())
+        // Its name is no link: the new file has taken its place.
+        let (folder, last) = (path.parent(), path.file_name());
+        let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
+        let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
+        let blank = blank.then(|| (rrd, identity(&seen)));
+        inner.put_in_place(&resolved, blank, reserved.as_ref())
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -340,7 +345,8 @@ impl Store {
             true => file.write_at(&bytes, 0).and_then(|()| file.sync_data()),
             false => inner
                 .tree
-                .put(&resolved, &bytes, Existing::Replace, Safe::Synced),
+                .put(&resolved, &bytes, Existing::Replace, Safe::Synced)
+                .map(drop),
         };
         written.map_err(FileError::Io)?;
         inner.put_in_place(&resolved, None, reserved.as_ref())
@@ -398,8 +404,9 @@ impl Inner {
         if found.is_some() {
             return found;
         }
-        let path = self.tree.resolve(names::path(spelled)).ok()?;
-        let stat = self.tree.stat(&path).ok()?;
+        let path = names::path(spelled);
+        let stat = self.tree.stat(path).ok()?;
+        let path = self.tree.resolve(path).ok()?;
         let by_path = self.lock().files.by_path(path.as_os_str().as_bytes());
         let id = match by_path {
             Some(id) => id,
@@ -530,16 +537,12 @@ impl Inner {
     /// not on the disk yet.
     fn put_in_place(
         &self,
-        path: &Path,
-        blank: Option<&Rrd>,
+        resolved: &Path,
+        blank: Option<(&Rrd, Identity)>,
         reserved: Option<&Reserved<'_>>,
     ) -> Result<(), FileError> {
-        let resolved = self.tree.resolve(path).map_err(open_error)?;
-        let seen = identity(&self.tree.stat(&resolved).map_err(open_error)?);
         let mut state = self.lock();
-        state
-            .prepare(self.clock.now())
-            .map_err(FileError::Journal)?;
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
         let epoch = state.epoch;
         let sequence = state.journal.sequence();
         let known = match reserved {
@@ -558,7 +561,7 @@ impl Inner {
         file.begun = 0;
         file.redo = None;
         file.gone_since = None;
-        if let Some(rrd) = blank {
+        if let Some((rrd, seen)) = blank {
             let begin = blank_begin(rrd, &seen);
             let stamp = begin.upto;
             let pending = !file.values.is_empty();
@@ -601,7 +604,7 @@ impl Inner {
                 state = self.wait(state);
                 continue;
             }
-            state.prepare(self.clock.now())?;
+            state.prepare(&*self.clock)?;
             let Some(work) = state.journal.sync_work() else {
                 return Ok(());
             };

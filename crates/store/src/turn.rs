@@ -43,12 +43,11 @@ impl<'a> Turn<'a> {
     pub(crate) fn new(inner: &'a Inner) -> Turn<'a> {
         let mut state = inner.lock();
         state.turns += 1;
-        let now = inner.clock.now();
-        let prepared = state.prepare(now);
+        let prepared = state.prepare(&*inner.clock);
         Turn {
             inner,
             state,
-            now_ns: now.mono_ns,
+            now_ns: inner.clock.mono_ns(),
             prepared,
             flushes: false,
             committed: false,

@@ -161,7 +161,7 @@ impl Inner {
     }
 
     fn put_starts(&self, state: &mut State, jobs: &mut [Job]) -> io::Result<u64> {
-        state.prepare(self.clock.now())?;
+        state.prepare(&*self.clock)?;
         let epoch = state.epoch;
         for job in jobs.iter().filter(|job| job.outcome.is_none()) {
             let (id, upto) = (job.id, job.last);
@@ -320,7 +320,7 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         // Without room the ENDs are missing: the files will be written once more after a crash.
-        let _full = state.prepare(self.clock.now());
+        let _full = state.prepare(&*self.clock);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for mut job in jobs {
             let id = job.id;

@@ -71,7 +71,13 @@ impl Tree for SimTree {
         Ok(path)
     }
 
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()> {
+    fn put(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        existing: Existing,
+        safe: Safe,
+    ) -> io::Result<Metadata> {
         let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
         let name = path.file_name().unwrap_or_default();
         let path = folder.join(name);
@@ -96,7 +102,7 @@ impl Tree for SimTree {
         if written.is_err() {
             let _nothing_more_to_do = self.disk.unlink(&unfinished);
         }
-        written
+        written.and_then(|()| self.disk.stat(&path))
     }
 
     fn make_folders(&self, path: &Path) -> io::Result<()> {

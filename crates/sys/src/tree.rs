@@ -56,8 +56,14 @@ pub trait Tree: Send + Sync {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>>;
     /// The path without links, `.` and `..`, of something that exists.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
-    /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename.
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()>;
+    /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename. What it is then.
+    fn put(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        existing: Existing,
+        safe: Safe,
+    ) -> io::Result<Metadata>;
     /// Makes a folder and what is missing above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
     /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
@@ -175,7 +181,13 @@ impl Tree for RealTree {
         }
     }
 
-    fn put(&self, path: &Path, bytes: &[u8], existing: Existing, safe: Safe) -> io::Result<()> {
+    fn put(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        existing: Existing,
+        safe: Safe,
+    ) -> io::Result<Metadata> {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
         let old = rustix::fs::statat(&folder, name, AtFlags::empty());
@@ -189,21 +201,17 @@ impl Tree for RealTree {
             (Err(error), _) => return Err((*error).into()),
         };
         let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| Ok(rustix::fs::fchmod(&file, mode)?))
-            .and_then(|()| match safe {
-                Safe::Synced => file.sync_all(),
-                Safe::Unsynced => Ok(()),
-            })
-            .and_then(|()| {
-                Ok(rustix::fs::renameat(
-                    &folder,
-                    &unfinished[..],
-                    &folder,
-                    name,
-                )?)
-            });
+        let mut write = || {
+            file.write_all(bytes)?;
+            rustix::fs::fchmod(&file, mode)?;
+            if safe == Safe::Synced {
+                file.sync_all()?;
+            }
+            let stat = metadata_of(&file.metadata()?);
+            rustix::fs::renameat(&folder, &unfinished[..], &folder, name)?;
+            Ok(stat)
+        };
+        let written = write();
         if written.is_err() {
             let _nothing_more_to_do =
                 rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());

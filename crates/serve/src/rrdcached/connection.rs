@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 /// Bytes read at a time.
-const READ_SIZE: usize = 64 << 10;
+pub const READ_SIZE: usize = 64 << 10;
 /// Longest line, in bytes: stock closes at 8,192.
 pub const LINE_MAX: usize = 1 << 20;
 /// What an idle connection may keep of its answers' memory.
@@ -80,17 +80,20 @@ impl Connection {
         }
     }
 
-    /// Takes in what has come, at most [`READ_SIZE`] bytes.
-    pub fn read(&mut self) -> io::Result<Came> {
+    /// Takes in what has come, through memory that all connections share.
+    pub fn read(&mut self, room: &mut Vec<u8>) -> io::Result<Came> {
         if self.consumed > 0 {
             self.input.drain(..self.consumed);
             self.consumed = 0;
         }
-        self.input.reserve(READ_SIZE);
-        let room = rustix::buffer::spare_capacity(&mut self.input);
-        match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
+        room.clear();
+        let spare = rustix::buffer::spare_capacity(room);
+        match rustix::net::recv(&self.socket, spare, RecvFlags::empty()) {
             Ok((_, 0)) => Ok(Came::End),
-            Ok(_) => Ok(Came::Bytes),
+            Ok(_) => {
+                self.input.extend_from_slice(room);
+                Ok(Came::Bytes)
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(Came::Bytes),
             Err(errno) => Err(errno.into()),
         }

@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-use super::connection::{Came, Connection};
+use super::connection::{Came, Connection, READ_SIZE};
 use super::names::Names;
 use super::quick::{Stop, take_turn};
 use super::syncer::{Group, Synced, Syncer};
@@ -124,6 +124,8 @@ struct EventLoop<'a> {
     /// Until when no clients are taken.
     paused: Option<Instant>,
     said: Option<Instant>,
+    /// Where bytes are read into.
+    room: Vec<u8>,
     connections: Vec<Option<Box<Connection>>>,
     vacant: Vec<usize>,
     /// Connections that a worker has.
@@ -165,6 +167,7 @@ impl<'a> EventLoop<'a> {
             listeners,
             paused: None,
             said: None,
+            room: Vec::with_capacity(READ_SIZE),
             connections: Vec::new(),
             vacant: Vec::new(),
             away: 0,
@@ -416,7 +419,7 @@ impl<'a> EventLoop<'a> {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
         };
-        match connection.read() {
+        match connection.read(&mut self.room) {
             Err(_) => self.close(place),
             Ok(came) => {
                 connection.ended |= came == Came::End;
@@ -444,9 +447,8 @@ impl<'a> EventLoop<'a> {
 
     /// One turn of the store for all that is ready.
     fn take_turn(&mut self) {
-        let places = mem::take(&mut self.ready);
-        let mut taken: Vec<(usize, Box<Connection>)> = Vec::with_capacity(places.len());
-        for place in places {
+        let mut taken: Vec<(usize, Box<Connection>)> = Vec::with_capacity(self.ready.len());
+        for place in self.ready.drain(..) {
             // Twice ready is ready once.
             if let Some(connection) = self.connections.get_mut(place).and_then(Option::take) {
                 taken.push((place, connection));

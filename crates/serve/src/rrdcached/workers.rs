@@ -1,11 +1,14 @@
 //! Threads for requests that open files: as many as there is work, up to a limit. A connection is handed over
-//! whole and comes back when its next line needs no file, so nobody else sees it meanwhile.
+//! whole and comes back when its next line needs no file, so nobody else sees it meanwhile. Who asks for files one
+//! after the other keeps the thread: it waits for the next line a moment, if nobody else waits for a thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::connection::Connection;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::connection::{Came, Connection, READ_SIZE};
 use super::event_loop::Wake;
 use super::quick::{Stop, take_turn};
 use super::slow::{self, After};
@@ -15,6 +18,11 @@ use super::{Severity, Shared};
 const THREADS_MAX: usize = 64;
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
+/// How long a thread waits for a client's next line.
+const LINGER: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 /// How often a file is made known for one line: others may forget it in between.
 const TOUCHES_MAX: u32 = 100;
 
@@ -69,7 +77,7 @@ impl Workers {
                 .log(Severity::Error, &format!("cannot start a thread: {error}"));
             if alone {
                 // Then everybody waits, but nobody for ever.
-                self.0.serve_one();
+                self.0.serve_one(&mut Vec::with_capacity(READ_SIZE));
             }
         }
     }
@@ -82,8 +90,9 @@ impl Inner {
     }
 
     fn run(&self) {
+        let mut room = Vec::with_capacity(READ_SIZE);
         loop {
-            while self.serve_one() {}
+            while self.serve_one(&mut room) {}
             let mut state = self.lock();
             if !state.queue.is_empty() {
                 continue;
@@ -102,14 +111,44 @@ impl Inner {
     }
 
     /// `false`: nobody waits.
-    fn serve_one(&self) -> bool {
+    fn serve_one(&self, room: &mut Vec<u8>) -> bool {
         let next = self.lock().queue.pop_front();
         let Some(mut connection) = next else {
             return false;
         };
-        let stop = serve(&self.shared, &mut connection);
+        let mut stop = Stop::Slow;
+        while stop == Stop::Slow {
+            stop = serve(&self.shared, &mut connection);
+            // The client need not wait until the loop wakes up, too; which notices what cannot be sent.
+            let sent = connection.send().is_ok() && !connection.has_answers();
+            if sent && stop == Stop::Drained && self.hears_more(&mut connection, room) {
+                stop = serve_quick(&self.shared, &mut connection);
+            }
+        }
+        // What was served on the way.
+        let _ = connection.send();
         self.wake.bring((connection, stop));
         true
+    }
+
+    /// Whether a client says something more soon.
+    fn hears_more(&self, connection: &mut Connection, room: &mut Vec<u8>) -> bool {
+        if connection.ended || !self.lock().queue.is_empty() {
+            return false;
+        }
+        let mut polled = [PollFd::new(&connection.socket, PollFlags::IN)];
+        if !poll(&mut polled, Some(&LINGER)).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+        // An error comes again when the loop reads.
+        match connection.read(room) {
+            Ok(Came::Bytes) => true,
+            Ok(Came::End) => {
+                connection.ended = true;
+                false
+            }
+            Err(_) => false,
+        }
     }
 }
 
@@ -124,17 +163,21 @@ fn serve(shared: &Shared, connection: &mut Connection) -> Stop {
             After::Again => touches += 1,
         }
         let before = connection.consumed;
-        let (stops, position) = take_turn(shared, &mut [connection]);
-        if shared.settings.durable {
-            connection.hold(position);
-        }
+        let stop = serve_quick(shared, connection);
         if connection.consumed > before {
             touches = 0;
         }
-        match stops.first() {
-            Some(Stop::Slow) => {}
-            Some(stop) => return *stop,
-            None => return Stop::Close,
+        if stop != Stop::Slow {
+            return stop;
         }
     }
+}
+
+/// Serves the lines that need no file.
+fn serve_quick(shared: &Shared, connection: &mut Connection) -> Stop {
+    let (stops, position) = take_turn(shared, &mut [connection]);
+    if shared.settings.durable {
+        connection.hold(position);
+    }
+    stops.first().copied().unwrap_or(Stop::Close)
 }
