@@ -511,7 +511,8 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
         }
     }
     wire.settle();
-    for step in [b"FLUSHALL".as_slice(), b"QUEUE"] {
+    // What was cut down may have lost its own.
+    for step in [b"RESUMEALL".as_slice(), b"FLUSHALL", b"QUEUE"] {
         wire.play(&Step::Ask(0, step.to_vec()));
         wire.settle();
     }

@@ -377,7 +377,8 @@ fn create(random: &mut Random, stream: &mut Stream) {
         let Some(old) = old.filter(|_| no == "-O ") else {
             return;
         };
-        made.name = old.name.clone();
+        // And as it is meant to be: it is made where the first was refused.
+        made = old.clone();
     }
     push(
         stream,
