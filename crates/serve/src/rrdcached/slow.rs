@@ -16,8 +16,8 @@ use kymo_store::store::Fresh;
 use kymo_store::{FileError, Flushed, Opened};
 use kymo_sys::machine;
 use kymo_wire::rrdcached::{
-    Answers, ColumnRefusal, CreateWords, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi,
-    columns, create_words, parse, take_line, time_of, tune_words,
+    Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns,
+    create_words, parse, take_line, time_of, tune_words,
 };
 
 use super::connection::Connection;
@@ -292,33 +292,35 @@ fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    match shared.store.make_folder(name, shared.settings.make_folders) {
-        // A name that cannot be is told after wrong words.
-        Ok(()) | Err(FileError::Name(_)) => {}
-        Err(FileError::NoFolder(folder)) => {
-            return answers.error(&[
-                b"No permission to recursively create: ",
-                &folder,
-                b"\nDid you pass -R to the daemon?",
-            ]);
+    let mut made = created(shared, name, &spelled, rest.clone());
+    if made.is_err() {
+        // What is wrong with the folder is told first, and it is made for wrong definitions, too.
+        match shared.store.make_folder(name, shared.settings.make_folders) {
+            // A name that cannot be is told after wrong words.
+            Ok(()) | Err(FileError::Name(_)) => {}
+            Err(FileError::NoFolder(folder)) => {
+                return answers.error(&[
+                    b"No permission to recursively create: ",
+                    &folder,
+                    b"\nDid you pass -R to the daemon?",
+                ]);
+            }
+            Err(FileError::MakeFolder(folder, cause)) => {
+                let cause = strerror(&cause);
+                return answers.error(&[b"Cannot create ", &folder, b": ", cause.as_bytes()]);
+            }
+            Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
         }
-        Err(FileError::MakeFolder(folder, cause)) => {
-            let cause = strerror(&cause);
-            return answers.error(&[b"Cannot create ", &folder, b": ", cause.as_bytes()]);
+        if let Err(Failure::File(FileError::Io(error))) = &made
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            made = created(shared, name, &spelled, rest);
         }
-        Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
     }
-    let Some(words) = create_words(rest) else {
-        return answers.usage(Verb::Create);
-    };
-    if words
-        .start
-        .is_some_and(|start| start != -1 && start < START_MIN)
-    {
-        return answers.error(&[b"The first entry must be after 1980."]);
-    }
-    match created(shared, name, &spelled, &words) {
+    match made {
         Ok(()) => answers.ok(&[b"RRD created OK"]),
+        Err(Failure::Usage) => answers.usage(Verb::Create),
+        Err(Failure::Start) => answers.error(&[b"The first entry must be after 1980."]),
         Err(Failure::Text(text)) => answers.error(&[b"RRD Error: ", &text]),
         Err(Failure::File(error)) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
     }
@@ -326,16 +328,21 @@ fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers
 
 /// Why there is no new file.
 enum Failure {
+    Usage,
+    /// It would begin before 1980.
+    Start,
     Text(Vec<u8>),
     File(FileError),
 }
 
-fn created(
-    shared: &Shared,
-    name: &[u8],
-    spelled: &[u8],
-    words: &CreateWords,
-) -> Result<(), Failure> {
+fn created(shared: &Shared, name: &[u8], spelled: &[u8], rest: Fields) -> Result<(), Failure> {
+    let words = create_words(rest).ok_or(Failure::Usage)?;
+    if words
+        .start
+        .is_some_and(|start| start != -1 && start < START_MIN)
+    {
+        return Err(Failure::Start);
+    }
     let keep = words.no_overwrite || shared.settings.no_overwrite;
     if keep && list::exists(spelled) {
         return Err(Failure::File(FileError::Exists));
