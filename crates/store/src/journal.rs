@@ -1,4 +1,4 @@
-//! The journal's writer: entries are gathered, a commit writes them with one system call.
+//! The journal's writer: entries are gathered, a commit writes them with one system call, or none where the file is mapped.
 //!
 //! Files are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
 //! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
@@ -16,6 +16,8 @@ const SPARE: &str = "spare";
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
+/// Mappings begin at multiples of any page's size.
+const PAGE: u64 = 64 << 10;
 
 /// The file that is written.
 struct Open {
@@ -25,6 +27,13 @@ struct Open {
     number: u64,
     /// What lies before it was written once.
     filled: u64,
+}
+
+impl Open {
+    /// Makes frames cheap from here on.
+    fn map(&self) {
+        self.file.map(self.offset / PAGE * PAGE..self.filled);
+    }
 }
 
 /// Where entries go.
@@ -133,6 +142,7 @@ impl Journal {
             let zeros = vec![0; ZEROS.min(file_bytes.saturating_sub(from)) as usize];
             let _full = open.file.write_at(&zeros, from);
             open.filled = from + zeros.len() as u64;
+            open.map();
         }
     }
 
@@ -163,6 +173,7 @@ impl Journal {
             number: 0,
             filled,
         };
+        new.map();
         if let Some(old) = self.open.replace(new) {
             self.unsynced.push(old.file);
             self.rotations += 1;

@@ -1,13 +1,16 @@
 //! The few file operations that kymo's stores need, as a trait, and the real disk.
-//! Positional reads and writes only: no cursor, no mmap. `SimDisk` is the simulated twin.
+//! Positional reads and writes only: no cursor; memory maps are this file's own affair. `SimDisk` is the simulated twin.
 
 use crate::tree::{Reach, RealTree, Tree};
+use crate::window::Window;
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// How a file is opened. Never through a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,9 @@ pub trait DiskFile: Send + Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes`, with one system call unless the kernel takes less.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Has short writes into a range that was written before cost no system call from now on, where that can be done.
+    /// The range begins at a page and takes the place of an earlier one.
+    fn map(&self, _range: Range<u64>) {}
     /// `fdatasync`. After an error the file must not be trusted again.
     fn sync_data(&self) -> io::Result<()>;
     /// Cuts or extends (with zeros) to `size_bytes`.
@@ -136,7 +142,7 @@ impl Disk for RealDisk {
                 options.create_new(true);
             }
         }
-        Ok(Box::new(RealFile(options.open(path)?)))
+        Ok(Box::new(RealFile::new(options.open(path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -186,14 +192,29 @@ impl Disk for RealDisk {
     }
 }
 
-pub(crate) struct RealFile(pub(crate) File);
+pub(crate) struct RealFile {
+    file: File,
+    window: Mutex<Option<Window>>,
+}
+
+/// Longer writes are cheaper by a system call than by touching new pages.
+const SHORT: usize = 4096;
+
+impl RealFile {
+    pub(crate) fn new(file: File) -> RealFile {
+        RealFile {
+            file,
+            window: Mutex::default(),
+        }
+    }
+}
 
 impl DiskFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self
-                .0
+                .file
                 .read_at(&mut buffer[filled..], offset + filled as u64)
             {
                 Ok(0) => break,
@@ -206,23 +227,38 @@ impl DiskFile for RealFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        if bytes.len() < SHORT {
+            let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(window) = window
+                .as_mut()
+                .filter(|window| window.holds(offset, bytes.len()))
+            {
+                window.write(bytes, offset);
+                return Ok(());
+            }
+        }
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn map(&self, range: Range<u64>) {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        *window = Window::open(&self.file, range);
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn set_len(&self, size_bytes: u64) -> io::Result<()> {
-        self.0.set_len(size_bytes)
+        self.file.set_len(size_bytes)
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
-        Ok(metadata_of(&self.0.metadata()?))
+        Ok(metadata_of(&self.file.metadata()?))
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        match self.0.try_lock() {
+        match self.file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
@@ -230,7 +266,7 @@ impl DiskFile for RealFile {
     }
 
     fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool> {
-        record_lock(&self.0, kind)
+        record_lock(&self.file, kind)
     }
 }
 

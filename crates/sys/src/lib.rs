@@ -15,3 +15,4 @@ pub mod sim_disk;
 mod sim_tree;
 pub mod ticker;
 pub mod tree;
+mod window;

@@ -168,7 +168,7 @@ impl Tree for RealTree {
             Access::Read => OFlags::RDONLY,
             Access::Write => OFlags::RDWR,
         };
-        Ok(Box::new(RealFile(File::from(
+        Ok(Box::new(RealFile::new(File::from(
             self.open_flags(path, flags)?,
         ))))
     }
