@@ -948,6 +948,30 @@ fn what_is_in_flight_at_the_end_is_answered() {
     }
 }
 
+/// Nor do clients hold up the end that ask for files without a pause, one after the other.
+#[test]
+fn who_goes_on_asking_for_files_is_not_waited_for() {
+    let scratch = Scratch::new("asking");
+    let base = folder(&scratch);
+    let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["-F"]);
+    let mut clients = [daemon.connect(), daemon.connect()];
+    std::thread::scope(|scope| {
+        for client in &mut clients {
+            scope.spawn(|| {
+                while client
+                    .ask(b"FETCH a.rrd AVERAGE 1000000000 1000000100")
+                    .is_ok_and(|reply| matches!(reply, Reply::Bytes(_)))
+                {}
+            });
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        assert!(daemon.stop("-TERM").success());
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?}");
+    });
+}
+
 #[test]
 fn durable_answers_are_the_same_answers() {
     let scratch = Scratch::new("durable");

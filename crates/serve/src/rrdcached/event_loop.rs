@@ -534,6 +534,7 @@ impl<'a> EventLoop<'a> {
             }
         }
         self.ending = true;
+        self.workers.end();
         for place in 0..self.connections.len() {
             self.read(place);
         }

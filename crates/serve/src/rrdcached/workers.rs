@@ -44,6 +44,7 @@ struct State {
     queue: VecDeque<Box<Connection>>,
     idle: usize,
     threads: usize,
+    ending: bool,
 }
 
 impl Workers {
@@ -54,6 +55,11 @@ impl Workers {
             state: Mutex::default(),
             bell: Condvar::new(),
         }))
+    }
+
+    /// No thread waits for what a client may say.
+    pub fn end(&self) {
+        self.0.lock().ending = true;
     }
 
     /// Has the next lines of a connection served, the first of which takes a file.
@@ -133,9 +139,11 @@ impl Inner {
 
     /// Whether a client says something more soon.
     fn hears_more(&self, connection: &mut Connection, room: &mut Vec<u8>) -> bool {
-        if connection.ended || !self.lock().queue.is_empty() {
+        let state = self.lock();
+        if connection.ended || state.ending || !state.queue.is_empty() {
             return false;
         }
+        drop(state);
         let mut polled = [PollFd::new(&connection.socket, PollFlags::IN)];
         if !poll(&mut polled, Some(&LINGER)).is_ok_and(|ready| ready > 0) {
             return false;
