@@ -40,7 +40,7 @@ mod xml;
 
 pub use error::{Error, Kind};
 pub use header::Header;
-pub use rows::Rows;
+pub use rows::{Rows, Tip};
 pub use rrd::Rrd;
 
 /// The unknown value as rrdtool writes it on x86_64: `0.0 / 0.0` with the sign set, printed `-nan`.

@@ -9,6 +9,48 @@ pub trait Rows {
     fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error>;
     /// Writes `cells` from `first` on.
     fn write(&mut self, first: u64, cells: &[f64]) -> Result<(), Error>;
+    /// An archive's next `count` rows, at most as many as it has: `first`, then `rest` again and again.
+    fn append(&mut self, tip: Tip, first: &[f64], rest: &[f64], count: u64) -> Result<(), Error> {
+        let width = first.len() as u64;
+        let most = count.min((CELLS_MAX as u64 / width.max(1)).max(1));
+        if count == 1 {
+            let row = if tip.cur_row + 1 < tip.row_cnt {
+                tip.cur_row + 1
+            } else {
+                0
+            };
+            return self.write(tip.base + row * width, first);
+        }
+        let mut cells = first.to_vec();
+        cells.extend_from_slice(&rest.repeat(most as usize - 1));
+        let (mut row, mut left) = (tip.cur_row, count);
+        while left > 0 {
+            row = if row + 1 < tip.row_cnt { row + 1 } else { 0 };
+            let run = left.min(most).min(tip.row_cnt - row);
+            self.write(tip.base + row * width, &cells[..(run * width) as usize])?;
+            // When it is written the first row becomes one of the others.
+            cells[..first.len()].copy_from_slice(rest);
+            row += run - 1;
+            left -= run;
+        }
+        Ok(())
+    }
+}
+
+/// Most cells of one write, unless a row is longer.
+const CELLS_MAX: usize = 8192;
+
+/// Where an archive's next row goes: behind its current one, or at its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Which archive.
+    pub archive: usize,
+    /// Its first cell.
+    pub base: u64,
+    /// Its rows.
+    pub row_cnt: u64,
+    /// The row that was written last.
+    pub cur_row: u64,
 }
 
 /// All rows in memory.

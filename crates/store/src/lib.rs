@@ -8,6 +8,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the store is about to be built on it")
+)]
+mod drum;
 mod entry;
 pub mod error;
 mod files;

@@ -1,13 +1,10 @@
-//! The rows that are due, archive after archive. Rows of an archive that lie side by side are one write.
+//! The rows that are due, archive after archive.
 
 use super::cdp::Due;
 use super::{PRIMARY, SECONDARY, Scratch, Written};
 use crate::error::Error;
 use crate::header::Header;
-use crate::rows::Rows;
-
-/// Most cells of one write, unless a row is longer.
-const CELLS_MAX: usize = 8192;
+use crate::rows::{Rows, Tip};
 
 /// Writes what `scratch.due` says.
 pub(super) fn write_rows(
@@ -41,33 +38,28 @@ fn write_archive(
     let (archive, count) = (due.archive, due.rows);
     let (ds_cnt, row_cnt) = (header.ds.len(), header.rra[archive].row_cnt);
     let prepared = &header.cdp_prep[archive * ds_cnt..][..ds_cnt];
-    let value = |slot: usize| {
-        prepared
-            .iter()
-            .map(move |cell| f64::from_bits(cell.scratch[slot]))
-    };
-    let most = count.min((CELLS_MAX / ds_cnt).max(1) as u64);
-    // The first row differs from all others; when it is written it becomes one of them.
+    // The first row differs from all others.
     cells.clear();
-    cells.extend(value(PRIMARY));
-    for _ in 1..most {
-        cells.extend(value(SECONDARY));
+    for slot in [PRIMARY, SECONDARY] {
+        cells.extend(
+            prepared
+                .iter()
+                .map(|cell| f64::from_bits(cell.scratch[slot])),
+        );
     }
-    let mut left = count;
-    while left > 0 {
-        let next = header.cur_row[archive] + 1;
-        let row = if next < row_cnt { next } else { 0 };
-        let run = left.min(most).min(row_cnt - row);
-        rows.write(
-            due.base + row * ds_cnt as u64,
-            &cells[..run as usize * ds_cnt],
-        )?;
-        header.cur_row[archive] = row + run - 1;
-        for (cell, value) in cells.iter_mut().zip(value(SECONDARY)) {
-            *cell = value;
-        }
-        left -= run;
-    }
+    let current = &mut header.cur_row[archive];
+    let tip = Tip {
+        archive,
+        base: due.base,
+        row_cnt,
+        cur_row: *current,
+    };
+    let (first, rest) = cells.split_at(ds_cnt);
+    rows.append(tip, first, rest, count)?;
+    *current = match *current + count {
+        next if next < row_cnt => next,
+        next => next % row_cnt,
+    };
     Ok(())
 }
 

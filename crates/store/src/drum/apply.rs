@@ -1,0 +1,77 @@
+//! Updates of one group, from its state to its next, the new rows caught on the way.
+
+use super::captured::Captured;
+use super::shape::{Group, Shape};
+use kymo_rrd::update::{Now, Scratch, Update, update_all};
+use kymo_rrd::{Error, Header};
+
+/// Memory for one group after the other.
+#[derive(Default)]
+pub(crate) struct Applier {
+    scratch: Scratch,
+    pub(crate) captured: Captured,
+    group: Option<Group>,
+    /// Values that were refused: which, and why.
+    pub(crate) refused: Vec<(usize, Error)>,
+}
+
+impl Applier {
+    /// Applies values to a state. Afterwards [`Applier::header`], [`Applier::captured`] and [`Applier::pack`] tell what
+    /// became of it. An error is one of the definition or the state, and nothing has happened.
+    pub(crate) fn apply(
+        &mut self,
+        shape: &Shape,
+        state: &[u64],
+        name: &[u8],
+        values: &[&[u8]],
+        now: Now,
+    ) -> Result<(), Error> {
+        let damaged = || Error::new("has a damaged state");
+        let mut group = match self.group.take() {
+            Some(group) if shape.fits(&group) => group,
+            _ => shape.unpack(state).ok_or_else(damaged)?,
+        };
+        shape.unpack_into(state, &mut group).ok_or_else(damaged)?;
+        let how = Update {
+            file_name: name,
+            template: None,
+            skip_past: true,
+            now,
+            at_time: &|_| Err("an at-style time has no stamp".to_string()),
+        };
+        self.refused.clear();
+        self.captured
+            .begin(shape, std::mem::take(&mut group.seasons));
+        let done = match values.is_empty() {
+            true => Ok(()),
+            false => update_all(
+                &mut self.scratch,
+                &mut group.header,
+                &mut self.captured,
+                &how,
+                values,
+                &mut self.refused,
+            ),
+        };
+        group.seasons = self.captured.end();
+        self.group = Some(group);
+        done
+    }
+
+    /// The header after the values.
+    pub(crate) fn header(&self) -> Option<&Header> {
+        self.group.as_ref().map(|group| &group.header)
+    }
+
+    /// Header and seasons after the values.
+    pub(crate) fn take_group(&mut self) -> Option<Group> {
+        self.group.take()
+    }
+
+    /// The state after the values.
+    pub(crate) fn pack(&self, shape: &Shape, out: &mut Vec<u64>) {
+        if let Some(group) = &self.group {
+            shape.pack(group, out);
+        }
+    }
+}

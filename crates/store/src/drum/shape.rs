@@ -1,0 +1,221 @@
+//! What the groups of a chunk have in common, their definitions, and a group's state as words.
+//!
+//! A header is a front, which is the same for all groups of a shape, and a live part of nothing but 64-bit words.
+//! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words.
+
+use kymo_rrd::Header;
+
+/// Bytes of `stat_head_t` and of a definition.
+const HEAD: usize = 128;
+const DEFINITION: usize = 120;
+
+/// One archive as far as rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Archive {
+    pub(crate) row_cnt: u64,
+    /// Seconds a row.
+    pub(crate) step: u64,
+    /// Its first cell.
+    pub(crate) base: u64,
+    /// Its rows are state: updates change them in place.
+    pub(crate) seasonal: bool,
+}
+
+/// A definition.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// The header's bytes before `live_head_t`.
+    pub(crate) front: Vec<u8>,
+    /// The header with nothing but zeros in its live part.
+    template: Header,
+    pub(crate) archives: Vec<Archive>,
+    /// Cells of a row.
+    pub(crate) width: usize,
+    /// Words of a group's state.
+    pub(crate) words: usize,
+    live_words: usize,
+}
+
+/// What a group is between two updates: its header, and the cells of its seasonal archives.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    pub(crate) header: Header,
+    /// One for each seasonal archive, in their order.
+    pub(crate) seasons: Vec<Vec<f64>>,
+}
+
+impl Shape {
+    /// The shape of a header.
+    pub(crate) fn of(header: &Header) -> Option<Shape> {
+        let mut front = Vec::new();
+        header.encode(&mut front);
+        front.truncate(header.live_offset() as usize);
+        Shape::parse(&front)
+    }
+
+    /// Reads a front; `None`: it is none.
+    pub(crate) fn parse(front: &[u8]) -> Option<Shape> {
+        let count = |at: usize| {
+            let bytes = front.get(at..at + 8)?;
+            let count = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+            usize::try_from(count).ok()
+        };
+        let (ds, rra) = (count(24)?, count(32)?);
+        let definitions = ds.checked_add(rra)?.checked_mul(DEFINITION)?;
+        if front.len() != HEAD.checked_add(definitions)? {
+            return None;
+        }
+        let live = ds.checked_mul(rra)?.checked_mul(80)? + 16 + 112 * ds + 8 * rra;
+        if live > 1 << 28 {
+            return None;
+        }
+        let mut bytes = front.to_vec();
+        bytes.resize(front.len() + live, 0);
+        let template = Header::parse(&bytes).ok()?;
+        let mut archives = Vec::new();
+        let mut words = (template.size_bytes() - template.live_offset()) as usize / 8;
+        let live_words = words;
+        for (at, def) in template.rra.iter().enumerate() {
+            let seasonal = matches!(def.cf(), b"SEASONAL" | b"DEVSEASONAL");
+            if seasonal {
+                words = words.checked_add((def.row_cnt as usize).checked_mul(ds)?)?;
+            }
+            archives.push(Archive {
+                row_cnt: def.row_cnt,
+                step: def.pdp_cnt * template.pdp_step,
+                base: template.cell(at, 0),
+                seasonal,
+            });
+        }
+        Some(Shape {
+            front: front.to_vec(),
+            width: template.ds.len(),
+            template,
+            archives,
+            words,
+            live_words,
+        })
+    }
+
+    /// Appends a group's state.
+    pub(crate) fn pack(&self, group: &Group, out: &mut Vec<u64>) {
+        let header = &group.header;
+        out.push(header.last_up as u64);
+        if header.version >= 3 {
+            out.push(header.last_up_usec as u64);
+        }
+        for pdp in &header.pdp_prep {
+            let mut text = [0; 32];
+            text[..30].copy_from_slice(&pdp.last_ds);
+            text[30..].copy_from_slice(&pdp.pad);
+            out.extend(
+                text.as_chunks()
+                    .0
+                    .iter()
+                    .map(|word| u64::from_le_bytes(*word)),
+            );
+            out.extend_from_slice(&pdp.scratch);
+        }
+        for cdp in &header.cdp_prep {
+            out.extend_from_slice(&cdp.scratch);
+        }
+        out.extend_from_slice(&header.cur_row);
+        for season in &group.seasons {
+            out.extend(season.iter().map(|cell| cell.to_bits()));
+        }
+    }
+
+    /// What [`Shape::pack`] was given; `None`: the words are no group of this shape.
+    pub(crate) fn unpack(&self, words: &[u64]) -> Option<Group> {
+        let mut group = Group {
+            header: self.template.clone(),
+            seasons: Vec::new(),
+        };
+        self.unpack_into(words, &mut group)?;
+        Some(group)
+    }
+
+    /// The same, into a group that may have been used for another one of this shape.
+    pub(crate) fn unpack_into(&self, words: &[u64], group: &mut Group) -> Option<()> {
+        if words.len() != self.words {
+            return None;
+        }
+        let header = &mut group.header;
+        let (live, mut seasons) = words.split_at(self.live_words);
+        let mut live = live.iter().copied();
+        header.last_up = live.next()? as i64;
+        header.last_up_usec = match header.version {
+            3.. => live.next()? as i64,
+            _ => 0,
+        };
+        for pdp in &mut header.pdp_prep {
+            let mut text = [0; 32];
+            for bytes in text.as_chunks_mut::<8>().0 {
+                *bytes = live.next()?.to_le_bytes();
+            }
+            pdp.last_ds.copy_from_slice(&text[..30]);
+            pdp.pad.copy_from_slice(&text[30..]);
+            for word in &mut pdp.scratch {
+                *word = live.next()?;
+            }
+        }
+        for word in header.cdp_prep.iter_mut().flat_map(|cdp| &mut cdp.scratch) {
+            *word = live.next()?;
+        }
+        for (row, archive) in header.cur_row.iter_mut().zip(&self.archives) {
+            *row = live.next().filter(|&row| row < archive.row_cnt)?;
+        }
+        group.seasons.clear();
+        for archive in self.archives.iter().filter(|archive| archive.seasonal) {
+            let count = archive.row_cnt as usize * self.width;
+            let (cells, rest) = seasons.split_at_checked(count)?;
+            group
+                .seasons
+                .push(cells.iter().map(|&bits| f64::from_bits(bits)).collect());
+            seasons = rest;
+        }
+        Some(())
+    }
+
+    /// Whether memory of this group can be used for one of this shape.
+    pub(crate) fn fits(&self, group: &Group) -> bool {
+        let (ours, theirs) = (&self.template, &group.header);
+        (ours.version, ours.pdp_step, &ours.ds, &ours.rra)
+            == (theirs.version, theirs.pdp_step, &theirs.ds, &theirs.rra)
+            && (ours.head_pad, ours.head_par) == (theirs.head_pad, theirs.head_par)
+    }
+
+    /// The stamp of a state, without unpacking it.
+    pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
+        words.first().map_or(0, |&word| word as i64)
+    }
+
+    /// The number of the newest row of an archive when the group was last updated at `last_up`: rows are counted from
+    /// the epoch.
+    pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
+        last_up as u64 / self.archives[archive].step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drum::samples;
+
+    #[test]
+    fn a_state_comes_back() {
+        for rrd in samples::rrds() {
+            let shape = Shape::of(&rrd.header).unwrap();
+            assert_eq!(Shape::parse(&shape.front).as_ref(), Some(&shape));
+            let group = samples::group(&shape, &rrd);
+            let mut words = Vec::new();
+            shape.pack(&group, &mut words);
+            assert_eq!(words.len(), shape.words);
+            let mut again = Vec::new();
+            shape.pack(&shape.unpack(&words).unwrap(), &mut again);
+            assert_eq!(again, words);
+            assert_eq!(shape.stamp(&words), rrd.header.last_up);
+            assert_eq!(shape.unpack(&words[1..]), None);
+        }
+    }
+}
