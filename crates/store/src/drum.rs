@@ -55,12 +55,13 @@ pub(crate) struct Placed {
 pub(crate) struct Drum {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
-    segment_bytes: u64,
+    /// A segment that is longer is followed by another.
+    pub(crate) segment_bytes: u64,
     index: Mutex<Index>,
     writer: Mutex<Writer>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Index {
     segments: Vec<Arc<Segment>>,
     chunks: BTreeMap<u32, Arc<Vec<Placed>>>,
@@ -136,7 +137,7 @@ impl Drum {
                         true => disk.unlink(&path)?,
                         false => {
                             found.notices.push(format!(
-                                "cannot read {}: {error}; it is kept as {aside}",
+                                "{} has no head (the power failed when it was begun?): {error}; it is kept as {aside}",
                                 path.display()
                             ));
                             disk.rename(&path, Path::new(&aside))?;
@@ -195,6 +196,12 @@ impl Drum {
     /// The blocks of a chunk, oldest first.
     pub(crate) fn blocks(&self, chunk: u32) -> Arc<Vec<Placed>> {
         self.index().chunks.get(&chunk).cloned().unwrap_or_default()
+    }
+
+    /// Up to which position of the journal a chunk's records are saved.
+    pub(crate) fn position(&self, chunk: u32) -> u64 {
+        let blocks = self.blocks(chunk);
+        blocks.iter().map(|placed| placed.position).max().unwrap_or(0)
     }
 
     /// Chunks that have blocks.

@@ -1,17 +1,20 @@
 //! What a journal says, entry by entry: appended to a buffer, read from a slice. Knows no file and no checksum.
 //! Layout: docs/formats/journal.md, "Entries".
 
+use std::borrow::Cow;
+
 use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
 
-const FILE: u8 = 1;
+const SHAPE: u8 = 1;
 const VALUES: u8 = 2;
-const BEGIN: u8 = 3;
+const GROUP: u8 = 3;
 const START: u8 = 4;
 const END: u8 = 5;
 const FORGET: u8 = 6;
 const CHECKPOINT: u8 = 7;
-const EDITED: u8 = 8;
+const GONE: u8 = 8;
 const NOT_STARTED: u8 = 9;
+const SHOWN: u8 = 10;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
@@ -29,71 +32,73 @@ pub(crate) struct Identity {
     pub(crate) mtime_ns: i64,
 }
 
-/// Cells of an archive that updates change in place (SEASONAL, DEVSEASONAL).
+/// How a group begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cells {
-    pub(crate) first: u64,
-    pub(crate) bits: Vec<u64>,
-}
-
-/// A file as it was before its first write since a checkpoint: what a redo starts from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Begin {
-    /// The file is not the one of earlier entries, or was edited: they tell nothing about it.
-    pub(crate) fresh: bool,
-    /// Values up to this stamp are in it.
-    pub(crate) after: f64,
-    /// Values up to this one are about to be.
-    pub(crate) upto: f64,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    /// The file was made by ourselves and all its cells were unknown: what comes before `live`, so that it
-    /// can be made once more. Else empty.
-    pub(crate) front: Vec<u8>,
-    /// From `live_head_t` to the row pointers.
-    pub(crate) live: Vec<u8>,
-    pub(crate) cells: Vec<Cells>,
+pub(crate) struct Birth {
+    /// Where it is saved.
+    pub(crate) chunk: u32,
+    pub(crate) slot: u8,
+    /// Its file has rows from before, up to this stamp; else nothing was known of it before.
+    pub(crate) base: Option<i64>,
+    /// Its state, as its shape packs it.
+    pub(crate) state: Vec<u64>,
 }
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Entry<'a> {
-    /// In this journal file, `id` stands for `path`.
-    File { id: u32, path: &'a [u8] },
-    /// Values were accepted; call [`take_values`] with them.
+    /// In this journal file, groups of this chunk have these definitions.
+    Shape { chunk: u32, front: Cow<'a, [u8]> },
+    /// There is a group of this number, for ever.
+    Group {
+        id: u32,
+        path: &'a [u8],
+        birth: Birth,
+    },
+    /// Values were accepted; call [`take_value`] for each.
     Values { id: u32, count: u64 },
-    /// A file is about to be written, the first time since a checkpoint.
-    Begin { id: u32, begin: Begin },
-    /// A file is about to be written again.
+    /// Values up to this stamp count as written.
+    Shown { id: u32, upto: f64 },
+    /// The group's file is about to be brought up to this stamp.
     Start { id: u32, upto: f64 },
-    /// Values up to this stamp are in the file.
+    /// Its file has everything up to this stamp, and this is how it was left.
     End {
         id: u32,
         upto: f64,
         identity: Identity,
     },
-    /// Its pending values were dropped.
-    Forget { id: u32 },
-    /// What was written before this position is on the disk.
-    Checkpoint { position: u64 },
-    /// The file was replaced or rewritten by ourselves.
-    Edited { id: u32 },
     /// The write that was announced did not begin.
     NotStarted { id: u32 },
+    /// Its pending values were dropped.
+    Forget { id: u32 },
+    /// There is no such group any more.
+    Gone { id: u32 },
+    /// Files written before this position are on the disk.
+    Checkpoint { position: u64 },
 }
 
 impl Entry<'_> {
     /// Appends the entry (not [`Entry::Values`]: see [`put_values_head`]).
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Entry::File { id, path } => {
-                put_head(out, FILE, *id);
+            Entry::Shape { chunk, front } => {
+                put_head(out, SHAPE, *chunk);
+                put_packed(out, front);
+            }
+            Entry::Group { id, path, birth } => {
+                put_head(out, GROUP, *id);
                 put_bytes(out, path);
+                put(out, u64::from(birth.chunk));
+                out.push(birth.slot);
+                out.push(u8::from(birth.base.is_some()));
+                out.extend_from_slice(&birth.base.unwrap_or(0).to_le_bytes());
+                let words = birth.state.iter().flat_map(|word| word.to_le_bytes());
+                put_packed(out, &words.collect::<Vec<u8>>());
             }
             Entry::Values { id, count } => put_values_head(out, *id, *count),
-            Entry::Begin { id, begin } => {
-                put_head(out, BEGIN, *id);
-                put_begin(out, begin);
+            Entry::Shown { id, upto } => {
+                put_head(out, SHOWN, *id);
+                out.extend_from_slice(&upto.to_le_bytes());
             }
             Entry::Start { id, upto } => {
                 put_head(out, START, *id);
@@ -112,7 +117,7 @@ impl Entry<'_> {
                 out.push(CHECKPOINT);
                 put(out, *position);
             }
-            Entry::Edited { id } => put_head(out, EDITED, *id),
+            Entry::Gone { id } => put_head(out, GONE, *id),
             Entry::NotStarted { id } => put_head(out, NOT_STARTED, *id),
         }
     }
@@ -127,17 +132,18 @@ impl Entry<'_> {
         }
         let id = u32::try_from(take(input)?).ok()?;
         Some(match kind {
-            FILE => Entry::File {
+            SHAPE => Entry::Shape {
+                chunk: id,
+                front: Cow::Owned(take_packed(input)?),
+            },
+            GROUP => take_group(id, input)?,
+            SHOWN => Entry::Shown {
                 id,
-                path: take_bytes(input, TEXT_MAX)?,
+                upto: f64::from_le_bytes(take_array(input)?),
             },
             VALUES => Entry::Values {
                 id,
                 count: take(input)?,
-            },
-            BEGIN => Entry::Begin {
-                id,
-                begin: take_begin(input)?,
             },
             START => Entry::Start {
                 id,
@@ -154,7 +160,7 @@ impl Entry<'_> {
                 },
             },
             FORGET => Entry::Forget { id },
-            EDITED => Entry::Edited { id },
+            GONE => Entry::Gone { id },
             NOT_STARTED => Entry::NotStarted { id },
             _ => return None,
         })
@@ -166,52 +172,22 @@ fn put_head(out: &mut Vec<u8>, kind: u8, id: u32) {
     put(out, u64::from(id));
 }
 
-fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
-    out.push(u8::from(begin.fresh));
-    out.extend_from_slice(&begin.after.to_le_bytes());
-    out.extend_from_slice(&begin.upto.to_le_bytes());
-    put(out, begin.device);
-    put(out, begin.inode);
-    put_packed(out, &begin.front);
-    put_packed(out, &begin.live);
-    put(out, begin.cells.len() as u64);
-    for cells in &begin.cells {
-        put(out, cells.first);
-        let bytes: Vec<u8> = cells
-            .bits
-            .iter()
-            .flat_map(|bits| bits.to_le_bytes())
-            .collect();
-        put_packed(out, &bytes);
-    }
-}
-
-fn take_begin(input: &mut &[u8]) -> Option<Begin> {
-    let [fresh] = take_array(input)?;
-    let after = f64::from_le_bytes(take_array(input)?);
-    let upto = f64::from_le_bytes(take_array(input)?);
-    let (device, inode) = (take(input)?, take(input)?);
-    let (front, live) = (take_packed(input)?, take_packed(input)?);
-    let mut cells = Vec::new();
-    for _ in 0..take(input)? {
-        let first = take(input)?;
-        let bytes = take_packed(input)?;
-        let words = bytes.chunks_exact(8);
-        let bits = words.map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])));
-        cells.push(Cells {
-            first,
-            bits: bits.collect(),
-        });
-    }
-    Some(Begin {
-        fresh: fresh != 0,
-        after,
-        upto,
-        device,
-        inode,
-        front,
-        live,
-        cells,
+fn take_group<'a>(id: u32, input: &mut &'a [u8]) -> Option<Entry<'a>> {
+    let path = take_bytes(input, TEXT_MAX)?;
+    let chunk = u32::try_from(take(input)?).ok()?;
+    let [slot, has_base] = take_array(input)?;
+    let base = i64::from_le_bytes(take_array(input)?);
+    let bytes = take_packed(input)?;
+    let words = bytes.as_chunks().0.iter();
+    Some(Entry::Group {
+        id,
+        path,
+        birth: Birth {
+            chunk,
+            slot,
+            base: (has_base != 0).then_some(base),
+            state: words.map(|word| u64::from_le_bytes(*word)).collect(),
+        },
     })
 }
 
@@ -484,26 +460,6 @@ mod tests {
             let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
             round_trip(&texts);
         }
-
-        #[test]
-        fn begins_come_back(live: Vec<u8>, words: Vec<u64>, after: f64) {
-            let begin = Begin {
-                fresh: true,
-                after,
-                upto: 3.0,
-                device: 7,
-                inode: u64::MAX,
-                front: vec![0, 0, 1],
-                live,
-                cells: vec![Cells { first: 3, bits: words }],
-            };
-            let entry = Entry::Begin { id: 5, begin };
-            let mut out = Vec::new();
-            entry.put(&mut out);
-            let mut input = &out[..];
-            prop_assert_eq!(format!("{:?}", Entry::take(&mut input)), format!("{:?}", Some(entry)));
-            prop_assert!(input.is_empty());
-        }
     }
 
     #[test]
@@ -515,7 +471,21 @@ mod tests {
             mtime_ns: -4,
         };
         for entry in [
-            Entry::File { id: 1, path: b"/a" },
+            Entry::Shape {
+                chunk: 1,
+                front: Cow::Borrowed(b"RRD and more than eight bytes"),
+            },
+            Entry::Group {
+                id: 1,
+                path: b"/a",
+                birth: Birth {
+                    chunk: 7,
+                    slot: 255,
+                    base: Some(-1),
+                    state: vec![1, 0, u64::MAX],
+                },
+            },
+            Entry::Shown { id: 9, upto: 0.5 },
             Entry::Values { id: 2, count: 3 },
             Entry::Start { id: 3, upto: 2.5 },
             Entry::End {
@@ -525,7 +495,7 @@ mod tests {
             },
             Entry::Forget { id: 5 },
             Entry::Checkpoint { position: 1 << 40 },
-            Entry::Edited { id: 6 },
+            Entry::Gone { id: 6 },
             Entry::NotStarted { id: 7 },
         ] {
             let mut out = Vec::new();

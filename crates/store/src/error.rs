@@ -25,7 +25,7 @@ pub enum Error {
         holder: String,
     },
     /// The folder is of another version.
-    #[error("cannot open the store in {}: its version is {version}, this build knows 0", path.display())]
+    #[error("cannot open the store in {}: its version is {version}, this build knows 1", path.display())]
     Version {
         /// The journal file.
         path: PathBuf,

@@ -1,184 +1,566 @@
-//! The files that are known, and what memory holds of each.
+//! .rrd files as views: brought up to date from the drum, in place, and looked at again when others had a hand in them.
+//!
+//! The journal on the disk says that a file is about to be written (START) before it is, and how it was left (END). A
+//! file that was cut short is written once more from the last stamp that it has on the disk for certain.
 
-use crate::entry::{Begin, Identity};
+use crate::drum::apply::Applier;
+use crate::drum::view::{Base, View, row_of};
+use crate::entry::{Birth, Entry, Identity};
+use crate::error::FileError;
+use crate::groups::Group;
 use crate::names;
-use crate::values::Values;
-use std::collections::HashMap;
+use crate::pending::{Pending, Texts};
+use crate::rrd_file::{identity, open_error, open_locked, read_header, seasons};
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::store::Inner;
+use crate::turn::stamp_of;
+use crate::{drum::shape, read::FileRows};
+use kymo_base::name::DisplayName;
+use kymo_rrd::{Header, Rows, Rrd};
+use kymo_sys::disk::{DiskFile, RecordLock};
+use kymo_sys::tree::{Access, Existing, Safe};
+use std::io;
 use std::sync::Arc;
 
-/// Other spellings of one file that are remembered; more are found again by looking at the disk.
-const SPELLINGS_MAX: usize = 8;
+/// Looks at a file that changes under our hands before it is left for later.
+const TRIES: usize = 3;
 
-/// What is known of one file.
-#[derive(Debug)]
-pub(crate) struct File {
-    /// Absolute, without links and dots.
-    pub(crate) path: Arc<[u8]>,
-    /// Tells this use of the slot from others.
-    pub(crate) unique: u64,
-    /// Accepted and not yet handed to the file.
-    pub(crate) values: Values,
-    /// Handed to a write that is not done.
-    pub(crate) taken: Option<Arc<Values>>,
-    /// Newest stamp, of a value or of the file.
-    pub(crate) last: f64,
-    /// Newest stamp of what the file has.
-    pub(crate) upto: f64,
-    /// Monotonic nanoseconds from which on the write interval counts.
-    pub(crate) flushed_ns: u64,
-    /// FORGET came, or a turn that knows better: nobody sees the file until it is touched again.
-    pub(crate) forgotten: bool,
-    pub(crate) suspended: bool,
-    pub(crate) queued: bool,
-    /// Somebody writes, reads or replaces it.
-    pub(crate) busy: bool,
-    /// Since when it is missing, monotonic.
-    pub(crate) gone_since: Option<u64>,
-    /// The journal file in which its id was introduced.
-    pub(crate) introduced: u64,
-    /// The journal file that has the oldest of `values`.
-    pub(crate) pending_since: u64,
-    /// The journal file that has the oldest value written since `begun` began.
-    pub(crate) taken_since: u64,
-    /// The epoch in which the journal got its BEGIN; 0: none.
-    pub(crate) begun: u32,
-    /// How we left it.
-    pub(crate) identity: Option<Identity>,
-    /// A write may have been cut short: the next one starts from here.
-    pub(crate) redo: Option<Box<Begin>>,
-    /// The turn that last changed it.
-    pub(crate) turn: u64,
-    spellings: Vec<Box<[u8]>>,
+/// Memory that is used for one file after the other.
+#[derive(Default)]
+pub(crate) struct Worker {
+    applier: Applier,
+    cells: Vec<f64>,
+    out: Vec<u8>,
 }
 
-/// All of them; ids are places in a table.
-#[derive(Debug, Default)]
-pub(crate) struct Files {
-    slots: Vec<Option<File>>,
-    free: Vec<u32>,
-    by_name: HashMap<Box<[u8]>, u32>,
-    by_path: HashMap<Arc<[u8]>, u32>,
-    /// Files with several names, by device and inode.
-    by_inode: HashMap<(u64, u64), u32>,
-    uniques: u64,
+/// One file to write.
+struct Job {
+    id: u32,
+    path: Arc<[u8]>,
+    snapshot: Option<Snapshot>,
+    /// The newest value that is to be in it.
+    target: f64,
+    /// The stamp of what it has.
+    from: f64,
+    left: Option<Identity>,
+    redo: bool,
+    writing: bool,
+    unsafe_birth: bool,
+    started: Option<u32>,
+    outcome: Option<Result<Written, FileError>>,
 }
 
-impl Files {
-    pub(crate) fn get(&self, id: u32) -> Option<&File> {
-        self.slots.get(id as usize)?.as_ref()
-    }
+/// A write that was done.
+struct Written {
+    identity: Identity,
+    /// The file's newest stamp.
+    upto: f64,
+    /// Which of the group's values were refused, by stamp and text.
+    refused: Vec<(usize, String)>,
+    values: Texts,
+}
 
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut File> {
-        self.slots.get_mut(id as usize)?.as_mut()
-    }
+/// What was found instead of the file that was expected.
+enum Found {
+    Ours(Written),
+    /// Others changed it.
+    Theirs,
+}
 
-    /// The file that a client's name stands for, if it is known by that name.
-    pub(crate) fn by_name(&self, name: &[u8]) -> Option<u32> {
-        self.by_name.get(name).copied()
-    }
-
-    pub(crate) fn by_path(&self, path: &[u8]) -> Option<u32> {
-        self.by_path.get(path).copied()
-    }
-
-    pub(crate) fn by_inode(&self, device: u64, inode: u64) -> Option<u32> {
-        self.by_inode.get(&(device, inode)).copied()
-    }
-
-    pub(crate) fn set_inode(&mut self, device: u64, inode: u64, id: u32) {
-        self.by_inode.insert((device, inode), id);
-    }
-
-    /// The file of this path; a new slot if there is none.
-    pub(crate) fn insert(&mut self, path: &[u8]) -> u32 {
-        if let Some(&id) = self.by_path.get(path) {
-            return id;
+impl Inner {
+    /// Brings files up to date, in the order given; the error of each. Those that are, or that somebody else writes, are
+    /// passed over.
+    pub(crate) fn write_files(&self, worker: &mut Worker, ids: &[u32]) -> Vec<(u32, Option<FileError>)> {
+        let mut outcomes = Vec::new();
+        let mut ids = ids.to_vec();
+        for _ in 0..TRIES {
+            let mut jobs = self.take_jobs(&ids);
+            ids.clear();
+            if jobs.is_empty() {
+                break;
+            }
+            let mut theirs = Vec::new();
+            match self.announce(&mut jobs) {
+                Ok(()) => {
+                    for job in &mut jobs {
+                        job.outcome = match self.write(worker, job) {
+                            Ok(Found::Ours(written)) => Some(Ok(written)),
+                            Ok(Found::Theirs) => {
+                                theirs.push(job.id);
+                                None
+                            }
+                            Err(error) => Some(Err(error)),
+                        };
+                    }
+                }
+                Err(error) => fail_all(&mut jobs, &error),
+            }
+            self.finish(jobs, &mut outcomes);
+            for id in theirs {
+                match self.adopt_again(id) {
+                    Ok(new) => ids.push(new),
+                    Err(error) => outcomes.push((id, Some(error))),
+                }
+            }
         }
-        self.uniques += 1;
-        let path: Arc<[u8]> = path.into();
-        let file = File {
-            path: path.clone(),
-            unique: self.uniques,
-            values: Values::default(),
-            taken: None,
-            last: f64::NEG_INFINITY,
-            upto: f64::NEG_INFINITY,
-            flushed_ns: 0,
-            forgotten: true,
-            suspended: false,
-            queued: false,
-            busy: false,
-            gone_since: None,
-            introduced: 0,
-            pending_since: 0,
-            taken_since: 0,
-            begun: 0,
-            identity: None,
-            redo: None,
-            turn: 0,
-            spellings: Vec::new(),
+        // Those that change again and again.
+        outcomes.extend(ids.into_iter().map(|id| (id, Some(FileError::Locked))));
+        outcomes
+    }
+
+    fn take_jobs(&self, ids: &[u32]) -> Vec<Job> {
+        let mut state = self.lock();
+        let mut jobs = Vec::new();
+        for &id in ids {
+            let Some(group) = state.groups.get_mut(id) else {
+                continue;
+            };
+            group.queued = false;
+            let nothing = group.last <= group.upto && !group.redo;
+            if nothing || group.suspended {
+                continue;
+            }
+            if group.busy {
+                // What came meanwhile is due, too.
+                state.queue(id);
+                continue;
+            }
+            group.busy = true;
+            // A forgotten file gets what was counted as written.
+            let target = if group.forgotten { group.newest() } else { group.last };
+            let Some(group) = state.groups.get(id) else {
+                continue;
+            };
+            jobs.push(Job {
+                id,
+                path: group.path.clone(),
+                snapshot: self.snapshot(&state, group, target),
+                target,
+                from: if group.redo { group.safe } else { group.upto },
+                left: group.left,
+                redo: group.redo,
+                writing: group.writing,
+                unsafe_birth: group.unsafe_birth,
+                started: None,
+                outcome: None,
+            });
+        }
+        jobs
+    }
+
+    /// Tells the journal what is about to be written, and waits until that is on the disk.
+    fn announce(&self, jobs: &mut [Job]) -> io::Result<()> {
+        loop {
+            let mut state = self.lock();
+            state.prepare(&*self.clock)?;
+            let (epoch, sequence) = (state.epoch, state.journal.sequence());
+            let now_ns = self.clock.mono_ns();
+            for job in jobs.iter() {
+                let upto = job.target;
+                state.put(job.id, &Entry::Start { id: job.id, upto }, now_ns);
+            }
+            let position = state.journal.commit()?;
+            for job in jobs.iter_mut() {
+                if job.started.is_none() {
+                    state.cycles[(epoch & 1) as usize] += 1;
+                    job.started = Some(epoch);
+                }
+                if let Some(group) = state.groups.get_mut(job.id) {
+                    group.begun = epoch;
+                    if group.started == 0 {
+                        group.started = sequence;
+                    }
+                }
+            }
+            let given_up = state.journal.given_up;
+            drop(state);
+            self.sync_to(position)?;
+            // A journal file that was given up meanwhile had it.
+            if self.lock().journal.given_up == given_up {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes one file under its lock.
+    fn write(&self, worker: &mut Worker, job: &mut Job) -> Result<Found, FileError> {
+        let Some(snapshot) = job.snapshot.take() else {
+            return Err(FileError::NoSuchFile);
         };
-        let id = self.free.pop().unwrap_or(self.slots.len() as u32);
-        match self.slots.get_mut(id as usize) {
-            Some(slot) => *slot = Some(file),
-            None => self.slots.push(Some(file)),
+        // What we made ourselves can be made again.
+        let blank = snapshot.base.is_none();
+        let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {
+            Ok(file) => file.ok_or(FileError::Locked)?,
+            Err(FileError::NoSuchFile) if job.redo && blank => return self.make(worker, job, snapshot),
+            Err(error) => return Err(error),
+        };
+        let seen = identity(&file.metadata().map_err(FileError::Io)?);
+        let same = job.left == Some(seen);
+        if !same && !(job.redo && is_ours(job, &seen)) {
+            return match job.redo && blank && is_torn(job, &seen) {
+                true => self.make(worker, job, snapshot),
+                false => Ok(Found::Theirs),
+            };
         }
-        self.by_path.insert(path, id);
-        id
+        if job.redo && job.unsafe_birth {
+            drop(file);
+            return self.make(worker, job, snapshot);
+        }
+        let base = base_of(&snapshot, &job.path, self)?;
+        let values = snapshot.texts();
+        let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), base)?;
+        if view.group.header.file_size_bytes() > seen.size_bytes {
+            return match blank && job.redo {
+                true => {
+                    drop(file);
+                    self.put_whole(&mut view, &job.path).map(|identity| written(worker, &view, identity, values))
+                }
+                false => Ok(Found::Theirs),
+            };
+        }
+        write_rows(worker, &mut view, &*file, job.from)?;
+        let after = identity(&file.metadata().map_err(FileError::Io)?);
+        Ok(written(worker, &view, after, values))
     }
 
-    /// Another name for a file.
-    pub(crate) fn spell(&mut self, id: u32, name: &[u8]) {
-        if self.by_name.get(name) == Some(&id) {
-            return;
+    /// A file that is not there, or not all of it.
+    fn make(&self, worker: &mut Worker, job: &Job, snapshot: Snapshot) -> Result<Found, FileError> {
+        let values = snapshot.texts();
+        let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), None)?;
+        let identity = self.put_whole(&mut view, &job.path)?;
+        Ok(written(worker, &view, identity, values))
+    }
+
+    /// Puts a whole file in place.
+    pub(crate) fn put_whole(&self, view: &mut View, path: &[u8]) -> Result<Identity, FileError> {
+        let rrd = whole(view)?;
+        let path = names::path(path);
+        let put = self.tree.put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
+        put.map(|stat| identity(&stat)).map_err(FileError::Io)
+    }
+
+    fn finish(&self, jobs: Vec<Job>, outcomes: &mut Vec<(u32, Option<FileError>)>) {
+        let now_ns = self.clock.mono_ns();
+        let mut state = self.lock();
+        // Without room the ENDs are missing: the files will be written once more after a crash.
+        let _full = state.prepare(&*self.clock);
+        for mut job in jobs {
+            let id = job.id;
+            if let Some(epoch) = job.started {
+                state.cycles[(epoch & 1) as usize] -= 1;
+            }
+            if let Some(group) = state.groups.get_mut(id) {
+                group.busy = false;
+            }
+            match job.outcome.take() {
+                Some(Ok(written)) => {
+                    self.done(&mut state, &job, written, now_ns);
+                    outcomes.push((id, None));
+                }
+                Some(Err(error)) => {
+                    not_done(&mut state, &job, &error, now_ns);
+                    outcomes.push((id, Some(error)));
+                }
+                None => state.put(id, &Entry::NotStarted { id }, now_ns),
+            }
         }
-        let Some(file) = self.slots.get_mut(id as usize).and_then(Option::as_mut) else {
+        let _the_next_start_writes_them_again = state.journal.commit();
+        self.changed.notify_all();
+    }
+
+    fn done(&self, state: &mut State, job: &Job, written: Written, now_ns: u64) {
+        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let mut lines = Vec::new();
+        let Some(group) = state.groups.get_mut(job.id) else {
             return;
         };
-        if file.spellings.len() == SPELLINGS_MAX {
-            self.by_name.remove(&file.spellings.remove(0));
+        let chunk = group.chunk;
+        let newly = written.values.iter().filter_map(stamp_of).filter(|stamp| *stamp > group.shown).count();
+        let before = group.pending.len();
+        let mut refused = 0;
+        if !written.refused.is_empty() {
+            // They are told of once: those on their way into a block are told of there.
+            let bad: Vec<&[u8]> = written.refused.iter().filter_map(|(at, _)| written.values.iter().nth(*at)).collect();
+            group.pending.retain(&mut |_, text| !bad.contains(&text));
+            refused = (before - group.pending.len()) as u64;
+            let texts = written.refused.iter().rev().take(refused as usize).rev();
+            lines.extend(texts.map(|(_, text)| format!("cannot keep a value: {}", DisplayName(text.as_bytes()))));
         }
-        file.spellings.push(name.into());
-        let before = self.by_name.insert(name.into(), id);
-        if let Some(file) = before.and_then(|id| self.slots.get_mut(id as usize)?.as_mut()) {
-            file.spellings.retain(|spelling| **spelling != *name);
+        let after = group.pending.len();
+        group.redo = false;
+        group.writing = false;
+        group.gone_since = None;
+        group.flushed_ns = flushed_ns;
+        group.shown_ns = now_ns;
+        group.upto = written.upto;
+        group.left = Some(written.identity);
+        group.shown = group.shown.max(written.upto);
+        if refused > 0 {
+            group.last = group.newest();
         }
+        let (id, upto, identity) = (job.id, written.upto, written.identity);
+        state.count(chunk, before, after);
+        state.put(id, &Entry::End { id, upto, identity }, now_ns);
+        state.stats.updates_written += u64::from(newly > 0);
+        state.stats.data_sets_written += (newly as u64).saturating_sub(refused);
+        state.stats.values_refused += refused;
+        lines.into_iter().for_each(|line| state.notice(line));
     }
 
-    pub(crate) fn remove(&mut self, id: u32) {
-        let Some(file) = self.slots.get_mut(id as usize).and_then(Option::take) else {
-            return;
+    /// Takes a file over: a group with its definitions and its state; its rows stay where they are. The group that had
+    /// its name before is gone, but for its values that are newer.
+    pub(crate) fn adopt(&self, path: &[u8], header: &Header, file: &dyn DiskFile, seen: Identity) -> Result<u32, FileError> {
+        let seasons = seasons(file, header)?;
+        self.adopt_as(path, header, seasons, Some(header.last_up), Some(seen))
+    }
+
+    pub(crate) fn adopt_as(
+        &self,
+        path: &[u8],
+        header: &Header,
+        seasons: Vec<Vec<f64>>,
+        base: Option<i64>,
+        seen: Option<Identity>,
+    ) -> Result<u32, FileError> {
+        let now_ns = self.clock.mono_ns();
+        let mut front = Vec::new();
+        header.encode(&mut front);
+        front.truncate(header.live_offset() as usize);
+        let mut state = self.lock();
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let shape = state.chunks.shape(&front);
+        let shape = shape.ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
+        let mut words = Vec::with_capacity(shape.words);
+        let group = shape::Group {
+            header: header.clone(),
+            seasons,
         };
-        for spelling in &file.spellings {
-            self.by_name.remove(spelling);
+        shape.pack(&group, &mut words);
+        let stamp = shape.stamp_of(&words);
+        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let old = state.groups.by_path(path);
+        let id = state.groups.next_id();
+        let (chunk, slot) = state.chunks.place(&shape, id);
+        let birth = Birth { chunk, slot, base, state: words };
+        let carried = old.map(|old| carried(&state, old, stamp)).unwrap_or_default();
+        state.put_adoption(old, id, path, &birth, &carried, seen.map(|seen| (seen, stamp)));
+        if let Err(error) = state.journal.commit() {
+            state.chunks.unplace(chunk, slot);
+            return Err(FileError::Journal(error));
         }
-        self.by_path.remove(&file.path);
-        self.by_inode.retain(|_, known| *known != id);
-        self.free.push(id);
+        let sequence = state.journal.sequence();
+        let busy = old.and_then(|old| state.groups.get(old)).is_some_and(|group| group.busy);
+        if let Some(old) = old {
+            state.replace_group(old, id, now_ns);
+        }
+        let epoch = state.epoch;
+        let group = state.groups.insert(id, path, (chunk, slot));
+        group.state = Some(birth.state.into());
+        group.base = base;
+        group.left = seen;
+        for place in [&mut group.applied, &mut group.shown, &mut group.upto, &mut group.safe] {
+            *place = stamp;
+        }
+        group.last = carried.texts().iter().filter_map(stamp_of).fold(stamp, f64::max);
+        group.pending = carried;
+        group.flushed_ns = flushed_ns;
+        group.shown_ns = now_ns;
+        group.busy = busy;
+        if base.is_none() && seen.is_some() {
+            group.unsafe_birth = true;
+            group.started = sequence;
+            group.begun = epoch;
+        }
+        let after = group.pending.len();
+        state.count(chunk, 0, after);
+        if let Some(chunk) = state.chunks.get_mut(chunk) {
+            chunk.touch(sequence, now_ns);
+        }
+        Ok(id)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &File)> {
-        let slots = self.slots.iter().enumerate();
-        slots.filter_map(|(id, slot)| Some((id as u32, slot.as_ref()?)))
+    /// A file that is no longer the one we left.
+    pub(crate) fn adopt_again(&self, id: u32) -> Result<u32, FileError> {
+        let path = self.lock().groups.get(id).map(|group| group.path.clone());
+        let path = path.ok_or(FileError::NoSuchFile)?;
+        let file = open_locked(&*self.tree, &path, RecordLock::Shared)?;
+        let file = file.ok_or(FileError::Locked)?;
+        let stat = file.metadata().map_err(FileError::Io)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &path)?;
+        self.adopt(&path, &header, &*file, identity(&stat))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut File)> {
-        let slots = self.slots.iter_mut().enumerate();
-        slots.filter_map(|(id, slot)| Some((id as u32, slot.as_mut()?)))
-    }
-
-    /// The file a name stands for as far as its text tells.
-    pub(crate) fn find(&self, name: &[u8], spelled: impl FnOnce() -> Vec<u8>) -> Option<u32> {
-        let id = self
-            .by_name(name)
-            .or_else(|| self.by_path(&names::normal(&spelled())))?;
-        self.get(id).filter(|file| !file.forgotten).map(|_| id)
+    /// Whether a group's file is the one we left; if others changed it, it is taken over. The group that counts.
+    pub(crate) fn verified(&self, id: u32) -> Result<u32, FileError> {
+        let (path, left) = {
+            let state = self.lock();
+            let Some(group) = state.groups.get(id) else {
+                return Ok(id);
+            };
+            if group.busy || group.redo || self.settings.files.is_none() {
+                return Ok(id);
+            }
+            (group.path.clone(), group.left)
+        };
+        let stat = self.tree.stat(names::path(&path)).map_err(open_error);
+        if let (Err(FileError::NoSuchFile), Some(group)) = (&stat, self.lock().groups.get_mut(id)) {
+            group.gone_since.get_or_insert(self.clock.mono_ns());
+        }
+        let stat = stat?;
+        if left == Some(identity(&stat)) {
+            return Ok(id);
+        }
+        let state = self.lock();
+        let moved = state.groups.get(id).is_none_or(|group| group.busy || group.left != left);
+        drop(state);
+        if moved {
+            return Ok(id);
+        }
+        self.adopt_again(id)
     }
 }
 
-impl File {
-    /// Whether nothing would be lost if it were no longer known.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.values.is_empty() && self.taken.is_none() && !self.busy && self.redo.is_none()
+/// Values of a group that is to be replaced which are newer than its file.
+fn carried(state: &State, old: u32, stamp: f64) -> Pending {
+    let mut carried = Pending::default();
+    let Some(group) = state.groups.get(old) else {
+        return carried;
+    };
+    let mut texts = Texts::default();
+    group.all_values(&mut texts);
+    let newer = texts.iter().filter(|text| stamp_of(text).is_some_and(|at| at > stamp));
+    newer.for_each(|text| carried.push(text));
+    carried
+}
+
+/// The rows since `from`, the seasons, and the header's changing part.
+fn write_rows(worker: &mut Worker, view: &mut View, file: &dyn DiskFile, from: f64) -> Result<(), FileError> {
+    let header = view.group.header.clone();
+    let shape = view.shape.clone();
+    let offset = header.size_bytes();
+    let mut season = 0;
+    for (archive, about) in shape.archives.iter().enumerate() {
+        if about.seasonal {
+            put_cells(worker, &view.group.seasons[season], file, offset + 8 * about.base)?;
+            season += 1;
+            continue;
+        }
+        let newest = shape.newest(archive, header.last_up);
+        let first = match from.is_finite() {
+            true => shape.newest(archive, from as i64) + 1,
+            false => 0,
+        };
+        let mut at = first.max((newest + 1).saturating_sub(about.row_cnt));
+        while at <= newest {
+            let row = row_of(at, newest, header.cur_row[archive], about.row_cnt);
+            let run = (newest + 1 - at).min(about.row_cnt - row);
+            let mut cells = std::mem::take(&mut worker.cells);
+            cells.resize(run as usize * shape.width, 0.0);
+            let read = view.numbered(archive, at, &mut cells);
+            let done = read.map_err(|error| FileError::Rrd(error.text)).and_then(|()| {
+                put_cells(worker, &cells, file, offset + 8 * (about.base + row * shape.width as u64))
+            });
+            worker.cells = cells;
+            done?;
+            at += run;
+        }
+    }
+    worker.out.clear();
+    header.encode_live(&mut worker.out);
+    file.write_at(&worker.out, header.live_offset()).map_err(FileError::Io)
+}
+
+fn put_cells(worker: &mut Worker, cells: &[f64], file: &dyn DiskFile, offset: u64) -> Result<(), FileError> {
+    worker.out.clear();
+    worker.out.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
+    file.write_at(&worker.out, offset).map_err(FileError::Io)
+}
+
+fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) -> Found {
+    let header = &view.group.header;
+    let refused = worker.applier.refused.drain(..);
+    Found::Ours(Written {
+        identity,
+        upto: header.last_up as f64 + header.last_up_usec as f64 / 1e6,
+        refused: refused.map(|(at, error)| (at, error.text)).collect(),
+        values,
+    })
+}
+
+/// All of a view.
+pub(crate) fn whole(view: &mut View) -> Result<Rrd, FileError> {
+    let header = view.group.header.clone();
+    let mut cells = vec![0.0; header.cell_count() as usize];
+    view.read(0, &mut cells).map_err(|error| FileError::Rrd(error.text))?;
+    Ok(Rrd { header, cells })
+}
+
+/// The file that has a group's older rows.
+pub(crate) fn base_of(snapshot: &Snapshot, path: &[u8], inner: &Inner) -> Result<Option<Base>, FileError> {
+    let Some(last_up) = snapshot.base else {
+        return Ok(None);
+    };
+    let file = inner.tree.open(names::path(path), Access::Read).map_err(open_error)?;
+    let offset = snapshot.header_bytes();
+    Ok(Some(Base {
+        rows: Box::new(FileRows { file, offset }),
+        last_up,
+    }))
+}
+
+/// A file that we were writing when it all stopped, or that has not got all of what we wrote.
+fn is_ours(job: &Job, seen: &Identity) -> bool {
+    job.left.is_some_and(|left| {
+        let same = (left.device, left.inode, left.size_bytes) == (seen.device, seen.inode, seen.size_bytes);
+        same && (job.writing || seen.mtime_ns <= left.mtime_ns)
+    })
+}
+
+/// A file that we made, of which the power left less than all.
+fn is_torn(job: &Job, seen: &Identity) -> bool {
+    job.left.is_some_and(|left| {
+        let same = (left.device, left.inode) == (seen.device, seen.inode);
+        same && seen.size_bytes < left.size_bytes
+    })
+}
+
+fn fail_all(jobs: &mut [Job], error: &io::Error) {
+    for job in jobs.iter_mut() {
+        let same = match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
+        job.outcome = Some(Err(FileError::Journal(same)));
+    }
+}
+
+/// The file was not written, or not all of it.
+fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
+    if matches!(error, FileError::Locked) {
+        state.stats.locks_met += 1;
+    }
+    let gone = matches!(error, FileError::NoSuchFile);
+    let Some(group) = state.groups.get_mut(job.id) else {
+        return;
+    };
+    if gone && group.gone_since.is_none() {
+        group.gone_since = Some(now_ns);
+    }
+    if matches!(error, FileError::Io(_) | FileError::Rrd(_)) {
+        // Some of it may be written: the next try begins where this one did.
+        group.redo = true;
+        group.writing = true;
+        group.safe = job.from;
+    } else if job.started.is_some() {
+        let id = job.id;
+        state.put(id, &Entry::NotStarted { id }, now_ns);
+    }
+}
+
+impl Group {
+    /// Whether there is nothing that a look at its file could wait for.
+    pub(crate) fn is_current(&self) -> bool {
+        self.last <= self.upto && !self.redo
     }
 }

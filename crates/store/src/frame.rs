@@ -9,7 +9,7 @@ use std::ops::Range;
 /// The first eight bytes of a journal file.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
 /// The format's version; others are refused.
-pub(crate) const VERSION: u32 = 0;
+pub(crate) const VERSION: u32 = 1;
 /// Where frames start.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
 /// Bytes of a file's head.

@@ -110,6 +110,12 @@ impl Journal {
         }
     }
 
+    /// Where it goes on, before it has a file.
+    pub(crate) fn go_on_at(&mut self, position: u64) {
+        self.position = position;
+        self.synced = position;
+    }
+
     /// The sequence of the open file.
     pub(crate) fn sequence(&self) -> u64 {
         self.last_sequence

@@ -1,42 +1,42 @@
-//! What was acknowledged and is not yet in a file: one journal, values in memory, and the .rrd files that
-//! are brought up to date from them.
+//! What was acknowledged: one journal, values in memory, the drum of blocks they are saved in, and .rrd files that are
+//! brought up to date from there.
 //!
-//! Version 0: the .rrd files are the truth, the journal and memory hold what is not yet in them.
+//! The drum is the truth, the journal and memory hold what is not yet in it, .rrd files are views.
 //! A [`Turn`] takes requests and costs one write of the journal; [`Store`]'s other functions open files and
 //! may wait for locks and disks, so they are for worker threads. Nothing here knows sockets or replies.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the store is about to be built on it")
-)]
+mod chunks;
 mod drum;
 mod entry;
 pub mod error;
 mod files;
 mod frame;
 pub mod fuzz;
+mod groups;
+mod import;
 mod journal;
 mod list;
 mod names;
+mod pending;
 pub mod read;
 mod recover;
 mod replay;
+mod roster;
 mod rounds;
-mod rows;
 mod rrd_file;
+mod save;
 pub mod settings;
+mod snapshot;
 mod state;
 mod stock;
 pub mod store;
 pub mod turn;
-mod values;
-mod write;
 
 pub use error::{Error, FileError, Refusal};
-pub use read::{FileRows, Opened};
+pub use read::{FileRows, Opened, SeriesRows};
 pub use rounds::Threads;
 pub use settings::Settings;
 pub use store::{Flushed, Fresh, Replayed, Stats, Store};

@@ -1,32 +1,30 @@
-//! The start: the lock, the journals of an earlier life, and the files that a crash may have torn.
+//! The start: the lock, what blocks and the journals of an earlier life say, and the files that a crash may have torn.
 
-use crate::entry::{Begin, Entry};
+use crate::chunks::Chunks;
+use crate::drum::Drum;
 use crate::error::{Error, Tried};
-use crate::files::{File, Files};
+use crate::files::Worker;
 use crate::frame::{FRAMES_OFFSET, FileHead};
+use crate::groups::Groups;
 use crate::journal::{self, Journal};
 use crate::names;
-use crate::replay::{self, Past, Source, Story};
+use crate::replay::{self, Source};
+use crate::roster::{Line, take_roster};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::stock;
 use crate::store::{Replayed, Stats, Store};
-use crate::values::Values;
-use crate::write::Worker;
 use kymo_base::name::DisplayName;
-use kymo_rrd::{Header, Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, OpenMode};
-use kymo_sys::tree::{Existing, Reach, Safe, Tree};
-use std::collections::BTreeMap;
+use kymo_sys::tree::{Reach, Tree};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A journal file longer than this is none of ours.
 const SOURCE_MAX: u64 = 4 << 30;
-/// Most cells of a file that is made again: 1 GiB.
-const CELLS_MAX: u64 = 1 << 27;
 /// More journal files than this are not left for later.
 const FILES_MAX: usize = 8;
 /// Files that are redone together.
@@ -56,37 +54,134 @@ pub(crate) fn open(
         }
     }
     let sources = read_sources(&*disk, &folder, &mut sequences, &mut replayed.notices)?;
-    let mut story = replay::replay(&sources);
+    let opened = Drum::open(disk.clone(), &folder, &*clock).tried("open", &folder)?;
+    let (mut drum, found) = opened.map_err(|(path, version)| Error::Version { path, version })?;
+    drum.segment_bytes = settings.segment_bytes;
+    replayed.notices.extend(found.notices);
+    let size = settings.journal_file_bytes;
+    let journal = Journal::new(disk.clone(), &folder, size, sequences, 0);
+    let mut state = new_state(journal, &*clock, settings.chunk_values);
+    let saved = take_blocks(&mut state, &drum, &mut replayed.notices);
+    let position = |chunk: u32| saved.get(&chunk).copied().unwrap_or(0);
+    let mut story = replay::replay(&sources, &mut state, &position);
     drop(sources);
     replayed.notices.append(&mut story.notices);
-    let oldest = sequences.first().copied().unwrap_or(0);
-    let size = settings.journal_file_bytes;
-    let journal = Journal::new(disk.clone(), &folder, size, sequences, story.position);
-    let mut state = new_state(journal, &*clock);
-    let taken = take_pasts(
-        &mut state,
-        &*tree,
-        &*clock,
-        &settings,
-        story,
-        oldest,
-        &mut replayed,
-    );
+    let furthest = saved.values().copied().max().unwrap_or(0);
+    state.journal.go_on_at(story.position.max(furthest));
+    let redo = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
     if let Err(error) = state.prepare(&*clock) {
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
     }
     let many = state.journal.files_len() > FILES_MAX;
-    let store = Store::new(settings, disk, clock, tree, state, lock);
-    replayed.redone = redo_all(&store, &taken.redo, &mut replayed.notices);
-    forget_again(&store, &taken.strangers);
+    let store = Store::new(settings, disk, clock, tree, drum, state, lock);
+    replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
     if many {
         // Start after start that ends too soon must not fill the disk.
+        store.inner.save_all();
         store.checkpoint();
     }
     stock::replay(&store, &mut replayed);
     Ok((store, replayed))
+}
+
+/// Groups as the newest blocks of their chunks have them; up to which position that is.
+fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> HashMap<u32, u64> {
+    let mut saved = HashMap::new();
+    for chunk in drum.chunks() {
+        saved.insert(chunk, drum.position(chunk));
+        let blocks = drum.blocks(chunk);
+        let mut damaged = false;
+        let roster = blocks.iter().rev().find_map(|placed| {
+            let head = placed.head().ok().flatten()?;
+            let frame = head.names?;
+            let roster = placed.frame(&frame).ok().flatten();
+            let roster = roster.and_then(|raw| take_roster(&raw));
+            damaged |= roster.is_none();
+            roster
+        });
+        if damaged {
+            notices.push(format!("the names of chunk {chunk} are damaged: an older block's are used"));
+        }
+        let Some((front, lines)) = roster else { continue };
+        let Some(shape) = state.chunks.shape(&front) else {
+            notices.push(format!("the definitions of chunk {chunk} are damaged"));
+            continue;
+        };
+        if lines.is_empty() {
+            state.chunks.put(chunk, 0, &shape, None);
+        }
+        for line in lines {
+            let sane = line.path.first() == Some(&b'/') && names::refused(&line.path).is_none();
+            let free = state.groups.get(line.id).is_none();
+            if sane && free && line.id < 1 << 28 {
+                state.chunks.put(chunk, line.slot, &shape, Some(line.id));
+                take_line(state, chunk, line);
+            }
+        }
+    }
+    state.chunks.reopen();
+    saved
+}
+
+fn take_line(state: &mut State, chunk: u32, line: Line) {
+    let group = state.groups.insert(line.id, &line.path, (chunk, line.slot));
+    group.applied = line.applied;
+    group.last = line.applied;
+    group.shown = line.shown;
+    group.base = line.base;
+    group.forgotten = line.forgotten;
+    group.unsafe_birth = line.unsafe_birth;
+    if let Some((left, upto, safe)) = line.left {
+        group.left = Some(left);
+        group.upto = upto;
+        group.safe = safe;
+    }
+    group.pending = line.held;
+    group.last = group.newest();
+    let after = group.pending.len();
+    state.count(chunk, 0, after);
+}
+
+/// What is known of groups when everything is read; those whose files are to be written once more, in path order.
+fn settle(
+    state: &mut State,
+    tree: &dyn Tree,
+    clock: &dyn Clock,
+    settings: &Settings,
+    replayed: &mut Replayed,
+) -> Vec<u32> {
+    let now_ns = clock.mono_ns();
+    let mut redo = Vec::new();
+    let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
+    for id in ids {
+        let flushed_ns = state.flushed_at(now_ns, settings.jitter);
+        let Some(group) = state.groups.get_mut(id) else {
+            continue;
+        };
+        group.flushed_ns = flushed_ns;
+        group.shown_ns = now_ns;
+        replayed.values += group.pending.len() as u64;
+        replayed.files += u64::from(!group.pending.is_empty() || group.redo);
+        if !group.redo {
+            continue;
+        }
+        match settings.files.is_some() && may_redo(tree, &group.path, group.base.is_none()) {
+            true => redo.push((group.path.clone(), id)),
+            false => group.redo = false,
+        }
+    }
+    redo.sort_unstable();
+    redo.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Whether a file that may be torn can be written once more.
+fn may_redo(tree: &dyn Tree, path: &[u8], blank: bool) -> bool {
+    match tree.stat(names::path(path)) {
+        Ok(_) => true,
+        Err(error) => blank && error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 fn take_lock(disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, Error> {
@@ -168,12 +263,16 @@ fn read_source(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn new_state(journal: Journal, clock: &dyn Clock) -> State {
+fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
     let now = clock.now();
     State {
-        files: Files::default(),
+        groups: Groups::default(),
+        chunks: Chunks::default(),
         journal,
         queue: Vec::new(),
+        due: Vec::new(),
+        gone: Vec::new(),
+        chunk_values,
         flushes: false,
         undo: Vec::new(),
         turns: 0,
@@ -192,146 +291,6 @@ fn new_state(journal: Journal, clock: &dyn Clock) -> State {
     }
 }
 
-/// Files that were taken into memory.
-#[derive(Default)]
-struct Taken {
-    /// To be written once more, in path order.
-    redo: Vec<u32>,
-    /// Written once, but nobody's since: made without an update, or forgotten.
-    strangers: Vec<u32>,
-}
-
-/// Takes files into memory.
-fn take_pasts(
-    state: &mut State,
-    tree: &dyn Tree,
-    clock: &dyn Clock,
-    settings: &Settings,
-    story: Story,
-    oldest: u64,
-    replayed: &mut Replayed,
-) -> Taken {
-    let now_ns = clock.mono_ns();
-    let mut taken = Taken::default();
-    let pasts: BTreeMap<Box<[u8]>, Past> = story.pasts;
-    for (path, mut past) in pasts {
-        if path.first() != Some(&b'/') || names::refused(&path).is_some() {
-            let path = DisplayName(&path);
-            replayed
-                .notices
-                .push(format!("cannot take values for {path}: it is no path"));
-            continue;
-        }
-        let found = look(tree, &path, &mut past);
-        if let Err(error) = &found {
-            let path = DisplayName(&path);
-            replayed
-                .notices
-                .push(format!("cannot open {path}: {error}"));
-        }
-        let begin = found.unwrap_or(None);
-        if past.values.is_empty() && begin.is_none() {
-            continue;
-        }
-        replayed.files += 1;
-        replayed.values += past.values.len() as u64;
-        let flushed_ns = state.flushed_at(now_ns, settings.jitter);
-        let id = state.files.insert(&path);
-        if !past.known {
-            taken.strangers.push(id);
-        }
-        if let Some(file) = state.files.get_mut(id) {
-            fill(file, past, begin, oldest, flushed_ns);
-            if file.redo.is_some() {
-                taken.redo.push(id);
-            }
-        }
-    }
-    taken
-}
-
-/// Once they are written nothing is left to be known of them.
-fn forget_again(store: &Store, strangers: &[u32]) {
-    let mut state = store.inner.lock();
-    for &id in strangers {
-        if let Some(file) = state.files.get_mut(id) {
-            file.forgotten |= file.is_idle();
-            if file.forgotten {
-                state.put(id, &Entry::Forget { id });
-            }
-        }
-    }
-    if state.journal.commit().is_err() {
-        state.forget_introductions();
-    }
-}
-
-fn fill(file: &mut File, past: Past, begin: Option<Begin>, oldest: u64, flushed_ns: u64) {
-    let mut values = Values::default();
-    past.values.iter().for_each(|(_, text)| values.push(text));
-    let upto = past.end.map_or(f64::NEG_INFINITY, |(_, upto)| upto);
-    file.values = values;
-    file.forgotten = false;
-    file.last = past.newest();
-    file.upto = begin.as_ref().map_or(upto, |begin| begin.after);
-    file.flushed_ns = flushed_ns;
-    file.pending_since = oldest;
-    file.taken_since = oldest;
-    // What is known of the file stays true when it is repeated.
-    let begin = begin.map(|begin| Begin {
-        fresh: false,
-        ..begin
-    });
-    file.redo = begin.map(Box::new);
-}
-
-/// Where a redo of a file starts; `None`: it was not written since the last checkpoint, or others changed it,
-/// so that it is kept as it is and takes what is newer.
-fn look(tree: &dyn Tree, path: &[u8], past: &mut Past) -> io::Result<Option<Begin>> {
-    if past.begins.is_empty() {
-        return Ok(None);
-    }
-    let newest = past.begins[past.begins.len() - 1].1.clone();
-    let mut first = past.begins.swap_remove(0).1;
-    let stat = match tree.stat(names::path(path)) {
-        Ok(stat) => stat,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !first.front.is_empty() => {
-            return make_again(tree, path, first).map(Some);
-        }
-        // UPDATE will say so; the values wait for its return.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let theirs = (stat.device, stat.inode) != (newest.device, newest.inode)
-        || past
-            .end
-            .is_some_and(|(left, _)| !past.open && stat.mtime_ns > left.mtime_ns);
-    if theirs {
-        return Ok(None);
-    }
-    if first.front.is_empty() {
-        // The file may have got a new inode of ours in between; the oldest header is where to start.
-        (first.device, first.inode) = (stat.device, stat.inode);
-        return Ok(Some(first));
-    }
-    make_again(tree, path, first).map(Some)
-}
-
-/// A file that we made and that is not on the disk, or not all of it.
-fn make_again(tree: &dyn Tree, path: &[u8], mut begin: Begin) -> io::Result<Begin> {
-    let bytes = [&begin.front[..], &begin.live].concat();
-    let header = Header::parse(&bytes).map_err(|error| io::Error::other(error.text))?;
-    if header.cell_count() > CELLS_MAX {
-        return Err(io::Error::other("it is too large to be made again"));
-    }
-    let cells = vec![UNKNOWN; header.cell_count() as usize];
-    let bytes = Rrd { header, cells }.to_bytes();
-    let path = names::path(path);
-    let stat = tree.put(path, &bytes, Existing::Replace, Safe::Unsynced)?;
-    (begin.device, begin.inode) = (stat.device, stat.inode);
-    Ok(begin)
-}
-
 fn redo_all(store: &Store, ids: &[u32], notices: &mut Vec<String>) -> u64 {
     let (mut worker, mut redone) = (Worker::default(), 0);
     for round in ids.chunks(ROUND) {
@@ -341,7 +300,7 @@ fn redo_all(store: &Store, ids: &[u32], notices: &mut Vec<String>) -> u64 {
                 Some(error) => {
                     let mut state = store.inner.lock();
                     state.queue(id);
-                    let path = state.files.get(id).map(|file| file.path.clone());
+                    let path = state.groups.get(id).map(|group| group.path.clone());
                     let path = path.unwrap_or_default();
                     let path = DisplayName(&path);
                     notices.push(format!("cannot write {path} once more yet: {error:?}"));

@@ -1,13 +1,16 @@
-//! What the journal files of an earlier life say, put together: pure, bytes in, pasts of files out.
+//! What the journal files of an earlier life say, applied to what the blocks said: bytes in, groups out.
 //!
 //! What was never synced may be there in part. Frames count up to the first gap, for what lies behind a gap may
 //! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
 //! or a later file begins with all that memory held.
 
-use crate::entry::{self, Begin, Entry, Identity, Stamps};
+use crate::entry::{self, Birth, Entry, Stamps};
 use crate::frame::{self, FileHead, Frame};
+use crate::names;
+use crate::state::State;
 use crate::turn::stamp_of;
-use std::collections::{BTreeMap, HashMap};
+use kymo_base::name::DisplayName;
+use std::collections::HashMap;
 
 /// One journal file.
 pub(crate) struct Source {
@@ -15,64 +18,40 @@ pub(crate) struct Source {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is known of one .rrd file.
-#[derive(Debug)]
-pub(crate) struct Past {
-    /// Accepted values in their order, with their stamps.
-    pub(crate) values: Vec<(f64, Box<[u8]>)>,
-    /// How the file was, oldest first: before its first write since the last checkpoint, and since one begins.
-    pub(crate) begins: Vec<(u64, Begin)>,
-    /// How it was left, and the stamp of what it has.
-    pub(crate) end: Option<(Identity, f64)>,
-    /// A write was announced, and not that it ended.
-    pub(crate) open: bool,
-    /// Values came since it was forgotten.
-    pub(crate) known: bool,
-    /// The newest stamp that was handed to it.
-    handed: f64,
-    last: f64,
-    /// It was forgotten, and nothing that was announced since has been written.
-    forgotten: Option<Forgotten>,
-}
-
-/// What there was when a file was forgotten. Until it is written again nobody knows whether what comes is for the same
-/// file, so stamps before and after do not compare.
-#[derive(Clone, Copy, Debug)]
-struct Forgotten {
-    /// So many values came before. They are in the file, and kept for it to be done again.
-    values: usize,
-    /// A write was announced since.
-    announced: bool,
-}
-
-impl Default for Past {
-    fn default() -> Past {
-        Past {
-            values: Vec::new(),
-            begins: Vec::new(),
-            end: None,
-            open: false,
-            known: false,
-            handed: f64::NEG_INFINITY,
-            last: f64::NEG_INFINITY,
-            forgotten: None,
-        }
-    }
-}
-
-/// All of it.
+/// What became of it.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
-    /// By path, so that everything is done in path order.
-    pub(crate) pasts: BTreeMap<Box<[u8]>, Past>,
     /// Where the journal goes on.
     pub(crate) position: u64,
     pub(crate) notices: Vec<String>,
 }
 
+/// Applies entries.
+struct Teller<'a> {
+    state: &'a mut State,
+    /// Up to which position a chunk's records are in blocks.
+    saved: &'a dyn Fn(u32) -> u64,
+    /// Definitions of chunks, as the journal file says.
+    fronts: HashMap<u32, Vec<u8>>,
+    /// Where a group's newest START is.
+    starts: HashMap<u32, u64>,
+    notices: Vec<String>,
+    sequence: u64,
+    text: Vec<u8>,
+}
+
 /// Reads journal files, which must be sorted by sequence.
-pub(crate) fn replay(sources: &[Source]) -> Story {
+pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) -> u64) -> Story {
     let mut story = Story::default();
+    let mut teller = Teller {
+        state,
+        saved,
+        fronts: HashMap::new(),
+        starts: HashMap::new(),
+        notices: Vec::new(),
+        sequence: 0,
+        text: Vec::new(),
+    };
     let walked: Vec<Vec<Frame>> = sources
         .iter()
         .enumerate()
@@ -92,7 +71,8 @@ pub(crate) fn replay(sources: &[Source]) -> Story {
         .unwrap_or(0);
     let mut number = 0;
     for (source, frames) in sources.iter().zip(&walked) {
-        let mut ids = HashMap::new();
+        teller.fronts.clear();
+        teller.sequence = source.head.sequence;
         let first = number;
         number += frames.len();
         for (at, frame) in (first..).zip(frames) {
@@ -108,11 +88,8 @@ pub(crate) fn replay(sources: &[Source]) -> Story {
                 ));
             }
             position = frame.end;
-            if !story.apply(
-                &source.bytes[frame.entries.clone()],
-                &mut ids,
-                frame.position,
-            ) {
+            let entries = &source.bytes[frame.entries.clone()];
+            if teller.tell(entries, frame.position).is_none() {
                 story.notices.push(format!(
                     "journal file {} has an entry at byte {} of the journal that is not understood",
                     source.head.sequence, frame.position
@@ -121,6 +98,7 @@ pub(crate) fn replay(sources: &[Source]) -> Story {
         }
     }
     story.position = position;
+    story.notices.append(&mut teller.notices);
     story
 }
 
@@ -133,194 +111,165 @@ fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
     proofs
 }
 
-impl Story {
-    /// Applies the entries of one frame; `false` when one is not understood.
-    fn apply(
-        &mut self,
-        mut input: &[u8],
-        ids: &mut HashMap<u32, Box<[u8]>>,
-        position: u64,
-    ) -> bool {
+impl Teller<'_> {
+    /// Applies the entries of one frame; `None` when one is not understood.
+    fn tell(&mut self, mut input: &[u8], position: u64) -> Option<()> {
         let mut stamps = Stamps::default();
         while !input.is_empty() {
-            let Some(entry) = Entry::take(&mut input) else {
-                return false;
-            };
-            let id = match entry {
-                Entry::File { id, path } => {
-                    ids.insert(id, path.into());
-                    continue;
+            match Entry::take(&mut input)? {
+                Entry::Shape { chunk, front } => {
+                    self.fronts.insert(chunk, front.into_owned());
                 }
-                Entry::Checkpoint { position } => {
-                    self.pasts
-                        .values_mut()
-                        .for_each(|past| past.checkpoint(position));
-                    continue;
+                Entry::Group { id, path, birth } => self.group(id, path, &birth, position),
+                Entry::Values { id, count } => {
+                    self.values(id, count, position, &mut input, &mut stamps)?;
                 }
-                Entry::Values { id, .. }
-                | Entry::Begin { id, .. }
-                | Entry::Start { id, .. }
-                | Entry::End { id, .. }
-                | Entry::Forget { id }
-                | Entry::Edited { id }
-                | Entry::NotStarted { id } => id,
-            };
-            // An id that nobody introduced: what introduced it is lost. Its values must be passed over.
-            let mut unknown = Past::default();
-            let past = match ids.get(&id) {
-                Some(path) if !self.pasts.contains_key(path) => {
-                    self.pasts.entry(path.clone()).or_default()
-                }
-                Some(path) => self.pasts.get_mut(path).unwrap_or(&mut unknown),
-                None => &mut unknown,
-            };
-            if past
-                .apply(entry, position, &mut input, &mut stamps)
-                .is_none()
-            {
-                return false;
+                Entry::Checkpoint { position } => self.checkpoint(position),
+                Entry::Gone { id } => self.gone(id, position),
+                entry => self.about(entry, position),
             }
-        }
-        true
-    }
-}
-
-impl Past {
-    fn apply(
-        &mut self,
-        entry: Entry<'_>,
-        position: u64,
-        input: &mut &[u8],
-        stamps: &mut Stamps,
-    ) -> Option<()> {
-        match entry {
-            Entry::Values { count, .. } => {
-                self.known = true;
-                for _ in 0..count {
-                    let mut text = Vec::new();
-                    entry::take_value(input, stamps, &mut text)?;
-                    self.value(text);
-                }
-            }
-            Entry::Begin { begin, .. } => self.begin(position, begin),
-            Entry::Start { upto, .. } => self.announced(upto),
-            Entry::End { upto, identity, .. } => {
-                self.open = false;
-                self.handed = upto;
-                self.end = Some((identity, upto));
-                // It was the same file after all.
-                self.forgotten = self.forgotten.filter(|forgotten| !forgotten.announced);
-            }
-            Entry::Forget { .. } => {
-                let (before, handed) = (self.before(), self.handed);
-                let mut at = 0;
-                self.values.retain(|(stamp, _)| {
-                    at += 1;
-                    (at <= before) | (*stamp <= handed)
-                });
-                self.forgotten = Some(Forgotten {
-                    values: self.values.len(),
-                    announced: false,
-                });
-                self.known = false;
-                self.handed = f64::NEG_INFINITY;
-                self.last = f64::NEG_INFINITY;
-            }
-            Entry::Edited { .. } => {
-                self.drop_before();
-                let handed = self.handed;
-                self.values.retain(|(stamp, _)| *stamp > handed);
-                self.begins.clear();
-                self.end = None;
-                self.open = false;
-            }
-            Entry::NotStarted { .. } => {
-                self.open = false;
-                self.handed = self.upto();
-            }
-            Entry::File { .. } | Entry::Checkpoint { .. } => {}
         }
         Some(())
     }
 
-    fn value(&mut self, text: Vec<u8>) {
-        // A value that was restated is there already.
-        if let Some(stamp) = stamp_of(&text).filter(|stamp| *stamp > self.last) {
-            self.last = stamp;
-            self.values.push((stamp, text.into()));
+    /// Whether a record of a group that is there is in a block already.
+    fn is_saved(&self, id: u32, position: u64) -> bool {
+        let group = self.state.groups.get(id);
+        group.is_none_or(|group| position < (self.saved)(group.chunk))
+    }
+
+    fn touch(&mut self, id: u32) {
+        let chunk = self.state.groups.get(id).map(|group| group.chunk);
+        if let Some(chunk) = chunk.and_then(|chunk| self.state.chunks.get_mut(chunk)) {
+            chunk.touch(self.sequence, 0);
         }
     }
 
-    /// The newest stamp that counts for it.
-    pub(crate) fn newest(&self) -> f64 {
-        let upto = self.upto();
-        self.values
-            .last()
-            .map_or(upto, |(stamp, _)| stamp.max(upto))
-    }
-
-    /// Stamp of what was written, as far as it is certain that it is this file.
-    fn upto(&self) -> f64 {
-        match (self.forgotten, self.end) {
-            (None, Some((_, upto))) => upto,
-            _ => f64::NEG_INFINITY,
+    fn group(&mut self, id: u32, path: &[u8], birth: &Birth, position: u64) {
+        let known = self.state.groups.get(id).is_some();
+        if known || position < (self.saved)(birth.chunk) {
+            return;
         }
-    }
-
-    /// Values that came before it was forgotten.
-    fn before(&self) -> usize {
-        self.forgotten.map_or(0, |forgotten| forgotten.values)
-    }
-
-    /// What came before it was forgotten is needed no more.
-    fn drop_before(&mut self) {
-        self.values.drain(..self.before());
-        self.forgotten = None;
-    }
-
-    fn announced(&mut self, upto: f64) {
-        self.open = true;
-        self.handed = upto;
-        if let Some(forgotten) = &mut self.forgotten {
-            forgotten.announced = true;
+        let chunks = &mut self.state.chunks;
+        let shape = match self.fronts.get(&birth.chunk) {
+            Some(front) => chunks.shape(front),
+            None => chunks.get(birth.chunk).map(|chunk| chunk.shape.clone()),
+        };
+        let chunk = chunks.get(birth.chunk);
+        let taken = chunk.and_then(|chunk| chunk.members.get(usize::from(birth.slot)).copied().flatten());
+        let shape = shape.filter(|shape| {
+            let same = chunk.is_none_or(|chunk| chunk.shape == *shape);
+            same && taken.is_none() && shape.words == birth.state.len()
+        });
+        let sane = path.first() == Some(&b'/') && names::refused(path).is_none() && id < 1 << 28;
+        let (Some(shape), true) = (shape, sane && birth.chunk < 1 << 24) else {
+            let path = DisplayName(path);
+            self.notices.push(format!("cannot take values for {path}: what the journal says of it is damaged"));
+            return;
+        };
+        let stamp = shape.stamp_of(&birth.state);
+        chunks.put(birth.chunk, birth.slot, &shape, Some(id));
+        let group = self.state.groups.insert(id, path, (birth.chunk, birth.slot));
+        group.state = Some(birth.state.clone().into());
+        group.base = birth.base;
+        group.unsafe_birth = birth.base.is_none();
+        for place in [&mut group.last, &mut group.applied, &mut group.shown, &mut group.upto, &mut group.safe] {
+            *place = stamp;
         }
+        self.touch(id);
     }
 
-    fn begin(&mut self, position: u64, begin: Begin) {
-        if begin.fresh {
-            self.begins.clear();
-            self.end = None;
-            self.drop_before();
-            let after = begin.after;
-            self.values.retain(|(stamp, _)| *stamp > after);
+    fn values(&mut self, id: u32, count: u64, position: u64, input: &mut &[u8], stamps: &mut Stamps) -> Option<()> {
+        let saved = self.is_saved(id, position);
+        let mut text = std::mem::take(&mut self.text);
+        let mut taken = 0;
+        let mut group = self.state.groups.get_mut(id).filter(|_| !saved);
+        if let Some(group) = group.as_deref_mut().filter(|group| group.forgotten) {
+            group.forgotten = false;
+            group.last = group.newest();
         }
-        self.announced(begin.upto);
-        self.begins.push((position, begin));
+        for _ in 0..count {
+            text.clear();
+            entry::take_value(input, stamps, &mut text)?;
+            let Some(group) = group.as_deref_mut() else { continue };
+            // A value that was restated is there already.
+            if let Some(stamp) = stamp_of(&text).filter(|stamp| *stamp > group.last) {
+                group.last = stamp;
+                group.pending.push(&text);
+                taken += 1;
+            }
+        }
+        self.text = text;
+        if let Some(group) = group {
+            let (chunk, after) = (group.chunk, group.pending.len());
+            self.state.count(chunk, after - taken, after);
+            self.touch(id);
+        }
+        Some(())
+    }
+
+    fn about(&mut self, entry: Entry<'_>, position: u64) {
+        let (Entry::Shown { id, .. }
+        | Entry::Start { id, .. }
+        | Entry::End { id, .. }
+        | Entry::NotStarted { id }
+        | Entry::Forget { id }) = entry
+        else {
+            return;
+        };
+        let saved = self.is_saved(id, position);
+        let Some(group) = self.state.groups.get_mut(id) else {
+            return;
+        };
+        let (chunk, before) = (group.chunk, group.pending.len());
+        match entry {
+            Entry::Shown { upto, .. } if !saved => group.shown = upto,
+            Entry::Forget { .. } if !saved => {
+                group.pending.cut_after(group.shown);
+                group.forgotten = true;
+            }
+            Entry::Start { .. } => {
+                self.starts.insert(id, position);
+                group.redo = true;
+                group.writing = true;
+                if group.started == 0 {
+                    group.started = self.sequence;
+                }
+            }
+            Entry::End { upto, identity, .. } => {
+                group.writing = false;
+                group.left = Some(identity);
+                group.upto = upto;
+                group.shown = group.shown.max(upto);
+            }
+            Entry::NotStarted { .. } => group.writing = false,
+            _ => return,
+        }
+        let after = group.pending.len();
+        self.state.count(chunk, before, after);
+        self.touch(id);
+    }
+
+    fn gone(&mut self, id: u32, position: u64) {
+        if self.is_saved(id, position) {
+            return;
+        }
+        self.touch(id);
+        self.state.forget_group(id);
     }
 
     /// What was written before `position` is on the disk.
     fn checkpoint(&mut self, position: u64) {
-        self.begins.retain(|(at, _)| *at >= position);
-        let after = match (self.begins.first(), self.end) {
-            (Some((_, begin)), _) => begin.after,
-            (None, Some(_)) if self.forgotten.is_some() => {
-                self.end = None;
-                return self.drop_before();
+        for (id, at) in &self.starts {
+            let Some(group) = self.state.groups.get_mut(*id) else {
+                continue;
+            };
+            if *at < position && !group.writing {
+                group.redo = false;
+                group.unsafe_birth = false;
+                group.started = 0;
+                group.safe = group.upto;
             }
-            (None, Some((_, upto))) => upto,
-            (None, None) => return,
-        };
-        let (before, mut at, mut kept) = (self.before(), 0, 0);
-        let all_since = self.forgotten.is_some();
-        self.values.retain(|(stamp, _)| {
-            at += 1;
-            let is_before = at <= before;
-            let keep = (*stamp > after) | (all_since & !is_before);
-            kept += usize::from(is_before & keep);
-            keep
-        });
-        if let Some(forgotten) = &mut self.forgotten {
-            forgotten.values = kept;
         }
     }
 }

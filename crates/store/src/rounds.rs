@@ -2,11 +2,11 @@
 
 use crate::entry::Entry;
 use crate::error::FileError;
-use crate::files::File;
+use crate::files::Worker;
 use crate::names;
+use crate::save::Saver;
 use crate::state::State;
 use crate::store::{Inner, Store};
-use crate::write::Worker;
 use kymo_base::name::DisplayName;
 use std::collections::BTreeSet;
 use std::io;
@@ -21,8 +21,8 @@ const ROUND: usize = 512;
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 /// A missing file's values are kept so long.
 const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
-/// Values that are pending this many journal files long are written into the newest one.
-const FILES_KEPT: u64 = 2;
+/// How often due chunks are looked for.
+const SAVES_EVERY: Duration = Duration::from_millis(200);
 /// Files that could not be written are tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -50,6 +50,14 @@ impl Store {
                 store.inner.round_of_sync();
                 store.take_notices().iter().for_each(|line| log(line));
                 pause(&stop, store.inner.settings.sync_every);
+            }
+        }));
+        let saves = (self.clone(), stop.clone());
+        handles.push(std::thread::spawn(move || {
+            let (store, stop) = saves;
+            while !stop.load(Ordering::Relaxed) {
+                store.inner.round_of_chunks();
+                pause(&stop, SAVES_EVERY);
             }
         }));
         let turns = Arc::new(Mutex::new(()));
@@ -90,6 +98,7 @@ impl Store {
         self.inner.round_of_sync();
         self.inner.flush_due();
         self.inner.round_of_files();
+        self.inner.round_of_chunks();
         self.inner.settings.sync_every
     }
 
@@ -137,7 +146,7 @@ impl Inner {
             let queue = std::mem::take(&mut state.queue);
             let files = queue
                 .iter()
-                .filter_map(|&id| Some((state.files.get(id)?.path.clone(), id)));
+                .filter_map(|&id| Some((state.groups.get(id)?.path.clone(), id)));
             files.collect()
         };
         due.sort_unstable();
@@ -157,18 +166,68 @@ impl Inner {
     /// A due file was not written: soon again, and a line for the log if it is not just a lock.
     fn put_off(&self, id: u32, error: &FileError) {
         let now_ns = self.clock.mono_ns();
-        let write_after_ns = self.settings.write_after.as_nanos() as u64;
+        let files_ns = self.settings.files.unwrap_or_default().as_nanos() as u64;
         let mut state = self.lock();
-        let Some(file) = state.files.get_mut(id) else {
+        let Some(group) = state.groups.get_mut(id) else {
             return;
         };
         // Due once more when the pause is over.
-        file.flushed_ns = (now_ns + RETRY.as_nanos() as u64).saturating_sub(write_after_ns);
-        let path = DisplayName(&file.path).to_string();
+        group.flushed_ns = (now_ns + RETRY.as_nanos() as u64).saturating_sub(files_ns);
+        let path = DisplayName(&group.path).to_string();
         match error {
             FileError::Locked | FileError::Journal(_) => state.queue(id),
             error => state.notice(format!("cannot write {path}: {error:?}")),
         }
+    }
+
+    /// Saves what is due, and makes room where the journal has become long.
+    fn round_of_chunks(&self) {
+        let now_ns = self.clock.mono_ns();
+        let save_after_ns = self.settings.save_after.as_nanos() as u64;
+        {
+            let mut state = self.lock();
+            let long = state.journal.files_len() > self.settings.journal_files;
+            let oldest = state.chunks.iter().map(|(_, chunk)| chunk.since).filter(|&since| since > 0);
+            let oldest = oldest.min().unwrap_or(0);
+            let old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= save_after_ns;
+            let due = state.chunks.iter().filter(|(_, chunk)| {
+                let first = long && chunk.since == oldest;
+                chunk.since > 0 && (first || old(chunk.since_ns))
+            });
+            let due: Vec<u32> = due.map(|(id, _)| id).collect();
+            due.into_iter().for_each(|id| state.queue_chunk(id));
+            if state.due.is_empty() && !long {
+                return;
+            }
+        }
+        self.save_queued();
+        self.merge();
+        let state = self.lock();
+        let long = state.journal.files_len() > self.settings.journal_files;
+        drop(state);
+        if long {
+            self.checkpoint();
+        }
+    }
+
+    fn save_queued(&self) -> usize {
+        match Saver::new() {
+            Ok(mut saver) => self.save_due(&mut saver),
+            Err(error) => {
+                self.lock().notice(format!("cannot save: {error}"));
+                0
+            }
+        }
+    }
+
+    /// Saves everything that is in no block.
+    pub(crate) fn save_all(&self) {
+        let mut state = self.lock();
+        let due = state.chunks.iter().filter(|(_, chunk)| chunk.since > 0);
+        let due: Vec<u32> = due.map(|(id, _)| id).collect();
+        due.into_iter().for_each(|id| state.queue_chunk(id));
+        drop(state);
+        self.save_queued();
     }
 
     fn round_of_sync(&self) {
@@ -196,7 +255,7 @@ impl Inner {
         }
         let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
         let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
-        let long = state.journal.files_len() > FILES_KEPT as usize;
+        let long = state.journal.files_len() > self.settings.journal_files;
         let paused = now_ns.saturating_sub(state.checkpoint_ns) < RETRY.as_nanos() as u64;
         drop(state);
         if (old || long) && !paused {
@@ -204,39 +263,30 @@ impl Inner {
         }
     }
 
-    /// Files that nobody updates are written, and forgotten when they have nothing.
+    /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week go.
     fn sweep(&self, state: &mut State, now_ns: u64) {
-        let write_after_ns = self.settings.write_after.as_nanos() as u64;
-        let sweep_every_ns = self.settings.sweep_every.as_nanos() as u64;
-        let (mut due, mut gone, mut idle) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, file) in state.files.iter() {
-            let age_ns = now_ns.saturating_sub(file.flushed_ns);
-            let gone_ns = file.gone_since.map(|since| now_ns.saturating_sub(since));
-            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !file.busy {
+        let Some(files) = self.settings.files else {
+            return;
+        };
+        let (mut due, mut gone) = (Vec::new(), Vec::new());
+        for (id, group) in state.groups.iter() {
+            let age_ns = now_ns.saturating_sub(group.flushed_ns);
+            let gone_ns = group.gone_since.map(|since| now_ns.saturating_sub(since));
+            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !group.busy {
                 gone.push(id);
-            } else if file.is_idle() && age_ns >= sweep_every_ns && file.begun != state.epoch {
-                idle.push(id);
-            } else if !file.values.is_empty() && age_ns >= write_after_ns && !file.suspended {
+            } else if group.last > group.upto && age_ns >= files.as_nanos() as u64 && !group.suspended {
                 due.push(id);
             }
         }
         due.into_iter().for_each(|id| state.queue(id));
         for id in gone {
-            let path = state
-                .files
-                .get(id)
-                .map(|file| DisplayName(&file.path).to_string());
+            let path = state.groups.get(id).map(|group| DisplayName(&group.path).to_string());
             let path = path.unwrap_or_default();
-            state.notice(format!(
-                "cannot keep the values of {path}: it is gone since a week"
-            ));
-            state.put(id, &Entry::Forget { id });
-            state.files.remove(id);
+            state.notice(format!("cannot keep the values of {path}: it is gone since a week"));
+            state.put(id, &Entry::Gone { id }, now_ns);
+            state.forget_group(id);
         }
-        idle.into_iter().for_each(|id| state.files.remove(id));
-        if state.journal.commit().is_err() {
-            state.forget_introductions();
-        }
+        let _the_next_start_finds_it_missing_again = state.journal.commit();
     }
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
@@ -245,6 +295,13 @@ impl Inner {
             return;
         };
         let synced = self.sync_file_systems(&folders);
+        if let Err(error) = self.drum.sync() {
+            let mut state = self.lock();
+            state.notice(format!("cannot sync a segment: {error}; another one is begun"));
+            state.checkpointing = false;
+            self.changed.notify_all();
+            return;
+        }
         let mut state = self.lock();
         let done = match synced {
             Ok(()) => self.put_checkpoint(&mut state, position),
@@ -261,14 +318,7 @@ impl Inner {
         let done = done.and_then(|position| self.sync_to(position));
         let mut state = self.lock();
         if done.is_ok() && state.journal.given_up == given_up {
-            let first = state
-                .files
-                .iter()
-                .map(|(_, file)| first_needed(file, state.epoch));
-            let first = first
-                .min()
-                .unwrap_or(u64::MAX)
-                .min(state.journal.sequence());
+            let first = first_needed(&state).min(state.journal.sequence());
             if let Err(error) = state.journal.drop_before(first) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
@@ -309,14 +359,14 @@ impl Inner {
             state = self.wait(state);
         }
         let mut folders = BTreeSet::new();
-        for (_, file) in state.files.iter() {
-            if let Some(left) = &file.identity {
-                let cut = file
+        for (_, group) in state.groups.iter().filter(|(_, group)| group.started > 0) {
+            if let Some(left) = &group.left {
+                let cut = group
                     .path
                     .iter()
                     .rposition(|&byte| byte == b'/')
                     .unwrap_or(0);
-                folders.insert((left.device, file.path[..cut.max(1)].to_vec()));
+                folders.insert((left.device, group.path[..cut.max(1)].to_vec()));
             }
         }
         Some((position, folders))
@@ -324,50 +374,29 @@ impl Inner {
 
     fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
         state.prepare(&*self.clock)?;
-        let sequence = state.journal.sequence();
-        let epoch = state.epoch;
-        let mut stale: Vec<u32> = Vec::new();
-        for (id, file) in state.files.iter() {
-            let pending = !file.values.is_empty() || file.taken.is_some();
-            let old = file.pending_since + FILES_KEPT <= sequence && file.begun != epoch;
-            if pending && (old || file.redo.is_some()) {
-                stale.push(id);
-            }
-        }
-        stale.sort_unstable();
-        let mut before = Vec::new();
-        for id in stale {
-            let file = state.files.get(id);
-            before.push((id, file.map_or(0, |file| file.pending_since)));
-            if let Some(begin) = file.and_then(|file| file.redo.as_deref().cloned()) {
-                state.put(id, &Entry::Begin { id, begin });
-            }
-            state.restate_file(id);
-        }
         state.journal.put(&Entry::Checkpoint { position });
-        let committed = state.journal.commit();
-        if committed.is_err() {
-            state.forget_introductions();
-            for (id, pending_since) in before {
-                if let Some(file) = state.files.get_mut(id) {
-                    file.pending_since = pending_since;
-                }
+        let committed = state.journal.commit()?;
+        let epoch = state.epoch;
+        for (_, group) in state.groups.iter_mut() {
+            if group.started > 0 && group.begun != epoch && !group.redo {
+                group.started = 0;
+                group.unsafe_birth = false;
+                group.safe = group.upto;
             }
         }
-        committed
+        Ok(committed)
     }
 }
 
-/// The oldest journal file that has something this file still needs.
-fn first_needed(file: &File, epoch: u32) -> u64 {
-    let pending = !file.values.is_empty() || file.taken.is_some() || file.redo.is_some();
-    let mut first = if pending {
-        file.pending_since
-    } else {
-        u64::MAX
-    };
-    if file.begun == epoch {
-        first = first.min(file.taken_since);
-    }
-    first
+/// The oldest journal file that has something which is needed.
+fn first_needed(state: &State) -> u64 {
+    let saving = state.chunks.iter().map(|(_, chunk)| match chunk.saving {
+        // Its records are in no block yet.
+        true => 0,
+        false if chunk.since > 0 => chunk.since,
+        false => u64::MAX,
+    });
+    let started = state.groups.iter().map(|(_, group)| group.started);
+    let started = started.filter(|&started| started > 0);
+    saving.chain(started).min().unwrap_or(u64::MAX)
 }

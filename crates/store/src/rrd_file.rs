@@ -1,9 +1,8 @@
 //! The front of an .rrd file, read with one system call, and rrdtool's words for what is wrong with it.
 
-use crate::entry::{Cells, Identity};
+use crate::entry::Identity;
 use crate::error::FileError;
 use crate::names;
-use crate::rows::read_cells;
 use kymo_base::name::DisplayName;
 use kymo_rrd::Header;
 use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
@@ -76,7 +75,7 @@ pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
 }
 
 /// The archives that updates change in place, as they are now.
-pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Cells>, FileError> {
+pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Vec<f64>>, FileError> {
     let mut all = Vec::new();
     for (archive, rra) in header.rra.iter().enumerate() {
         if !matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL") {
@@ -86,10 +85,28 @@ pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Cells>
         let mut cells = vec![0.0; (rra.row_cnt * header.ds.len() as u64) as usize];
         read_cells(file, header.size_bytes(), first, &mut cells)
             .map_err(|error| FileError::Rrd(error.text))?;
-        let bits = cells.iter().map(|cell: &f64| cell.to_bits()).collect();
-        all.push(Cells { first, bits });
+        all.push(cells);
     }
     Ok(all)
+}
+
+/// Reads cells where they lie.
+pub(crate) fn read_cells(
+    file: &dyn DiskFile,
+    offset: u64,
+    first: u64,
+    cells: &mut [f64],
+) -> Result<(), kymo_rrd::Error> {
+    let mut bytes = vec![0; 8 * cells.len()];
+    match file.read_at(&mut bytes, offset + 8 * first) {
+        Ok(count) if count == bytes.len() => {}
+        Ok(_) => return Err(kymo_rrd::Error::new("a row lies outside the file")),
+        Err(cause) => return Err(kymo_rrd::Error::new(format!("cannot read rows: {cause}"))),
+    }
+    for (cell, bytes) in cells.iter_mut().zip(bytes.as_chunks().0) {
+        *cell = f64::from_le_bytes(*bytes);
+    }
+    Ok(())
 }
 
 /// Opens and locks a file; `None`: somebody else has a lock on it.

@@ -14,9 +14,11 @@ pub struct Settings {
     pub beneath: bool,
     /// `-j`: `rrd.journal.*` files of a stock daemon lie here and are replayed once.
     pub stock_journals: Option<PathBuf>,
-    /// `-w`: a file is due when its oldest value is this old.
+    /// `-w`: values count as written when the oldest of them is this old: PENDING no longer tells them.
     pub write_after: Duration,
-    /// `-z`: at most so much is added to it, by chance, so that not all files are due at once.
+    /// `--files`: an .rrd file is brought up to date when it is so far behind; `None`: there are no .rrd files.
+    pub files: Option<Duration>,
+    /// `-z`: at most so much is added to that, by chance, so that not all files are due at once.
     pub jitter: Duration,
     /// `-f`: how often files nobody updates any more are looked at, and idle ones forgotten.
     pub sweep_every: Duration,
@@ -28,6 +30,14 @@ pub struct Settings {
     pub sync_every: Duration,
     /// The .rrd files are made durable, and old journal files free, at least this often.
     pub checkpoint_every: Duration,
+    /// A chunk is saved when its groups have so many values each that are in no block.
+    pub chunk_values: u64,
+    /// Or when the oldest of them is so old.
+    pub save_after: Duration,
+    /// Or when the journal has so many files; then the chunk with the oldest is saved.
+    pub journal_files: usize,
+    /// A segment of blocks that is longer is followed by another.
+    pub segment_bytes: u64,
 }
 
 impl Settings {
@@ -39,12 +49,17 @@ impl Settings {
             beneath: false,
             stock_journals: None,
             write_after: Duration::from_secs(300),
+            files: Some(Duration::from_secs(7 * 86_400)),
             jitter: Duration::ZERO,
             sweep_every: Duration::from_secs(3600),
             lock_wait: Duration::from_secs(10),
             journal_file_bytes: 64 << 20,
             sync_every: Duration::from_secs(1),
             checkpoint_every: Duration::from_secs(3600),
+            chunk_values: 64,
+            save_after: Duration::from_secs(6 * 3600),
+            segment_bytes: 64 << 20,
+            journal_files: 4,
         }
     }
 }

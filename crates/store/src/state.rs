@@ -1,11 +1,14 @@
 //! What is under the store's lock.
 
-use crate::entry::{self, Entry};
-use crate::files::{File, Files};
+use crate::chunks::Chunks;
+use crate::entry::{self, Birth, Entry, Identity};
+use crate::groups::Groups;
 use crate::journal::Journal;
+use crate::pending::{Mark, Pending, Texts};
 use crate::store::Stats;
 use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
@@ -19,10 +22,17 @@ pub(crate) const VALUES_MAX: usize = 127;
 
 /// Everything a turn may change.
 pub(crate) struct State {
-    pub(crate) files: Files,
+    pub(crate) groups: Groups,
+    pub(crate) chunks: Chunks,
     pub(crate) journal: Journal,
-    /// Files that are due; some may have been written meanwhile.
+    /// Groups whose files are to be brought up to date; some may be meanwhile.
     pub(crate) queue: Vec<u32>,
+    /// Chunks that are to be saved.
+    pub(crate) due: Vec<u32>,
+    /// Groups that are gone, and no block says so yet: with their chunk.
+    pub(crate) gone: Vec<(u32, u32)>,
+    /// Values of a group after which its chunk is saved.
+    pub(crate) chunk_values: u64,
     /// FLUSHALL came, and no thread has begun with it.
     pub(crate) flushes: bool,
     pub(crate) undo: Vec<Undo>,
@@ -45,15 +55,17 @@ pub(crate) struct State {
     pub(crate) notices: Vec<String>,
 }
 
-/// How a file was before a turn changed it.
+/// How a group was before a turn changed it.
 pub(crate) struct Undo {
     pub(crate) id: u32,
-    pub(crate) mark: (usize, u32),
+    pub(crate) mark: Mark,
     pub(crate) last: f64,
-    pub(crate) introduced: u64,
-    pub(crate) pending_since: u64,
+    pub(crate) shown: f64,
+    pub(crate) shown_ns: u64,
+    pub(crate) since: (u64, u64),
+    pub(crate) stats: Stats,
     /// FORGET's victims.
-    pub(crate) forgotten: Option<crate::values::Values>,
+    pub(crate) forgotten: Option<Pending>,
 }
 
 impl State {
@@ -102,17 +114,12 @@ impl State {
 
     /// Appends all that memory holds to a file that was just begun.
     fn restate(&mut self) -> io::Result<()> {
-        let mut ids: Vec<u32> = self.files.iter().map(|(id, _)| id).collect();
-        ids.sort_unstable();
+        for (_, id) in self.gone.clone() {
+            self.journal.put(&Entry::Gone { id });
+        }
+        let ids: Vec<u32> = self.groups.iter().map(|(id, _)| id).collect();
         for id in ids {
-            if let Some(file) = self.files.get_mut(id) {
-                // Whether its BEGIN was in what is lost nobody knows.
-                file.begun = 0;
-                if file.forgotten {
-                    self.put(id, &Entry::Forget { id });
-                }
-            }
-            self.restate_file(id);
+            self.restate_group(id);
             if self.journal.entries().len() > FRAME_BYTES {
                 self.journal.commit()?;
             }
@@ -120,33 +127,65 @@ impl State {
         self.journal.commit().map(|_| ())
     }
 
-    /// Gathers the values of one file again; its oldest are then in the open journal file.
-    pub(crate) fn restate_file(&mut self, id: u32) {
-        let sequence = self.journal.sequence();
-        let Some(file) = self.files.get_mut(id) else {
+    /// Gathers everything about one group that is in no block.
+    fn restate_group(&mut self, id: u32) {
+        let Some(group) = self.groups.get(id) else {
             return;
         };
-        let taken = file.taken.clone().unwrap_or_default();
-        if file.values.is_empty() && taken.is_empty() {
-            return;
+        let (started, left) = (group.started, group.left);
+        let (shown, upto, forgotten) = (group.shown, group.upto, group.forgotten);
+        let mut texts = Texts::default();
+        group.all_values(&mut texts);
+        if group.state.is_some() {
+            self.put_group(id);
         }
-        introduce(file, id, &mut self.journal);
-        file.pending_since = sequence;
-        let texts: Vec<&[u8]> = taken.iter().chain(file.values.iter()).collect();
-        for some in texts.chunks(VALUES_MAX) {
-            let (out, stamps) = self.journal.values();
-            entry::put_values_head(out, id, some.len() as u64);
-            some.iter()
-                .for_each(|text| entry::put_value(out, stamps, text));
+        if started > 0 {
+            self.journal.put(&Entry::Start { id, upto });
+        }
+        if let Some(identity) = left {
+            self.journal.put(&Entry::End { id, upto, identity });
+        }
+        self.put_values(id, &texts);
+        if shown.is_finite() {
+            self.journal.put(&Entry::Shown { id, upto: shown });
+        }
+        if forgotten {
+            self.journal.put(&Entry::Forget { id });
         }
     }
 
-    /// Gathers an entry about a file.
-    pub(crate) fn put(&mut self, id: u32, entry: &Entry<'_>) {
-        if let Some(file) = self.files.get_mut(id) {
-            introduce(file, id, &mut self.journal);
-            self.journal.put(entry);
+    /// Gathers that there is a group which no block has.
+    pub(crate) fn put_group(&mut self, id: u32) {
+        let Some(chunk) = self.groups.get(id).map(|group| group.chunk) else {
+            return;
+        };
+        self.introduce(chunk);
+        let Some(group) = self.groups.get(id) else {
+            return;
+        };
+        let Some(state) = &group.state else {
+            return;
+        };
+        self.journal.put(&Entry::Group {
+            id,
+            path: &group.path,
+            birth: Birth {
+                chunk: group.chunk,
+                slot: group.slot,
+                base: group.base,
+                state: state.to_vec(),
+            },
+        });
+    }
+
+    /// Gathers an entry about a group: its chunk has something that no block has.
+    pub(crate) fn put(&mut self, id: u32, entry: &Entry<'_>, now_ns: u64) {
+        let sequence = self.journal.sequence();
+        let chunk = self.groups.get(id).map(|group| group.chunk);
+        if let Some(chunk) = chunk.and_then(|chunk| self.chunks.get_mut(chunk)) {
+            chunk.touch(sequence, now_ns);
         }
+        self.journal.put(entry);
     }
 
     /// Monotonic nanoseconds from which on a file's interval counts that is written now.
@@ -158,36 +197,146 @@ impl State {
         }
     }
 
-    /// Entries that introduced files were lost.
-    pub(crate) fn forget_introductions(&mut self) {
-        for (_, file) in self.files.iter_mut() {
-            file.introduced = 0;
+    /// Puts a file into the queue.
+    pub(crate) fn queue(&mut self, id: u32) {
+        if let Some(group) = self.groups.get_mut(id).filter(|group| !group.queued) {
+            group.queued = true;
+            self.queue.push(id);
         }
     }
 
-    /// Puts a file into the queue.
-    pub(crate) fn queue(&mut self, id: u32) {
-        if let Some(file) = self.files.get_mut(id).filter(|file| !file.queued) {
-            file.queued = true;
-            self.queue.push(id);
+    /// Puts a chunk into the queue.
+    pub(crate) fn queue_chunk(&mut self, id: u32) {
+        if let Some(chunk) = self.chunks.get_mut(id).filter(|chunk| !chunk.queued) {
+            chunk.queued = true;
+            self.due.push(id);
         }
+    }
+
+    /// A group's pending values have become more or fewer. Its chunk is due when there are many.
+    pub(crate) fn count(&mut self, chunk_id: u32, before: usize, after: usize) {
+        let values = self.chunk_values;
+        let Some(chunk) = self.chunks.get_mut(chunk_id) else {
+            return;
+        };
+        chunk.pending = (chunk.pending + after as u64).saturating_sub(before as u64);
+        match (before, after) {
+            (0, 1..) => chunk.active += 1,
+            (1.., 0) => chunk.active = chunk.active.saturating_sub(1),
+            _ => {}
+        }
+        if !chunk.queued && chunk.pending >= values * chunk.active && chunk.active > 0 {
+            self.queue_chunk(chunk_id);
+        }
+    }
+
+    /// Gathers that a group begins, maybe in the place of another, with values that were for that one.
+    pub(crate) fn put_adoption(
+        &mut self,
+        old: Option<u32>,
+        id: u32,
+        path: &[u8],
+        birth: &Birth,
+        values: &Pending,
+        left: Option<(Identity, f64)>,
+    ) {
+        if let Some(old) = old {
+            self.journal.put(&Entry::Gone { id: old });
+        }
+        self.introduce(birth.chunk);
+        let birth = birth.clone();
+        let blank = birth.base.is_none();
+        self.journal.put(&Entry::Group { id, path, birth });
+        if let Some((identity, upto)) = left {
+            if blank {
+                // It is not on the disk yet, so that the next start makes it again.
+                self.journal.put(&Entry::Start { id, upto });
+            }
+            self.journal.put(&Entry::End { id, upto, identity });
+        }
+        self.put_values(id, &values.texts());
+    }
+
+    /// Gathers values once more.
+    fn put_values(&mut self, id: u32, texts: &Texts) {
+        let texts: Vec<&[u8]> = texts.iter().collect();
+        for some in texts.chunks(VALUES_MAX) {
+            let (out, stamps) = self.journal.values();
+            entry::put_values_head(out, id, some.len() as u64);
+            some.iter()
+                .for_each(|text| entry::put_value(out, stamps, text));
+        }
+    }
+
+    /// Gathers the definitions of a chunk, once a journal file.
+    fn introduce(&mut self, chunk: u32) {
+        let sequence = self.journal.sequence();
+        let Some(known) = self.chunks.get_mut(chunk) else {
+            return;
+        };
+        if known.introduced != sequence {
+            known.introduced = sequence;
+            self.journal.put(&Entry::Shape {
+                chunk,
+                front: Cow::Borrowed(&known.shape.front),
+            });
+        }
+    }
+
+    /// A group has taken the place of another.
+    pub(crate) fn replace_group(&mut self, old: u32, new: u32, now_ns: u64) {
+        let Some(group) = self.groups.get(old) else {
+            return;
+        };
+        let (chunk, slot, pending) = (group.chunk, group.slot, group.pending.len());
+        self.count(chunk, pending, 0);
+        let sequence = self.journal.sequence();
+        if let Some(known) = self.chunks.get_mut(chunk) {
+            known.members[usize::from(slot)] = None;
+            known.touch(sequence, now_ns);
+        }
+        self.gone.push((chunk, old));
+        self.groups.rename(old, new);
+    }
+
+    /// Nothing is known of a group any more; its chunk's next block will not have it.
+    pub(crate) fn forget_group(&mut self, id: u32) {
+        let Some(group) = self.groups.get(id) else {
+            return;
+        };
+        let (chunk, slot, pending) = (group.chunk, group.slot, group.pending.len());
+        self.count(chunk, pending, 0);
+        if let Some(known) = self.chunks.get_mut(chunk) {
+            known.members[usize::from(slot)] = None;
+        }
+        self.gone.push((chunk, id));
+        self.groups.remove(id);
     }
 
     /// What a turn did is undone.
     pub(crate) fn roll_back(&mut self) {
         self.journal.abandon();
         for undo in std::mem::take(&mut self.undo).into_iter().rev() {
-            let Some(file) = self.files.get_mut(undo.id) else {
+            let Some(group) = self.groups.get_mut(undo.id) else {
                 continue;
             };
-            if let Some(values) = undo.forgotten {
-                file.values = values;
-                file.forgotten = false;
+            let (chunk, before) = (group.chunk, group.pending.len());
+            match undo.forgotten {
+                Some(pending) => {
+                    group.pending = pending;
+                    group.forgotten = false;
+                }
+                None => group.pending.truncate(undo.mark),
             }
-            file.values.truncate(undo.mark);
-            file.last = undo.last;
-            file.introduced = undo.introduced;
-            file.pending_since = undo.pending_since;
+            group.last = undo.last;
+            group.shown = undo.shown;
+            group.shown_ns = undo.shown_ns;
+            let after = group.pending.len();
+            self.stats = undo.stats;
+            self.count(chunk, before, after);
+            if let Some(chunk) = self.chunks.get_mut(chunk) {
+                (chunk.since, chunk.since_ns) = undo.since;
+            }
         }
     }
 
@@ -197,16 +346,5 @@ impl State {
         if self.notices.len() < NOTICES_MAX {
             self.notices.push(line);
         }
-    }
-}
-
-/// Says which path an id stands for, once a journal file.
-pub(crate) fn introduce(file: &mut File, id: u32, journal: &mut Journal) {
-    if file.introduced != journal.sequence() {
-        file.introduced = journal.sequence();
-        journal.put(&Entry::File {
-            id,
-            path: &file.path,
-        });
     }
 }

@@ -1,16 +1,18 @@
 //! The store's face for worker threads: what opens files, waits for locks and disks.
 
-use crate::entry::{Begin, Entry, Identity};
+use crate::drum::Drum;
+use crate::drum::apply::Applier;
+use crate::entry::Entry;
 use crate::error::{Error, FileError};
-use crate::files::File;
+use crate::files::{Worker, base_of, whole};
+use crate::groups::Group;
 use crate::names;
-use crate::read::{FileRows, Opened};
+use crate::read::{FileRows, Opened, SeriesRows, Source};
 use crate::recover;
 use crate::rrd_file::{identity, open_error, open_locked, read_header};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::turn::{Position, Turn};
-use crate::write::Worker;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
@@ -36,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tree: Box<dyn Tree>,
+    pub(crate) drum: Drum,
     state: Mutex<State>,
     /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
@@ -103,16 +106,13 @@ pub enum Flushed {
 struct Reserved<'a> {
     inner: &'a Inner,
     id: u32,
-    unique: u64,
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
-        if let Some(file) = state.files.get_mut(self.id)
-            && file.unique == self.unique
-        {
-            file.busy = false;
+        if let Some(group) = state.groups.get_mut(self.id) {
+            group.busy = false;
         }
         self.inner.changed.notify_all();
     }
@@ -133,6 +133,7 @@ impl Store {
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
         tree: Box<dyn Tree>,
+        drum: Drum,
         state: State,
         lock: Box<dyn DiskFile>,
     ) -> Store {
@@ -142,6 +143,7 @@ impl Store {
                 disk,
                 clock,
                 tree,
+                drum,
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
@@ -182,27 +184,21 @@ impl Store {
         if header.last_up < 1 {
             return Err(FileError::BadStamp);
         }
-        let now_ns = inner.clock.mono_ns();
-        let other = inner.other_name(&stat);
-        let mut state = inner.lock();
-        let flushed_ns = state.flushed_at(now_ns, inner.settings.jitter);
-        let id = match other {
-            Some(id) => id,
-            None => state.files.insert(path.as_os_str().as_bytes()),
+        let seen = identity(&stat);
+        let path = path.as_os_str().as_bytes();
+        let known = match inner.other_name(&stat) {
+            Some(id) => Some(id),
+            None => inner.lock().groups.by_path(path),
         };
+        let id = match known {
+            Some(id) => inner.returned(id, &header, &*file, seen)?,
+            None => inner.adopt(path, &header, &*file, seen)?,
+        };
+        let mut state = inner.lock();
         if stat.links > 1 {
-            state.files.set_inode(stat.device, stat.inode, id);
+            state.groups.set_inode(stat.device, stat.inode, id);
         }
-        if let Some(file) = state.files.get_mut(id) {
-            if file.forgotten {
-                file.forgotten = false;
-                file.last = header.last_up as f64;
-                file.upto = header.last_up as f64 + header.last_up_usec as f64 / 1e6;
-                file.flushed_ns = flushed_ns;
-            }
-            file.gone_since = None;
-        }
-        state.files.spell(id, name);
+        state.groups.spell(id, name);
         Ok(())
     }
 
@@ -212,6 +208,9 @@ impl Store {
         let spelled = inner.checked(name)?;
         if let Some(id) = inner.known(name, &spelled) {
             return inner.flush_id(id).map(|()| Flushed::Done);
+        }
+        if inner.settings.files.is_none() {
+            return Err(FileError::NoSuchFile);
         }
         match inner.tree.stat(names::path(&spelled)) {
             Ok(stat) if stat.kind == NameKind::File => Ok(Flushed::Nothing),
@@ -223,14 +222,8 @@ impl Store {
     pub fn read(&self, name: &[u8], fresh: Fresh) -> Result<Opened, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        if fresh == Fresh::Flushed
-            && let Some(id) = inner.known(name, &spelled)
-        {
-            match inner.flush_id(id) {
-                // What is wrong is said by the open below.
-                Ok(()) | Err(FileError::NoSuchFile) => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(id) = inner.known(name, &spelled) {
+            return inner.read_id(id, fresh).map_err(|error| opening(&spelled, error));
         }
         let file = inner.locked(&spelled, RecordLock::Shared);
         let file = file.map_err(|error| opening(&spelled, error))?;
@@ -239,7 +232,7 @@ impl Store {
         let offset = header.size_bytes();
         Ok(Opened {
             header,
-            rows: FileRows { file, offset },
+            rows: SeriesRows(Source::File(FileRows { file, offset })),
         })
     }
 
@@ -292,6 +285,9 @@ impl Store {
             if blank { Safe::Unsynced } else { Safe::Synced },
         );
         let path = names::path(&spelled);
+        if inner.settings.files.is_none() {
+            return inner.install_without(&spelled, rrd, overwrite);
+        }
         let bytes = match blank {
             // A third of what a new file costs would be its unknown cells, one by one.
             true => {
@@ -314,8 +310,7 @@ impl Store {
         let (folder, last) = (path.parent(), path.file_name());
         let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
         let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
-        let blank = blank.then(|| (rrd, identity(&seen)));
-        inner.put_in_place(&resolved, blank, reserved.as_ref())
+        inner.take_over(&resolved, rrd, blank, &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -326,7 +321,18 @@ impl Store {
     ) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let reserved = inner.known(name, &spelled).map(|id| inner.reserve(id));
+        let known = inner.known(name, &spelled);
+        if inner.settings.files.is_none() {
+            return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), edit);
+        }
+        if let Some(id) = known {
+            // What counts as written must be in it.
+            let behind = inner.lock().groups.get(id).is_some_and(Group::is_behind);
+            if behind {
+                inner.flush_id(id)?;
+            }
+        }
+        let reserved = known.map(|id| inner.reserve(id));
         let reserved = reserved.transpose()?.flatten();
         let resolved = inner.tree.resolve(names::path(&spelled));
         let resolved = resolved.map_err(|error| opening(&spelled, open_error(error)))?;
@@ -340,16 +346,19 @@ impl Store {
         let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
         let rrd = edit(rrd).map_err(|error| FileError::Rrd(error.text))?;
         let bytes = rrd.to_bytes();
-        let written = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
+        let seen = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
             // Another name of it must go on to be the same file.
-            true => file.write_at(&bytes, 0).and_then(|()| file.sync_data()),
-            false => inner
-                .tree
-                .put(&resolved, &bytes, Existing::Replace, Safe::Synced)
-                .map(drop),
+            true => {
+                let written = file.write_at(&bytes, 0).and_then(|()| file.sync_data());
+                written.and_then(|()| file.metadata())
+            }
+            false => inner.tree.put(&resolved, &bytes, Existing::Replace, Safe::Synced),
         };
-        written.map_err(FileError::Io)?;
-        inner.put_in_place(&resolved, None, reserved.as_ref())
+        let seen = seen.map_err(FileError::Io)?;
+        match known {
+            Some(_) => inner.take_over(&resolved, &rrd, false, &seen, reserved),
+            None => Ok(()),
+        }
     }
 
     /// LIST: what rrd_list_r says of a path (already joined to the base).
@@ -370,6 +379,7 @@ impl Store {
             turn.flush_all();
             turn.commit()?;
             self.flush_due();
+            self.inner.save_all();
             self.inner.checkpoint();
         }
         self.inner.sync_to(u64::MAX)
@@ -400,24 +410,21 @@ impl Inner {
 
     /// The file a name stands for, also by a name it was not touched by.
     fn known(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
-        let found = self.lock().files.find(name, || spelled.to_vec());
+        let found = self.lock().groups.find(name, || spelled.to_vec());
         if found.is_some() {
             return found;
         }
         let path = names::path(spelled);
         let stat = self.tree.stat(path).ok()?;
         let path = self.tree.resolve(path).ok()?;
-        let by_path = self.lock().files.by_path(path.as_os_str().as_bytes());
+        let by_path = self.lock().groups.by_path(path.as_os_str().as_bytes());
         let id = match by_path {
             Some(id) => id,
             None => self.other_name(&stat)?,
         };
         let state = self.lock();
-        state
-            .files
-            .get(id)
-            .filter(|file| !file.forgotten)
-            .map(|_| id)
+        let group = state.groups.get(id);
+        group.filter(|group| !group.forgotten).map(|_| id)
     }
 
     /// The file that is known by another of its names.
@@ -428,14 +435,14 @@ impl Inner {
         let (device, inode) = (stat.device, stat.inode);
         let (id, path) = {
             let state = self.lock();
-            let is_left = |file: &File| {
-                let left = file.identity.as_ref();
+            let is_left = |group: &Group| {
+                let left = group.left.as_ref();
                 left.is_some_and(|left| (left.device, left.inode) == (device, inode))
             };
-            let left = || state.files.iter().find(|(_, file)| is_left(file));
-            let known = state.files.by_inode(device, inode);
+            let left = || state.groups.iter().find(|(_, group)| is_left(group));
+            let known = state.groups.by_inode(device, inode);
             let id = known.or_else(|| left().map(|(id, _)| id))?;
-            (id, state.files.get(id)?.path.clone())
+            (id, state.groups.get(id)?.path.clone())
         };
         // The number may be another file's by now.
         let now = self.tree.stat(names::path(&path)).ok()?;
@@ -445,24 +452,28 @@ impl Inner {
     fn flush_id(&self, id: u32) -> Result<(), FileError> {
         let deadline = self.lock_deadline();
         let mut worker = Worker::default();
+        let mut id = id;
         loop {
+            if self.settings.files.is_none() {
+                return self.show(id);
+            }
+            id = self.verified(id)?;
             let path = {
                 let mut state = self.lock();
-                let Some(file) = state.files.get_mut(id) else {
+                let Some(group) = state.groups.get_mut(id) else {
                     return Ok(());
                 };
-                let nothing = file.values.is_empty() && file.redo.is_none();
-                if !file.busy && (file.suspended || nothing) {
+                if !group.busy && (group.suspended || group.is_current()) {
                     return Ok(());
                 }
-                if file.busy {
+                if group.busy {
                     if self.clock.mono_ns() >= deadline {
                         return Err(FileError::Locked);
                     }
                     drop(self.wait(state));
                     continue;
                 }
-                file.path.clone()
+                group.path.clone()
             };
             // A probe: the journal need not hear of each look at a lock.
             let probe = open_locked(&*self.tree, &path, RecordLock::Exclusive);
@@ -492,6 +503,66 @@ impl Inner {
         }
     }
 
+    /// All values of a group count as written from now on, and the journal knows.
+    fn show(&self, id: u32) -> Result<(), FileError> {
+        let now_ns = self.clock.mono_ns();
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(group) = state.groups.get_mut(id).filter(|group| !group.suspended) else {
+            return Ok(());
+        };
+        if group.last <= group.shown {
+            return Ok(());
+        }
+        group.show(now_ns, &mut state.stats);
+        let upto = group.shown;
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        state.put(id, &Entry::Shown { id, upto }, now_ns);
+        state.journal.commit().map(drop).map_err(FileError::Journal)
+    }
+
+    /// A group as it is now, or as far as it counts as written.
+    fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
+        let id = self.verified(id)?;
+        if fresh == Fresh::Flushed {
+            self.show(id)?;
+        }
+        let snapshot = {
+            let state = self.lock();
+            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
+            self.snapshot(&state, group, group.shown)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let mut applier = Applier::default();
+        let view = snapshot.view(&mut applier, self.rrd_now(), base)?;
+        Ok(Opened {
+            header: view.group.header.clone(),
+            rows: SeriesRows(Source::Drum(Box::new(view))),
+        })
+    }
+
+    /// A file that was touched and whose group is known: it counts again, and maybe it is another file.
+    fn returned(&self, id: u32, header: &kymo_rrd::Header, file: &dyn DiskFile, seen: crate::entry::Identity) -> Result<u32, FileError> {
+        let mut state = self.lock();
+        let Some(group) = state.groups.get_mut(id) else {
+            return Err(FileError::NoSuchFile);
+        };
+        let other = !group.busy && !group.redo && group.left != Some(seen);
+        if other {
+            let path = group.path.clone();
+            drop(state);
+            return self.adopt(&path, header, file, seen);
+        }
+        if group.forgotten {
+            group.forgotten = false;
+            group.last = group.newest();
+            group.shown_ns = self.clock.mono_ns();
+        }
+        group.gone_since = None;
+        Ok(id)
+    }
+
     fn lock_deadline(&self) -> u64 {
         self.clock.mono_ns() + self.settings.lock_wait.as_nanos() as u64
     }
@@ -515,16 +586,12 @@ impl Inner {
         let deadline = self.lock_deadline();
         let mut state = self.lock();
         loop {
-            let Some(file) = state.files.get_mut(id) else {
+            let Some(group) = state.groups.get_mut(id) else {
                 return Ok(None);
             };
-            if !file.busy {
-                file.busy = true;
-                return Ok(Some(Reserved {
-                    inner: self,
-                    id,
-                    unique: file.unique,
-                }));
+            if !group.busy {
+                group.busy = true;
+                return Ok(Some(Reserved { inner: self, id }));
             }
             if self.clock.mono_ns() >= deadline {
                 return Err(FileError::Locked);
@@ -533,62 +600,58 @@ impl Inner {
         }
     }
 
-    /// A file of ours took the place of another, or of none. `blank`: all its cells are unknown, and it is
-    /// not on the disk yet.
-    fn put_in_place(
+    /// A file of ours took the place of another, or of none. `blank`: all its cells are unknown, and it is not on the
+    /// disk yet.
+    fn take_over(
         &self,
         resolved: &Path,
-        blank: Option<(&Rrd, Identity)>,
-        reserved: Option<&Reserved<'_>>,
+        rrd: &Rrd,
+        blank: bool,
+        seen: &Metadata,
+        reserved: Option<Reserved<'_>>,
     ) -> Result<(), FileError> {
-        let mut state = self.lock();
-        state.prepare(&*self.clock).map_err(FileError::Journal)?;
-        let epoch = state.epoch;
-        let sequence = state.journal.sequence();
-        let known = match reserved {
-            Some(reserved) => Some(reserved.id),
-            None => state.files.by_path(resolved.as_os_str().as_bytes()),
-        };
-        let id = match (known, blank) {
-            (Some(id), _) => id,
-            (None, Some(_)) => state.files.insert(resolved.as_os_str().as_bytes()),
-            (None, None) => return Ok(()),
-        };
-        let Some(file) = state.files.get_mut(id) else {
-            return Ok(());
-        };
-        file.identity = None;
-        file.begun = 0;
-        file.redo = None;
-        file.gone_since = None;
-        if let Some((rrd, seen)) = blank {
-            let begin = blank_begin(rrd, &seen);
-            let stamp = begin.upto;
-            let pending = !file.values.is_empty();
-            file.identity = Some(seen);
-            file.begun = epoch;
-            file.upto = stamp;
-            file.taken_since = if pending {
-                file.pending_since
-            } else {
-                sequence
-            };
-            state.put(id, &Entry::Edited { id });
-            state.put(id, &Entry::Begin { id, begin });
-            let (upto, identity) = (stamp, seen);
-            state.put(id, &Entry::End { id, upto, identity });
-        } else {
-            state.put(id, &Entry::Edited { id });
+        let path = resolved.as_os_str().as_bytes();
+        let base = (!blank).then_some(rrd.header.last_up);
+        let seasons = seasons_of(rrd);
+        let path = match &reserved {
+            // By whatever name it was reserved.
+            Some(reserved) => self.lock().groups.get(reserved.id).map(|group| group.path.to_vec()),
+            None => None,
         }
-        if let Err(error) = state.journal.commit() {
-            state.forget_introductions();
-            if let Some(file) = state.files.get_mut(id) {
-                file.begun = 0;
-                file.identity = None;
-            }
-            return Err(FileError::Journal(error));
+        .unwrap_or_else(|| path.to_vec());
+        let id = self.adopt_as(&path, &rrd.header, seasons, base, Some(identity(seen)))?;
+        if let Some(group) = self.lock().groups.get_mut(id) {
+            group.busy = false;
         }
+        drop(reserved);
         Ok(())
+    }
+
+    /// CREATE where there are no files.
+    fn install_without(&self, spelled: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
+        let path = names::normal(spelled);
+        let known = self.lock().groups.by_path(&path).is_some();
+        if known && !overwrite {
+            return Err(FileError::Exists);
+        }
+        self.import(&path, rrd).map(drop)
+    }
+
+    /// TUNE where there are no files.
+    fn rewrite_without(
+        &self,
+        id: Result<u32, FileError>,
+        edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
+    ) -> Result<(), FileError> {
+        let id = id?;
+        let path = self.lock().groups.get(id).map(|group| group.path.clone());
+        let path = path.ok_or(FileError::NoSuchFile)?;
+        let mut opened = self.read_id(id, Fresh::AsIs)?;
+        let Source::Drum(view) = &mut opened.rows.0 else {
+            return Err(FileError::NoSuchFile);
+        };
+        let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
+        self.import(&path, &rrd).map(drop)
     }
 
     /// Syncs the journal until everything before `position` is on the disk.
@@ -636,20 +699,17 @@ impl Inner {
     }
 }
 
-/// How a file that was just made can be made once more.
-fn blank_begin(rrd: &Rrd, seen: &Identity) -> Begin {
-    let (mut bytes, cut) = (Vec::new(), rrd.header.live_offset() as usize);
-    rrd.header.encode(&mut bytes);
-    Begin {
-        fresh: true,
-        after: f64::NEG_INFINITY,
-        upto: rrd.header.last_up as f64 + rrd.header.last_up_usec as f64 / 1e6,
-        device: seen.device,
-        inode: seen.inode,
-        live: bytes.split_off(cut),
-        front: bytes,
-        cells: Vec::new(),
-    }
+/// The archives that updates change in place.
+pub(crate) fn seasons_of(rrd: &Rrd) -> Vec<Vec<f64>> {
+    let seasonal = rrd.header.rra.iter().enumerate();
+    let seasonal = seasonal.filter(|(_, rra)| matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL"));
+    let width = rrd.header.ds.len();
+    seasonal
+        .map(|(archive, rra)| {
+            let first = rrd.header.cell(archive, 0) as usize;
+            rrd.cells[first..first + rra.row_cnt as usize * width].to_vec()
+        })
+        .collect()
 }
 
 fn stat_error(error: io::Error) -> FileError {

@@ -2,13 +2,14 @@
 
 use crate::entry::{self, Entry};
 use crate::error::Refusal;
-use crate::files::File;
+use crate::groups::Group;
 use crate::names;
-use crate::state::{State, Undo, VALUES_MAX, introduce};
+use crate::state::{State, Undo, VALUES_MAX};
 use crate::store::{Inner, Stats};
 use kymo_rrd::number::{Parsed, strtodbl};
 use std::io;
 use std::sync::MutexGuard;
+use std::time::Duration;
 
 /// Integers up to so many digits are doubles without rounding.
 const EXACT_DIGITS: usize = 15;
@@ -62,32 +63,31 @@ impl<'a> Turn<'a> {
         values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<usize, Refusal> {
         let id = self.find(name).ok_or(Refusal::Untouched)?;
-        let write_after_ns = self.inner.settings.write_after.as_nanos() as u64;
         let state = &mut *self.state;
-        let file = state.files.get_mut(id).ok_or(Refusal::Untouched)?;
-        if file.gone_since.is_some() {
+        let group = state.groups.get_mut(id).ok_or(Refusal::Untouched)?;
+        if group.gone_since.is_some() {
             return Err(Refusal::Untouched);
         }
-        remember(&mut state.undo, state.turns, id, file);
-        let sequence = state.journal.sequence();
+        let chunk_id = group.chunk;
+        let chunk = state.chunks.get_mut(chunk_id).ok_or(Refusal::Untouched)?;
+        let since = (chunk.since, chunk.since_ns);
+        remember(&mut state.undo, state.turns, id, group, since, state.stats);
+        chunk.touch(state.journal.sequence(), self.now_ns);
+        let before = group.pending.len();
         let mut taken = 0;
         let mut refusal = None;
         let mut count_at = 0;
         for text in values {
-            let stamp = match accept(text, file.last) {
+            let stamp = match accept(text, group.last) {
                 Ok(stamp) => stamp,
                 Err(refused) => {
                     refusal = Some(refused);
                     break;
                 }
             };
-            if file.values.is_empty() {
-                file.pending_since = sequence;
-            }
-            file.last = stamp;
-            file.values.push(text);
+            group.last = stamp;
+            group.pending.push(text);
             if taken % VALUES_MAX == 0 {
-                introduce(file, id, &mut state.journal);
                 let (out, _) = state.journal.values();
                 entry::put_values_head(out, id, 0);
                 count_at = out.len() - 1;
@@ -97,10 +97,21 @@ impl<'a> Turn<'a> {
             out[count_at] += 1;
             taken += 1;
         }
-        let due = self.now_ns.saturating_sub(file.flushed_ns) >= write_after_ns;
-        if due && !file.suspended && !file.queued && !file.values.is_empty() {
-            state.queue(id);
+        let settings = &self.inner.settings;
+        let age = |since_ns| self.now_ns.saturating_sub(since_ns);
+        let is_old = |since_ns, limit: Duration| age(since_ns) >= limit.as_nanos() as u64;
+        if taken > 0 && !group.suspended {
+            if is_old(group.shown_ns, settings.write_after) {
+                // Another daemon would write its file about now.
+                group.show(self.now_ns, &mut state.stats);
+            }
+            let files = settings.files.is_some_and(|limit| is_old(group.flushed_ns, limit));
+            if files && !group.queued {
+                state.queue(id);
+            }
         }
+        let after = before + taken;
+        state.count(chunk_id, before, after);
         match refusal {
             Some(refusal) => Err(refusal),
             None if taken == 0 => Err(Refusal::NoValues),
@@ -114,18 +125,27 @@ impl<'a> Turn<'a> {
             return false;
         };
         let state = &mut *self.state;
-        let Some(file) = state.files.get_mut(id) else {
+        let Some(group) = state.groups.get_mut(id) else {
             return false;
         };
-        remember(&mut state.undo, state.turns, id, file);
+        let chunk_id = group.chunk;
+        let chunk = state.chunks.get(chunk_id);
+        let since = chunk.map_or((0, 0), |chunk| (chunk.since, chunk.since_ns));
+        let before = group.pending.len();
+        remember(&mut state.undo, state.turns, id, group, since, state.stats);
         // The undo's mark counts from before the turn; what was added since is cut off first.
         if let Some(undo) = state.undo.iter_mut().rev().find(|undo| undo.id == id) {
-            file.values.truncate(undo.mark);
-            undo.forgotten = Some(std::mem::take(&mut file.values));
+            group.pending.truncate(undo.mark);
+            undo.forgotten = Some(group.pending.clone());
         }
-        file.forgotten = true;
-        file.suspended = false;
-        state.put(id, &Entry::Forget { id });
+        group.pending.cut_after(group.shown);
+        group.forgotten = true;
+        group.suspended = false;
+        let (shown, after) = (group.shown, group.pending.len());
+        let upto = shown;
+        state.put(id, &Entry::Shown { id, upto }, self.now_ns);
+        state.put(id, &Entry::Forget { id }, self.now_ns);
+        state.count(chunk_id, before, after);
         true
     }
 
@@ -141,7 +161,7 @@ impl<'a> Turn<'a> {
 
     fn switch(&mut self, name: &[u8], suspended: bool) -> Switched {
         let id = self.find(name);
-        match id.and_then(|id| self.state.files.get_mut(id)) {
+        match id.and_then(|id| self.state.groups.get_mut(id)) {
             None => Switched::Unknown,
             Some(file) if file.suspended == suspended => Switched::Already,
             Some(file) => {
@@ -163,7 +183,7 @@ impl<'a> Turn<'a> {
 
     fn switch_all(&mut self, suspended: bool) -> usize {
         let mut switched = 0;
-        for (_, file) in self.state.files.iter_mut() {
+        for (_, file) in self.state.groups.iter_mut() {
             if !file.forgotten && file.suspended != suspended {
                 file.suspended = suspended;
                 switched += 1;
@@ -174,16 +194,15 @@ impl<'a> Turn<'a> {
 
     /// PENDING: the values not yet handed to the file, as they were sent. `None`: the file is not known.
     pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
-        let file = self.state.files.get(self.find(name)?)?;
-        file.values.iter().for_each(each);
-        Some(file.values.len())
+        let group = self.state.groups.get(self.find(name)?)?;
+        Some(group.unshown(each))
     }
 
     /// QUEUE: the files that are due and how many values they have.
     pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
         for &id in &self.state.queue {
-            if let Some(file) = self.state.files.get(id).filter(|file| is_due(file)) {
-                each(file.values.len(), &file.path);
+            if let Some(group) = self.state.groups.get(id).filter(|group| is_due(group)) {
+                each(group.count_after(group.upto), &group.path);
             }
         }
     }
@@ -191,11 +210,11 @@ impl<'a> Turn<'a> {
     /// Numbers for STATS.
     pub fn stats(&self) -> Stats {
         let state = &*self.state;
-        let queue = state.queue.iter().filter_map(|&id| state.files.get(id));
+        let queue = state.queue.iter().filter_map(|&id| state.groups.get(id));
         Stats {
-            queue_length: queue.filter(|file| is_due(file)).count() as u64,
+            queue_length: queue.filter(|group| is_due(group)).count() as u64,
             files: state
-                .files
+                .groups
                 .iter()
                 .filter(|(_, file)| !file.forgotten)
                 .count() as u64,
@@ -208,13 +227,13 @@ impl<'a> Turn<'a> {
 
     /// Newest stamp of a known file (of its values, pending or written), for LAST.
     pub fn last_stamp(&self, name: &[u8]) -> Option<f64> {
-        Some(self.state.files.get(self.find(name)?)?.last)
+        Some(self.state.groups.get(self.find(name)?)?.last)
     }
 
     /// FLUSHALL: everything that is not suspended becomes due.
     pub fn flush_all(&mut self) {
-        let wanted = self.state.files.iter();
-        let wanted = wanted.filter(|(_, file)| !file.values.is_empty() && !file.suspended);
+        let wanted = self.state.groups.iter();
+        let wanted = wanted.filter(|(_, group)| is_wanted(group));
         let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids.into_iter().for_each(|id| self.state.queue(id));
@@ -249,7 +268,7 @@ impl<'a> Turn<'a> {
 
     fn find(&self, name: &[u8]) -> Option<u32> {
         let spelled = || names::spelled(&self.inner.settings, name);
-        self.state.files.find(name, spelled)
+        self.state.groups.find(name, spelled)
     }
 }
 
@@ -261,20 +280,27 @@ impl Drop for Turn<'_> {
     }
 }
 
-fn is_due(file: &File) -> bool {
-    file.queued && !file.values.is_empty() && !file.suspended
+/// Whether its file lacks values.
+fn is_wanted(group: &Group) -> bool {
+    !group.suspended && !group.forgotten && (group.last > group.upto || group.redo)
 }
 
-/// Notes once a turn how a file was before it.
-fn remember(undo: &mut Vec<Undo>, turn: u64, id: u32, file: &mut File) {
-    if file.turn != turn {
-        file.turn = turn;
+fn is_due(group: &Group) -> bool {
+    group.queued && is_wanted(group)
+}
+
+/// Notes once a turn how a group was before it.
+fn remember(undo: &mut Vec<Undo>, turn: u64, id: u32, group: &mut Group, since: (u64, u64), stats: Stats) {
+    if group.turn != turn {
+        group.turn = turn;
         undo.push(Undo {
             id,
-            mark: file.values.mark(),
-            last: file.last,
-            introduced: file.introduced,
-            pending_since: file.pending_since,
+            mark: group.pending.mark(),
+            last: group.last,
+            shown: group.shown,
+            shown_ns: group.shown_ns,
+            since,
+            stats,
             forgotten: None,
         });
     }

@@ -534,7 +534,7 @@ fn on_a_real_disk() {
     let settings = Settings {
         journal_file_bytes: 64 << 10,
         beneath: true,
-        write_after: Duration::ZERO,
+        files: Some(Duration::ZERO),
         sync_every: Duration::from_millis(10),
         ..Settings::new(root.join("j"), root.join("db"))
     };
@@ -582,7 +582,7 @@ fn many_threads() {
     let bytes = rrd(b"GAUGE").to_bytes();
     let settings = Settings {
         journal_file_bytes: 32 << 10,
-        write_after: Duration::ZERO,
+        files: Some(Duration::ZERO),
         sync_every: Duration::from_millis(3),
         ..Settings::new(root.join("j"), root.join("db"))
     };

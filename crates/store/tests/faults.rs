@@ -42,6 +42,8 @@ fn step(bench: &mut Bench, number: u64) {
             store.flush_due();
         }
         14 if number % 32 == 30 => bench.store().checkpoint(),
+        // What threads do from time to time: chunks are saved, segments merged.
+        7 | 15 => drop(bench.store().maintain()),
         _ => {
             let _faults = bench.any_update();
         }
@@ -201,7 +203,7 @@ fn full_at_every_write() {
         for number in 0..120 {
             let (acked, pending) = (bench.acked.len(), pending(&bench));
             step(&mut bench, number);
-            let is_update = ![5, 9, 11, 13, 14].contains(&(number % 16));
+            let is_update = ![5, 7, 9, 11, 13, 14, 15].contains(&(number % 16));
             if is_update && bench.acked.len() == acked {
                 refused += 1;
                 assert_eq!(self::pending(&bench), pending, "{story}, step {number}");
@@ -251,7 +253,7 @@ fn broken_once() {
             for number in 0..160 {
                 let acked = bench.acked.len();
                 step(&mut bench, number);
-                let is_update = ![5, 9, 11, 13, 14].contains(&(number % 16));
+                let is_update = ![5, 7, 9, 11, 13, 14, 15].contains(&(number % 16));
                 refused += u64::from(is_update && acked == bench.acked.len());
             }
             given_up += bench.store().turn().stats().journals_given_up;

@@ -63,7 +63,7 @@ pub(crate) const AGELESS: u64 = u64::MAX;
 /// States of some of sixteen groups: which of them, and their words.
 pub(crate) type States = Vec<(u8, Vec<u64>)>;
 
-/// What is on its way into a block: its names, then sixteen after sixteen its states, points and rows.
+/// What is on its way into a block: sixteen after sixteen its states, points and rows, then its names.
 pub(crate) struct Builder {
     chunk: u32,
     position: u64,
@@ -266,7 +266,6 @@ impl Builder {
 fn put_directory(out: &mut Vec<u8>, names: Option<&Frame>, newest: &[u64], parts: &[(u8, Part)]) {
     put(out, newest.len() as u64);
     newest.iter().for_each(|&row| put(out, row));
-    put_frame(out, names);
     put(out, parts.len() as u64);
     for (sixteen, part) in parts {
         out.push(*sixteen);
@@ -285,6 +284,7 @@ fn put_directory(out: &mut Vec<u8>, names: Option<&Frame>, newest: &[u64], parts
             }
         }
     }
+    put_frame(out, names);
 }
 
 /// A length, twice; 0: there is none.
@@ -324,7 +324,6 @@ impl Head {
         let newest: Option<Vec<u64>> = (0..archives).map(|_| take(&mut input)).collect();
         let newest = newest?;
         let mut offset = head_len as u64;
-        let names = take_frame(&mut input, &mut offset)?;
         let mut parts: Vec<(u8, Part)> = Vec::new();
         for _ in 0..take(&mut input)?.min(SIXTEEN as u64) {
             let (&sixteen, rest) = input.split_first()?;
@@ -344,6 +343,7 @@ impl Head {
             }
             parts.push((sixteen, part));
         }
+        let names = take_frame(&mut input, &mut offset)?;
         let whole = offset <= u64::from(len) && (len as usize).is_multiple_of(ALIGN);
         whole.then_some(Head {
             chunk: u32_at(bytes, 20)?,

@@ -32,6 +32,13 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// Nothing is in it; memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.head.clear();
+        self.cells.clear();
+        (self.entries, self.last_first, self.newest) = (0, 0, 0);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries == 0
     }

@@ -43,13 +43,18 @@ pub(crate) struct Merged {
 impl Drum {
     /// Merges one run of segments if there is one that is worth it.
     pub(crate) fn merge(&self, groups: &dyn Groups) -> io::Result<Option<Merged>> {
-        let open = self.writer().open.as_ref().map(|open| open.segment.numbers);
-        let unsynced: Vec<u64> = self.writer().kept.iter().map(|kept| kept.segment).collect();
-        let Some(run) = self.choose(groups, open, &unsynced) else {
+        // What is newer makes nothing dead before it is on the disk.
+        let (open, index) = {
+            let mut writer = self.writer();
+            self.sync_with(&mut writer)?;
+            let open = writer.open.as_ref().map(|open| open.segment.numbers);
+            (open, self.index().clone())
+        };
+        let Some(run) = self.choose(groups, open, &index) else {
             return Ok(None);
         };
         let path = self.folder.join(UNFINISHED);
-        let merged = self.merge_run(&run, groups);
+        let merged = self.merge_run(&run, groups, &index);
         if merged.is_err() {
             let _nothing_there = self.disk.unlink(&path);
         }
@@ -60,17 +65,14 @@ impl Drum {
         &self,
         groups: &dyn Groups,
         open: Option<(u64, u64)>,
-        unsynced: &[u64],
+        index: &Index,
     ) -> Option<Vec<Arc<Segment>>> {
-        let index = self.index();
-        let weights = weigh(&index, groups);
+        let weights = weigh(index, groups);
         let total: u64 = weights.values().map(|weight| weight.bytes).sum();
         let most = self.segment_bytes.max(total / (SEGMENTS_MAX as u64 / 2));
         let segments = &index.segments;
         let weight = |segment: &Segment| weights.get(&segment.numbers).copied().unwrap_or_default();
-        let closed = |segment: &Segment| {
-            Some(segment.numbers) != open && !unsynced.contains(&segment.numbers.0)
-        };
+        let closed = |segment: &Segment| Some(segment.numbers) != open;
         let mut best: Vec<Arc<Segment>> = Vec::new();
         let mut run: Vec<Arc<Segment>> = Vec::new();
         let mut live = 0;
@@ -104,7 +106,12 @@ impl Drum {
         cheapest.map(<[_]>::to_vec)
     }
 
-    fn merge_run(&self, run: &[Arc<Segment>], groups: &dyn Groups) -> io::Result<Merged> {
+    fn merge_run(
+        &self,
+        run: &[Arc<Segment>],
+        groups: &dyn Groups,
+        index: &Index,
+    ) -> io::Result<Merged> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(Merged::default());
         };
@@ -126,8 +133,7 @@ impl Drum {
             segments: run.len() as u64,
             ..Merged::default()
         };
-        for chunk in self.chunks() {
-            let blocks = self.blocks(chunk);
+        for (&chunk, blocks) in &index.chunks {
             let mine: Vec<Placed> = blocks
                 .iter()
                 .filter(|block| in_run(block))
@@ -142,7 +148,7 @@ impl Drum {
                 continue;
             };
             let work = Work {
-                blocks: &blocks,
+                blocks,
                 mine: &mine,
                 shape: &shape,
                 chunk,
@@ -268,14 +274,6 @@ impl Work<'_> {
     /// Makes a block of them. `older`: only the states that are the newest but one, so that the newest may be damaged.
     fn build(&self, builder: &mut Builder, older: bool) -> io::Result<bool> {
         builder.begin(self.chunk, 0, self.shape.archives.len());
-        for placed in self.mine.iter().rev() {
-            let Some(head) = placed.head()? else { continue };
-            let Some(frame) = head.names else { continue };
-            if let Some(names) = placed.frame(&frame)? {
-                builder.names(&names)?;
-                break;
-            }
-        }
         let mut position = 0;
         for sixteen in 0..SIXTEEN as u8 {
             builder.part(sixteen);
@@ -308,6 +306,14 @@ impl Work<'_> {
             .max()
             .unwrap_or(0);
         builder.set_position(position);
+        for placed in self.mine.iter().rev() {
+            let Some(head) = placed.head()? else { continue };
+            let Some(frame) = head.names else { continue };
+            if let Some(names) = placed.frame(&frame)? {
+                builder.names(&names)?;
+                break;
+            }
+        }
         Ok(true)
     }
 

@@ -177,6 +177,11 @@ impl Shape {
         Some(())
     }
 
+    /// Bytes of a file before the rows.
+    pub(crate) fn header_bytes(&self) -> u64 {
+        self.template.size_bytes()
+    }
+
     /// Whether memory of this group can be used for one of this shape.
     pub(crate) fn fits(&self, group: &Group) -> bool {
         let (ours, theirs) = (&self.template, &group.header);
@@ -188,6 +193,15 @@ impl Shape {
     /// The stamp of a state, without unpacking it.
     pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
         words.first().map_or(0, |&word| word as i64)
+    }
+
+    /// The same with its microseconds.
+    pub(crate) fn stamp_of(&self, words: &[u64]) -> f64 {
+        let usec = match self.template.version {
+            3.. => words.get(1).map_or(0, |&word| word as i64),
+            _ => 0,
+        };
+        self.stamp(words) as f64 + usec as f64 / 1e6
     }
 
     /// The number of the newest row of an archive when the group was last updated at `last_up`: rows are counted from

@@ -28,8 +28,11 @@ pub fn base() -> PathBuf {
 pub fn settings() -> Settings {
     Settings {
         journal_file_bytes: 32 << 10,
-        write_after: Duration::from_secs(300),
+        files: Some(Duration::from_secs(300)),
         lock_wait: Duration::ZERO,
+        chunk_values: 4,
+        journal_files: 3,
+        segment_bytes: 3000,
         ..Settings::new(folder(), base())
     }
 }

@@ -1,0 +1,134 @@
+//! Which groups are saved together, and when.
+
+use crate::drum::block::CHUNK;
+use crate::drum::shape::Shape;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One chunk.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) shape: Arc<Shape>,
+    /// The group of each slot.
+    pub(crate) members: Vec<Option<u32>>,
+    /// Values that are in no block, and of how many groups they are.
+    pub(crate) pending: u64,
+    pub(crate) active: u64,
+    /// The journal file that has the oldest record that is in no block; 0: none.
+    pub(crate) since: u64,
+    /// Monotonic nanoseconds of it.
+    pub(crate) since_ns: u64,
+    /// Somebody is saving it.
+    pub(crate) saving: bool,
+    /// It waits to be saved.
+    pub(crate) queued: bool,
+    /// A try that failed: not before this, monotonic.
+    pub(crate) not_before_ns: u64,
+    /// The journal file that was told its shape.
+    pub(crate) introduced: u64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    chunks: Vec<Option<Chunk>>,
+    /// Those that take more groups, by their shape's front.
+    open: HashMap<Vec<u8>, u32>,
+    shapes: HashMap<Vec<u8>, Arc<Shape>>,
+}
+
+impl Chunks {
+    pub(crate) fn get(&self, chunk: u32) -> Option<&Chunk> {
+        self.chunks.get(chunk as usize)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, chunk: u32) -> Option<&mut Chunk> {
+        self.chunks.get_mut(chunk as usize)?.as_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Chunk)> {
+        let chunks = self.chunks.iter().enumerate();
+        chunks.filter_map(|(at, chunk)| Some((at as u32, chunk.as_ref()?)))
+    }
+
+    /// The shape of these definitions; one for all who have them.
+    pub(crate) fn shape(&mut self, front: &[u8]) -> Option<Arc<Shape>> {
+        if let Some(shape) = self.shapes.get(front) {
+            return Some(shape.clone());
+        }
+        let shape = Arc::new(Shape::parse(front)?);
+        self.shapes.insert(front.to_vec(), shape.clone());
+        Some(shape)
+    }
+
+    /// A place for a new group of this shape.
+    pub(crate) fn place(&mut self, shape: &Arc<Shape>, id: u32) -> (u32, u8) {
+        let known = self.open.get(&shape.front).copied();
+        let room = known.filter(|&chunk| self.get(chunk).is_some_and(|chunk| chunk.members.len() < CHUNK));
+        let chunk = room.unwrap_or_else(|| {
+            let chunk = self.chunks.len() as u32;
+            self.open.insert(shape.front.clone(), chunk);
+            chunk
+        });
+        let slot = self.get(chunk).map_or(0, |chunk| chunk.members.len());
+        self.put(chunk, slot as u8, shape, Some(id));
+        (chunk, slot as u8)
+    }
+
+    /// A group is not here after all, and the journal has not heard of the chunk.
+    pub(crate) fn unplace(&mut self, chunk: u32, slot: u8) {
+        if let Some(chunk) = self.get_mut(chunk) {
+            chunk.introduced = 0;
+            chunk.members[usize::from(slot)] = None;
+        }
+    }
+
+    /// A group is here.
+    pub(crate) fn put(&mut self, chunk: u32, slot: u8, shape: &Arc<Shape>, id: Option<u32>) {
+        let at = chunk as usize;
+        if self.chunks.len() <= at {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        let chunk = self.chunks[at].get_or_insert_with(|| Chunk {
+            shape: shape.clone(),
+            members: Vec::new(),
+            pending: 0,
+            active: 0,
+            since: 0,
+            since_ns: 0,
+            saving: false,
+            queued: false,
+            not_before_ns: 0,
+            introduced: 0,
+        });
+        let slot = usize::from(slot);
+        if chunk.members.len() <= slot {
+            chunk.members.resize(slot + 1, None);
+        }
+        chunk.members[slot] = id;
+    }
+
+    /// After a start: chunks that have room take more groups.
+    pub(crate) fn reopen(&mut self) {
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            if let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.members.len() < CHUNK) {
+                self.open.insert(chunk.shape.front.clone(), at as u32);
+            }
+        }
+    }
+}
+
+impl Chunk {
+    /// A record of a group of it came that is in no block.
+    pub(crate) fn touch(&mut self, sequence: u64, now_ns: u64) {
+        if self.since == 0 {
+            self.since = sequence;
+            self.since_ns = now_ns;
+        }
+    }
+
+    /// Whether it has groups at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.iter().all(Option::is_none)
+    }
+}

@@ -1,0 +1,294 @@
+//! The groups that are known, one for each .rrd file, and what memory holds of each.
+
+use crate::entry::Identity;
+use crate::names;
+use crate::pending::{Pending, Texts};
+use crate::store::Stats;
+use crate::turn::stamp_of;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Other spellings of one file that are remembered; more are found again by looking at the disk.
+const SPELLINGS_MAX: usize = 8;
+
+/// What is known of one group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Absolute, without links and dots.
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) chunk: u32,
+    pub(crate) slot: u8,
+    /// Accepted, and not on its way into a block.
+    pub(crate) pending: Pending,
+    /// On its way into a block.
+    pub(crate) taken: Option<Arc<Pending>>,
+    /// Its state, if no block has it.
+    pub(crate) state: Option<Arc<[u64]>>,
+    /// The newest stamp that was accepted.
+    pub(crate) last: f64,
+    /// The stamp of its newest state in a block, or the one it began with.
+    pub(crate) applied: f64,
+    /// Values up to this stamp count as written: PENDING does not tell them, INFO does.
+    pub(crate) shown: f64,
+    /// Rows up to this stamp are in the file it was taken over from.
+    pub(crate) base: Option<i64>,
+    /// How we left its file.
+    pub(crate) left: Option<Identity>,
+    /// The stamp of what its file has, and of what it has on the disk for certain.
+    pub(crate) upto: f64,
+    pub(crate) safe: f64,
+    /// The journal file that has the oldest START since a checkpoint; 0: none.
+    pub(crate) started: u64,
+    /// And the newest one's epoch.
+    pub(crate) begun: u32,
+    /// A write may have been cut short: the next one begins at `safe`.
+    pub(crate) redo: bool,
+    /// We made its file, and nobody knows whether that is on the disk.
+    pub(crate) unsafe_birth: bool,
+    /// A write was announced in an earlier life, and not that it ended.
+    pub(crate) writing: bool,
+    /// Monotonic nanoseconds from which on the intervals for its file and for `shown` count.
+    pub(crate) flushed_ns: u64,
+    pub(crate) shown_ns: u64,
+    /// FORGET came: nobody sees it until it is touched again.
+    pub(crate) forgotten: bool,
+    pub(crate) suspended: bool,
+    pub(crate) queued: bool,
+    /// Somebody writes or replaces its file.
+    pub(crate) busy: bool,
+    /// Since when its file is missing, monotonic.
+    pub(crate) gone_since: Option<u64>,
+    /// The turn that last changed it.
+    pub(crate) turn: u64,
+    spellings: Vec<Box<[u8]>>,
+}
+
+/// All of them. A number is never used again.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    slots: Vec<Option<Box<Group>>>,
+    by_name: HashMap<Box<[u8]>, u32>,
+    by_path: HashMap<Arc<[u8]>, u32>,
+    /// Files with several names, by device and inode.
+    by_inode: HashMap<(u64, u64), u32>,
+    /// Names that wait for a group which takes another's place.
+    heir: Option<(u32, Vec<Box<[u8]>>)>,
+}
+
+impl Groups {
+    pub(crate) fn get(&self, id: u32) -> Option<&Group> {
+        self.slots.get(id as usize)?.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Group> {
+        self.slots.get_mut(id as usize)?.as_deref_mut()
+    }
+
+    /// A number for a new group.
+    pub(crate) fn next_id(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// The file that a client's name stands for, if it is known by that name.
+    pub(crate) fn by_name(&self, name: &[u8]) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn by_path(&self, path: &[u8]) -> Option<u32> {
+        self.by_path.get(path).copied()
+    }
+
+    pub(crate) fn by_inode(&self, device: u64, inode: u64) -> Option<u32> {
+        self.by_inode.get(&(device, inode)).copied()
+    }
+
+    pub(crate) fn set_inode(&mut self, device: u64, inode: u64, id: u32) {
+        self.by_inode.insert((device, inode), id);
+    }
+
+    /// A group of this number and path. Whoever had the path is still there, but no longer found by it.
+    pub(crate) fn insert(&mut self, id: u32, path: &[u8], (chunk, slot): (u32, u8)) -> &mut Group {
+        let path: Arc<[u8]> = path.into();
+        let group = Group {
+            path: path.clone(),
+            chunk,
+            slot,
+            pending: Pending::default(),
+            taken: None,
+            state: None,
+            last: f64::NEG_INFINITY,
+            applied: f64::NEG_INFINITY,
+            shown: f64::NEG_INFINITY,
+            base: None,
+            left: None,
+            upto: f64::NEG_INFINITY,
+            safe: f64::NEG_INFINITY,
+            started: 0,
+            begun: 0,
+            redo: false,
+            unsafe_birth: false,
+            writing: false,
+            flushed_ns: 0,
+            shown_ns: 0,
+            forgotten: false,
+            suspended: false,
+            queued: false,
+            busy: false,
+            gone_since: None,
+            turn: 0,
+            spellings: Vec::new(),
+        };
+        let at = id as usize;
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
+        }
+        self.by_path.insert(path, id);
+        let mut group = Box::new(group);
+        if let Some((_, spellings)) = self.heir.take_if(|(heir, _)| *heir == id) {
+            group.spellings = spellings;
+        }
+        self.slots[at].insert(group)
+    }
+
+    /// Another name for a file.
+    pub(crate) fn spell(&mut self, id: u32, name: &[u8]) {
+        if self.by_name.get(name) == Some(&id) {
+            return;
+        }
+        let Some(group) = self.slots.get_mut(id as usize).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        if group.spellings.len() == SPELLINGS_MAX {
+            self.by_name.remove(&group.spellings.remove(0));
+        }
+        group.spellings.push(name.into());
+        let before = self.by_name.insert(name.into(), id);
+        if let Some(group) = before.and_then(|id| self.get_mut(id)) {
+            group.spellings.retain(|spelling| **spelling != *name);
+        }
+    }
+
+    /// A group is gone, and another has its names.
+    pub(crate) fn rename(&mut self, old: u32, new: u32) {
+        let Some(group) = self.slots.get_mut(old as usize).and_then(Option::take) else {
+            return;
+        };
+        for spelling in &group.spellings {
+            self.by_name.insert(spelling.clone(), new);
+        }
+        self.heir = Some((new, group.spellings));
+        self.by_inode.retain(|_, known| *known != old);
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) {
+        let Some(group) = self.slots.get_mut(id as usize).and_then(Option::take) else {
+            return;
+        };
+        for spelling in &group.spellings {
+            if self.by_name.get(spelling) == Some(&id) {
+                self.by_name.remove(spelling);
+            }
+        }
+        if self.by_path.get(&group.path) == Some(&id) {
+            self.by_path.remove(&group.path);
+        }
+        self.by_inode.retain(|_, known| *known != id);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Group)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(id, slot)| Some((id as u32, slot.as_deref()?)))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Group)> {
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(|(id, slot)| Some((id as u32, slot.as_deref_mut()?)))
+    }
+
+    /// The file a name stands for as far as its text tells.
+    pub(crate) fn find(&self, name: &[u8], spelled: impl FnOnce() -> Vec<u8>) -> Option<u32> {
+        let id = self
+            .by_name(name)
+            .or_else(|| self.by_path(&names::normal(&spelled())))?;
+        self.get(id).filter(|group| !group.forgotten).map(|_| id)
+    }
+}
+
+impl Group {
+    /// The newest stamp among the values that are there, or of the state.
+    pub(crate) fn newest(&self) -> f64 {
+        let mut newest = self.applied;
+        let mut see = |pending: &Pending| {
+            let mut texts = Texts::default();
+            pending.texts_into(&mut texts);
+            let stamps = texts.iter().filter_map(stamp_of);
+            newest = stamps.fold(newest, f64::max);
+        };
+        self.taken.iter().for_each(|taken| see(taken));
+        see(&self.pending);
+        newest
+    }
+
+    /// Values that are not counted as written.
+    pub(crate) fn unshown(&self, each: &mut dyn FnMut(&[u8])) -> usize {
+        if self.last <= self.shown {
+            return 0;
+        }
+        let (mut texts, mut count) = (Texts::default(), 0);
+        self.all_values(&mut texts);
+        for text in texts.iter() {
+            if stamp_of(text).is_some_and(|stamp| stamp > self.shown) {
+                count += 1;
+                each(text);
+            }
+        }
+        count
+    }
+
+    /// All values that are in no block.
+    pub(crate) fn all_values(&self, texts: &mut Texts) {
+        if let Some(taken) = &self.taken {
+            taken.texts_into(texts);
+        }
+        self.pending.texts_into(texts);
+    }
+
+    /// From now on all its values count as written.
+    pub(crate) fn show(&mut self, now_ns: u64, stats: &mut Stats) {
+        self.shown_ns = now_ns;
+        let count = self.unshown(&mut |_| {});
+        if count > 0 {
+            self.shown = self.last;
+            stats.updates_written += 1;
+            stats.data_sets_written += count as u64;
+        }
+    }
+
+    /// Values in no block with later stamps.
+    pub(crate) fn count_after(&self, stamp: f64) -> usize {
+        let mut texts = Texts::default();
+        self.all_values(&mut texts);
+        texts.iter().filter_map(stamp_of).filter(|at| *at > stamp).count()
+    }
+
+    /// Values on their way into a block that are not counted as written.
+    pub(crate) fn taken_unshown(&self) -> usize {
+        let taken = self.taken.as_ref().filter(|_| self.last > self.shown);
+        let texts = taken.map(|taken| taken.texts()).unwrap_or_default();
+        let stamps = texts.iter().filter_map(stamp_of);
+        stamps.filter(|stamp| *stamp > self.shown).count()
+    }
+
+    /// Values were applied. A stamp from the far future that was refused must not refuse all that come.
+    pub(crate) fn settle(&mut self, refused: bool) {
+        if refused && self.pending.is_empty() {
+            self.last = self.applied;
+            self.shown = self.shown.min(self.applied);
+        }
+    }
+
+    /// Whether its file lacks something that counts as written.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.redo || self.shown > self.upto
+    }
+}

@@ -1,0 +1,181 @@
+//! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
+
+use crate::entry::{Stamps, put_value, take_value};
+use crate::turn::stamp_of;
+
+/// Values in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending {
+    bytes: Vec<u8>,
+    stamps: Stamps,
+    count: u32,
+}
+
+/// What [`Pending::truncate`] needs to come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    len: usize,
+    stamps: Stamps,
+    count: u32,
+}
+
+/// Values as they were sent, as many as one likes with one allocation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut from = 0;
+        self.ends.iter().map(move |&end| {
+            let text = &self.bytes[from..end];
+            from = end;
+            text
+        })
+    }
+}
+
+impl Pending {
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        put_value(&mut self.bytes, &mut self.stamps, text);
+        self.count += 1;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            len: self.bytes.len(),
+            stamps: self.stamps,
+            count: self.count,
+        }
+    }
+
+    pub(crate) fn truncate(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.len);
+        self.stamps = mark.stamps;
+        self.count = mark.count;
+    }
+
+    /// The bytes that blocks keep as points, and the journal as values.
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What [`Pending::raw`] and [`Pending::len`] said; `None`: they do not belong together.
+    pub(crate) fn from_raw(bytes: &[u8], count: u64) -> Option<Pending> {
+        let mut pending = Pending {
+            bytes: bytes.to_vec(),
+            stamps: Stamps::default(),
+            count: u32::try_from(count).ok()?,
+        };
+        let (mut input, mut text) = (bytes, Vec::new());
+        for _ in 0..count {
+            text.clear();
+            take_value(&mut input, &mut pending.stamps, &mut text)?;
+        }
+        input.is_empty().then_some(pending)
+    }
+
+    /// Appends the texts.
+    pub(crate) fn texts_into(&self, texts: &mut Texts) {
+        let (mut input, mut stamps) = (&self.bytes[..], Stamps::default());
+        for _ in 0..self.count {
+            if take_value(&mut input, &mut stamps, &mut texts.bytes).is_none() {
+                return;
+            }
+            texts.ends.push(texts.bytes.len());
+        }
+    }
+
+    /// The texts.
+    pub(crate) fn texts(&self) -> Texts {
+        let mut texts = Texts::default();
+        self.texts_into(&mut texts);
+        texts
+    }
+
+    /// Those with later stamps are dropped; how many.
+    pub(crate) fn cut_after(&mut self, stamp: f64) -> usize {
+        let before = self.len();
+        self.retain(&mut |_, text| stamp_of(text).is_some_and(|at| at <= stamp));
+        before - self.len()
+    }
+
+    /// Keeps some, by place and text.
+    pub(crate) fn retain(&mut self, keep: &mut dyn FnMut(usize, &[u8]) -> bool) {
+        let mut texts = Texts::default();
+        self.texts_into(&mut texts);
+        *self = Pending::default();
+        for (at, text) in texts.iter().enumerate() {
+            if keep(at, text) {
+                self.push(text);
+            }
+        }
+    }
+
+    /// Puts older values before these.
+    pub(crate) fn prepend(&mut self, older: &Pending) {
+        let mut texts = Texts::default();
+        older.texts_into(&mut texts);
+        self.texts_into(&mut texts);
+        *self = Pending::default();
+        texts.iter().for_each(|text| self.push(text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(pending: &Pending) -> Vec<String> {
+        let mut texts = Texts::default();
+        pending.texts_into(&mut texts);
+        let texts = texts.iter();
+        texts.map(|text| String::from_utf8(text.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn values_come_back_in_their_order() {
+        let (mut old, mut new) = (Pending::default(), Pending::default());
+        for text in ["1000000010:1", "1000000020.500000:2", "1000000030:x"] {
+            old.push(text.as_bytes());
+        }
+        new.push(b"1000000040:4");
+        let mark = new.mark();
+        new.push(b"1000000050:5");
+        new.truncate(mark);
+        new.push(b"1000000060:6");
+        new.prepend(&old);
+        let all = ["1000000010:1", "1000000020.500000:2", "1000000030:x", "1000000040:4", "1000000060:6"];
+        assert_eq!(shown(&new), all);
+        let again = Pending::from_raw(new.raw(), new.len() as u64).unwrap();
+        assert_eq!(shown(&again), all);
+        assert!(Pending::from_raw(new.raw(), 4).is_none());
+        assert_eq!(new.cut_after(1000000030.0), 2);
+        new.retain(&mut |at, _| at != 1);
+        assert_eq!(shown(&new), [all[0], all[2]]);
+    }
+}

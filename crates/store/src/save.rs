@@ -1,0 +1,333 @@
+//! Saving a chunk: its values are taken out of memory and applied, and what they leave is appended as a block.
+//!
+//! The journal is synced up to the position before: a block must not be ahead of it.
+
+use crate::drum::apply::Applier;
+use crate::drum::block::{Builder, CHUNK, SIXTEEN, States};
+use crate::drum::column::Column;
+use crate::drum::merge::{Groups, put_points};
+use crate::drum::shape::Shape;
+use crate::drum::{Placed, states};
+use crate::pending::{Pending, Texts};
+use crate::roster::{Line, put_roster};
+use crate::state::State;
+use crate::store::Inner;
+use kymo_base::name::DisplayName;
+use kymo_rrd::update::Now;
+use std::io;
+use std::sync::Arc;
+
+/// After a chunk could not be saved it rests so long.
+const RETRY_NS: u64 = 5_000_000_000;
+
+/// Memory that is used for one chunk after the other.
+pub(crate) struct Saver {
+    builder: Builder,
+    applier: Applier,
+    texts: Texts,
+    columns: Vec<Column>,
+}
+
+/// One group on its way into a block.
+struct Member {
+    id: u32,
+    slot: u8,
+    path: Arc<[u8]>,
+    values: Arc<Pending>,
+    state: Option<Arc<[u64]>>,
+    line: Line,
+    refused: Vec<String>,
+    /// Its state could not be read.
+    lost: bool,
+}
+
+/// A chunk on its way into a block.
+struct Job {
+    chunk: u32,
+    shape: Arc<Shape>,
+    position: u64,
+    members: Vec<Member>,
+    blocks: Arc<Vec<Placed>>,
+    since: (u64, u64),
+}
+
+impl Saver {
+    pub(crate) fn new() -> io::Result<Saver> {
+        Ok(Saver {
+            builder: Builder::new(0)?,
+            applier: Applier::default(),
+            texts: Texts::default(),
+            columns: Vec::new(),
+        })
+    }
+}
+
+impl Inner {
+    /// Saves the chunks that are due; how many were.
+    pub(crate) fn save_due(&self, saver: &mut Saver) -> usize {
+        let now_ns = self.clock.mono_ns();
+        let due = std::mem::take(&mut self.lock().due);
+        let mut saved = 0;
+        for chunk in due {
+            let resting = {
+                let mut state = self.lock();
+                let known = state.chunks.get_mut(chunk);
+                known.is_none_or(|known| {
+                    known.queued = false;
+                    known.not_before_ns > now_ns
+                })
+            };
+            if !resting && self.save(saver, chunk) {
+                saved += 1;
+            }
+        }
+        saved
+    }
+
+    /// Saves a chunk, if nobody else does; whether that was done.
+    pub(crate) fn save(&self, saver: &mut Saver, chunk: u32) -> bool {
+        let Some(mut job) = self.take_job(chunk) else {
+            return false;
+        };
+        let done = self
+            .sync_to(job.position)
+            .and_then(|()| self.build(saver, &mut job))
+            .and_then(|()| self.drum.append(&mut saver.builder));
+        let mut state = self.lock();
+        match done {
+            Ok(()) => {
+                finish(&mut state, job);
+                true
+            }
+            Err(error) => {
+                state.notice(format!("cannot save {} values' groups: {error}", job.members.len()));
+                put_back(&mut state, job, self.clock.mono_ns() + RETRY_NS);
+                false
+            }
+        }
+    }
+
+    fn take_job(&self, chunk_id: u32) -> Option<Job> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let chunk = state.chunks.get_mut(chunk_id).filter(|chunk| !chunk.saving)?;
+        chunk.saving = true;
+        let since = (chunk.since, chunk.since_ns);
+        chunk.since = 0;
+        chunk.pending = 0;
+        chunk.active = 0;
+        let shape = chunk.shape.clone();
+        let mut members = Vec::new();
+        for (slot, id) in chunk.members.iter().enumerate() {
+            let Some(group) = id.and_then(|id| state.groups.get_mut(id)) else {
+                continue;
+            };
+            let (held, values) = match group.suspended {
+                true => (group.pending.clone(), Arc::default()),
+                false => {
+                    let values = Arc::new(std::mem::take(&mut group.pending));
+                    group.taken = Some(values.clone());
+                    (Pending::default(), values)
+                }
+            };
+            members.push(Member {
+                id: id.unwrap_or_default(),
+                slot: slot as u8,
+                path: group.path.clone(),
+                values,
+                state: group.state.clone(),
+                line: Line {
+                    slot: slot as u8,
+                    id: id.unwrap_or_default(),
+                    path: group.path.to_vec(),
+                    forgotten: group.forgotten,
+                    unsafe_birth: group.unsafe_birth,
+                    applied: group.applied,
+                    shown: group.shown,
+                    base: group.base,
+                    left: group.left.map(|left| (left, group.upto, group.safe)),
+                    held,
+                },
+                refused: Vec::new(),
+                lost: false,
+            });
+        }
+        Some(Job {
+            chunk: chunk_id,
+            shape,
+            position: state.journal.position,
+            members,
+            blocks: self.drum.blocks(chunk_id),
+            since,
+        })
+    }
+
+    /// The arithmetic, and the block.
+    fn build(&self, saver: &mut Saver, job: &mut Job) -> io::Result<()> {
+        let real_ns = self.clock.now().real_ns;
+        let now = Now {
+            sec: real_ns.div_euclid(1_000_000_000),
+            usec: real_ns.rem_euclid(1_000_000_000) / 1000,
+        };
+        let archives = job.shape.archives.len();
+        saver.builder.begin(job.chunk, job.position, archives);
+        saver.columns.resize_with(archives, Column::default);
+        let mut from = 0;
+        for sixteen in 0..(CHUNK / SIXTEEN) as u8 {
+            let rest = &job.members[from..];
+            let count = rest.iter().take_while(|member| member.slot / SIXTEEN as u8 == sixteen).count();
+            let members = from..from + count;
+            from += count;
+            let moved = |member: &Member| !member.values.is_empty() || member.state.is_some();
+            if job.members[members.clone()].iter().any(moved) {
+                build_part(saver, job, sixteen, members, now)?;
+            }
+        }
+        let mut roster = Vec::new();
+        let lines = job.members.iter().filter(|member| !member.lost);
+        let lines: Vec<Line> = lines.map(|member| member.line.clone()).collect();
+        put_roster(&mut roster, &job.shape.front, &lines);
+        saver.builder.names(&roster)
+    }
+
+    /// Merges segments as long as that is worth it.
+    pub(crate) fn merge(&self) {
+        const AT_ONCE: usize = 4;
+        for _ in 0..AT_ONCE {
+            match self.drum.merge(self) {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => {
+                    self.lock().notice(format!("cannot merge segments: {error}"));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Groups for Inner {
+    fn shape(&self, chunk: u32) -> Option<Arc<Shape>> {
+        let state = self.lock();
+        let chunk = state.chunks.get(chunk)?;
+        (!chunk.is_empty()).then(|| chunk.shape.clone())
+    }
+
+    fn is_alive(&self, chunk: u32, slot: u8) -> bool {
+        let state = self.lock();
+        let members = state.chunks.get(chunk).map(|chunk| &chunk.members);
+        members.is_some_and(|members| members.get(usize::from(slot)).copied().flatten().is_some())
+    }
+}
+
+/// The frames of sixteen groups.
+fn build_part(saver: &mut Saver, job: &mut Job, sixteen: u8, members: std::ops::Range<usize>, now: Now) -> io::Result<()> {
+    let Saver { builder, applier, texts, columns } = saver;
+    let shape = job.shape.clone();
+    columns.iter_mut().for_each(Column::clear);
+    let known = states(&job.blocks, &shape, sixteen)?;
+    let (mut new, mut points): (States, Vec<u8>) = (Vec::new(), Vec::new());
+    for member in &mut job.members[members] {
+        let at = member.slot % SIXTEEN as u8;
+        let in_block = known.iter().find(|(slot, _)| *slot == at);
+        let words = match (&member.state, in_block) {
+            (Some(words), _) => &words[..],
+            (None, Some((_, words))) => words,
+            (None, None) => {
+                member.lost = true;
+                continue;
+            }
+        };
+        texts.clear();
+        member.values.texts_into(texts);
+        let values: Vec<&[u8]> = texts.iter().collect();
+        if let Err(error) = applier.apply(&shape, words, &member.path, &values, now) {
+            member.refused.push(error.text);
+            new.push((at, words.to_vec()));
+            continue;
+        }
+        let refused = applier.refused.drain(..).map(|(_, error)| error.text);
+        member.refused.extend(refused);
+        let Some(header) = applier.header() else { continue };
+        let last_up = header.last_up;
+        builder.stamp = builder.stamp.max(last_up.max(0) as u64);
+        for (archive, column) in columns.iter_mut().enumerate() {
+            let rows = &applier.captured.archives[archive];
+            column.push(at, shape.newest(archive, last_up), rows);
+        }
+        let mut words = Vec::with_capacity(shape.words);
+        applier.pack(&shape, &mut words);
+        member.line.applied = shape.stamp_of(&words);
+        member.line.shown = member.line.shown.max(member.line.applied);
+        new.push((at, words));
+        if !member.values.is_empty() {
+            put_points(&mut points, at, member.values.len() as u64, member.values.raw());
+        }
+    }
+    builder.part(sixteen);
+    builder.state(&new)?;
+    if !points.is_empty() {
+        builder.points(&points)?;
+    }
+    for (archive, column) in columns.iter().enumerate() {
+        builder.rows(archive, column, column.newest)?;
+    }
+    Ok(())
+}
+
+/// The block is there: its values are no longer pending.
+fn finish(state: &mut State, job: Job) {
+    if let Some(chunk) = state.chunks.get_mut(job.chunk) {
+        chunk.saving = false;
+    }
+    state.gone.retain(|(chunk, id)| *chunk != job.chunk || job.members.iter().any(|member| member.id == *id));
+    for member in job.members {
+        let refused = member.refused.len() as u64;
+        state.stats.values_refused += refused;
+        for text in &member.refused {
+            state.notice(format!("cannot keep a value: {}", DisplayName(text.as_bytes())));
+        }
+        if member.lost {
+            let path = DisplayName(&member.path);
+            state.notice(format!("cannot read the state of {path}: it begins anew"));
+            state.forget_group(member.id);
+            continue;
+        }
+        let Some(group) = state.groups.get_mut(member.id) else {
+            continue;
+        };
+        if !group.suspended || !member.values.is_empty() {
+            let count = group.taken_unshown() as u64;
+            state.stats.updates_written += u64::from(count > 0);
+            state.stats.data_sets_written += count.saturating_sub(refused);
+        }
+        group.taken = None;
+        group.state = None;
+        group.applied = member.line.applied;
+        group.settle(refused > 0);
+        group.shown = group.shown.max(group.applied);
+    }
+}
+
+/// The chunk could not be saved: its values wait in front of those that came meanwhile.
+fn put_back(state: &mut State, job: Job, not_before_ns: u64) {
+    for member in &job.members {
+        let Some(group) = state.groups.get_mut(member.id) else {
+            continue;
+        };
+        group.taken = None;
+        if !member.values.is_empty() {
+            let before = group.pending.len();
+            group.pending.prepend(&member.values);
+            let after = group.pending.len();
+            state.count(job.chunk, before, after);
+        }
+    }
+    if let Some(chunk) = state.chunks.get_mut(job.chunk) {
+        chunk.saving = false;
+        chunk.not_before_ns = not_before_ns;
+        if job.since.0 > 0 {
+            (chunk.since, chunk.since_ns) = job.since;
+        }
+    }
+}
