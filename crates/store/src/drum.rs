@@ -24,7 +24,7 @@ use shape::Shape;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A segment that is longer is followed by another.
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -36,6 +36,8 @@ const UNSYNCED_MAX: usize = 32 << 20;
 pub(crate) struct Placed {
     segment: Arc<Segment>,
     offset: u64,
+    /// Its bytes, as long as they may not be on the disk: then the file is not asked.
+    kept: Weak<Vec<u8>>,
     pub(crate) len: u32,
     /// Records of the journal before it are saved.
     pub(crate) position: u64,
@@ -92,7 +94,7 @@ struct Kept {
     segment: u64,
     offset: u64,
     chunk: u32,
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
 }
 
 /// What was found when the drum was opened.
@@ -251,12 +253,14 @@ impl Drum {
             }
             return Err(error);
         }
-        let placed = Placed::of(&open.segment, open.offset, head);
+        let kept = Arc::new(bytes.to_vec());
+        let mut placed = Placed::of(&open.segment, open.offset, head);
+        placed.kept = Arc::downgrade(&kept);
         writer.kept.push(Kept {
             segment: open.segment.numbers.0,
             offset: open.offset,
             chunk: head.chunk,
-            bytes: bytes.to_vec(),
+            bytes: kept,
         });
         writer.kept_bytes += bytes.len();
         writer.bytes_written += bytes.len() as u64;
@@ -424,6 +428,7 @@ impl Placed {
         Placed {
             segment: segment.clone(),
             offset,
+            kept: Weak::new(),
             len: head.len,
             position: head.position,
             states: states.fold(0, |all, (sixteen, _)| all | 1 << sixteen),
@@ -436,11 +441,22 @@ impl Placed {
     }
 
     pub(crate) fn head(&self) -> io::Result<Option<block::Head>> {
-        self.segment.head(self.offset)
+        match self.kept.upgrade() {
+            Some(bytes) => Ok(block::Head::parse(&bytes)),
+            None => self.segment.head(self.offset),
+        }
     }
 
+    /// A frame, unpacked; `None`: it is damaged.
     pub(crate) fn frame(&self, frame: &block::Frame) -> io::Result<Option<Vec<u8>>> {
-        self.segment.frame(self.offset, frame)
+        match self.kept.upgrade() {
+            Some(bytes) => {
+                let from = frame.offset as usize;
+                let bytes = bytes.get(from..from + frame.len as usize);
+                Ok(bytes.and_then(|bytes| block::unpack(frame, bytes)))
+            }
+            None => self.segment.frame(self.offset, frame),
+        }
     }
 
     pub(crate) fn has_state(&self, sixteen: u8) -> bool {

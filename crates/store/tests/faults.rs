@@ -272,7 +272,7 @@ fn broken_once() {
             bench.judge(all, &story);
         }
     }
-    assert!(given_up > 60 && refused > 30, "{given_up} {refused}");
+    assert!(given_up > 60 && refused > 20, "{given_up} {refused}");
 }
 
 /// SEASONAL archives are changed where they lie: a redo must go back to what they were.
