@@ -64,7 +64,10 @@ impl Chunks {
     /// A place for a new group of this shape.
     pub(crate) fn place(&mut self, shape: &Arc<Shape>, id: u32) -> (u32, u8) {
         let known = self.open.get(&shape.front).copied();
-        let room = known.filter(|&chunk| self.get(chunk).is_some_and(|chunk| chunk.members.len() < CHUNK));
+        let room = known.filter(|&chunk| {
+            self.get(chunk)
+                .is_some_and(|chunk| chunk.members.len() < CHUNK)
+        });
         let chunk = room.unwrap_or_else(|| {
             let chunk = self.chunks.len() as u32;
             self.open.insert(shape.front.clone(), chunk);

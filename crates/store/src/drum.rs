@@ -203,7 +203,11 @@ impl Drum {
     /// Up to which position of the journal a chunk's records are saved.
     pub(crate) fn position(&self, chunk: u32) -> u64 {
         let blocks = self.blocks(chunk);
-        blocks.iter().map(|placed| placed.position).max().unwrap_or(0)
+        blocks
+            .iter()
+            .map(|placed| placed.position)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Chunks that have blocks.

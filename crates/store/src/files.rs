@@ -61,6 +61,16 @@ struct Written {
     values: Texts,
 }
 
+/// How a group begins.
+pub(crate) struct Beginning {
+    /// Its file has rows up to this stamp.
+    pub(crate) base: Option<i64>,
+    /// Which file it is.
+    pub(crate) seen: Option<Identity>,
+    /// CREATE made it, maybe in the place of another.
+    pub(crate) by_create: bool,
+}
+
 /// What was found instead of the file that was expected.
 enum Found {
     Ours(Written),
@@ -71,7 +81,11 @@ enum Found {
 impl Inner {
     /// Brings files up to date, in the order given; the error of each. Those that are, or that somebody else writes, are
     /// passed over.
-    pub(crate) fn write_files(&self, worker: &mut Worker, ids: &[u32]) -> Vec<(u32, Option<FileError>)> {
+    pub(crate) fn write_files(
+        &self,
+        worker: &mut Worker,
+        ids: &[u32],
+    ) -> Vec<(u32, Option<FileError>)> {
         let mut outcomes = Vec::new();
         let mut ids = ids.to_vec();
         for _ in 0..TRIES {
@@ -128,7 +142,11 @@ impl Inner {
             }
             group.busy = true;
             // A forgotten file gets what was counted as written.
-            let target = if group.forgotten { group.newest() } else { group.last };
+            let target = if group.forgotten {
+                group.newest()
+            } else {
+                group.last
+            };
             let Some(group) = state.groups.get(id) else {
                 continue;
             };
@@ -192,7 +210,9 @@ impl Inner {
         let blank = snapshot.base.is_none();
         let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {
             Ok(file) => file.ok_or(FileError::Locked)?,
-            Err(FileError::NoSuchFile) if job.redo && blank => return self.make(worker, job, snapshot),
+            Err(FileError::NoSuchFile) if job.redo && blank => {
+                return self.make(worker, job, snapshot);
+            }
             Err(error) => return Err(error),
         };
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
@@ -214,7 +234,8 @@ impl Inner {
             return match blank && job.redo {
                 true => {
                     drop(file);
-                    self.put_whole(&mut view, &job.path).map(|identity| written(worker, &view, identity, values))
+                    self.put_whole(&mut view, &job.path)
+                        .map(|identity| written(worker, &view, identity, values))
                 }
                 false => Ok(Found::Theirs),
             };
@@ -236,7 +257,9 @@ impl Inner {
     pub(crate) fn put_whole(&self, view: &mut View, path: &[u8]) -> Result<Identity, FileError> {
         let rrd = whole(view)?;
         let path = names::path(path);
-        let put = self.tree.put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
+        let put = self
+            .tree
+            .put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
         put.map(|stat| identity(&stat)).map_err(FileError::Io)
     }
 
@@ -276,16 +299,29 @@ impl Inner {
             return;
         };
         let chunk = group.chunk;
-        let newly = written.values.iter().filter_map(stamp_of).filter(|stamp| *stamp > group.shown).count();
+        let newly = written
+            .values
+            .iter()
+            .filter_map(stamp_of)
+            .filter(|stamp| *stamp > group.shown)
+            .count();
         let before = group.pending.len();
         let mut refused = 0;
         if !written.refused.is_empty() {
             // They are told of once: those on their way into a block are told of there.
-            let bad: Vec<&[u8]> = written.refused.iter().filter_map(|(at, _)| written.values.iter().nth(*at)).collect();
+            let bad: Vec<&[u8]> = written
+                .refused
+                .iter()
+                .filter_map(|(at, _)| written.values.iter().nth(*at))
+                .collect();
             group.pending.retain(&mut |_, text| !bad.contains(&text));
             refused = (before - group.pending.len()) as u64;
             let texts = written.refused.iter().rev().take(refused as usize).rev();
-            lines.extend(texts.map(|(_, text)| format!("cannot keep a value: {}", DisplayName(text.as_bytes()))));
+            lines.extend(
+                texts.map(|(_, text)| {
+                    format!("cannot keep a value: {}", DisplayName(text.as_bytes()))
+                }),
+            );
         }
         let after = group.pending.len();
         group.redo = false;
@@ -310,9 +346,20 @@ impl Inner {
 
     /// Takes a file over: a group with its definitions and its state; its rows stay where they are. The group that had
     /// its name before is gone, but for its values that are newer.
-    pub(crate) fn adopt(&self, path: &[u8], header: &Header, file: &dyn DiskFile, seen: Identity) -> Result<u32, FileError> {
+    pub(crate) fn adopt(
+        &self,
+        path: &[u8],
+        header: &Header,
+        file: &dyn DiskFile,
+        seen: Identity,
+    ) -> Result<u32, FileError> {
         let seasons = seasons(file, header)?;
-        self.adopt_as(path, header, seasons, Some(header.last_up), Some(seen))
+        let birth = Beginning {
+            base: Some(header.last_up),
+            seen: Some(seen),
+            by_create: false,
+        };
+        self.adopt_as(path, header, seasons, birth)
     }
 
     pub(crate) fn adopt_as(
@@ -320,9 +367,13 @@ impl Inner {
         path: &[u8],
         header: &Header,
         seasons: Vec<Vec<f64>>,
-        base: Option<i64>,
-        seen: Option<Identity>,
+        beginning: Beginning,
     ) -> Result<u32, FileError> {
+        let Beginning {
+            base,
+            seen,
+            by_create,
+        } = beginning;
         let now_ns = self.clock.mono_ns();
         let mut front = Vec::new();
         header.encode(&mut front);
@@ -342,15 +393,42 @@ impl Inner {
         let old = state.groups.by_path(path);
         let id = state.groups.next_id();
         let (chunk, slot) = state.chunks.place(&shape, id);
-        let birth = Birth { chunk, slot, base, state: words };
-        let carried = old.map(|old| carried(&state, old, stamp)).unwrap_or_default();
-        state.put_adoption(old, id, path, &birth, &carried, seen.map(|seen| (seen, stamp)));
+        let birth = Birth {
+            chunk,
+            slot,
+            base,
+            state: words,
+        };
+        let replaced = old.and_then(|old| state.groups.get(old));
+        // A file that CREATE made is known from its first value on.
+        let forgotten = by_create && replaced.is_none_or(|group| group.forgotten);
+        let after = match replaced {
+            // What counts as written was written to the file that is no more.
+            Some(group) if by_create => stamp.max(group.shown),
+            _ => stamp,
+        };
+        let carried = old
+            .map(|old| carried(&state, old, after))
+            .unwrap_or_default();
+        state.put_adoption(
+            old,
+            id,
+            path,
+            &birth,
+            &carried,
+            seen.map(|seen| (seen, stamp)),
+        );
+        if forgotten {
+            state.journal.put(&Entry::Forget { id });
+        }
         if let Err(error) = state.journal.commit() {
             state.chunks.unplace(chunk, slot);
             return Err(FileError::Journal(error));
         }
         let sequence = state.journal.sequence();
-        let busy = old.and_then(|old| state.groups.get(old)).is_some_and(|group| group.busy);
+        let busy = old
+            .and_then(|old| state.groups.get(old))
+            .is_some_and(|group| group.busy);
         if let Some(old) = old {
             state.replace_group(old, id, now_ns);
         }
@@ -359,21 +437,31 @@ impl Inner {
         group.state = Some(birth.state.into());
         group.base = base;
         group.left = seen;
-        for place in [&mut group.applied, &mut group.shown, &mut group.upto, &mut group.safe] {
+        for place in [
+            &mut group.applied,
+            &mut group.shown,
+            &mut group.upto,
+            &mut group.safe,
+        ] {
             *place = stamp;
         }
-        group.last = carried.texts().iter().filter_map(stamp_of).fold(stamp, f64::max);
+        group.last = carried
+            .texts()
+            .iter()
+            .filter_map(stamp_of)
+            .fold(stamp, f64::max);
         group.pending = carried;
         group.flushed_ns = flushed_ns;
         group.shown_ns = now_ns;
         group.busy = busy;
+        group.forgotten = forgotten;
         if base.is_none() && seen.is_some() {
             group.unsafe_birth = true;
             group.started = sequence;
             group.begun = epoch;
         }
-        let after = group.pending.len();
-        state.count(chunk, 0, after);
+        let count = group.pending.len();
+        state.count(chunk, 0, count);
         if let Some(chunk) = state.chunks.get_mut(chunk) {
             chunk.touch(sequence, now_ns);
         }
@@ -412,7 +500,10 @@ impl Inner {
             return Ok(id);
         }
         let state = self.lock();
-        let moved = state.groups.get(id).is_none_or(|group| group.busy || group.left != left);
+        let moved = state
+            .groups
+            .get(id)
+            .is_none_or(|group| group.busy || group.left != left);
         drop(state);
         if moved {
             return Ok(id);
@@ -429,20 +520,32 @@ fn carried(state: &State, old: u32, stamp: f64) -> Pending {
     };
     let mut texts = Texts::default();
     group.all_values(&mut texts);
-    let newer = texts.iter().filter(|text| stamp_of(text).is_some_and(|at| at > stamp));
+    let newer = texts
+        .iter()
+        .filter(|text| stamp_of(text).is_some_and(|at| at > stamp));
     newer.for_each(|text| carried.push(text));
     carried
 }
 
 /// The rows since `from`, the seasons, and the header's changing part.
-fn write_rows(worker: &mut Worker, view: &mut View, file: &dyn DiskFile, from: f64) -> Result<(), FileError> {
+fn write_rows(
+    worker: &mut Worker,
+    view: &mut View,
+    file: &dyn DiskFile,
+    from: f64,
+) -> Result<(), FileError> {
     let header = view.group.header.clone();
     let shape = view.shape.clone();
     let offset = header.size_bytes();
     let mut season = 0;
     for (archive, about) in shape.archives.iter().enumerate() {
         if about.seasonal {
-            put_cells(worker, &view.group.seasons[season], file, offset + 8 * about.base)?;
+            put_cells(
+                worker,
+                &view.group.seasons[season],
+                file,
+                offset + 8 * about.base,
+            )?;
             season += 1;
             continue;
         }
@@ -458,9 +561,16 @@ fn write_rows(worker: &mut Worker, view: &mut View, file: &dyn DiskFile, from: f
             let mut cells = std::mem::take(&mut worker.cells);
             cells.resize(run as usize * shape.width, 0.0);
             let read = view.numbered(archive, at, &mut cells);
-            let done = read.map_err(|error| FileError::Rrd(error.text)).and_then(|()| {
-                put_cells(worker, &cells, file, offset + 8 * (about.base + row * shape.width as u64))
-            });
+            let done = read
+                .map_err(|error| FileError::Rrd(error.text))
+                .and_then(|()| {
+                    put_cells(
+                        worker,
+                        &cells,
+                        file,
+                        offset + 8 * (about.base + row * shape.width as u64),
+                    )
+                });
             worker.cells = cells;
             done?;
             at += run;
@@ -468,12 +578,20 @@ fn write_rows(worker: &mut Worker, view: &mut View, file: &dyn DiskFile, from: f
     }
     worker.out.clear();
     header.encode_live(&mut worker.out);
-    file.write_at(&worker.out, header.live_offset()).map_err(FileError::Io)
+    file.write_at(&worker.out, header.live_offset())
+        .map_err(FileError::Io)
 }
 
-fn put_cells(worker: &mut Worker, cells: &[f64], file: &dyn DiskFile, offset: u64) -> Result<(), FileError> {
+fn put_cells(
+    worker: &mut Worker,
+    cells: &[f64],
+    file: &dyn DiskFile,
+    offset: u64,
+) -> Result<(), FileError> {
     worker.out.clear();
-    worker.out.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
+    worker
+        .out
+        .extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
     file.write_at(&worker.out, offset).map_err(FileError::Io)
 }
 
@@ -492,16 +610,24 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
 pub(crate) fn whole(view: &mut View) -> Result<Rrd, FileError> {
     let header = view.group.header.clone();
     let mut cells = vec![0.0; header.cell_count() as usize];
-    view.read(0, &mut cells).map_err(|error| FileError::Rrd(error.text))?;
+    view.read(0, &mut cells)
+        .map_err(|error| FileError::Rrd(error.text))?;
     Ok(Rrd { header, cells })
 }
 
 /// The file that has a group's older rows.
-pub(crate) fn base_of(snapshot: &Snapshot, path: &[u8], inner: &Inner) -> Result<Option<Base>, FileError> {
+pub(crate) fn base_of(
+    snapshot: &Snapshot,
+    path: &[u8],
+    inner: &Inner,
+) -> Result<Option<Base>, FileError> {
     let Some(last_up) = snapshot.base else {
         return Ok(None);
     };
-    let file = inner.tree.open(names::path(path), Access::Read).map_err(open_error)?;
+    let file = inner
+        .tree
+        .open(names::path(path), Access::Read)
+        .map_err(open_error)?;
     let offset = snapshot.header_bytes();
     Ok(Some(Base {
         rows: Box::new(FileRows { file, offset }),
@@ -512,7 +638,8 @@ pub(crate) fn base_of(snapshot: &Snapshot, path: &[u8], inner: &Inner) -> Result
 /// A file that we were writing when it all stopped, or that has not got all of what we wrote.
 fn is_ours(job: &Job, seen: &Identity) -> bool {
     job.left.is_some_and(|left| {
-        let same = (left.device, left.inode, left.size_bytes) == (seen.device, seen.inode, seen.size_bytes);
+        let same = (left.device, left.inode, left.size_bytes)
+            == (seen.device, seen.inode, seen.size_bytes);
         same && (job.writing || seen.mtime_ns <= left.mtime_ns)
     })
 }

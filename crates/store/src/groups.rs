@@ -155,7 +155,11 @@ impl Groups {
         if self.by_name.get(name) == Some(&id) {
             return;
         }
-        let Some(group) = self.slots.get_mut(id as usize).and_then(Option::as_deref_mut) else {
+        let Some(group) = self
+            .slots
+            .get_mut(id as usize)
+            .and_then(Option::as_deref_mut)
+        else {
             return;
         };
         if group.spellings.len() == SPELLINGS_MAX {
@@ -268,7 +272,11 @@ impl Group {
     pub(crate) fn count_after(&self, stamp: f64) -> usize {
         let mut texts = Texts::default();
         self.all_values(&mut texts);
-        texts.iter().filter_map(stamp_of).filter(|at| *at > stamp).count()
+        texts
+            .iter()
+            .filter_map(stamp_of)
+            .filter(|at| *at > stamp)
+            .count()
     }
 
     /// Values on their way into a block that are not counted as written.

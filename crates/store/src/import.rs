@@ -5,17 +5,29 @@ use crate::drum::captured::NewRows;
 use crate::drum::column::Column;
 use crate::drum::shape::Shape;
 use crate::error::FileError;
+use crate::files::Beginning;
 use crate::store::{Inner, seasons_of};
 use kymo_rrd::{Rrd, UNKNOWN};
 
 impl Inner {
     /// A group of this path that is all of this file; who had the path before is gone, but for values that are newer.
-    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd) -> Result<u32, FileError> {
-        let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), None, None)?;
-        let place = self.lock().groups.get(id).map(|group| (group.chunk, group.slot));
+    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd, by_create: bool) -> Result<u32, FileError> {
+        let beginning = Beginning {
+            base: None,
+            seen: None,
+            by_create,
+        };
+        let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), beginning)?;
+        let place = self
+            .lock()
+            .groups
+            .get(id)
+            .map(|group| (group.chunk, group.slot));
         let (chunk, slot) = place.ok_or(FileError::NoSuchFile)?;
-        let shape = Shape::of(&rrd.header).ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
-        self.import_rows(chunk, slot, &shape, rrd).map_err(FileError::Io)?;
+        let shape =
+            Shape::of(&rrd.header).ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
+        self.import_rows(chunk, slot, &shape, rrd)
+            .map_err(FileError::Io)?;
         Ok(id)
     }
 
@@ -29,13 +41,20 @@ impl Inner {
         for archive in 0..shape.archives.len() {
             let rows = rows_of(shape, archive, rrd);
             let mut column = Column::default();
-            column.push(slot % SIXTEEN as u8, shape.newest(archive, rrd.header.last_up), &rows);
+            column.push(
+                slot % SIXTEEN as u8,
+                shape.newest(archive, rrd.header.last_up),
+                &rows,
+            );
             builder.rows(archive, &column, column.newest)?;
         }
         builder.drop_empty_part();
         match builder.is_empty() {
             true => Ok(()),
-            false => self.drum.append(&mut builder).and_then(|()| self.drum.sync()),
+            false => self
+                .drum
+                .append(&mut builder)
+                .and_then(|()| self.drum.sync()),
         }
     }
 }
@@ -57,7 +76,12 @@ fn rows_of(shape: &Shape, archive: usize, rrd: &Rrd) -> NewRows {
         let first = (about.base + row * shape.width as u64) as usize;
         let cells = &rrd.cells[first..first + shape.width];
         known |= cells.iter().any(|cell| cell.to_bits() != UNKNOWN.to_bits());
-        let same = |other: &[f64]| other.iter().zip(cells).all(|(a, b)| a.to_bits() == b.to_bits());
+        let same = |other: &[f64]| {
+            other
+                .iter()
+                .zip(cells)
+                .all(|(a, b)| a.to_bits() == b.to_bits())
+        };
         run = match run {
             Some((other, count)) if same(other) => Some((other, count + 1)),
             before => {

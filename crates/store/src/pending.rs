@@ -154,7 +154,9 @@ mod tests {
         let mut texts = Texts::default();
         pending.texts_into(&mut texts);
         let texts = texts.iter();
-        texts.map(|text| String::from_utf8(text.to_vec()).unwrap()).collect()
+        texts
+            .map(|text| String::from_utf8(text.to_vec()).unwrap())
+            .collect()
     }
 
     #[test]
@@ -169,7 +171,13 @@ mod tests {
         new.truncate(mark);
         new.push(b"1000000060:6");
         new.prepend(&old);
-        let all = ["1000000010:1", "1000000020.500000:2", "1000000030:x", "1000000040:4", "1000000060:6"];
+        let all = [
+            "1000000010:1",
+            "1000000020.500000:2",
+            "1000000030:x",
+            "1000000040:4",
+            "1000000060:6",
+        ];
         assert_eq!(shown(&new), all);
         let again = Pending::from_raw(new.raw(), new.len() as u64).unwrap();
         assert_eq!(shown(&again), all);

@@ -102,9 +102,13 @@ fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> Has
             roster
         });
         if damaged {
-            notices.push(format!("the names of chunk {chunk} are damaged: an older block's are used"));
+            notices.push(format!(
+                "the names of chunk {chunk} are damaged: an older block's are used"
+            ));
         }
-        let Some((front, lines)) = roster else { continue };
+        let Some((front, lines)) = roster else {
+            continue;
+        };
         let Some(shape) = state.chunks.shape(&front) else {
             notices.push(format!("the definitions of chunk {chunk} are damaged"));
             continue;

@@ -156,7 +156,13 @@ impl Teller<'_> {
             None => chunks.get(birth.chunk).map(|chunk| chunk.shape.clone()),
         };
         let chunk = chunks.get(birth.chunk);
-        let taken = chunk.and_then(|chunk| chunk.members.get(usize::from(birth.slot)).copied().flatten());
+        let taken = chunk.and_then(|chunk| {
+            chunk
+                .members
+                .get(usize::from(birth.slot))
+                .copied()
+                .flatten()
+        });
         let shape = shape.filter(|shape| {
             let same = chunk.is_none_or(|chunk| chunk.shape == *shape);
             same && taken.is_none() && shape.words == birth.state.len()
@@ -164,22 +170,40 @@ impl Teller<'_> {
         let sane = path.first() == Some(&b'/') && names::refused(path).is_none() && id < 1 << 28;
         let (Some(shape), true) = (shape, sane && birth.chunk < 1 << 24) else {
             let path = DisplayName(path);
-            self.notices.push(format!("cannot take values for {path}: what the journal says of it is damaged"));
+            self.notices.push(format!(
+                "cannot take values for {path}: what the journal says of it is damaged"
+            ));
             return;
         };
         let stamp = shape.stamp_of(&birth.state);
         chunks.put(birth.chunk, birth.slot, &shape, Some(id));
-        let group = self.state.groups.insert(id, path, (birth.chunk, birth.slot));
+        let group = self
+            .state
+            .groups
+            .insert(id, path, (birth.chunk, birth.slot));
         group.state = Some(birth.state.clone().into());
         group.base = birth.base;
         group.unsafe_birth = birth.base.is_none();
-        for place in [&mut group.last, &mut group.applied, &mut group.shown, &mut group.upto, &mut group.safe] {
+        for place in [
+            &mut group.last,
+            &mut group.applied,
+            &mut group.shown,
+            &mut group.upto,
+            &mut group.safe,
+        ] {
             *place = stamp;
         }
         self.touch(id);
     }
 
-    fn values(&mut self, id: u32, count: u64, position: u64, input: &mut &[u8], stamps: &mut Stamps) -> Option<()> {
+    fn values(
+        &mut self,
+        id: u32,
+        count: u64,
+        position: u64,
+        input: &mut &[u8],
+        stamps: &mut Stamps,
+    ) -> Option<()> {
         let saved = self.is_saved(id, position);
         let mut text = std::mem::take(&mut self.text);
         let mut taken = 0;
@@ -191,7 +215,9 @@ impl Teller<'_> {
         for _ in 0..count {
             text.clear();
             entry::take_value(input, stamps, &mut text)?;
-            let Some(group) = group.as_deref_mut() else { continue };
+            let Some(group) = group.as_deref_mut() else {
+                continue;
+            };
             // A value that was restated is there already.
             if let Some(stamp) = stamp_of(&text).filter(|stamp| *stamp > group.last) {
                 group.last = stamp;

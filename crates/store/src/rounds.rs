@@ -187,7 +187,11 @@ impl Inner {
         {
             let mut state = self.lock();
             let long = state.journal.files_len() > self.settings.journal_files;
-            let oldest = state.chunks.iter().map(|(_, chunk)| chunk.since).filter(|&since| since > 0);
+            let oldest = state
+                .chunks
+                .iter()
+                .map(|(_, chunk)| chunk.since)
+                .filter(|&since| since > 0);
             let oldest = oldest.min().unwrap_or(0);
             let old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= save_after_ns;
             let due = state.chunks.iter().filter(|(_, chunk)| {
@@ -274,15 +278,23 @@ impl Inner {
             let gone_ns = group.gone_since.map(|since| now_ns.saturating_sub(since));
             if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !group.busy {
                 gone.push(id);
-            } else if group.last > group.upto && age_ns >= files.as_nanos() as u64 && !group.suspended {
+            } else if group.last > group.upto
+                && age_ns >= files.as_nanos() as u64
+                && !group.suspended
+            {
                 due.push(id);
             }
         }
         due.into_iter().for_each(|id| state.queue(id));
         for id in gone {
-            let path = state.groups.get(id).map(|group| DisplayName(&group.path).to_string());
+            let path = state
+                .groups
+                .get(id)
+                .map(|group| DisplayName(&group.path).to_string());
             let path = path.unwrap_or_default();
-            state.notice(format!("cannot keep the values of {path}: it is gone since a week"));
+            state.notice(format!(
+                "cannot keep the values of {path}: it is gone since a week"
+            ));
             state.put(id, &Entry::Gone { id }, now_ns);
             state.forget_group(id);
         }
@@ -297,7 +309,9 @@ impl Inner {
         let synced = self.sync_file_systems(&folders);
         if let Err(error) = self.drum.sync() {
             let mut state = self.lock();
-            state.notice(format!("cannot sync a segment: {error}; another one is begun"));
+            state.notice(format!(
+                "cannot sync a segment: {error}; another one is begun"
+            ));
             state.checkpointing = false;
             self.changed.notify_all();
             return;

@@ -100,7 +100,10 @@ impl Inner {
                 true
             }
             Err(error) => {
-                state.notice(format!("cannot save {} values' groups: {error}", job.members.len()));
+                state.notice(format!(
+                    "cannot save {} values' groups: {error}",
+                    job.members.len()
+                ));
                 put_back(&mut state, job, self.clock.mono_ns() + RETRY_NS);
                 false
             }
@@ -110,7 +113,10 @@ impl Inner {
     fn take_job(&self, chunk_id: u32) -> Option<Job> {
         let mut state = self.lock();
         let state = &mut *state;
-        let chunk = state.chunks.get_mut(chunk_id).filter(|chunk| !chunk.saving)?;
+        let chunk = state
+            .chunks
+            .get_mut(chunk_id)
+            .filter(|chunk| !chunk.saving)?;
         chunk.saving = true;
         let since = (chunk.since, chunk.since_ns);
         chunk.since = 0;
@@ -175,7 +181,10 @@ impl Inner {
         let mut from = 0;
         for sixteen in 0..(CHUNK / SIXTEEN) as u8 {
             let rest = &job.members[from..];
-            let count = rest.iter().take_while(|member| member.slot / SIXTEEN as u8 == sixteen).count();
+            let count = rest
+                .iter()
+                .take_while(|member| member.slot / SIXTEEN as u8 == sixteen)
+                .count();
             let members = from..from + count;
             from += count;
             let moved = |member: &Member| !member.values.is_empty() || member.state.is_some();
@@ -198,7 +207,8 @@ impl Inner {
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(error) => {
-                    self.lock().notice(format!("cannot merge segments: {error}"));
+                    self.lock()
+                        .notice(format!("cannot merge segments: {error}"));
                     return;
                 }
             }
@@ -221,8 +231,19 @@ impl Groups for Inner {
 }
 
 /// The frames of sixteen groups.
-fn build_part(saver: &mut Saver, job: &mut Job, sixteen: u8, members: std::ops::Range<usize>, now: Now) -> io::Result<()> {
-    let Saver { builder, applier, texts, columns } = saver;
+fn build_part(
+    saver: &mut Saver,
+    job: &mut Job,
+    sixteen: u8,
+    members: std::ops::Range<usize>,
+    now: Now,
+) -> io::Result<()> {
+    let Saver {
+        builder,
+        applier,
+        texts,
+        columns,
+    } = saver;
     let shape = job.shape.clone();
     columns.iter_mut().for_each(Column::clear);
     let known = states(&job.blocks, &shape, sixteen)?;
@@ -248,7 +269,9 @@ fn build_part(saver: &mut Saver, job: &mut Job, sixteen: u8, members: std::ops::
         }
         let refused = applier.refused.drain(..).map(|(_, error)| error.text);
         member.refused.extend(refused);
-        let Some(header) = applier.header() else { continue };
+        let Some(header) = applier.header() else {
+            continue;
+        };
         let last_up = header.last_up;
         builder.stamp = builder.stamp.max(last_up.max(0) as u64);
         for (archive, column) in columns.iter_mut().enumerate() {
@@ -261,7 +284,12 @@ fn build_part(saver: &mut Saver, job: &mut Job, sixteen: u8, members: std::ops::
         member.line.shown = member.line.shown.max(member.line.applied);
         new.push((at, words));
         if !member.values.is_empty() {
-            put_points(&mut points, at, member.values.len() as u64, member.values.raw());
+            put_points(
+                &mut points,
+                at,
+                member.values.len() as u64,
+                member.values.raw(),
+            );
         }
     }
     builder.part(sixteen);
@@ -280,12 +308,17 @@ fn finish(state: &mut State, job: Job) {
     if let Some(chunk) = state.chunks.get_mut(job.chunk) {
         chunk.saving = false;
     }
-    state.gone.retain(|(chunk, id)| *chunk != job.chunk || job.members.iter().any(|member| member.id == *id));
+    state.gone.retain(|(chunk, id)| {
+        *chunk != job.chunk || job.members.iter().any(|member| member.id == *id)
+    });
     for member in job.members {
         let refused = member.refused.len() as u64;
         state.stats.values_refused += refused;
         for text in &member.refused {
-            state.notice(format!("cannot keep a value: {}", DisplayName(text.as_bytes())));
+            state.notice(format!(
+                "cannot keep a value: {}",
+                DisplayName(text.as_bytes())
+            ));
         }
         if member.lost {
             let path = DisplayName(&member.path);

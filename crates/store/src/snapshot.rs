@@ -35,7 +35,9 @@ impl Inner {
             true => all,
             false => {
                 let mut some = Texts::default();
-                let early = all.iter().filter(|text| stamp_of(text).is_some_and(|stamp| stamp <= until));
+                let early = all
+                    .iter()
+                    .filter(|text| stamp_of(text).is_some_and(|stamp| stamp <= until));
                 early.for_each(|text| some.push(text));
                 some
             }
@@ -72,7 +74,12 @@ impl Snapshot {
     }
 
     /// Applies its values. `applier` afterwards has those that were refused.
-    pub(crate) fn view(self, applier: &mut Applier, now: Now, base: Option<Base>) -> Result<View, FileError> {
+    pub(crate) fn view(
+        self,
+        applier: &mut Applier,
+        now: Now,
+        base: Option<Base>,
+    ) -> Result<View, FileError> {
         let io = FileError::Io;
         let sixteen = block::SIXTEEN as u8;
         let in_block = match &self.state {

@@ -4,7 +4,7 @@ use crate::drum::Drum;
 use crate::drum::apply::Applier;
 use crate::entry::Entry;
 use crate::error::{Error, FileError};
-use crate::files::{Worker, base_of, whole};
+use crate::files::{Beginning, Worker, base_of, whole};
 use crate::groups::Group;
 use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
@@ -223,7 +223,9 @@ impl Store {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
         if let Some(id) = inner.known(name, &spelled) {
-            return inner.read_id(id, fresh).map_err(|error| opening(&spelled, error));
+            return inner
+                .read_id(id, fresh)
+                .map_err(|error| opening(&spelled, error));
         }
         let file = inner.locked(&spelled, RecordLock::Shared);
         let file = file.map_err(|error| opening(&spelled, error))?;
@@ -310,7 +312,7 @@ impl Store {
         let (folder, last) = (path.parent(), path.file_name());
         let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
         let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
-        inner.take_over(&resolved, rrd, blank, &seen, reserved)
+        inner.take_over(&resolved, rrd, (blank, true), &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -352,11 +354,13 @@ impl Store {
                 let written = file.write_at(&bytes, 0).and_then(|()| file.sync_data());
                 written.and_then(|()| file.metadata())
             }
-            false => inner.tree.put(&resolved, &bytes, Existing::Replace, Safe::Synced),
+            false => inner
+                .tree
+                .put(&resolved, &bytes, Existing::Replace, Safe::Synced),
         };
         let seen = seen.map_err(FileError::Io)?;
         match known {
-            Some(_) => inner.take_over(&resolved, &rrd, false, &seen, reserved),
+            Some(_) => inner.take_over(&resolved, &rrd, (false, false), &seen, reserved),
             None => Ok(()),
         }
     }
@@ -543,7 +547,13 @@ impl Inner {
     }
 
     /// A file that was touched and whose group is known: it counts again, and maybe it is another file.
-    fn returned(&self, id: u32, header: &kymo_rrd::Header, file: &dyn DiskFile, seen: crate::entry::Identity) -> Result<u32, FileError> {
+    fn returned(
+        &self,
+        id: u32,
+        header: &kymo_rrd::Header,
+        file: &dyn DiskFile,
+        seen: crate::entry::Identity,
+    ) -> Result<u32, FileError> {
         let mut state = self.lock();
         let Some(group) = state.groups.get_mut(id) else {
             return Err(FileError::NoSuchFile);
@@ -606,7 +616,7 @@ impl Inner {
         &self,
         resolved: &Path,
         rrd: &Rrd,
-        blank: bool,
+        (blank, by_create): (bool, bool),
         seen: &Metadata,
         reserved: Option<Reserved<'_>>,
     ) -> Result<(), FileError> {
@@ -615,11 +625,20 @@ impl Inner {
         let seasons = seasons_of(rrd);
         let path = match &reserved {
             // By whatever name it was reserved.
-            Some(reserved) => self.lock().groups.get(reserved.id).map(|group| group.path.to_vec()),
+            Some(reserved) => self
+                .lock()
+                .groups
+                .get(reserved.id)
+                .map(|group| group.path.to_vec()),
             None => None,
         }
         .unwrap_or_else(|| path.to_vec());
-        let id = self.adopt_as(&path, &rrd.header, seasons, base, Some(identity(seen)))?;
+        let beginning = Beginning {
+            base,
+            seen: Some(identity(seen)),
+            by_create,
+        };
+        let id = self.adopt_as(&path, &rrd.header, seasons, beginning)?;
         if let Some(group) = self.lock().groups.get_mut(id) {
             group.busy = false;
         }
@@ -634,7 +653,7 @@ impl Inner {
         if known && !overwrite {
             return Err(FileError::Exists);
         }
-        self.import(&path, rrd).map(drop)
+        self.import(&path, rrd, true).map(drop)
     }
 
     /// TUNE where there are no files.
@@ -651,7 +670,7 @@ impl Inner {
             return Err(FileError::NoSuchFile);
         };
         let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
-        self.import(&path, &rrd).map(drop)
+        self.import(&path, &rrd, false).map(drop)
     }
 
     /// Syncs the journal until everything before `position` is on the disk.

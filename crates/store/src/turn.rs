@@ -105,7 +105,9 @@ impl<'a> Turn<'a> {
                 // Another daemon would write its file about now.
                 group.show(self.now_ns, &mut state.stats);
             }
-            let files = settings.files.is_some_and(|limit| is_old(group.flushed_ns, limit));
+            let files = settings
+                .files
+                .is_some_and(|limit| is_old(group.flushed_ns, limit));
             if files && !group.queued {
                 state.queue(id);
             }
@@ -290,7 +292,14 @@ fn is_due(group: &Group) -> bool {
 }
 
 /// Notes once a turn how a group was before it.
-fn remember(undo: &mut Vec<Undo>, turn: u64, id: u32, group: &mut Group, since: (u64, u64), stats: Stats) {
+fn remember(
+    undo: &mut Vec<Undo>,
+    turn: u64,
+    id: u32,
+    group: &mut Group,
+    since: (u64, u64),
+    stats: Stats,
+) {
     if group.turn != turn {
         group.turn = turn;
         undo.push(Undo {

@@ -1,5 +1,5 @@
 //! The daemon's command line: all options of rrdcached 1.7.2 to 1.9, with its messages and exit codes, and
-//! `--durable`.
+//! `--durable` and `--files`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,8 +20,11 @@ use super::sockets;
 const PID_FILE: &str = "/var/run/rrdcached.pid";
 /// A long name that nobody can type.
 const UNNAMED: &str = "\0";
-/// Stands for `--durable`, which has no letter.
+/// Stand for `--durable` and `--files`, which have no letters.
 const DURABLE: u8 = 1;
+const FILES: u8 = 2;
+/// Without `--files`, seconds.
+const FILES_AFTER: u64 = 7 * 86_400;
 
 const KNOWN: &[Known] = &[
     (UNNAMED, b'a', Takes::Argument),
@@ -48,6 +51,7 @@ const KNOWN: &[Known] = &[
     (UNNAMED, b'w', Takes::Argument),
     (UNNAMED, b'z', Takes::Argument),
     ("durable", DURABLE, Takes::Nothing),
+    ("files", FILES, Takes::Argument),
 ];
 
 /// syslog's names, worst first.
@@ -107,6 +111,8 @@ pub struct Options {
     pub jitter: u64,
     /// `-f`, seconds.
     pub sweep_every: u64,
+    /// `--files`, seconds; `None`: never.
+    pub files: Option<u64>,
     /// The rest.
     pub daemon: daemon::Settings,
 }
@@ -190,6 +196,7 @@ fn defaults() -> Options {
         write_after: 300,
         jitter: 0,
         sweep_every: 3600,
+        files: Some(FILES_AFTER),
         daemon: daemon::Settings::default(),
     }
 }
@@ -223,6 +230,10 @@ impl Reading<'_> {
             b'O' => options.daemon.no_overwrite = true,
             b'R' => options.daemon.make_folders = true,
             DURABLE => options.daemon.durable = true,
+            FILES if argument == b"never" => options.files = None,
+            FILES => self.duration(argument, "age of files", 2, |options| {
+                options.files.get_or_insert(FILES_AFTER)
+            }),
             b'h' => self.help(1)?,
             b'L' => self.address(b""),
             b'l' => self.address(argument),
@@ -504,7 +515,7 @@ Valid options are:
   -a <size>     Accepted, means nothing here
   -B            Nothing outside of -b <dir> is opened
   -b <dir>      Folder of the .rrd files; names that are not absolute are below it
-  -F            Write all values to files at the end
+  -F            Bring all files up to date at the end
   -f <seconds>  How often files that get no values any more are looked at. Default: 1h
   -G <group>    Group to run as
   -g            Stay in the foreground
@@ -523,9 +534,11 @@ Valid options are:
   -t <threads>  Threads that write files. Default: 4
   -U <user>     User to run as
   -V <LOGLEVEL> Log up to this level, LOG_EMERG to LOG_DEBUG. Default: LOG_ERR
-  -w <seconds>  Values are written to files when they are this old. Default: 5m
-  -z <delay>    Up to so much later, by chance, to spread the load
+  -w <seconds>  Values count as written when they are this old. Default: 5m
+  -z <delay>    Files are brought up to date up to so much later, by chance
   --durable     Answer an update only when it is on the disk
+  --files <age> An .rrd file is brought up to date when it is this old. Default: 7d
+                (FLUSH does it at once; 5m is what other daemons do; never: no files)
 
 See docs/rrdcached.md.
 ";
