@@ -131,8 +131,7 @@ impl Inner {
                 continue;
             };
             group.queued = false;
-            let nothing = group.last <= group.upto && !group.redo;
-            if nothing || group.suspended {
+            if group.is_current() || group.suspended {
                 continue;
             }
             if group.busy {
@@ -141,12 +140,7 @@ impl Inner {
                 continue;
             }
             group.busy = true;
-            // A forgotten file gets what was counted as written.
-            let target = if group.forgotten {
-                group.newest()
-            } else {
-                group.last
-            };
+            let target = group.wanted();
             let Some(group) = state.groups.get(id) else {
                 continue;
             };
@@ -329,13 +323,18 @@ impl Inner {
         group.gone_since = None;
         group.flushed_ns = flushed_ns;
         group.shown_ns = now_ns;
-        group.upto = written.upto;
+        // A file's stamp may be a rounding less than the value's.
+        let upto = match written.refused.is_empty() {
+            true => job.target.max(written.upto),
+            false => written.upto,
+        };
+        group.upto = upto;
         group.left = Some(written.identity);
-        group.shown = group.shown.max(written.upto);
+        group.shown = group.shown.max(upto);
         if refused > 0 {
             group.last = group.newest();
         }
-        let (id, upto, identity) = (job.id, written.upto, written.identity);
+        let (id, identity) = (job.id, written.identity);
         state.count(chunk, before, after);
         state.put(id, &Entry::End { id, upto, identity }, now_ns);
         state.stats.updates_written += u64::from(newly > 0);
@@ -449,7 +448,7 @@ impl Inner {
             .texts()
             .iter()
             .filter_map(stamp_of)
-            .fold(stamp, f64::max);
+            .fold(header.last_up as f64, f64::max);
         group.pending = carried;
         group.flushed_ns = flushed_ns;
         group.shown_ns = now_ns;
@@ -688,6 +687,14 @@ fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
 impl Group {
     /// Whether there is nothing that a look at its file could wait for.
     pub(crate) fn is_current(&self) -> bool {
-        self.last <= self.upto && !self.redo
+        self.wanted() <= self.upto && !self.redo
+    }
+
+    /// The newest stamp that its file is to have; a forgotten one gets what counted as written.
+    fn wanted(&self) -> f64 {
+        match self.forgotten {
+            true => self.shown,
+            false => self.last,
+        }
     }
 }

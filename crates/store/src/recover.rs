@@ -277,6 +277,7 @@ fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
         due: Vec::new(),
         gone: Vec::new(),
         chunk_values,
+        flushing: 0,
         flushes: false,
         undo: Vec::new(),
         turns: 0,

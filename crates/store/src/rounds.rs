@@ -147,7 +147,10 @@ impl Inner {
             let files = queue
                 .iter()
                 .filter_map(|&id| Some((state.groups.get(id)?.path.clone(), id)));
-            files.collect()
+            let due: Vec<_> = files.collect();
+            // Until they are written they are in the queue for whoever asks.
+            state.flushing += due.len();
+            due
         };
         due.sort_unstable();
         let (mut worker, mut written) = (Worker::default(), 0);
@@ -159,6 +162,7 @@ impl Inner {
                     Some(error) => self.put_off(id, &error),
                 }
             }
+            self.lock().flushing -= round.len();
         }
         written
     }

@@ -12,6 +12,7 @@ use crate::pending::{Pending, Texts};
 use crate::roster::{Line, put_roster};
 use crate::state::State;
 use crate::store::Inner;
+use crate::turn::stamp_of;
 use kymo_base::name::DisplayName;
 use kymo_rrd::update::Now;
 use std::io;
@@ -281,6 +282,10 @@ fn build_part(
         let mut words = Vec::with_capacity(shape.words);
         applier.pack(&shape, &mut words);
         member.line.applied = shape.stamp_of(&words);
+        if let Some(stamp) = values.last().and_then(|text| stamp_of(text)).filter(|_| member.refused.is_empty()) {
+            // The state's may be a rounding less than the value's.
+            member.line.applied = member.line.applied.max(stamp);
+        }
         member.line.shown = member.line.shown.max(member.line.applied);
         new.push((at, words));
         if !member.values.is_empty() {

@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) gone: Vec<(u32, u32)>,
     /// Values of a group after which its chunk is saved.
     pub(crate) chunk_values: u64,
+    /// Groups that were in the queue and whose files are being written.
+    pub(crate) flushing: usize,
     /// FLUSHALL came, and no thread has begun with it.
     pub(crate) flushes: bool,
     pub(crate) undo: Vec<Undo>,

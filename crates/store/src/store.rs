@@ -566,7 +566,8 @@ impl Inner {
         }
         if group.forgotten {
             group.forgotten = false;
-            group.last = group.newest();
+            // As one who reads the file's header would know it.
+            group.last = group.newest().trunc();
             group.shown_ns = self.clock.mono_ns();
         }
         group.gone_since = None;

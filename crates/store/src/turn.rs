@@ -214,7 +214,7 @@ impl<'a> Turn<'a> {
         let state = &*self.state;
         let queue = state.queue.iter().filter_map(|&id| state.groups.get(id));
         Stats {
-            queue_length: queue.filter(|group| is_due(group)).count() as u64,
+            queue_length: (queue.filter(|group| is_due(group)).count() + state.flushing) as u64,
             files: state
                 .groups
                 .iter()
@@ -284,7 +284,7 @@ impl Drop for Turn<'_> {
 
 /// Whether its file lacks values.
 fn is_wanted(group: &Group) -> bool {
-    !group.suspended && !group.forgotten && (group.last > group.upto || group.redo)
+    !group.suspended && !group.is_current()
 }
 
 fn is_due(group: &Group) -> bool {
