@@ -209,12 +209,15 @@ impl Groups {
         slots.filter_map(|(id, slot)| Some((id as u32, slot.as_deref_mut()?)))
     }
 
-    /// The file a name stands for as far as its text tells.
+    /// The group a name stands for as far as its text tells, forgotten ones too.
     pub(crate) fn find(&self, name: &[u8], spelled: impl FnOnce() -> Vec<u8>) -> Option<u32> {
-        let id = self
-            .by_name(name)
-            .or_else(|| self.by_path(&names::normal(&spelled())))?;
-        self.get(id).filter(|group| !group.forgotten).map(|_| id)
+        self.by_name(name)
+            .or_else(|| self.by_path(&names::normal(&spelled())))
+    }
+
+    /// Whether clients may know of a group.
+    pub(crate) fn is_known(&self, id: u32) -> bool {
+        self.get(id).is_some_and(|group| !group.forgotten)
     }
 }
 

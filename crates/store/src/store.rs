@@ -206,8 +206,14 @@ impl Store {
     pub fn flush(&self, name: &[u8]) -> Result<Flushed, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        if let Some(id) = inner.known(name, &spelled) {
-            return inner.flush_id(id).map(|()| Flushed::Done);
+        if let Some(id) = inner.any(name, &spelled) {
+            let known = inner.lock().groups.is_known(id);
+            let flushed = inner.flush_id(id);
+            // Of a forgotten one nobody waits for more than the file.
+            return match known {
+                true => flushed.map(|()| Flushed::Done),
+                false => flushed.map(|()| Flushed::Nothing),
+            };
         }
         if inner.settings.files.is_none() {
             return Err(FileError::NoSuchFile);
@@ -222,7 +228,7 @@ impl Store {
     pub fn read(&self, name: &[u8], fresh: Fresh) -> Result<Opened, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        if let Some(id) = inner.known(name, &spelled) {
+        if let Some(id) = inner.any(name, &spelled) {
             return inner
                 .read_id(id, fresh)
                 .map_err(|error| opening(&spelled, error));
@@ -272,7 +278,7 @@ impl Store {
     pub fn install(&self, name: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let reserved = inner.known(name, &spelled).map(|id| inner.reserve(id));
+        let reserved = inner.any(name, &spelled).map(|id| inner.reserve(id));
         let reserved = reserved.transpose()?.flatten();
         let blank = rrd
             .cells
@@ -323,7 +329,7 @@ impl Store {
     ) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let known = inner.known(name, &spelled);
+        let known = inner.any(name, &spelled);
         if inner.settings.files.is_none() {
             return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), edit);
         }
@@ -412,23 +418,26 @@ impl Inner {
         }
     }
 
-    /// The file a name stands for, also by a name it was not touched by.
+    /// The group a name stands for, also by a name it was not touched by, if clients may know of it.
     fn known(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
+        let id = self.any(name, spelled)?;
+        self.lock().groups.is_known(id).then_some(id)
+    }
+
+    /// The same, forgotten ones too.
+    fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let found = self.lock().groups.find(name, || spelled.to_vec());
-        if found.is_some() {
+        if found.is_some() || self.settings.files.is_none() {
             return found;
         }
         let path = names::path(spelled);
         let stat = self.tree.stat(path).ok()?;
         let path = self.tree.resolve(path).ok()?;
         let by_path = self.lock().groups.by_path(path.as_os_str().as_bytes());
-        let id = match by_path {
-            Some(id) => id,
-            None => self.other_name(&stat)?,
-        };
-        let state = self.lock();
-        let group = state.groups.get(id);
-        group.filter(|group| !group.forgotten).map(|_| id)
+        match by_path {
+            Some(id) => Some(id),
+            None => self.other_name(&stat),
+        }
     }
 
     /// The file that is known by another of its names.

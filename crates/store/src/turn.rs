@@ -270,7 +270,8 @@ impl<'a> Turn<'a> {
 
     fn find(&self, name: &[u8]) -> Option<u32> {
         let spelled = || names::spelled(&self.inner.settings, name);
-        self.state.groups.find(name, spelled)
+        let id = self.state.groups.find(name, spelled)?;
+        self.state.groups.is_known(id).then_some(id)
     }
 }
 
