@@ -246,6 +246,8 @@ impl Store {
 
     /// The whole file, flushed, for DUMP and as a source or template of CREATE.
     pub fn load(&self, name: &[u8]) -> Result<Rrd, FileError> {
+        // Whoever looks at the file afterwards finds the same; what is wrong with it is said by the reading.
+        let _current = self.flush(name);
         let opened = self.read(name, Fresh::Flushed)?;
         let mut cells = vec![0.0; opened.header.cell_count() as usize];
         let mut rows = opened.rows;
