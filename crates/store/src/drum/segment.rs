@@ -10,21 +10,45 @@ use std::path::{Path, PathBuf};
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
 const VERSION: u32 = 1;
+const HEAD_LEN: usize = 64;
+/// Where the head is written, once in each of two sectors.
+const HEADS: [usize; 2] = [0, 2048];
 /// Where blocks begin.
-pub(crate) const BLOCKS_OFFSET: u64 = 64;
+pub(crate) const BLOCKS_OFFSET: u64 = 4096;
 const PREFIX: &str = "segment-";
 /// What is not finished.
 pub(crate) const UNFINISHED: &str = "merging";
-/// Heads are mostly shorter.
+/// Heads of blocks are mostly shorter.
 const HEAD_GUESS: usize = 4096;
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 64 << 10;
 
 /// A segment that can be read.
 pub(crate) struct Segment {
     /// The segments that were begun and are in this one.
     pub(crate) numbers: (u64, u64),
     pub(crate) generation: u64,
+    /// What earlier segments than this one held was on the disk when it was begun.
+    pub(crate) unsure: u64,
+    /// All of it was on the disk before it got its name.
+    pub(crate) is_whole: bool,
     pub(crate) file: Box<dyn DiskFile>,
+}
+
+/// How a segment comes to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filled {
+    BlockByBlock,
+    /// All of it is on the disk before it gets its name.
+    BeforeItsName,
+}
+
+/// What a name in the folder stands for.
+pub(crate) enum Opened {
+    Segment(Segment),
+    /// Another version of the format.
+    Version(u32),
+    /// It has no head that is believed, or cannot be read.
+    Headless(String),
 }
 
 /// A block and where it is.
@@ -35,48 +59,58 @@ impl Segment {
     pub(crate) fn begin(
         disk: &dyn Disk,
         path: &Path,
-        numbers: (u64, u64),
+        (numbers, filled): ((u64, u64), Filled),
         generation: u64,
+        unsure: u64,
     ) -> io::Result<Segment> {
+        let is_whole = filled == Filled::BeforeItsName;
         let _none_from_before = disk.unlink(path);
         let file = disk.open(path, OpenMode::CreateNew)?;
-        let mut head = Vec::with_capacity(BLOCKS_OFFSET as usize);
-        head.extend_from_slice(SEGMENT_MAGIC);
-        head.extend_from_slice(&VERSION.to_le_bytes());
-        head.extend_from_slice(&[0; 4]);
-        head.extend_from_slice(&generation.to_le_bytes());
-        head.resize(BLOCKS_OFFSET as usize, 0);
-        let crc = crc32c::crc32c(&head[16..]);
+        let mut head = [0; HEAD_LEN];
+        head[..8].copy_from_slice(SEGMENT_MAGIC);
+        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        head[16..24].copy_from_slice(&generation.to_le_bytes());
+        head[24..32].copy_from_slice(&unsure.to_le_bytes());
+        head[32] = u8::from(is_whole);
+        let crc = head_crc(&head);
         head[12..16].copy_from_slice(&crc.to_le_bytes());
-        file.write_at(&head, 0)?;
+        let mut page = vec![0; BLOCKS_OFFSET as usize];
+        for at in HEADS {
+            page[at..at + HEAD_LEN].copy_from_slice(&head);
+        }
+        file.write_at(&page, 0)?;
         Ok(Segment {
             numbers,
             generation,
+            unsure,
+            is_whole,
             file,
         })
     }
 
-    /// Opens one; `Ok(None)`: it has no head that is believed.
-    pub(crate) fn open(
-        disk: &dyn Disk,
-        path: &Path,
-        numbers: (u64, u64),
-    ) -> io::Result<Result<Segment, u32>> {
+    /// Opens one. An error is one of the file system, and tells nothing about the segment.
+    pub(crate) fn open(disk: &dyn Disk, path: &Path, numbers: (u64, u64)) -> io::Result<Opened> {
         let file = disk.open(path, OpenMode::Write)?;
-        let mut head = [0; BLOCKS_OFFSET as usize];
-        let count = file.read_at(&mut head, 0)?;
-        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
-        let ours = count == head.len() && &head[..8] == SEGMENT_MAGIC;
-        if ours && word(8) != VERSION {
-            return Ok(Err(word(8)));
+        let mut page = vec![0; BLOCKS_OFFSET as usize];
+        let count = match file.read_at(&mut page, 0) {
+            Ok(count) => count,
+            Err(error) => return Ok(Opened::Headless(error.to_string())),
+        };
+        page.truncate(count);
+        let heads = HEADS.iter().filter_map(|&at| page.get(at..)?.first_chunk());
+        let Some(head) = heads.into_iter().find(|head| is_head(head)) else {
+            return Ok(Opened::Headless("it has no head".to_string()));
+        };
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let version = word(8) as u32;
+        if version != VERSION {
+            return Ok(Opened::Version(version));
         }
-        if !ours || crc32c::crc32c(&head[16..]) != word(12) {
-            return Err(io::Error::other("it has no head"));
-        }
-        let generation = u64::from(word(16)) | u64::from(word(20)) << 32;
-        Ok(Ok(Segment {
+        Ok(Opened::Segment(Segment {
             numbers,
-            generation,
+            generation: word(16),
+            unsure: word(24),
+            is_whole: word(32) & 1 == 1,
             file,
         }))
     }
@@ -90,7 +124,8 @@ impl Segment {
             return Ok(None);
         };
         if len > bytes.len() {
-            if count < HEAD_GUESS {
+            let size_bytes = self.file.metadata()?.size_bytes;
+            if size_bytes.saturating_sub(offset) < len as u64 {
                 return Ok(None);
             }
             bytes.resize(len, 0);
@@ -100,26 +135,39 @@ impl Segment {
         Ok(Head::parse(&bytes).filter(|head| head.generation == self.generation))
     }
 
-    /// A frame of the block at `offset`, unpacked; `None`: it is damaged.
-    pub(crate) fn frame(&self, offset: u64, frame: &block::Frame) -> io::Result<Option<Vec<u8>>> {
+    /// A frame of the block at `offset`, unpacked; `None`: it is damaged, or longer than `max`.
+    pub(crate) fn frame(
+        &self,
+        offset: u64,
+        frame: &block::Frame,
+        max: usize,
+    ) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; frame.len as usize];
         let count = self.file.read_at(&mut bytes, offset + frame.offset)?;
-        Ok(block::unpack(frame, &bytes[..count]))
+        Ok(block::unpack(frame, &bytes[..count], max))
     }
 
-    /// All blocks of a segment that was finished. Where one is damaged the next is looked for; how often that was.
-    pub(crate) fn blocks(&self) -> io::Result<(Vec<Found>, u64)> {
+    /// The bytes of the block at `offset`, as many as there are.
+    pub(crate) fn block(&self, offset: u64, head: &Head) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; head.len as usize];
+        let count = self.file.read_at(&mut bytes, offset)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    /// All blocks, and where something else lies between them: there the next one is looked for.
+    pub(crate) fn blocks(&self) -> io::Result<(Vec<Found>, Vec<u64>)> {
         let size_bytes = self.file.metadata()?.size_bytes;
-        let (mut found, mut damaged, mut at) = (Vec::new(), 0, BLOCKS_OFFSET);
+        let (mut found, mut damaged, mut at) = (Vec::new(), Vec::new(), BLOCKS_OFFSET);
         while at < size_bytes {
             match self.head(at)? {
-                Some(head) if at + u64::from(head.len) <= size_bytes => {
+                Some(head) if u64::from(head.len) <= size_bytes - at => {
                     let len = u64::from(head.len);
                     found.push((at, head));
                     at += len;
                 }
                 _ => {
-                    damaged += 1;
+                    damaged.push(at);
                     match self.search(at + ALIGN as u64, size_bytes)? {
                         Some(next) => at = next,
                         None => break,
@@ -128,28 +176,6 @@ impl Segment {
             }
         }
         Ok((found, damaged))
-    }
-
-    /// All blocks of a segment that was written when the process or the machine stopped: up to the first that is not
-    /// whole. Where they end.
-    pub(crate) fn whole_blocks(&self) -> io::Result<(Vec<Found>, u64)> {
-        let size_bytes = self.file.metadata()?.size_bytes;
-        let (mut found, mut at, mut bytes) = (Vec::new(), BLOCKS_OFFSET, Vec::new());
-        while at < size_bytes {
-            let Some(head) = self.head(at)? else { break };
-            if at + u64::from(head.len) > size_bytes {
-                break;
-            }
-            bytes.resize(head.len as usize, 0);
-            let count = self.file.read_at(&mut bytes, at)?;
-            if !head.is_whole(&bytes[..count]) {
-                break;
-            }
-            let len = u64::from(head.len);
-            found.push((at, head));
-            at += len;
-        }
-        Ok((found, at))
     }
 
     /// The next place from `from` on where a block may begin.
@@ -165,7 +191,11 @@ impl Segment {
             }
             for (i, word) in words.enumerate() {
                 let offset = at + (i * ALIGN) as u64;
-                if word == MAGIC && self.head(offset)?.is_some() {
+                if word != MAGIC {
+                    continue;
+                }
+                let head = self.head(offset)?;
+                if head.is_some_and(|head| u64::from(head.len) <= size_bytes - offset) {
                     return Ok(Some(offset));
                 }
             }
@@ -173,6 +203,15 @@ impl Segment {
         }
         Ok(None)
     }
+}
+
+/// Over all but itself. This stays in later versions, so that a damaged head is not taken for one of them.
+fn head_crc(head: &[u8; HEAD_LEN]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&head[..12]), &head[16..])
+}
+
+fn is_head(head: &[u8; HEAD_LEN]) -> bool {
+    head[..8] == *SEGMENT_MAGIC && head_crc(head).to_le_bytes() == head[12..16]
 }
 
 /// A segment's name.
@@ -185,26 +224,36 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<(u64, u64)>
     let (mut all, mut unfinished) = (Vec::new(), false);
     disk.list(folder, &mut |name, kind| {
         unfinished |= name == UNFINISHED;
-        let numbers = name.strip_prefix(PREFIX).and_then(|numbers| {
-            let (first, last) = numbers.split_once('-')?;
-            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            (first <= last && last < 1 << 62).then_some((first, last))
-        });
         if kind == NameKind::File {
-            all.extend(numbers);
+            all.extend(numbers_of(name));
         }
     })?;
     // The longer ones first where two begin alike.
     all.sort_unstable_by_key(|&(first, last)| (first, u64::MAX - last));
-    let mut kept: Vec<(u64, u64)> = Vec::new();
+    let (mut kept, mut superfluous) = (Vec::<(u64, u64)>::new(), Vec::new());
     for numbers in all {
-        match kept.last() {
-            Some(before) if numbers.0 <= before.1 => disk.unlink(&path_of(folder, numbers))?,
-            _ => kept.push(numbers),
+        match kept.iter().any(|before| numbers.1 <= before.1) {
+            true => superfluous.push(numbers),
+            false => kept.push(numbers),
         }
+    }
+    if !superfluous.is_empty() {
+        // The name of what holds them now may not be on the disk.
+        disk.sync_dir(folder)?;
+    }
+    for numbers in superfluous {
+        disk.unlink(&path_of(folder, numbers))?;
     }
     if unfinished {
         disk.unlink(&folder.join(UNFINISHED))?;
     }
     Ok(kept)
+}
+
+/// A name as [`path_of`] writes it, and no other.
+fn numbers_of(name: &str) -> Option<(u64, u64)> {
+    let (first, last) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let numbers: (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let fits = numbers.0 <= numbers.1 && numbers.1 < 1 << 62;
+    (fits && path_of(Path::new(""), numbers) == Path::new(name)).then_some(numbers)
 }
