@@ -243,25 +243,13 @@ impl Builder {
             &self.newest,
             &self.parts,
         );
-        let head_len = (HEAD_LEN + directory.len()).next_multiple_of(ALIGN);
-        let len = (head_len + self.frames.len()).next_multiple_of(ALIGN);
-        let crc = crc32c::crc32c(&self.frames);
-        out.clear();
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(head_len as u32).to_le_bytes());
-        out.extend_from_slice(&(len as u32).to_le_bytes());
-        out.extend_from_slice(&self.chunk.to_le_bytes());
-        out.extend_from_slice(&generation.to_le_bytes());
-        out.extend_from_slice(&self.position.to_le_bytes());
-        out.extend_from_slice(&synced.to_le_bytes());
-        out.extend_from_slice(&crc.to_le_bytes());
-        out.extend_from_slice(&(self.frames.len() as u32).to_le_bytes());
-        out.extend_from_slice(&directory);
-        out.resize(head_len, 0);
-        seal(out, head_len);
-        out.extend_from_slice(&self.frames);
-        out.resize(len, 0);
+        let about = About {
+            chunk: self.chunk,
+            position: self.position,
+            generation,
+            synced,
+        };
+        let (head_len, crc) = put_head(out, &about, &directory, &self.frames);
         let shift = |frame: &mut Frame| frame.offset += head_len as u64;
         let (mut names, mut parts) = (self.names, self.parts.clone());
         names.iter_mut().for_each(shift);
@@ -273,7 +261,7 @@ impl Builder {
             chunk: self.chunk,
             generation,
             position: self.position,
-            len: len as u32,
+            len: out.len() as u32,
             synced,
             frames: (head_len as u64, self.frames.len() as u32, crc),
             names,
@@ -282,6 +270,38 @@ impl Builder {
             parts,
         }
     }
+}
+
+/// What a head begins with.
+struct About {
+    chunk: u32,
+    position: u64,
+    generation: u64,
+    synced: u64,
+}
+
+/// Makes a block; the length of its head, and its frames' checksum.
+fn put_head(out: &mut Vec<u8>, about: &About, directory: &[u8], frames: &[u8]) -> (usize, u32) {
+    let head_len = (HEAD_LEN + directory.len()).next_multiple_of(ALIGN);
+    let len = (head_len + frames.len()).next_multiple_of(ALIGN);
+    let crc = crc32c::crc32c(frames);
+    out.clear();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(head_len as u32).to_le_bytes());
+    out.extend_from_slice(&(len as u32).to_le_bytes());
+    out.extend_from_slice(&about.chunk.to_le_bytes());
+    out.extend_from_slice(&about.generation.to_le_bytes());
+    out.extend_from_slice(&about.position.to_le_bytes());
+    out.extend_from_slice(&about.synced.to_le_bytes());
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&(frames.len() as u32).to_le_bytes());
+    out.extend_from_slice(directory);
+    out.resize(head_len, 0);
+    seal(out, head_len);
+    out.extend_from_slice(frames);
+    out.resize(len, 0);
+    (head_len, crc)
 }
 
 /// Puts the checksum into a head.
@@ -339,6 +359,25 @@ pub(crate) fn head_len(bytes: &[u8]) -> Option<usize> {
 }
 
 impl Head {
+    /// A block with nothing in it, for a segment that is on the disk up to `synced`.
+    pub(crate) fn mark(generation: u64, synced: u64, out: &mut Vec<u8>) {
+        let mut directory = Vec::new();
+        put(&mut directory, 0);
+        put_directory(&mut directory, None, &[], &[]);
+        let about = About {
+            chunk: 0,
+            position: 0,
+            generation,
+            synced,
+        };
+        put_head(out, &about, &directory, &[]);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.parts.is_empty() && self.names.is_none()
+    }
+
     /// Reads a head; `bytes` has all of it. `None`: damaged, or none.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Head> {
         let head_len = head_len(bytes)?;

@@ -4,14 +4,15 @@
 use super::block::{AGELESS, Builder, Head, SIXTEEN};
 use super::captured::Part;
 use super::column::{Column, Read};
-use super::segment::{BLOCKS_OFFSET, Filled, Segment, UNFINISHED, path_of};
+use super::segment::{BLOCKS_OFFSET, Numbers, Segment, UNFINISHED, path_of};
 use super::shape::Shape;
-use super::writer::Kept;
+use super::writer::{Kept, Writer};
 use super::{Drum, Index, Placed, block, states};
 use kymo_base::varint::{put, put_bytes, take, take_bytes};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// More segments than this are merged whatever is dead in them.
@@ -75,7 +76,7 @@ impl Drum {
             }
         }
         let kept = writer.kept.iter().map(|kept: &Kept| kept.segment);
-        let open = writer.open.as_ref().map(|open| open.segment.numbers.0);
+        let open = writer.open.as_ref().map(|open| open.segment.numbers.first);
         let busy = kept.chain(open).collect();
         Settled { index, busy }
     }
@@ -89,20 +90,15 @@ impl Drum {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(Merged::default());
         };
-        let numbers = (first.numbers.0, last.numbers.1);
-        let (generation, unsure) = {
-            let mut writer = self.writer();
-            let generation = kymo_sys::sim_disk::next_random(&mut writer.random);
-            (generation, writer.unsure())
+        let merges = run.iter().map(|segment| segment.numbers.merges).max();
+        let numbers = Numbers {
+            first: first.numbers.first,
+            last: last.numbers.last,
+            merges: merges.unwrap_or(0) + 1,
         };
+        let generation = kymo_sys::sim_disk::next_random(&mut self.writer().random);
         let path = self.folder.join(UNFINISHED);
-        let segment = Segment::begin(
-            &*self.disk,
-            &path,
-            (numbers, Filled::BeforeItsName),
-            generation,
-            unsure,
-        )?;
+        let segment = Segment::begin(&*self.disk, &path, numbers, generation)?;
         let mut new = New {
             segment: Arc::new(segment),
             offset: BLOCKS_OFFSET,
@@ -137,31 +133,29 @@ impl Drum {
         }
         // Nobody else syncs names meanwhile: who does may lose those of others.
         let mut writer = self.writer();
-        let named = match &segment {
-            Some(_) => {
-                self.disk.rename(&path, &target)?;
-                self.disk.sync_dir(&self.folder)
-            }
-            None => self.disk.unlink(&path),
-        };
-        self.index().swap(run, segment.as_ref(), new.placed);
-        writer.bytes_written += new.offset - BLOCKS_OFFSET;
-        if let Err(error) = named {
-            // The old ones stay: one of both names is on the disk.
-            self.names_lost(&mut writer);
-            return Err(error);
+        match &segment {
+            Some(_) => self.publish(&mut writer, &path, &target)?,
+            None => self.disk.unlink(&path)?,
         }
-        let merged = |number: &u64| run.iter().any(|old| old.numbers.0 == *number);
-        writer.failed.retain(|number| !merged(number));
+        self.index().swap(run, segment, new.placed);
+        writer.bytes_written += new.offset - BLOCKS_OFFSET;
         drop(writer);
         for old in run {
-            let path = path_of(&self.folder, old.numbers);
-            if segment.is_none() || path != target {
-                // What is left is removed by the next start: its numbers are in the new one.
-                let _later = self.disk.unlink(&path);
-            }
+            // What is left is removed by the next start: its numbers are in the new one.
+            let _later = self.disk.unlink(&path_of(&self.folder, old.numbers));
         }
         Ok(())
+    }
+
+    /// Gives the new segment its name. If that may not be on the disk it is none.
+    fn publish(&self, writer: &mut Writer, path: &Path, target: &Path) -> io::Result<()> {
+        self.disk.rename(path, target)?;
+        let synced = self.disk.sync_dir(&self.folder);
+        if synced.is_err() {
+            let _what_it_took_the_place_of_is_there = self.disk.unlink(target);
+            self.names_lost(writer);
+        }
+        synced
     }
 }
 
@@ -202,7 +196,7 @@ fn choose(settled: &Settled, segment_bytes: u64, groups: &dyn Groups) -> Option<
     let most = segment_bytes.max(total / (SEGMENTS_MAX as u64 / 2));
     let segments = &index.segments;
     let weight = |segment: &Segment| weights.get(&segment.numbers).copied().unwrap_or_default();
-    let closed = |segment: &Segment| !settled.busy.contains(&segment.numbers.0);
+    let closed = |segment: &Segment| !settled.busy.contains(&segment.numbers.first);
     let mut best: Vec<Arc<Segment>> = Vec::new();
     let mut run: Vec<Arc<Segment>> = Vec::new();
     let mut live = 0;
@@ -241,14 +235,14 @@ impl Index {
     fn swap(
         &mut self,
         run: &[Arc<Segment>],
-        new: Option<&Arc<Segment>>,
+        new: Option<Arc<Segment>>,
         mut placed: BTreeMap<u32, Vec<Placed>>,
     ) {
         let of_run = |segment: &Arc<Segment>| run.iter().any(|old| Arc::ptr_eq(old, segment));
         let at = self.segments.iter().position(of_run).unwrap_or(0);
         self.segments.retain(|segment| !of_run(segment));
         if let Some(new) = new {
-            self.segments.insert(at, new.clone());
+            self.segments.insert(at, new);
         }
         self.chunks.retain(|chunk, blocks| {
             let mut new = placed.remove(chunk);
@@ -267,8 +261,8 @@ impl Index {
 }
 
 /// Bytes of segments, and how many of them are dead as far as age tells.
-fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<(u64, u64), Weight> {
-    let mut weights: BTreeMap<(u64, u64), Weight> = BTreeMap::new();
+fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
+    let mut weights: BTreeMap<Numbers, Weight> = BTreeMap::new();
     for segment in &index.segments {
         weights.insert(segment.numbers, Weight::default());
     }

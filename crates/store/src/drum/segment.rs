@@ -1,9 +1,10 @@
-//! Segments: files of blocks. A segment's name says which of the segments that were begun are in it: `segment-7-7`, and
-//! `segment-3-9` when seven of them were merged, so that names in a folder are all there is to know of the order, and of
-//! what a merge has made superfluous. Layout: docs/formats/store.md, "Segments".
+//! Segments: files of blocks. A segment's name says which of the segments that were begun are in it, and how often they
+//! were merged: `segment-7-7-0`, and `segment-3-9-1` when seven of them became one. So names in a folder are all there is
+//! to know of the order, and of what a merge has made superfluous. Layout: docs/formats/store.md, "Segments".
 
 use super::block::{self, ALIGN, Head, MAGIC};
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
+use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,24 +23,19 @@ pub(crate) const UNFINISHED: &str = "merging";
 const HEAD_GUESS: usize = 4096;
 const PIECE: usize = 64 << 10;
 
-/// A segment that can be read.
-pub(crate) struct Segment {
-    /// The segments that were begun and are in this one.
-    pub(crate) numbers: (u64, u64),
-    pub(crate) generation: u64,
-    /// What earlier segments than this one held was on the disk when it was begun.
-    pub(crate) unsure: u64,
-    /// All of it was on the disk before it got its name.
-    pub(crate) is_whole: bool,
-    pub(crate) file: Box<dyn DiskFile>,
+/// The segments that were begun and are in one, and how often they were merged. In the order of their blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Numbers {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) merges: u64,
 }
 
-/// How a segment comes to be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filled {
-    BlockByBlock,
-    /// All of it is on the disk before it gets its name.
-    BeforeItsName,
+/// A segment that can be read.
+pub(crate) struct Segment {
+    pub(crate) numbers: Numbers,
+    pub(crate) generation: u64,
+    pub(crate) file: Box<dyn DiskFile>,
 }
 
 /// What a name in the folder stands for.
@@ -59,19 +55,15 @@ impl Segment {
     pub(crate) fn begin(
         disk: &dyn Disk,
         path: &Path,
-        (numbers, filled): ((u64, u64), Filled),
+        numbers: Numbers,
         generation: u64,
-        unsure: u64,
     ) -> io::Result<Segment> {
-        let is_whole = filled == Filled::BeforeItsName;
         let _none_from_before = disk.unlink(path);
         let file = disk.open(path, OpenMode::CreateNew)?;
         let mut head = [0; HEAD_LEN];
         head[..8].copy_from_slice(SEGMENT_MAGIC);
         head[8..12].copy_from_slice(&VERSION.to_le_bytes());
         head[16..24].copy_from_slice(&generation.to_le_bytes());
-        head[24..32].copy_from_slice(&unsure.to_le_bytes());
-        head[32] = u8::from(is_whole);
         let crc = head_crc(&head);
         head[12..16].copy_from_slice(&crc.to_le_bytes());
         let mut page = vec![0; BLOCKS_OFFSET as usize];
@@ -82,14 +74,12 @@ impl Segment {
         Ok(Segment {
             numbers,
             generation,
-            unsure,
-            is_whole,
             file,
         })
     }
 
     /// Opens one. An error is one of the file system, and tells nothing about the segment.
-    pub(crate) fn open(disk: &dyn Disk, path: &Path, numbers: (u64, u64)) -> io::Result<Opened> {
+    pub(crate) fn open(disk: &dyn Disk, path: &Path, numbers: Numbers) -> io::Result<Opened> {
         let file = disk.open(path, OpenMode::Write)?;
         let mut page = vec![0; BLOCKS_OFFSET as usize];
         let count = match file.read_at(&mut page, 0) {
@@ -109,8 +99,6 @@ impl Segment {
         Ok(Opened::Segment(Segment {
             numbers,
             generation: word(16),
-            unsure: word(24),
-            is_whole: word(32) & 1 == 1,
             file,
         }))
     }
@@ -214,25 +202,59 @@ fn is_head(head: &[u8; HEAD_LEN]) -> bool {
     head[..8] == *SEGMENT_MAGIC && head_crc(head).to_le_bytes() == head[12..16]
 }
 
+impl Numbers {
+    /// Those of a segment that is begun.
+    pub(crate) fn of(number: u64) -> Numbers {
+        Numbers {
+            first: number,
+            last: number,
+            merges: 0,
+        }
+    }
+
+    /// All of it was on the disk before it got its name.
+    pub(crate) fn is_merged(self) -> bool {
+        self.merges > 0
+    }
+
+    /// A name as [`path_of`] writes it, and no other.
+    fn parse(name: &str) -> Option<Numbers> {
+        let mut numbers = name.strip_prefix(PREFIX)?.split('-');
+        let mut next = || numbers.next()?.parse().ok();
+        let numbers = Numbers {
+            first: next()?,
+            last: next()?,
+            merges: next()?,
+        };
+        let fits = numbers.first <= numbers.last && numbers.last < 1 << 62;
+        (fits && path_of(Path::new(""), numbers) == Path::new(name)).then_some(numbers)
+    }
+}
+
 /// A segment's name.
-pub(crate) fn path_of(folder: &Path, (first, last): (u64, u64)) -> PathBuf {
-    folder.join(format!("{PREFIX}{first:09}-{last:09}"))
+pub(crate) fn path_of(folder: &Path, numbers: Numbers) -> PathBuf {
+    let Numbers {
+        first,
+        last,
+        merges,
+    } = numbers;
+    folder.join(format!("{PREFIX}{first:09}-{last:09}-{merges}"))
 }
 
 /// The segments in a folder, in order; those that are in another one, and what was not finished, are removed.
-pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<(u64, u64)>> {
+pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Numbers>> {
     let (mut all, mut unfinished) = (Vec::new(), false);
     disk.list(folder, &mut |name, kind| {
         unfinished |= name == UNFINISHED;
         if kind == NameKind::File {
-            all.extend(numbers_of(name));
+            all.extend(Numbers::parse(name));
         }
     })?;
-    // The longer ones first where two begin alike.
-    all.sort_unstable_by_key(|&(first, last)| (first, u64::MAX - last));
-    let (mut kept, mut superfluous) = (Vec::<(u64, u64)>::new(), Vec::new());
+    // The longer ones first where two begin alike, and what was merged last.
+    all.sort_unstable_by_key(|numbers| (numbers.first, Reverse((numbers.last, numbers.merges))));
+    let (mut kept, mut superfluous) = (Vec::<Numbers>::new(), Vec::new());
     for numbers in all {
-        match kept.iter().any(|before| numbers.1 <= before.1) {
+        match kept.iter().any(|before| numbers.last <= before.last) {
             true => superfluous.push(numbers),
             false => kept.push(numbers),
         }
@@ -248,12 +270,4 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<(u64, u64)>
         disk.unlink(&folder.join(UNFINISHED))?;
     }
     Ok(kept)
-}
-
-/// A name as [`path_of`] writes it, and no other.
-fn numbers_of(name: &str) -> Option<(u64, u64)> {
-    let (first, last) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    let numbers: (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    let fits = numbers.0 <= numbers.1 && numbers.1 < 1 << 62;
-    (fits && path_of(Path::new(""), numbers) == Path::new(name)).then_some(numbers)
 }

@@ -2,7 +2,7 @@
 //! from there, and written into the next one before anything else is.
 
 use super::block::{self, Builder, Head};
-use super::segment::{self, Filled, Segment};
+use super::segment::{self, Numbers, Segment};
 use super::{Drum, Index, Placed};
 use kymo_sys::disk::is_full;
 use std::io;
@@ -18,8 +18,6 @@ pub(super) struct Writer {
     pub(super) random: u64,
     /// Blocks that may not be on the disk.
     pub(super) kept: Vec<Kept>,
-    /// Segments whose last bytes may be anything.
-    pub(super) failed: Vec<u64>,
     pub(super) bytes_written: u64,
 }
 
@@ -42,14 +40,6 @@ pub(super) struct Kept {
 }
 
 impl Writer {
-    /// The first segment that may hold, or should have held, what is not on the disk.
-    pub(super) fn unsure(&self) -> u64 {
-        let kept = self.kept.iter().map(|kept| kept.segment);
-        let all = kept.chain(self.failed.iter().copied());
-        all.min()
-            .map_or(self.next_number, |first| first.min(self.next_number))
-    }
-
     fn kept_bytes(&self) -> usize {
         self.kept.iter().map(|kept| kept.bytes.len()).sum()
     }
@@ -60,7 +50,7 @@ impl Writer {
     }
 
     fn number(&self) -> Option<u64> {
-        self.open.as_ref().map(|open| open.segment.numbers.0)
+        self.open.as_ref().map(|open| open.segment.numbers.first)
     }
 }
 
@@ -75,7 +65,7 @@ impl Drum {
             self.sync_with(writer)?;
         }
         if is_long {
-            writer.open = None;
+            self.finish(writer);
         }
         self.again(writer)?;
         self.begin(writer)?;
@@ -86,6 +76,20 @@ impl Drum {
         })?;
         self.index().put(placed, head.chunk);
         Ok(())
+    }
+
+    /// Ends a segment that is on the disk with a block that says so.
+    fn finish(&self, writer: &mut Writer) {
+        let Some(open) = writer.open.take() else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        let Segment {
+            generation, file, ..
+        } = &*open.segment;
+        Head::mark(*generation, open.offset, &mut bytes);
+        // It is of use and not needed.
+        let _what_it_says_is_known = file.write_at(&bytes, open.offset);
     }
 
     /// Writes a block, made for the open segment, and keeps its bytes until they are synced.
@@ -109,7 +113,7 @@ impl Drum {
         let offset = open.offset;
         open.offset += bytes.len() as u64;
         writer.kept.push(Kept {
-            segment: open.segment.numbers.0,
+            segment: open.segment.numbers.first,
             offset,
             chunk: head.chunk,
             bytes: bytes.into(),
@@ -124,11 +128,9 @@ impl Drum {
         }
         let number = writer.next_number;
         let generation = kymo_sys::sim_disk::next_random(&mut writer.random);
-        let path = segment::path_of(&self.folder, (number, number));
-        let unsure = writer.unsure();
-        let about = ((number, number), Filled::BlockByBlock);
-        let segment = Segment::begin(&*self.disk, &path, about, generation, unsure)?;
-        let segment = Arc::new(segment);
+        let numbers = Numbers::of(number);
+        let path = segment::path_of(&self.folder, numbers);
+        let segment = Arc::new(Segment::begin(&*self.disk, &path, numbers, generation)?);
         writer.next_number += 1;
         writer.open = Some(Open {
             segment: segment.clone(),
@@ -206,8 +208,7 @@ impl Drum {
         let Some(open) = writer.open.take() else {
             return;
         };
-        let number = open.segment.numbers.0;
-        writer.failed.push(number);
+        let number = open.segment.numbers.first;
         let mut index = self.index();
         for kept in writer.kept.iter().filter(|kept| kept.segment == number) {
             index.hold(kept);
@@ -225,7 +226,7 @@ impl Drum {
 impl Kept {
     /// Whether it is this block.
     pub(super) fn is(&self, placed: &Placed) -> bool {
-        (placed.segment.numbers.0, placed.offset) == (self.segment, self.offset)
+        (placed.segment.numbers.first, placed.offset) == (self.segment, self.offset)
     }
 }
 
