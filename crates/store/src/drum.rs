@@ -8,7 +8,10 @@ pub(crate) mod block;
 pub(crate) mod captured;
 pub(crate) mod column;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod faults;
+pub(crate) mod fuzz;
 pub(crate) mod merge;
 mod recover;
 #[cfg(test)]

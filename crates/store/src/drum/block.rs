@@ -132,26 +132,42 @@ impl Builder {
 
     /// States of the sixteen: for each member that has one its words.
     pub(crate) fn state(&mut self, states: &[(u8, Vec<u64>)]) -> std::io::Result<()> {
-        assert!(self.is_before(0), "BUG: states come before points and rows");
         let mut raw = std::mem::take(&mut self.raw);
         raw.clear();
         put_state(&mut raw, states);
-        let frame = self.pack(&raw, STATE_MAX);
+        let done = self.frame(0, &raw);
         self.raw = raw;
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.state = Some(frame?);
-        }
-        Ok(())
+        done
     }
 
     /// Points of the sixteen.
     pub(crate) fn points(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        assert!(self.is_before(1), "BUG: points come before rows");
-        let frame = self.pack(bytes, FRAME_MAX)?;
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.points = Some(frame);
-        }
+        self.frame(1, bytes)
+    }
+
+    /// A frame of the sixteen: 0: its states, 1: its points, 2 and more: rows of its archives.
+    pub(super) fn frame(&mut self, place: usize, raw: &[u8]) -> std::io::Result<()> {
+        assert!(self.is_before(place), "BUG: frames come in order");
+        let max = if place == 0 { STATE_MAX } else { FRAME_MAX };
+        let frame = self.pack(raw, max)?;
+        self.put_frame(place, frame);
         Ok(())
+    }
+
+    fn put_frame(&mut self, place: usize, frame: Frame) {
+        let Some((_, part)) = self.parts.last_mut() else {
+            return;
+        };
+        match place {
+            0 => part.state = Some(frame),
+            1 => part.points = Some(frame),
+            _ => part.rows[place - 2] = Some(frame),
+        }
+    }
+
+    /// The newest row of an archive is at least this one.
+    pub(super) fn set_newest(&mut self, archive: usize, newest: u64) {
+        self.newest[archive] = self.newest[archive].max(newest);
     }
 
     /// Ends a part that may have got nothing.
@@ -195,10 +211,8 @@ impl Builder {
         if known.is_none() {
             self.columns.push((crc, frame, raw));
         }
-        self.newest[archive] = self.newest[archive].max(newest);
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.rows[archive] = Some(frame);
-        }
+        self.set_newest(archive, newest);
+        self.put_frame(2 + archive, frame);
         Ok(())
     }
 

@@ -159,6 +159,14 @@ fn names_that_a_merge_loses() {
             lost += 1;
             fork.sync().unwrap();
             fork.check(&story);
+            // What the next start removes must not be needed.
+            let disk = fork.disk.fork();
+            disk.kill();
+            let next = fork.on(&disk).unwrap();
+            let worst = &mut |disk: &SimDisk| disk.crash(&mut |_| Fate::Drop);
+            judge_fork(&next, &format!("{story}, next start"), worst);
+            let rather = &mut |disk: &SimDisk| disk.crash(&mut |_| Fate::Keep);
+            judge_fork(&next, &format!("{story}, next start, all kept"), rather);
             judge_both(fork, &story);
         }
     }

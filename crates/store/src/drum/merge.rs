@@ -66,6 +66,14 @@ impl Drum {
         merged.map(Some)
     }
 
+    /// Merges all segments, whether that is worth it or not.
+    pub(super) fn merge_all(&self, groups: &dyn Groups) -> io::Result<Merged> {
+        let Settled { index, busy } = self.settled();
+        let mut all = index.segments.clone();
+        all.retain(|segment| !busy.contains(&segment.numbers.first));
+        self.merge_run(&all, &index, groups)
+    }
+
     /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
     fn settled(&self) -> Settled {
         let writer = self.writer();

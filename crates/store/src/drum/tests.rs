@@ -353,6 +353,11 @@ impl World {
 }
 
 impl Member {
+    /// Where its values are.
+    pub(super) fn positions(&self) -> Vec<u64> {
+        self.values.iter().map(|(at, _)| *at).collect()
+    }
+
     /// The file as it was before the value at this position.
     pub(super) fn at(&self, position: u64) -> Rrd {
         let mut file = self.born.clone();
