@@ -5,6 +5,8 @@
 
 pub(crate) mod apply;
 pub(crate) mod block;
+#[cfg(test)]
+mod by_hand;
 pub(crate) mod captured;
 pub(crate) mod column;
 #[cfg(test)]

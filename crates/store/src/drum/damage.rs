@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 fn world() -> World {
     let mut world = World::new(3, &[0, 17]);
     let mut merges = 0;
-    for number in 0..260 {
+    for number in 0..180 {
         let at = world.random(6) as usize;
         world.value(at);
         if number % 4 == 3 {
             let chunk = world.random(3) as u32;
             world.save(chunk).unwrap();
         }
-        if number % 60 == 59 {
+        if number % 45 == 44 {
             world.sync().unwrap();
-            merges += u64::from(number < 200 && world.merge().unwrap());
+            merges += u64::from(number < 140 && world.merge().unwrap());
         }
     }
     for chunk in 0..3 {
@@ -93,13 +93,13 @@ fn changed(world: &World, past: &[Past], path: &Path, bytes: Vec<u8>, story: &st
 
 /// Bytes of heads, all of them, and every few of the rest.
 fn offsets(bytes: &[u8]) -> Vec<usize> {
-    let mut offsets: Vec<usize> = (0..64).chain(2048..2112).collect();
+    let mut offsets: Vec<usize> = (0..32).chain(2048..2060).collect();
     let mut head = 0;
     for at in 4096..bytes.len() {
         if at % 8 == 0 && bytes[at..].starts_with(b"KYMOBLCK") {
             head = at + 90;
         }
-        if at < head && at % 3 == 0 || at % 37 == 0 {
+        if at < head && at % 5 == 0 || at % 61 == 0 {
             offsets.push(at);
         }
     }
@@ -126,10 +126,7 @@ fn one_byte_is_another() {
             assert!(at >= 4096 || whole == world.members.len(), "{story}");
         }
     }
-    assert!(
-        flips > 1000 && noticed > 500,
-        "{flips} {harmless} {noticed}"
-    );
+    assert!(flips > 400 && noticed > 200, "{flips} {harmless} {noticed}");
 }
 
 #[test]
@@ -149,5 +146,5 @@ fn a_file_ends_too_early() {
         let after = world.on(&disk).unwrap();
         judge(&after, &past, &format!("{} is missing", path.display()));
     }
-    assert!(cuts > 300, "{cuts}");
+    assert!(cuts > 150, "{cuts}");
 }

@@ -249,7 +249,7 @@ fn full_of_bytes() {
 #[test]
 fn broken_once() {
     let (mut given_up, mut refused) = (0, 0);
-    for at in 1..20 {
+    for at in 1..13 {
         for (sync, twice) in [(false, false), (true, false), (true, true)] {
             let mut world = World::new(at, SLOTS);
             let before = world.disk.counts();
@@ -277,7 +277,7 @@ fn broken_once() {
                 }
                 if look > 0 {
                     look -= 1;
-                    for chance in 0..3 {
+                    for chance in 0..2 {
                         let story = format!("{story}, step {number}, chance {chance}");
                         let cut = &mut |disk: &SimDisk| disk.crash_by_chance(number * 10 + chance);
                         judge_fork(&world, &story, cut);
@@ -290,7 +290,7 @@ fn broken_once() {
             judge_both(world, &story);
         }
     }
-    assert!(given_up > 50 && refused > 25, "{given_up} {refused}");
+    assert!(given_up > 30 && refused > 15, "{given_up} {refused}");
 }
 
 /// The pages of segments that failed are no longer in memory: what is read is what is on the disk.
