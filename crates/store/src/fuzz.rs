@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: any bytes as a journal must neither panic, nor hang, nor take much memory.
+//! Entry points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
 
 use crate::frame::{self, FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use crate::journal::name_of;
@@ -11,6 +11,11 @@ use kymo_sys::sim_disk::SimDisk;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The same for the segments that the drum is made of.
+pub fn fuzz_segment(data: &[u8]) {
+    crate::drum::fuzz::fuzz_segment(data);
+}
 
 /// Parts the entries of one frame from those of the next.
 const CUT: &[u8] = b"\xffcut";

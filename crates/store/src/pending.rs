@@ -37,10 +37,6 @@ impl Texts {
         self.ends.push(self.bytes.len());
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut from = 0;
         self.ends.iter().map(move |&end| {

@@ -420,13 +420,7 @@ impl Inner {
         }
     }
 
-    /// The group a name stands for, also by a name it was not touched by, if clients may know of it.
-    fn known(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
-        let id = self.any(name, spelled)?;
-        self.lock().groups.is_known(id).then_some(id)
-    }
-
-    /// The same, forgotten ones too.
+    /// The group a name stands for, also by a name it was not touched by; forgotten ones, too.
     fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let found = self.lock().groups.find(name, || spelled.to_vec());
         if found.is_some() || self.settings.files.is_none() {

@@ -6,15 +6,20 @@ use kymo_base::varint::{put, take};
 /// What a block begins with.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOBLCK";
 /// Bytes of a head before its directory.
-pub(crate) const HEAD_LEN: usize = 48;
+pub(crate) const HEAD_LEN: usize = 56;
 /// Groups of a chunk, and those whose frames are one.
 pub(crate) const CHUNK: usize = 256;
 pub(crate) const SIXTEEN: usize = 16;
 /// Blocks begin at multiples of this.
 pub(crate) const ALIGN: usize = 8;
-/// Longest head and longest frame, unpacked, that is believed.
+/// Longest head that is believed.
 pub(crate) const DIRECTORY_MAX: usize = 64 << 20;
-pub(crate) const FRAME_MAX: usize = 256 << 20;
+/// Longest frame of states, unpacked.
+pub(crate) const STATE_MAX: usize = 256 << 20;
+/// Longest frame of anything else, unpacked.
+pub(crate) const FRAME_MAX: usize = 32 << 20;
+/// Longest block.
+const BLOCK_MAX: usize = 1 << 30;
 const LEVEL: i32 = 3;
 /// Most archives that are believed.
 const ARCHIVES_MAX: u64 = kymo_rrd::header::COUNT_MAX;
@@ -47,6 +52,8 @@ pub(crate) struct Head {
     /// Records of the journal before this position are in it, or in an earlier block.
     pub(crate) position: u64,
     pub(crate) len: u32,
+    /// Up to where the segment was known to be on the disk when the block was written.
+    pub(crate) synced: u64,
     /// Of all frames: where they are, and their checksum.
     frames: (u64, u32, u32),
     pub(crate) names: Option<Frame>,
@@ -63,7 +70,7 @@ pub(crate) const AGELESS: u64 = u64::MAX;
 /// States of some of sixteen groups: which of them, and their words.
 pub(crate) type States = Vec<(u8, Vec<u64>)>;
 
-/// What is on its way into a block: sixteen after sixteen its states, points and rows, then its names.
+/// What is on its way into a block: its names, and sixteen after sixteen its states, points and rows.
 pub(crate) struct Builder {
     chunk: u32,
     position: u64,
@@ -74,8 +81,8 @@ pub(crate) struct Builder {
     newest: Vec<u64>,
     parts: Vec<(u8, Part)>,
     raw: Vec<u8>,
-    /// The raw bytes of the columns of the last part, to find those that are the same.
-    columns: Vec<(u32, Vec<u8>)>,
+    /// The raw bytes of the columns of the last part, to find those that are the same: checksum, frame, bytes.
+    columns: Vec<(u32, Frame, Vec<u8>)>,
 }
 
 impl Builder {
@@ -116,10 +123,21 @@ impl Builder {
         self.columns.clear();
     }
 
-    /// The names of a chunk's groups.
+    /// The names of a chunk's groups: they lie before all else, whenever they come.
     pub(crate) fn names(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.names = Some(self.pack(bytes)?);
+        let frame = self.pack(bytes, FRAME_MAX)?;
+        self.frames.rotate_right(frame.len as usize);
+        self.shift(u64::from(frame.len));
+        self.names = Some(Frame { offset: 0, ..frame });
         Ok(())
+    }
+
+    fn shift(&mut self, by: u64) {
+        for (_, part) in &mut self.parts {
+            let frames = part.state.iter_mut().chain(&mut part.points);
+            let frames = frames.chain(part.rows.iter_mut().flatten());
+            frames.for_each(|frame| frame.offset += by);
+        }
     }
 
     /// States of the sixteen: for each member that has one its words.
@@ -127,21 +145,39 @@ impl Builder {
         let mut raw = std::mem::take(&mut self.raw);
         raw.clear();
         put_state(&mut raw, states);
-        let frame = self.pack(&raw);
+        let done = self.frame(0, &raw);
         self.raw = raw;
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.state = Some(frame?);
-        }
-        Ok(())
+        done
     }
 
     /// Points of the sixteen.
     pub(crate) fn points(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let frame = self.pack(bytes)?;
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.points = Some(frame);
-        }
+        self.frame(1, bytes)
+    }
+
+    /// A frame of the sixteen: 0: its states, 1: its points, 2 and more: rows of its archives.
+    pub(super) fn frame(&mut self, place: usize, raw: &[u8]) -> std::io::Result<()> {
+        assert!(self.is_before(place), "BUG: frames come in order");
+        let max = if place == 0 { STATE_MAX } else { FRAME_MAX };
+        let frame = self.pack(raw, max)?;
+        self.put_frame(place, frame);
         Ok(())
+    }
+
+    fn put_frame(&mut self, place: usize, frame: Frame) {
+        let Some((_, part)) = self.parts.last_mut() else {
+            return;
+        };
+        match place {
+            0 => part.state = Some(frame),
+            1 => part.points = Some(frame),
+            _ => part.rows[place - 2] = Some(frame),
+        }
+    }
+
+    /// The newest row of an archive is at least this one.
+    pub(super) fn set_newest(&mut self, archive: usize, newest: u64) {
+        self.newest[archive] = self.newest[archive].max(newest);
     }
 
     /// Ends a part that may have got nothing.
@@ -156,8 +192,9 @@ impl Builder {
         self.position = position;
     }
 
+    /// Nothing is in it: no part, and no names.
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.parts.is_empty() && self.names.is_none()
     }
 
     /// Rows of an archive of the sixteen. `newest`: as in [`Head::newest`].
@@ -170,31 +207,41 @@ impl Builder {
         if column.is_empty() {
             return Ok(());
         }
+        assert!(self.is_before(2 + archive), "BUG: archives come in order");
         let mut raw = Vec::new();
         column.encode(&mut raw);
         let crc = crc32c::crc32c(&raw);
-        let same = self
-            .columns
-            .iter()
-            .position(|(other, bytes)| *other == crc && *bytes == raw);
-        let known = same.and_then(|at| {
-            let (_, part) = self.parts.last()?;
-            part.rows.iter().flatten().nth(at).copied()
-        });
+        let same = self.columns.iter();
+        let mut same = same.filter(|(other, _, bytes)| *other == crc && *bytes == raw);
+        let known = same.next().map(|(_, frame, _)| *frame);
         let frame = match known {
             Some(frame) => frame,
-            None => self.pack(&raw)?,
+            None => self.pack(&raw, FRAME_MAX)?,
         };
-        self.columns.push((crc, raw));
-        self.newest[archive] = self.newest[archive].max(newest);
-        if let Some((_, part)) = self.parts.last_mut() {
-            part.rows[archive] = Some(frame);
+        if known.is_none() {
+            self.columns.push((crc, frame, raw));
         }
+        self.set_newest(archive, newest);
+        self.put_frame(2 + archive, frame);
         Ok(())
     }
 
-    fn pack(&mut self, raw: &[u8]) -> std::io::Result<Frame> {
+    /// Whether the last part has no frame from `place` on: its state, its points, its archives. A directory has no
+    /// offsets, so that frames must lie in its order.
+    fn is_before(&self, place: usize) -> bool {
+        let Some((_, part)) = self.parts.last() else {
+            return false;
+        };
+        let frames = [&part.state, &part.points].into_iter().chain(&part.rows);
+        frames.skip(place).all(Option::is_none)
+    }
+
+    fn pack(&mut self, raw: &[u8], max: usize) -> std::io::Result<Frame> {
         let offset = self.frames.len();
+        if raw.len() > max || offset > BLOCK_MAX {
+            let text = format!("cannot save {} bytes in one frame", raw.len());
+            return Err(std::io::Error::other(text));
+        }
         let bound = zstd::zstd_safe::compress_bound(raw.len());
         self.frames.resize(offset + bound, 0);
         let len = self
@@ -209,8 +256,9 @@ impl Builder {
         })
     }
 
-    /// The block's bytes and head.
-    pub(crate) fn finish(&mut self, generation: u64, out: &mut Vec<u8>) -> Head {
+    /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
+    /// block can be made for another segment.
+    pub(crate) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
         let mut directory = Vec::new();
         put(&mut directory, self.stamp);
         put_directory(
@@ -219,27 +267,17 @@ impl Builder {
             &self.newest,
             &self.parts,
         );
-        let head_len = (HEAD_LEN + directory.len()).next_multiple_of(ALIGN);
-        let len = (head_len + self.frames.len()).next_multiple_of(ALIGN);
-        out.clear();
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(head_len as u32).to_le_bytes());
-        out.extend_from_slice(&(len as u32).to_le_bytes());
-        out.extend_from_slice(&self.chunk.to_le_bytes());
-        out.extend_from_slice(&generation.to_le_bytes());
-        out.extend_from_slice(&self.position.to_le_bytes());
-        out.extend_from_slice(&crc32c::crc32c(&self.frames).to_le_bytes());
-        out.extend_from_slice(&(self.frames.len() as u32).to_le_bytes());
-        out.extend_from_slice(&directory);
-        out.resize(head_len, 0);
-        let crc = crc32c::crc32c(&out[12..]);
-        out[8..12].copy_from_slice(&crc.to_le_bytes());
-        out.extend_from_slice(&self.frames);
-        out.resize(len, 0);
+        let about = About {
+            chunk: self.chunk,
+            position: self.position,
+            generation,
+            synced,
+        };
+        let (head_len, crc) = put_head(out, &about, &directory, &self.frames);
         let shift = |frame: &mut Frame| frame.offset += head_len as u64;
-        self.names.iter_mut().for_each(shift);
-        for (_, part) in &mut self.parts {
+        let (mut names, mut parts) = (self.names, self.parts.clone());
+        names.iter_mut().for_each(shift);
+        for (_, part) in &mut parts {
             let frames = part.state.iter_mut().chain(&mut part.points);
             frames.chain(part.rows.iter_mut().flatten()).for_each(shift);
         }
@@ -247,18 +285,53 @@ impl Builder {
             chunk: self.chunk,
             generation,
             position: self.position,
-            len: len as u32,
-            frames: (
-                head_len as u64,
-                self.frames.len() as u32,
-                crc32c::crc32c(&self.frames),
-            ),
-            names: self.names,
+            len: out.len() as u32,
+            synced,
+            frames: (head_len as u64, self.frames.len() as u32, crc),
+            names,
             stamp: self.stamp,
             newest: self.newest.clone(),
-            parts: std::mem::take(&mut self.parts),
+            parts,
         }
     }
+}
+
+/// What a head begins with.
+struct About {
+    chunk: u32,
+    position: u64,
+    generation: u64,
+    synced: u64,
+}
+
+/// Makes a block; the length of its head, and its frames' checksum.
+fn put_head(out: &mut Vec<u8>, about: &About, directory: &[u8], frames: &[u8]) -> (usize, u32) {
+    let head_len = (HEAD_LEN + directory.len()).next_multiple_of(ALIGN);
+    let len = (head_len + frames.len()).next_multiple_of(ALIGN);
+    let crc = crc32c::crc32c(frames);
+    out.clear();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(head_len as u32).to_le_bytes());
+    out.extend_from_slice(&(len as u32).to_le_bytes());
+    out.extend_from_slice(&about.chunk.to_le_bytes());
+    out.extend_from_slice(&about.generation.to_le_bytes());
+    out.extend_from_slice(&about.position.to_le_bytes());
+    out.extend_from_slice(&about.synced.to_le_bytes());
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&(frames.len() as u32).to_le_bytes());
+    out.extend_from_slice(directory);
+    out.resize(head_len, 0);
+    seal(out, head_len);
+    out.extend_from_slice(frames);
+    out.resize(len, 0);
+    (head_len, crc)
+}
+
+/// Puts the checksum into a head.
+fn seal(block: &mut [u8], head_len: usize) {
+    let crc = crc32c::crc32c(&block[12..head_len]);
+    block[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// Frames lie in the order in which the directory names them, so that it needs no offsets; those of archives that share
@@ -266,25 +339,28 @@ impl Builder {
 fn put_directory(out: &mut Vec<u8>, names: Option<&Frame>, newest: &[u64], parts: &[(u8, Part)]) {
     put(out, newest.len() as u64);
     newest.iter().for_each(|&row| put(out, row));
+    put_frame(out, names);
     put(out, parts.len() as u64);
     for (sixteen, part) in parts {
         out.push(*sixteen);
         put_frame(out, part.state.as_ref());
         put_frame(out, part.points.as_ref());
-        for (archive, frame) in part.rows.iter().enumerate() {
+        // Frames of their own: their offsets, which rise, and their archives.
+        let mut own: Vec<(u64, u64)> = Vec::new();
+        for (archive, frame) in (0..).zip(&part.rows) {
             let same = frame.and_then(|frame| {
-                let before = part.rows[..archive].iter();
-                before
-                    .flatten()
-                    .position(|other| other.offset == frame.offset)
+                let at = own.binary_search_by_key(&frame.offset, |(offset, _)| *offset);
+                at.ok().map(|at| own[at].1)
             });
             match same {
-                Some(at) => put(out, (at as u64) << 1 | 1),
-                None => put_frame(out, frame.as_ref()),
+                Some(other) => put(out, other << 1 | 1),
+                None => {
+                    own.extend(frame.map(|frame| (frame.offset, archive)));
+                    put_frame(out, frame.as_ref());
+                }
             }
         }
     }
-    put_frame(out, names);
 }
 
 /// A length, twice; 0: there is none.
@@ -307,6 +383,25 @@ pub(crate) fn head_len(bytes: &[u8]) -> Option<usize> {
 }
 
 impl Head {
+    /// A block with nothing in it, for a segment that is on the disk up to `synced`.
+    pub(crate) fn mark(generation: u64, synced: u64, out: &mut Vec<u8>) {
+        let mut directory = Vec::new();
+        put(&mut directory, 0);
+        put_directory(&mut directory, None, &[], &[]);
+        let about = About {
+            chunk: 0,
+            position: 0,
+            generation,
+            synced,
+        };
+        put_head(out, &about, &directory, &[]);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.parts.is_empty() && self.names.is_none()
+    }
+
     /// Reads a head; `bytes` has all of it. `None`: damaged, or none.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Head> {
         let head_len = head_len(bytes)?;
@@ -324,6 +419,7 @@ impl Head {
         let newest: Option<Vec<u64>> = (0..archives).map(|_| take(&mut input)).collect();
         let newest = newest?;
         let mut offset = head_len as u64;
+        let names = take_frame(&mut input, &mut offset)?;
         let mut parts: Vec<(u8, Part)> = Vec::new();
         for _ in 0..take(&mut input)?.min(SIXTEEN as u64) {
             let (&sixteen, rest) = input.split_first()?;
@@ -343,14 +439,14 @@ impl Head {
             }
             parts.push((sixteen, part));
         }
-        let names = take_frame(&mut input, &mut offset)?;
         let whole = offset <= u64::from(len) && (len as usize).is_multiple_of(ALIGN);
         whole.then_some(Head {
             chunk: u32_at(bytes, 20)?,
             generation: u64_at(bytes, 24)?,
             position: u64_at(bytes, 32)?,
             len,
-            frames: (head_len as u64, u32_at(bytes, 44)?, u32_at(bytes, 40)?),
+            synced: u64_at(bytes, 40)?,
+            frames: (head_len as u64, u32_at(bytes, 52)?, u32_at(bytes, 48)?),
             names,
             stamp,
             newest,
@@ -371,15 +467,27 @@ impl Head {
     pub(crate) fn row_bytes(&self) -> Vec<u64> {
         let mut bytes = vec![0; self.newest.len()];
         for (_, part) in &self.parts {
-            for (archive, frame) in part.rows.iter().enumerate() {
-                let Some(frame) = frame else { continue };
-                let mut before = part.rows[..archive].iter().flatten();
-                if !before.any(|other| other.offset == frame.offset) {
-                    bytes[archive] += u64::from(frame.len);
+            let mut last = 0;
+            for (bytes, frame) in bytes.iter_mut().zip(part.rows.iter()) {
+                // Frames of their own lie behind each other.
+                if let Some(frame) = frame.filter(|frame| frame.offset > last) {
+                    *bytes += u64::from(frame.len);
+                    last = frame.offset;
                 }
             }
         }
         bytes
+    }
+
+    /// The checksum over all frames.
+    pub(crate) fn frames_crc(&self) -> u32 {
+        self.frames.2
+    }
+
+    /// Bytes of frames of states.
+    pub(crate) fn state_bytes(&self) -> u64 {
+        let states = self.parts.iter().filter_map(|(_, part)| part.state);
+        states.map(|frame| u64::from(frame.len)).sum()
     }
 
     pub(crate) fn part(&self, sixteen: u8) -> Option<&Part> {
@@ -407,18 +515,15 @@ fn take_column(
     match take(input)? {
         0 => Some(None),
         len if len & 1 == 0 => take_rest(input, offset, len >> 1).map(Some),
-        same => before
-            .iter()
-            .flatten()
-            .nth((same >> 1) as usize)
-            .map(|frame| Some(*frame)),
+        same => {
+            let frame = before.get(usize::try_from(same >> 1).ok()?)?;
+            frame.map(Some)
+        }
     }
 }
 
 fn take_rest(input: &mut &[u8], offset: &mut u64, len: u64) -> Option<Frame> {
-    let raw = u32::try_from(take(input)?)
-        .ok()
-        .filter(|&raw| raw as usize <= FRAME_MAX)?;
+    let raw = u32::try_from(take(input)?).ok()?;
     let (crc, rest) = input.split_first_chunk()?;
     *input = rest;
     let frame = Frame {
@@ -431,9 +536,13 @@ fn take_rest(input: &mut &[u8], offset: &mut u64, len: u64) -> Option<Frame> {
     Some(frame)
 }
 
-/// A frame's bytes, unpacked; `None`: they are damaged.
-pub(crate) fn unpack(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
+/// A frame's bytes, unpacked; `None`: they are damaged, or more than `max`.
+pub(crate) fn unpack(frame: &Frame, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
     if bytes.len() != frame.len as usize || crc32c::crc32c(bytes) != frame.crc {
+        return None;
+    }
+    let content = zstd::zstd_safe::get_frame_content_size(bytes).ok()??;
+    if frame.raw as usize > max || content != u64::from(frame.raw) {
         return None;
     }
     let raw = zstd::bulk::decompress(bytes, frame.raw as usize).ok()?;
@@ -467,6 +576,9 @@ pub(crate) fn take_state(mut input: &[u8], words: usize) -> Option<States> {
         .filter(|&count| count <= SIXTEEN)?;
     let (members, rest) = input.split_at_checked(count)?;
     input = rest;
+    if members.iter().any(|&member| usize::from(member) >= SIXTEEN) {
+        return None;
+    }
     if take(&mut input)? != words as u64 && count > 0 {
         return None;
     }
@@ -500,14 +612,14 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
 }
 
-/// A block for another segment: all that changes is the generation.
-pub(crate) fn renewed(block: &[u8], generation: u64) -> Vec<u8> {
+/// A block for another segment: all that changes is the generation, and up to where the segment is on the disk.
+pub(crate) fn renewed(block: &[u8], generation: u64, synced: u64) -> Vec<u8> {
     let mut bytes = block.to_vec();
     let Some(len) = head_len(&bytes).filter(|&len| len <= bytes.len()) else {
         return bytes;
     };
     bytes[24..32].copy_from_slice(&generation.to_le_bytes());
-    let crc = crc32c::crc32c(&bytes[12..len]);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    bytes[40..48].copy_from_slice(&synced.to_le_bytes());
+    seal(&mut bytes, len);
     bytes
 }

@@ -1,6 +1,7 @@
 //! The rows of one archive of up to sixteen groups: which rows of whom there are, then their cells.
 //! Layout: docs/formats/store.md, "Rows".
 
+use super::block::SIXTEEN;
 use super::captured::{NewRows, Part};
 use kymo_base::varint::{put, take, unzigzag, zigzag};
 
@@ -15,6 +16,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Rows whose cells are there. No column that was read has more than it has bytes.
     fn stored(&self) -> u64 {
         self.parts.iter().map(|part| part.stored()).sum()
     }
@@ -104,6 +106,9 @@ impl<'a> Read<'a> {
         for _ in 0..count {
             let (&member, rest) = bytes.split_first()?;
             bytes = rest;
+            if usize::from(member) >= SIXTEEN {
+                return None;
+            }
             last_first = unzigzag(take(&mut bytes)?, last_first);
             let mut entry = Entry {
                 member,
@@ -117,12 +122,10 @@ impl<'a> Read<'a> {
                     _ => Part::Run(part >> 1),
                 });
             }
-            let rows = entry
-                .parts
-                .iter()
-                .try_fold(entry.first, |sum, part| sum.checked_add(part.rows()));
-            rows?;
-            stored = stored.checked_add(entry.stored())?;
+            let mut rows = entry.parts.iter().map(|part| part.rows());
+            rows.try_fold(entry.first, u64::checked_add)?;
+            let mut cells = entry.parts.iter().map(|part| part.stored());
+            stored = cells.try_fold(stored, u64::checked_add)?;
             entries.push(entry);
         }
         let needed = stored.checked_mul(8 * width as u64)?;

@@ -1,19 +1,25 @@
 //! Merging: a run of neighbouring segments of which half is dead, or too many of them, become one. Rows are dead when
 //! their group has gone once around the archive since; states when two newer ones are there.
 
-use super::block::{AGELESS, Builder, SIXTEEN};
+use super::block::{AGELESS, Builder, Head, SIXTEEN};
 use super::captured::Part;
 use super::column::{Column, Read};
-use super::segment::{BLOCKS_OFFSET, Segment, UNFINISHED, path_of};
+use super::segment::{BLOCKS_OFFSET, Numbers, Segment, UNFINISHED, path_of};
 use super::shape::Shape;
+use super::writer::{Kept, Writer};
 use super::{Drum, Index, Placed, block, states};
 use kymo_base::varint::{put, put_bytes, take, take_bytes};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// More segments than this are merged whatever is dead in them.
 const SEGMENTS_MAX: usize = 64;
+/// A block of which a frame is longer when it is unpacked, or all frames together as they are, is followed by another.
+const COLUMN_BYTES: u64 = 8 << 20;
+const BLOCK_BYTES: u64 = 256 << 20;
 /// Points are kept so long.
 pub(crate) const POINTS_KEPT_S: u64 = 48 * 3600;
 
@@ -40,154 +46,196 @@ pub(crate) struct Merged {
     pub(crate) bytes_after: u64,
 }
 
+/// What is on the disk, and segments in which something is not, or that are written.
+struct Settled {
+    index: Index,
+    busy: Vec<u64>,
+}
+
 impl Drum {
     /// Merges one run of segments if there is one that is worth it.
     pub(crate) fn merge(&self, groups: &dyn Groups) -> io::Result<Option<Merged>> {
-        // What is newer makes nothing dead before it is on the disk.
-        let (open, index) = {
-            let mut writer = self.writer();
-            self.sync_with(&mut writer)?;
-            let open = writer.open.as_ref().map(|open| open.segment.numbers);
-            (open, self.index().clone())
-        };
-        let Some(run) = self.choose(groups, open, &index) else {
+        let settled = self.settled();
+        let Some(run) = choose(&settled, self.segment_bytes, groups) else {
             return Ok(None);
         };
-        let path = self.folder.join(UNFINISHED);
-        let merged = self.merge_run(&run, groups, &index);
+        let merged = self.merge_run(&run, &settled.index, groups);
         if merged.is_err() {
-            let _nothing_there = self.disk.unlink(&path);
+            let _nothing_there = self.disk.unlink(&self.folder.join(UNFINISHED));
         }
         merged.map(Some)
     }
 
-    fn choose(
-        &self,
-        groups: &dyn Groups,
-        open: Option<(u64, u64)>,
-        index: &Index,
-    ) -> Option<Vec<Arc<Segment>>> {
-        let weights = weigh(index, groups);
-        let total: u64 = weights.values().map(|weight| weight.bytes).sum();
-        let most = self.segment_bytes.max(total / (SEGMENTS_MAX as u64 / 2));
-        let segments = &index.segments;
-        let weight = |segment: &Segment| weights.get(&segment.numbers).copied().unwrap_or_default();
-        let closed = |segment: &Segment| Some(segment.numbers) != open;
-        let mut best: Vec<Arc<Segment>> = Vec::new();
-        let mut run: Vec<Arc<Segment>> = Vec::new();
-        let mut live = 0;
-        for segment in segments {
-            let it = weight(segment);
-            let worth = closed(segment) && 2 * it.dead >= it.bytes;
-            if !worth || live + (it.bytes - it.dead) > most {
-                run.clear();
-                live = 0;
-            }
-            if worth {
-                run.push(segment.clone());
-                live += it.bytes - it.dead;
-            }
-            if run.len() > best.len() {
-                best.clone_from(&run);
+    /// Merges all segments, whether that is worth it or not.
+    pub(super) fn merge_all(&self, groups: &dyn Groups) -> io::Result<Merged> {
+        let Settled { index, busy } = self.settled();
+        let mut all = index.segments.clone();
+        all.retain(|segment| !busy.contains(&segment.numbers.first));
+        self.merge_run(&all, &index, groups)
+    }
+
+    /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
+    fn settled(&self) -> Settled {
+        let writer = self.writer();
+        let mut index = self.index().clone();
+        for kept in &writer.kept {
+            if let Some(blocks) = index.chunks.get_mut(&kept.chunk) {
+                Arc::make_mut(blocks).retain(|placed| !kept.is(placed));
             }
         }
-        if !best.is_empty() {
-            return Some(best);
-        }
-        if segments.len() <= SEGMENTS_MAX {
-            return None;
-        }
-        // The neighbours that are cheapest to merge, a few at once.
-        let few = segments
-            .windows(8)
-            .filter(|few| few.iter().all(|segment| closed(segment)));
-        let cheapest =
-            few.min_by_key(|few| few.iter().map(|segment| weight(segment).bytes).sum::<u64>());
-        cheapest.map(<[_]>::to_vec)
+        let kept = writer.kept.iter().map(|kept: &Kept| kept.segment);
+        let open = writer.open.as_ref().map(|open| open.segment.numbers.first);
+        let busy = kept.chain(open).collect();
+        Settled { index, busy }
     }
 
     fn merge_run(
         &self,
         run: &[Arc<Segment>],
-        groups: &dyn Groups,
         index: &Index,
+        groups: &dyn Groups,
     ) -> io::Result<Merged> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(Merged::default());
         };
-        let numbers = (first.numbers.0, last.numbers.1);
-        let in_run = |placed: &Placed| {
-            run.iter()
-                .any(|segment| Arc::ptr_eq(segment, &placed.segment))
+        let merges = run.iter().map(|segment| segment.numbers.merges).max();
+        let numbers = Numbers {
+            first: first.numbers.first,
+            last: last.numbers.last,
+            merges: merges.unwrap_or(0) + 1,
         };
-        let generation = {
-            let mut writer = self.writer();
-            kymo_sys::sim_disk::next_random(&mut writer.random)
-        };
+        let generation = kymo_sys::sim_disk::next_random(&mut self.writer().random);
         let path = self.folder.join(UNFINISHED);
-        let segment = Arc::new(Segment::begin(&*self.disk, &path, numbers, generation)?);
-        let (mut offset, mut bytes) = (BLOCKS_OFFSET, Vec::new());
-        let mut builder = Builder::new(0)?;
-        let mut placed: BTreeMap<u32, Vec<Placed>> = BTreeMap::new();
+        let segment = Segment::begin(&*self.disk, &path, numbers, generation)?;
+        let mut new = New {
+            segment: Arc::new(segment),
+            offset: BLOCKS_OFFSET,
+            bytes: Vec::new(),
+            builder: Builder::new(0)?,
+            placed: BTreeMap::new(),
+        };
         let mut merged = Merged {
             segments: run.len() as u64,
             ..Merged::default()
         };
         for (&chunk, blocks) in &index.chunks {
-            let mine: Vec<Placed> = blocks
-                .iter()
-                .filter(|block| in_run(block))
-                .cloned()
-                .collect();
-            if mine.is_empty() {
-                continue;
-            }
-            merged.bytes_before += mine.iter().map(|block| u64::from(block.len)).sum::<u64>();
-            let new = placed.entry(chunk).or_default();
-            let Some(shape) = groups.shape(chunk) else {
-                continue;
-            };
-            let work = Work {
-                blocks,
-                mine: &mine,
-                shape: &shape,
-                chunk,
-                groups,
-            };
-            for older in [true, false] {
-                if !work.build(&mut builder, older)? {
-                    continue;
-                }
-                let head = builder.finish(generation, &mut bytes);
-                segment.file.write_at(&bytes, offset)?;
-                new.push(Placed::of(&segment, offset, &head));
-                offset += bytes.len() as u64;
+            let in_run = |placed: &&Placed| is_in(run, placed);
+            let mine = blocks.iter().filter(in_run);
+            merged.bytes_before += mine.map(|block| u64::from(block.len)).sum::<u64>();
+            if let Some(shape) = groups.shape(chunk) {
+                Work::new(run, blocks, &shape, chunk, groups)?.write(&mut new)?;
             }
         }
-        merged.bytes_after = offset - BLOCKS_OFFSET;
-        let target = path_of(&self.folder, numbers);
-        let kept = (offset > BLOCKS_OFFSET).then_some(segment);
-        match &kept {
-            Some(segment) => {
-                segment.file.sync_data()?;
-                self.disk.rename(&path, &target)?;
-                self.disk.sync_dir(&self.folder)?;
-            }
-            None => self.disk.unlink(&path)?,
-        }
-        let mut writer = self.writer();
-        writer.bytes_written += merged.bytes_after;
-        drop(writer);
-        self.index().swap(run, kept.clone(), placed);
-        for old in run {
-            let path = path_of(&self.folder, old.numbers);
-            if kept.is_none() || path != target {
-                // What is left is removed by the next start: its numbers are in the new one.
-                let _later = self.disk.unlink(&path);
-            }
-        }
+        merged.bytes_after = new.offset - BLOCKS_OFFSET;
+        self.replace(run, new)?;
         Ok(merged)
     }
+
+    /// The new segment takes the place of a run, on the disk and in memory.
+    fn replace(&self, run: &[Arc<Segment>], new: New) -> io::Result<()> {
+        let path = self.folder.join(UNFINISHED);
+        let target = path_of(&self.folder, new.segment.numbers);
+        let segment = (new.offset > BLOCKS_OFFSET).then_some(new.segment);
+        if let Some(segment) = &segment {
+            segment.file.sync_data()?;
+        }
+        // Nobody else syncs names meanwhile: who does may lose those of others.
+        let mut writer = self.writer();
+        match &segment {
+            Some(_) => self.publish(&mut writer, &path, &target)?,
+            None => self.disk.unlink(&path)?,
+        }
+        self.index().swap(run, segment, new.placed);
+        writer.bytes_written += new.offset - BLOCKS_OFFSET;
+        drop(writer);
+        for old in run {
+            // What is left is removed by the next start: its numbers are in the new one.
+            let _later = self.disk.unlink(&path_of(&self.folder, old.numbers));
+        }
+        Ok(())
+    }
+
+    /// Gives the new segment its name. If that may not be on the disk it is none.
+    fn publish(&self, writer: &mut Writer, path: &Path, target: &Path) -> io::Result<()> {
+        self.disk.rename(path, target)?;
+        let synced = self.disk.sync_dir(&self.folder);
+        if synced.is_err() {
+            let _what_it_took_the_place_of_is_there = self.disk.unlink(target);
+            self.names_lost(writer);
+        }
+        synced
+    }
+}
+
+/// A segment that is made.
+struct New {
+    segment: Arc<Segment>,
+    offset: u64,
+    bytes: Vec<u8>,
+    builder: Builder,
+    placed: BTreeMap<u32, Vec<Placed>>,
+}
+
+impl New {
+    /// Appends what is in the builder.
+    fn append(&mut self) -> io::Result<()> {
+        let generation = self.segment.generation;
+        let head = self
+            .builder
+            .finish(generation, self.offset, &mut self.bytes);
+        self.segment.file.write_at(&self.bytes, self.offset)?;
+        let placed = Placed::of(&self.segment, self.offset, &head);
+        self.placed.entry(head.chunk).or_default().push(placed);
+        self.offset += self.bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn is_in(run: &[Arc<Segment>], placed: &Placed) -> bool {
+    let mut run = run.iter();
+    run.any(|segment| Arc::ptr_eq(segment, &placed.segment))
+}
+
+/// The run that is worth most, if there is one.
+fn choose(settled: &Settled, segment_bytes: u64, groups: &dyn Groups) -> Option<Vec<Arc<Segment>>> {
+    let index = &settled.index;
+    let weights = weigh(index, groups);
+    let total: u64 = weights.values().map(|weight| weight.bytes).sum();
+    let most = segment_bytes.max(total / (SEGMENTS_MAX as u64 / 2));
+    let segments = &index.segments;
+    let weight = |segment: &Segment| weights.get(&segment.numbers).copied().unwrap_or_default();
+    let closed = |segment: &Segment| !settled.busy.contains(&segment.numbers.first);
+    let mut best: Vec<Arc<Segment>> = Vec::new();
+    let mut run: Vec<Arc<Segment>> = Vec::new();
+    let mut live = 0;
+    for segment in segments {
+        let it = weight(segment);
+        let worth = closed(segment) && 2 * it.dead >= it.bytes;
+        if !worth || live + (it.bytes - it.dead) > most {
+            run.clear();
+            live = 0;
+        }
+        if worth {
+            run.push(segment.clone());
+            live += it.bytes - it.dead;
+        }
+        if run.len() > best.len() {
+            best.clone_from(&run);
+        }
+    }
+    if !best.is_empty() {
+        return Some(best);
+    }
+    if segments.len() <= SEGMENTS_MAX {
+        return None;
+    }
+    // The neighbours that are cheapest to merge, a few at once.
+    let few = segments
+        .windows(8)
+        .filter(|few| few.iter().all(|segment| closed(segment)));
+    let cheapest =
+        few.min_by_key(|few| few.iter().map(|segment| weight(segment).bytes).sum::<u64>());
+    cheapest.map(<[_]>::to_vec)
 }
 
 impl Index {
@@ -216,26 +264,21 @@ impl Index {
             *blocks = Arc::new(all);
             !blocks.is_empty()
         });
+        self.sort();
     }
 }
 
 /// Bytes of segments, and how many of them are dead as far as age tells.
-fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<(u64, u64), Weight> {
-    let mut weights: BTreeMap<(u64, u64), Weight> = BTreeMap::new();
+fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
+    let mut weights: BTreeMap<Numbers, Weight> = BTreeMap::new();
     for segment in &index.segments {
         weights.insert(segment.numbers, Weight::default());
     }
     for (&chunk, blocks) in &index.chunks {
         let shape = groups.shape(chunk);
-        let mut newest = Vec::new();
-        for placed in blocks.iter() {
-            newest.resize(placed.newest.len().max(newest.len()), 0);
-            for (newest, &row) in newest.iter_mut().zip(&*placed.newest) {
-                *newest = (*newest).max(if row == AGELESS { 0 } else { row });
-            }
-        }
+        let newest = newest_rows(blocks);
         let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
-        let mut newer = [0u8; SIXTEEN];
+        let (mut newer, mut names) = ([0u8; SIXTEEN], 0u32);
         for placed in blocks.iter().rev() {
             let weight = weights.entry(placed.segment.numbers).or_default();
             weight.bytes += u64::from(placed.len);
@@ -244,101 +287,196 @@ fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<(u64, u64), Weight> {
                 continue;
             };
             let archives = placed.newest.iter().zip(&*placed.row_bytes).zip(&newest);
+            let mut live = u64::from(placed.len - placed.other_bytes());
             for (((&row, &bytes), &newest), archive) in archives.zip(&shape.archives) {
                 let dead = row != AGELESS && row.saturating_add(archive.row_cnt) <= newest;
-                weight.dead += u64::from(if dead { bytes } else { 0 });
+                live -= u64::from(if dead { bytes } else { 0 });
             }
             if placed.stamp.saturating_add(POINTS_KEPT_S) < stamp {
-                weight.dead += u64::from(placed.point_bytes);
+                live -= u64::from(placed.point_bytes);
             }
             let states = (0..SIXTEEN).filter(|&at| placed.has_state(at as u8));
             let needed = states.clone().any(|at| newer[at] < 2);
             states.for_each(|at| newer[at] = newer[at].saturating_add(1));
-            weight.dead += u64::from(if needed { 0 } else { placed.other_bytes });
+            live += u64::from(if needed { placed.state_bytes } else { 0 });
+            if placed.name_bytes > 0 {
+                live += u64::from(if names < 2 { placed.name_bytes } else { 0 });
+                names += 1;
+            }
+            // A head is dead when nothing needs it.
+            let head = placed.other_bytes() - placed.state_bytes - placed.name_bytes;
+            live += u64::from(if live > 0 { head } else { 0 });
+            weight.dead += u64::from(placed.len).saturating_sub(live);
         }
     }
     weights
 }
 
+/// The newest row of each archive, as far as blocks tell.
+fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
+    let mut newest = Vec::new();
+    for placed in blocks {
+        newest.resize(placed.newest.len().max(newest.len()), 0);
+        for (newest, &row) in newest.iter_mut().zip(&*placed.newest) {
+            *newest = (*newest).max(if row == AGELESS { 0 } else { row });
+        }
+    }
+    newest
+}
+
 /// The blocks of one chunk in a run.
 struct Work<'a> {
-    /// All blocks of the chunk, and those of the run.
+    /// All blocks of the chunk, and those of the run with their heads.
     blocks: &'a [Placed],
-    mine: &'a [Placed],
+    mine: Vec<(&'a Placed, Head)>,
+    /// The newest row of each archive.
+    newest: Vec<u64>,
     shape: &'a Shape,
     chunk: u32,
     groups: &'a dyn Groups,
 }
 
-impl Work<'_> {
-    /// Makes a block of them. `older`: only the states that are the newest but one, so that the newest may be damaged.
-    fn build(&self, builder: &mut Builder, older: bool) -> io::Result<bool> {
-        builder.begin(self.chunk, 0, self.shape.archives.len());
-        let mut position = 0;
-        for sixteen in 0..SIXTEEN as u8 {
-            builder.part(sixteen);
-            let state = self.state(sixteen, older)?;
-            if let Some((at, states)) = state {
-                position = position.max(at);
-                builder.state(&states)?;
-            }
-            if !older {
-                self.points(builder, sixteen)?;
-                self.rows(builder, sixteen)?;
-            }
-            builder.drop_empty_part();
+/// Which of two states, or names, are wanted: the newest, or that before it, so that the newest may be damaged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Newest,
+    Before,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        run: &[Arc<Segment>],
+        blocks: &'a [Placed],
+        shape: &'a Shape,
+        chunk: u32,
+        groups: &'a dyn Groups,
+    ) -> io::Result<Work<'a>> {
+        let mut mine = Vec::new();
+        for placed in blocks.iter().filter(|placed| is_in(run, placed)) {
+            mine.extend(placed.head()?.map(|head| (placed, head)));
         }
-        if builder.is_empty() {
-            return Ok(false);
-        }
-        if !older {
-            position = self
-                .mine
-                .iter()
-                .map(|placed| placed.position)
-                .max()
-                .unwrap_or(0);
-        }
-        builder.stamp = self
-            .mine
-            .iter()
-            .map(|placed| placed.stamp)
-            .max()
-            .unwrap_or(0);
-        builder.set_position(position);
-        for placed in self.mine.iter().rev() {
-            let Some(head) = placed.head()? else { continue };
-            let Some(frame) = head.names else { continue };
-            if let Some(names) = placed.frame(&frame)? {
-                builder.names(&names)?;
-                break;
-            }
-        }
-        Ok(true)
+        let mut newest = newest_rows(blocks);
+        newest.resize(shape.archives.len(), 0);
+        Ok(Work {
+            blocks,
+            mine,
+            newest,
+            shape,
+            chunk,
+            groups,
+        })
     }
 
-    /// The state of sixteen groups that is to be kept from the run, and its block's position.
-    fn state(&self, sixteen: u8, older: bool) -> io::Result<Option<(u64, block::States)>> {
-        let with = self
-            .blocks
-            .iter()
-            .rev()
-            .filter(|placed| placed.has_state(sixteen));
-        let in_run = |placed: &&Placed| self.mine.iter().any(|mine| mine.is(placed));
-        let mut kept: Vec<&Placed> = with.take(2).filter(in_run).collect();
-        if older && kept.len() < 2 {
-            return Ok(None);
+    /// Writes the blocks that take the place of those in the run: states that are the newest but one, then rows and
+    /// points in as many blocks as they need, with the newest states in the last.
+    fn write(&self, new: &mut New) -> io::Result<()> {
+        if self.before(&mut new.builder)? {
+            new.append()?;
         }
-        let wanted = match older {
-            true => kept.pop(),
-            false => kept.into_iter().next(),
-        };
-        let Some(placed) = wanted else {
+        for few in self.few() {
+            let is_last = few.end == self.mine.len();
+            if self.rest(&mut new.builder, few, is_last)? {
+                new.append()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks whose rows and points fit into one.
+    fn few(&self) -> Vec<Range<usize>> {
+        let (mut all, mut start, mut sum) = (Vec::new(), 0, 0);
+        let mut columns: BTreeMap<(u8, usize), u64> = BTreeMap::new();
+        for (at, (placed, head)) in self.mine.iter().enumerate() {
+            sum += u64::from(placed.len);
+            let mut most = 0;
+            for (sixteen, part) in &head.parts {
+                let frames = std::iter::once(&part.points).chain(&part.rows);
+                for (column, frame) in frames.enumerate() {
+                    let Some(frame) = frame else { continue };
+                    let bytes = columns.entry((*sixteen, column)).or_default();
+                    *bytes += u64::from(frame.raw);
+                    most = most.max(*bytes);
+                }
+            }
+            if at > start && (most > COLUMN_BYTES || sum > BLOCK_BYTES) {
+                all.push(start..at);
+                (start, sum) = (at, 0);
+                columns.clear();
+            }
+        }
+        all.push(start..self.mine.len());
+        all
+    }
+
+    fn before(&self, builder: &mut Builder) -> io::Result<bool> {
+        builder.begin(self.chunk, 0, self.shape.archives.len());
+        let (mut position, mut stamp) = (0, 0);
+        if let Some((placed, names)) = self.names(Age::Before)? {
+            (position, stamp) = (placed.position, placed.stamp);
+            builder.names(&names)?;
+        }
+        for sixteen in 0..SIXTEEN as u8 {
+            if let Some((placed, states)) = self.state(sixteen, Age::Before)? {
+                position = position.max(placed.position);
+                stamp = stamp.max(placed.stamp);
+                builder.part(sixteen);
+                builder.state(&states)?;
+            }
+        }
+        builder.set_position(position);
+        builder.stamp = stamp;
+        Ok(!builder.is_empty())
+    }
+
+    fn rest(&self, builder: &mut Builder, few: Range<usize>, is_last: bool) -> io::Result<bool> {
+        let few = &self.mine[few];
+        let position = few.iter().map(|(placed, _)| placed.position).max();
+        builder.begin(self.chunk, position.unwrap_or(0), self.shape.archives.len());
+        if is_last && let Some((_, names)) = self.names(Age::Newest)? {
+            builder.names(&names)?;
+        }
+        for sixteen in 0..SIXTEEN as u8 {
+            builder.part(sixteen);
+            if is_last && let Some((_, states)) = self.state(sixteen, Age::Newest)? {
+                builder.state(&states)?;
+            }
+            self.points(few, builder, sixteen)?;
+            self.rows(few, builder, sixteen)?;
+            builder.drop_empty_part();
+        }
+        let stamp = few.iter().map(|(placed, _)| placed.stamp).max();
+        builder.stamp = stamp.unwrap_or(0);
+        Ok(!builder.is_empty())
+    }
+
+    /// Which block of the run has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
+    fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Head)> {
+        let with = self.blocks.iter().rev().filter(|placed| has(placed));
+        let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));
+        let mut kept = with.take(2).filter_map(mine);
+        match age {
+            Age::Newest => kept.next(),
+            Age::Before => kept.nth(1),
+        }
+    }
+
+    fn names(&self, age: Age) -> io::Result<Option<(&'a Placed, Vec<u8>)>> {
+        let Some((placed, head)) = self.wanted(age, |placed| placed.name_bytes > 0) else {
             return Ok(None);
         };
-        let mut found = states(std::slice::from_ref(placed), self.shape, sixteen)?;
+        let Some(frame) = head.names else {
+            return Ok(None);
+        };
+        Ok(placed.frame(&frame)?.map(|names| (*placed, names)))
+    }
+
+    fn state(&self, sixteen: u8, age: Age) -> io::Result<Option<(&'a Placed, block::States)>> {
+        let Some((placed, _)) = self.wanted(age, |placed| placed.has_state(sixteen)) else {
+            return Ok(None);
+        };
+        let mut found = states(std::slice::from_ref(*placed), self.shape, sixteen)?;
         found.retain(|(member, _)| self.is_alive(sixteen, *member));
-        Ok((!found.is_empty()).then_some((placed.position, found)))
+        Ok((!found.is_empty()).then_some((*placed, found)))
     }
 
     fn is_alive(&self, sixteen: u8, member: u8) -> bool {
@@ -346,56 +484,66 @@ impl Work<'_> {
             .is_alive(self.chunk, sixteen * SIXTEEN as u8 + member)
     }
 
-    fn rows(&self, builder: &mut Builder, sixteen: u8) -> io::Result<()> {
+    fn rows(&self, few: &[(&Placed, Head)], builder: &mut Builder, sixteen: u8) -> io::Result<()> {
         let states = states(self.blocks, self.shape, sixteen)?;
-        let mut frames: Vec<(usize, Vec<u8>)> = Vec::new();
-        for (archive, about) in self.shape.archives.iter().enumerate() {
-            frames.clear();
-            for placed in self.mine {
-                let Some(head) = placed.head()? else { continue };
+        for archive in 0..self.shape.archives.len() {
+            let mut frames = Vec::new();
+            for (placed, head) in few {
                 let part = head.part(sixteen);
                 let frame = part.and_then(|part| part.rows.get(archive).copied().flatten());
                 let Some(frame) = frame else { continue };
-                frames.extend(placed.frame(&frame)?.map(|raw| (archive, raw)));
+                frames.extend(placed.frame(&frame)?);
             }
-            let columns: Vec<Read<'_>> = frames
-                .iter()
-                .filter_map(|(_, raw)| Read::parse(raw, self.shape.width))
-                .collect();
-            let (mut column, mut behind) = (Column::default(), false);
-            let mut newest = 0;
-            for (_, words) in &states {
-                newest = newest.max(self.shape.newest(archive, self.shape.stamp(words)));
-            }
-            for (member, words) in &states {
-                if !self.is_alive(sixteen, *member) {
-                    continue;
-                }
-                let own = self.shape.newest(archive, self.shape.stamp(words));
-                let from = (own + 1).saturating_sub(about.row_cnt);
-                let strip = Strip::of(&columns, *member, from, self.shape.width);
-                behind |= !strip.rows.is_empty() && own + 1 < newest;
-                strip.put(*member, &mut column);
-            }
-            let age = if behind { AGELESS } else { column.newest };
+            let columns = frames.iter();
+            let columns = columns.filter_map(|raw| Read::parse(raw, self.shape.width));
+            let (column, age) =
+                self.column(sixteen, archive, &columns.collect::<Vec<_>>(), &states);
             builder.rows(archive, &column, age)?;
         }
         Ok(())
     }
 
-    fn points(&self, builder: &mut Builder, sixteen: u8) -> io::Result<()> {
-        let newest = self
-            .blocks
-            .iter()
-            .map(|placed| placed.stamp)
-            .max()
-            .unwrap_or(0);
+    /// What lives of some columns, and its age: the newest row whose death means that all are dead.
+    fn column(
+        &self,
+        sixteen: u8,
+        archive: usize,
+        columns: &[Read<'_>],
+        states: &block::States,
+    ) -> (Column, u64) {
+        let (mut column, mut age) = (Column::default(), 0);
+        let row_cnt = self.shape.archives[archive].row_cnt;
+        for (member, words) in states {
+            if !self.is_alive(sixteen, *member) {
+                continue;
+            }
+            let own = self.shape.newest(archive, self.shape.stamp(words));
+            let from = (own + 1).saturating_sub(row_cnt);
+            let strip = Strip::of(columns, *member, from, self.shape.width);
+            let Some(last) = strip.last() else { continue };
+            // A group may be a row behind the others, as long as it follows them.
+            age = age.max(match self.newest[archive].saturating_sub(own) {
+                lag @ 0..=1 => last.saturating_add(lag),
+                _ => AGELESS,
+            });
+            strip.put(*member, &mut column);
+        }
+        (column, age)
+    }
+
+    fn points(
+        &self,
+        few: &[(&Placed, Head)],
+        builder: &mut Builder,
+        sixteen: u8,
+    ) -> io::Result<()> {
+        let stamps = self.blocks.iter().map(|placed| placed.stamp);
+        let newest = stamps.max().unwrap_or(0);
         let mut out = Vec::new();
-        for placed in self.mine {
+        for (placed, head) in few {
             if placed.point_bytes == 0 || placed.stamp.saturating_add(POINTS_KEPT_S) < newest {
                 continue;
             }
-            let Some(head) = placed.head()? else { continue };
             let frame = head.part(sixteen).and_then(|part| part.points);
             let Some(frame) = frame else { continue };
             let Some(raw) = placed.frame(&frame)? else {
@@ -427,7 +575,8 @@ pub(crate) fn each_points(mut raw: &[u8]) -> impl Iterator<Item = (u8, u64, &[u8
         let (&member, rest) = raw.split_first()?;
         raw = rest;
         let count = take(&mut raw)?;
-        Some((member, count, take_bytes(&mut raw, usize::MAX)?))
+        let bytes = take_bytes(&mut raw, usize::MAX)?;
+        (usize::from(member) < SIXTEEN).then_some((member, count, bytes))
     })
 }
 
@@ -484,6 +633,12 @@ impl Strip {
             Part::Run(count) => *count -= dead,
         }
         self.rows.push((first, part, bytes.to_vec()));
+    }
+
+    /// Number of the newest row.
+    fn last(&self) -> Option<u64> {
+        let (first, part, _) = self.rows.last()?;
+        Some((first + part.rows()).saturating_sub(1))
     }
 
     fn put(&self, member: u8, column: &mut Column) {

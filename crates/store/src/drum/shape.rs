@@ -87,6 +87,10 @@ impl Shape {
                 seasonal,
             });
         }
+        // Sixteen groups' states are one frame.
+        if state_bytes(words) > super::block::STATE_MAX {
+            return None;
+        }
         Some(Shape {
             front: front.to_vec(),
             width: template.ds.len(),
@@ -177,6 +181,11 @@ impl Shape {
         Some(())
     }
 
+    /// Most bytes that states of sixteen groups take in a frame.
+    pub(crate) fn state_bytes_max(&self) -> usize {
+        state_bytes(self.words)
+    }
+
     /// Bytes of a file before the rows.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.template.size_bytes()
@@ -207,8 +216,13 @@ impl Shape {
     /// The number of the newest row of an archive when the group was last updated at `last_up`: rows are counted from
     /// the epoch.
     pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
-        last_up as u64 / self.archives[archive].step
+        last_up.max(0) as u64 / self.archives[archive].step
     }
+}
+
+fn state_bytes(words: usize) -> usize {
+    let cells = words.saturating_mul(8 * super::block::SIXTEEN);
+    cells.saturating_add(words / 8 + 64)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl View {
         let width = self.shape.width;
         let last = self.shape.newest(archive, base.last_up);
         let count = (out.len() / width.max(1)) as u64;
-        let to = (number + count).min(last + 1);
+        let to = (number + count).min(last.min(newest) + 1);
         let from = number.max((newest + 1).saturating_sub(about.row_cnt));
         let current = self.group.header.cur_row[archive];
         let mut at = from;

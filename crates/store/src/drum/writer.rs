@@ -1,0 +1,257 @@
+//! What appends blocks. Until they are on the disk they are kept in memory, too: those of a segment that failed are read
+//! from there, and written into the next one before anything else is.
+
+use super::block::{self, Builder, Head};
+use super::segment::{self, Numbers, Segment};
+use super::{Drum, Index, Placed};
+use kymo_sys::disk::is_full;
+use std::io;
+use std::sync::Arc;
+
+/// So many bytes of blocks wait for a sync in memory.
+const UNSYNCED_MAX: usize = 32 << 20;
+
+/// What appends.
+pub(super) struct Writer {
+    pub(super) open: Option<Open>,
+    pub(super) next_number: u64,
+    pub(super) random: u64,
+    /// Blocks that may not be on the disk.
+    pub(super) kept: Vec<Kept>,
+    pub(super) bytes_written: u64,
+}
+
+/// The segment that is written.
+pub(super) struct Open {
+    pub(super) segment: Arc<Segment>,
+    offset: u64,
+    /// Blocks before it are on the disk.
+    synced: u64,
+    /// Its name is on the disk.
+    named: bool,
+}
+
+/// A block that may not be on the disk.
+pub(super) struct Kept {
+    pub(super) segment: u64,
+    pub(super) offset: u64,
+    pub(super) chunk: u32,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+impl Writer {
+    fn kept_bytes(&self) -> usize {
+        self.kept.iter().map(|kept| kept.bytes.len()).sum()
+    }
+
+    fn is_long(&self, segment_bytes: u64) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.offset >= segment_bytes)
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.open.as_ref().map(|open| open.segment.numbers.first)
+    }
+}
+
+impl Drum {
+    /// Appends a block. It counts from now on; it is on the disk after [`Drum::sync`]. After an error nothing of it is
+    /// there, and it may be appended once more.
+    pub(crate) fn append(&self, builder: &mut Builder) -> io::Result<()> {
+        let mut writer = self.writer();
+        let writer = &mut *writer;
+        let is_long = writer.is_long(self.segment_bytes);
+        if is_long || writer.kept_bytes() > UNSYNCED_MAX {
+            self.sync_with(writer)?;
+        }
+        if is_long {
+            self.finish(writer);
+        }
+        self.again(writer)?;
+        self.begin(writer)?;
+        let mut bytes = Vec::new();
+        let (placed, head) = self.place(writer, |generation, synced| {
+            let head = builder.finish(generation, synced, &mut bytes);
+            Ok((head, std::mem::take(&mut bytes)))
+        })?;
+        self.index().put(placed, head.chunk);
+        Ok(())
+    }
+
+    /// Ends a segment that is on the disk with a block that says so.
+    fn finish(&self, writer: &mut Writer) {
+        let Some(open) = writer.open.take() else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        let Segment {
+            generation, file, ..
+        } = &*open.segment;
+        Head::mark(*generation, open.offset, &mut bytes);
+        // It is of use and not needed.
+        let _what_it_says_is_known = file.write_at(&bytes, open.offset);
+    }
+
+    /// Writes a block, made for the open segment, and keeps its bytes until they are synced.
+    fn place(
+        &self,
+        writer: &mut Writer,
+        make: impl FnOnce(u64, u64) -> io::Result<(Head, Vec<u8>)>,
+    ) -> io::Result<(Placed, Head)> {
+        let open = writer.open.as_mut();
+        let open = open.ok_or_else(|| io::Error::other("there is no segment"))?;
+        let (head, bytes) = make(open.segment.generation, open.synced)?;
+        if let Err(error) = open.segment.file.write_at(&bytes, open.offset) {
+            // What did get there is in the way of nobody.
+            if !is_full(&error) || open.segment.file.set_len(open.offset).is_err() {
+                self.give_up(writer);
+            }
+            return Err(error);
+        }
+        let placed = Placed::of(&open.segment, open.offset, &head);
+        writer.bytes_written += bytes.len() as u64;
+        let offset = open.offset;
+        open.offset += bytes.len() as u64;
+        writer.kept.push(Kept {
+            segment: open.segment.numbers.first,
+            offset,
+            chunk: head.chunk,
+            bytes: bytes.into(),
+        });
+        Ok((placed, head))
+    }
+
+    /// Makes sure that there is a segment to append to.
+    fn begin(&self, writer: &mut Writer) -> io::Result<()> {
+        if writer.open.is_some() {
+            return Ok(());
+        }
+        let number = writer.next_number;
+        let generation = kymo_sys::sim_disk::next_random(&mut writer.random);
+        let numbers = Numbers::of(number);
+        let path = segment::path_of(&self.folder, numbers);
+        let segment = Arc::new(Segment::begin(&*self.disk, &path, numbers, generation)?);
+        writer.next_number += 1;
+        writer.open = Some(Open {
+            segment: segment.clone(),
+            offset: segment::BLOCKS_OFFSET,
+            synced: segment::BLOCKS_OFFSET,
+            named: false,
+        });
+        self.index().segments.push(segment);
+        Ok(())
+    }
+
+    /// When this returns all blocks are on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.sync_with(&mut self.writer())
+    }
+
+    fn sync_with(&self, writer: &mut Writer) -> io::Result<()> {
+        if writer.kept.is_empty() {
+            return Ok(());
+        }
+        self.again(writer)?;
+        let Some(open) = &mut writer.open else {
+            return Ok(());
+        };
+        let file = &open.segment.file;
+        let synced = file.sync_data().and_then(|()| match open.named {
+            true => Ok(()),
+            false => self.disk.sync_dir(&self.folder),
+        });
+        match synced {
+            Ok(()) => {
+                open.named = true;
+                open.synced = open.offset;
+                writer.kept.clear();
+            }
+            Err(_) => self.give_up(writer),
+        }
+        synced
+    }
+
+    /// Blocks of segments that failed go to the open one, in their order and before any other: of a segment that a crash
+    /// leaves unfinished the blocks up to some place count, so that none may lie before what it builds on.
+    fn again(&self, writer: &mut Writer) -> io::Result<()> {
+        let current = writer.number();
+        if writer.kept.iter().all(|kept| Some(kept.segment) == current) {
+            return Ok(());
+        }
+        self.begin(writer)?;
+        let current = writer.number();
+        let lost = |kept: &mut Kept| Some(kept.segment) != current;
+        let lost: Vec<Kept> = writer.kept.extract_if(.., lost).collect();
+        let mut lost = lost.into_iter();
+        while let Some(kept) = lost.next() {
+            let done = self.place(writer, |generation, synced| {
+                let bytes = block::renewed(&kept.bytes, generation, synced);
+                let head = Head::parse(&bytes);
+                let head = head.ok_or_else(|| io::Error::other("a block is damaged in memory"))?;
+                Ok((head, bytes))
+            });
+            match done {
+                Ok((placed, _)) => self.index().moved(&kept, placed),
+                Err(error) => {
+                    writer.kept.push(kept);
+                    writer.kept.extend(lost);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A segment that failed is never written again, and what it has that is not on the disk is read from memory: the
+    /// kernel may show it for a while, or not.
+    fn give_up(&self, writer: &mut Writer) {
+        let Some(open) = writer.open.take() else {
+            return;
+        };
+        let number = open.segment.numbers.first;
+        let mut index = self.index();
+        for kept in writer.kept.iter().filter(|kept| kept.segment == number) {
+            index.hold(kept);
+        }
+    }
+
+    /// Names that were given since the folder was last synced may be lost, the open segment's among them.
+    pub(super) fn names_lost(&self, writer: &mut Writer) {
+        if writer.open.as_ref().is_some_and(|open| !open.named) {
+            self.give_up(writer);
+        }
+    }
+}
+
+impl Kept {
+    /// Whether it is this block.
+    pub(super) fn is(&self, placed: &Placed) -> bool {
+        (placed.segment.numbers.first, placed.offset) == (self.segment, self.offset)
+    }
+}
+
+impl Index {
+    /// A block is somewhere else now.
+    fn moved(&mut self, kept: &Kept, placed: Placed) {
+        if let Some(block) = self.find(kept) {
+            *block = placed;
+        }
+    }
+
+    /// A block is read from memory from now on.
+    pub(super) fn hold(&mut self, kept: &Kept) {
+        if let Some(block) = self.find(kept) {
+            block.memory = Some(kept.bytes.clone());
+        }
+    }
+
+    pub(super) fn has(&mut self, kept: &Kept) -> bool {
+        self.find(kept).is_some()
+    }
+
+    fn find(&mut self, kept: &Kept) -> Option<&mut Placed> {
+        let blocks = self.chunks.get_mut(&kept.chunk)?;
+        let mut blocks = Arc::make_mut(blocks).iter_mut();
+        blocks.find(|placed| kept.is(placed))
+    }
+}

@@ -1,0 +1,40 @@
+"""Prints all rows of a segment (docs/formats/store.md): `block CHUNK POSITION`, then `chunk slot archive number value`
+for each cell, the value as 16 hexadecimal digits. Needs python3 and zstd; checks no crc."""
+import struct, subprocess, sys
+class Bytes:
+    def __init__(self, data, at=0): self.data, self.at = data, at
+    def take(self, size):
+        self.at += size
+        return self.data[self.at - size:self.at]
+    def varint(self):
+        byte = self.take(1)[0]
+        return byte if byte < 128 else byte - 128 + (self.varint() << 7)
+def rows(raw):
+    first, parts = 0, []
+    for _ in range(raw.varint()):
+        member, step = raw.take(1)[0], raw.varint()
+        number = first = first + (step >> 1 ^ -(step & 1)) & 2**64 - 1
+        for part in [raw.varint() for _ in range(raw.varint())]:
+            parts.append((member, number, part >> 1, 1 if part & 1 else part >> 1))
+            number += part >> 1
+    row_bytes = (len(raw.data) - raw.at) // max(1, sum(part[3] for part in parts))
+    for member, number, length, stored in parts:
+        cells = [struct.unpack(f"<{row_bytes // 8}Q", raw.take(row_bytes)) for _ in range(stored)]
+        yield from ((member, number + row, cell) for row in range(length) for cell in cells[min(row, stored - 1)])
+def frame(head, frames, same=()):
+    size = head.varint()
+    if size == 0 or size & 1: return same[size >> 1] if size else b"\0"
+    head.varint(), head.take(4)  # length when unpacked, crc
+    return subprocess.run(["zstd", "-dc"], input=frames.take(size >> 1), stdout=subprocess.PIPE, check=True).stdout
+segment, at = open(sys.argv[1], "rb").read(), 4096
+while at < len(segment):
+    head_len, length, chunk, generation, position = struct.unpack_from("<IIIQQ", segment, at + 12)
+    head, frames, _ = Bytes(segment, at + 56), Bytes(segment, at + head_len), print("block", chunk, position)
+    stamp, archives, names = head.varint(), [head.varint() for _ in range(head.varint())], frame(head, frames)
+    for _ in range(head.varint()):
+        sixteen, state, points, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
+        for archive in range(len(archives)):
+            columns.append(frame(head, frames, columns))  # an empty one for none
+            for member, number, cell in rows(Bytes(columns[-1])):
+                print(chunk, sixteen * 16 + member, archive, number, f"{cell:016x}")
+    at += length
