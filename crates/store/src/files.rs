@@ -17,7 +17,7 @@ use crate::store::Inner;
 use crate::turn::stamp_of;
 use crate::{drum::shape, read::FileRows};
 use kymo_base::name::DisplayName;
-use kymo_rrd::{Header, Rows, Rrd};
+use kymo_rrd::{Header, Kind, Rows, Rrd};
 use kymo_sys::disk::{DiskFile, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe};
 use std::io;
@@ -596,10 +596,21 @@ fn put_cells(
 
 fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) -> Found {
     let header = &view.group.header;
+    let upto = header.last_up as f64 + header.last_up_usec as f64 / 1e6;
+    let stamps: Vec<Option<f64>> = values.iter().map(stamp_of).collect();
+    let is_past = |at: usize| {
+        stamps
+            .get(at)
+            .copied()
+            .flatten()
+            .is_some_and(|stamp| stamp <= upto)
+    };
     let refused = worker.applier.refused.drain(..);
+    // A stamp that is not newer is told of when it is saved: here it may be one of two.
+    let refused = refused.filter(|(at, error)| error.kind != Kind::Past || !is_past(*at));
     Found::Ours(Written {
         identity,
-        upto: header.last_up as f64 + header.last_up_usec as f64 / 1e6,
+        upto,
         refused: refused.map(|(at, error)| (at, error.text)).collect(),
         values,
     })

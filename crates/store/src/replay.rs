@@ -210,7 +210,7 @@ impl Teller<'_> {
         let mut group = self.state.groups.get_mut(id).filter(|_| !saved);
         if let Some(group) = group.as_deref_mut().filter(|group| group.forgotten) {
             group.forgotten = false;
-            group.last = group.newest().trunc();
+            group.last = group.newest();
         }
         for _ in 0..count {
             text.clear();

@@ -282,7 +282,11 @@ fn build_part(
         let mut words = Vec::with_capacity(shape.words);
         applier.pack(&shape, &mut words);
         member.line.applied = shape.stamp_of(&words);
-        if let Some(stamp) = values.last().and_then(|text| stamp_of(text)).filter(|_| member.refused.is_empty()) {
+        if let Some(stamp) = values
+            .last()
+            .and_then(|text| stamp_of(text))
+            .filter(|_| member.refused.is_empty())
+        {
             // The state's may be a rounding less than the value's.
             member.line.applied = member.line.applied.max(stamp);
         }
