@@ -66,12 +66,13 @@ impl Drum {
         merged.map(Some)
     }
 
-    /// Merges all segments, whether that is worth it or not.
+    /// Merges all segments up to the first that is busy, whether that is worth it or not.
     pub(super) fn merge_all(&self, groups: &dyn Groups) -> io::Result<Merged> {
         let Settled { index, busy } = self.settled();
-        let mut all = index.segments.clone();
-        all.retain(|segment| !busy.contains(&segment.numbers.first));
-        self.merge_run(&all, &index, groups)
+        let all = index.segments.iter();
+        let run = all.take_while(|segment| !busy.contains(&segment.numbers.first));
+        let run: Vec<Arc<Segment>> = run.cloned().collect();
+        self.merge_run(&run, &index, groups)
     }
 
     /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
@@ -89,6 +90,7 @@ impl Drum {
         Settled { index, busy }
     }
 
+    /// Makes one of a run: neighbours without a gap, for the new name stands for all between the first and the last.
     fn merge_run(
         &self,
         run: &[Arc<Segment>],
