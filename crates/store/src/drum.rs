@@ -21,6 +21,8 @@ pub(crate) mod samples;
 mod segment;
 pub(crate) mod shape;
 #[cfg(test)]
+mod sizes;
+#[cfg(test)]
 mod tests;
 pub(crate) mod view;
 mod writer;

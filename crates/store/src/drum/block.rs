@@ -258,7 +258,7 @@ impl Builder {
 
     /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
     /// block can be made for another segment.
-    pub(crate) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
+    pub(super) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
         let mut directory = Vec::new();
         put(&mut directory, self.stamp);
         put_directory(

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// More segments than this are merged whatever is dead in them.
 const SEGMENTS_MAX: usize = 64;
 /// A block of which a frame is longer when it is unpacked, or all frames together as they are, is followed by another.
-const COLUMN_BYTES: u64 = 8 << 20;
+const COLUMN_BYTES: u64 = if cfg!(test) { 1500 } else { 8 << 20 };
 const BLOCK_BYTES: u64 = 256 << 20;
 /// Points are kept so long.
 pub(crate) const POINTS_KEPT_S: u64 = 48 * 3600;
@@ -66,12 +66,13 @@ impl Drum {
         merged.map(Some)
     }
 
-    /// Merges all segments, whether that is worth it or not.
+    /// Merges all segments up to the first that is busy, whether that is worth it or not.
     pub(super) fn merge_all(&self, groups: &dyn Groups) -> io::Result<Merged> {
         let Settled { index, busy } = self.settled();
-        let mut all = index.segments.clone();
-        all.retain(|segment| !busy.contains(&segment.numbers.first));
-        self.merge_run(&all, &index, groups)
+        let all = index.segments.iter();
+        let run = all.take_while(|segment| !busy.contains(&segment.numbers.first));
+        let run: Vec<Arc<Segment>> = run.cloned().collect();
+        self.merge_run(&run, &index, groups)
     }
 
     /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
@@ -89,6 +90,7 @@ impl Drum {
         Settled { index, busy }
     }
 
+    /// Makes one of a run: neighbours without a gap, for the new name stands for all between the first and the last.
     fn merge_run(
         &self,
         run: &[Arc<Segment>],
@@ -336,6 +338,34 @@ struct Work<'a> {
     groups: &'a dyn Groups,
 }
 
+/// What blocks would be if they were one.
+#[derive(Default)]
+struct Size {
+    bytes: u64,
+    /// Points and rows of each sixteen, unpacked.
+    columns: BTreeMap<(u8, usize), u64>,
+    most: u64,
+}
+
+impl Size {
+    fn add(&mut self, placed: &Placed, head: &Head) {
+        self.bytes += u64::from(placed.len);
+        for (sixteen, part) in &head.parts {
+            let frames = std::iter::once(&part.points).chain(&part.rows);
+            for (column, frame) in frames.enumerate() {
+                let Some(frame) = frame else { continue };
+                let bytes = self.columns.entry((*sixteen, column)).or_default();
+                *bytes += u64::from(frame.raw);
+                self.most = self.most.max(*bytes);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.most > COLUMN_BYTES || self.bytes > BLOCK_BYTES
+    }
+}
+
 /// Which of two states, or names, are wanted: the newest, or that before it, so that the newest may be damaged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
@@ -384,24 +414,13 @@ impl<'a> Work<'a> {
 
     /// Blocks whose rows and points fit into one.
     fn few(&self) -> Vec<Range<usize>> {
-        let (mut all, mut start, mut sum) = (Vec::new(), 0, 0);
-        let mut columns: BTreeMap<(u8, usize), u64> = BTreeMap::new();
+        let (mut all, mut start, mut size) = (Vec::new(), 0, Size::default());
         for (at, (placed, head)) in self.mine.iter().enumerate() {
-            sum += u64::from(placed.len);
-            let mut most = 0;
-            for (sixteen, part) in &head.parts {
-                let frames = std::iter::once(&part.points).chain(&part.rows);
-                for (column, frame) in frames.enumerate() {
-                    let Some(frame) = frame else { continue };
-                    let bytes = columns.entry((*sixteen, column)).or_default();
-                    *bytes += u64::from(frame.raw);
-                    most = most.max(*bytes);
-                }
-            }
-            if at > start && (most > COLUMN_BYTES || sum > BLOCK_BYTES) {
+            size.add(placed, head);
+            if at > start && size.is_over() {
                 all.push(start..at);
-                (start, sum) = (at, 0);
-                columns.clear();
+                (start, size) = (at, Size::default());
+                size.add(placed, head);
             }
         }
         all.push(start..self.mine.len());
