@@ -84,7 +84,8 @@ impl Drum {
                 Arc::make_mut(blocks).retain(|placed| !kept.is(placed));
             }
         }
-        let kept = writer.kept.iter().map(|kept: &Kept| kept.segment);
+        let kept = writer.kept.iter();
+        let kept = kept.flat_map(|kept: &Kept| [kept.segment, kept.origin]);
         let open = writer.open.as_ref().map(|open| open.segment.numbers.first);
         let busy = kept.chain(open).collect();
         Settled { index, busy }

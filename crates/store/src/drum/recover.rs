@@ -124,6 +124,7 @@ impl Recovered {
             if !head.is_mark() {
                 self.kept.push(Kept {
                     segment: segment.numbers.first,
+                    origin: segment.numbers.first,
                     offset,
                     chunk: head.chunk,
                     bytes: bytes.into(),
