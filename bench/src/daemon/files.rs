@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Of one file, rounded up.
-pub const FILE_KB: usize = 152;
+const FILE_KB: usize = 152;
+const JOURNAL_BYTES_A_VALUE: u64 = 64;
 /// Before the first value.
 pub const BIRTH: u64 = 1_700_000_000;
 pub const STEP: u64 = 10;
@@ -29,6 +30,16 @@ pub fn collectd_default() -> String {
 
 pub fn name(index: usize) -> String {
     format!("h{:03}/f{:02}.rrd", index / 100, index % 100)
+}
+
+/// What a disk needs for so many of them.
+pub fn mb(count: usize) -> u32 {
+    (count * FILE_KB / 1000 * 5 / 4) as u32
+}
+
+/// What the largest journal there is needs for so many values: stock's, a line of text each.
+pub fn journal_mb(values: u64) -> u32 {
+    (values * JOURNAL_BYTES_A_VALUE / 1_000_000) as u32
 }
 
 /// Makes `count` files below `base`.

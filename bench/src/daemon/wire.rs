@@ -1,7 +1,7 @@
 //! The bench's client of the rrdcached protocol: the same for both daemons, and cheap.
 
 use crate::fault::{Cannot, Fault, Result};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -54,17 +54,65 @@ impl Wire {
     /// A request and the lines that follow its reply's first.
     pub fn lines(&mut self, line: &str) -> Result<String> {
         self.send(format!("{line}\n").as_bytes())?;
-        let first = self.reply()?;
-        let count = first
-            .split(' ')
-            .next()
-            .and_then(|word| word.parse::<usize>().ok());
+        let count = self.count()?;
         let mut text = String::new();
-        for _ in 0..count.unwrap_or(0) {
+        for _ in 0..count {
             let read = self.reader.read_line(&mut text);
             read.cannot("read from the daemon")?;
         }
         Ok(text)
+    }
+
+    /// A reply's first word.
+    fn count(&mut self) -> Result<u64> {
+        let count = self.reply()?.split(' ').next();
+        let count = count.and_then(|word| word.parse().ok());
+        count.ok_or_else(|| Fault::because("count the lines of", self.line.trim()))
+    }
+
+    /// Rows that a FETCH is answered with, each read to its end.
+    pub fn text_rows(&mut self, line: &str) -> Result<u64> {
+        let text = self.lines(line)?;
+        let rows = text.lines().skip_while(|line| !line.starts_with("DSName"));
+        Ok(rows.skip(1).count() as u64)
+    }
+
+    /// Rows that a FETCHBIN of one source is answered with, each read to its end. How many lines that is, stock does
+    /// not know: it counts the line feeds among the numbers.
+    pub fn binary_rows(&mut self, line: &str) -> Result<u64> {
+        self.send(format!("{line}\n").as_bytes())?;
+        self.reply()?;
+        while !self.line.starts_with("DSName") {
+            self.reply()?;
+        }
+        // `DSName-value: BinaryData 1200 8 LITTLE`
+        let mut words = self.line.trim().rsplit(' ').skip(1);
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let (Some(bytes), Some(rows)) = (number(), number()) else {
+            return Err(Fault::because("count the rows of", self.line.trim()));
+        };
+        let mut cells = vec![0; (bytes * rows + 1) as usize];
+        let read = self.reader.read_exact(&mut cells);
+        read.cannot("read from the daemon")?;
+        Ok(rows)
+    }
+
+    /// Sends lines, each when the one before is answered; none may be refused.
+    pub fn one_by_one(&mut self, lines: &[u8]) -> Result<()> {
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            self.send(line)?;
+            self.reply()?;
+        }
+        Ok(())
+    }
+
+    /// Sends lines, few enough for their replies to wait in the socket; none may be refused.
+    pub fn at_once(&mut self, lines: &[u8]) -> Result<()> {
+        self.send(lines)?;
+        for _ in lines.split_inclusive(|&byte| byte == b'\n') {
+            self.reply()?;
+        }
+        Ok(())
     }
 
     /// Sends lines as one BATCH; none may be refused.
