@@ -2,11 +2,13 @@
 //! the same. Values come in simulated time, except where a row says otherwise.
 
 mod batch;
+mod collectd;
 mod fetch;
 mod intake;
 mod memory;
 mod million;
 mod never;
+mod on_demand;
 mod real;
 mod requests;
 mod series;
@@ -24,6 +26,8 @@ pub const DRUM: Table = Table {
         &memory::ROW,
         &start::ROW,
         &real::ROW,
+        &collectd::ROW,
         &million::ROW,
+        &on_demand::ROW,
     ],
 };

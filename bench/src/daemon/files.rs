@@ -3,13 +3,16 @@
 
 use crate::fault::{Cannot, Fault, Result};
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
 /// Of one file, rounded up.
 const FILE_KB: usize = 152;
 const JOURNAL_BYTES_A_VALUE: u64 = 64;
+/// rrd_format.h: behind `stat_head_t`, a `ds_def_t` and fifteen `rra_def_t`, on a machine of 64 bits.
+const LAST_STAMP_OFFSET: u64 = 128 + 120 + 15 * 120;
 /// Before the first value.
 pub const BIRTH: u64 = 1_700_000_000;
 pub const STEP: u64 = 10;
@@ -63,6 +66,16 @@ pub fn fill(base: &Path, count: usize) -> Result<()> {
         fs::write(&path, &bytes).cannot(format_args!("write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The stamp of a file's last value, in seconds, as its header has it.
+pub fn last_stamp(base: &Path, index: usize) -> Result<u64> {
+    let path = base.join(name(index));
+    let file = File::open(&path).cannot(format_args!("open {}", path.display()))?;
+    let mut bytes = [0; 8];
+    let read = file.read_exact_at(&mut bytes, LAST_STAMP_OFFSET);
+    read.cannot(format_args!("read {}", path.display()))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// The `turn`th value of a file: a tenth of a second off the step, six decimals, as collectd sends it.

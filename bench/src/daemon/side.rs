@@ -182,12 +182,16 @@ impl Side {
 
     /// Values written to files since the daemon's start.
     pub fn values_written(&self) -> Result<u64> {
+        self.statistic("DataSetsWritten")
+    }
+
+    /// A number of STATS.
+    pub fn statistic(&self, name: &str) -> Result<u64> {
         let said = self.connect()?.lines("STATS")?;
-        let number = said
-            .lines()
-            .find_map(|line| line.strip_prefix("DataSetsWritten: "));
-        let number = number.and_then(|number| number.trim().parse().ok());
-        number.ok_or_else(|| Fault::new("STATS tells no DataSetsWritten"))
+        let mut pairs = said.lines().filter_map(|line| line.split_once(": "));
+        let pair = pairs.find(|(each, _)| *each == name);
+        let number = pair.and_then(|(_, number)| number.trim().parse().ok());
+        number.ok_or_else(|| Fault::new(format!("STATS tells no {name}")))
     }
 
     /// Asks the daemon to end and waits until it has; the CPU seconds of its life.

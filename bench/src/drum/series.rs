@@ -82,7 +82,8 @@ impl Crowd {
         };
     }
 
-    fn value(&mut self, index: usize, into: &mut Vec<u8>) {
+    /// The next value of a series.
+    pub fn value(&mut self, index: usize, into: &mut Vec<u8>) {
         let (chance, value) = (&mut self.chance, &mut self.series[index].value);
         let _ = match index % 4 {
             0 => {
