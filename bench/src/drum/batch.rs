@@ -9,8 +9,9 @@ use crate::row::Row;
 
 pub const ROW: Row = Row {
     name: "drum-batch",
-    work: "a value by BATCH, stamps on the step, 20,500 files × 2,400 steps; stock × 300 with FLUSHALL each 30, and \
-           tuned to write once in 6 h; a sync after each step: bytes and writes of the device, CPU",
+    work: "a value by BATCH, stamps on the step, 20,500 files × 2,400 steps, a sync after each; stock × 300 with \
+           FLUSHALL each 30, and tuned (`-w 21600 -z 21600 -f 43200 -F`) to write once, at its end: bytes and writes \
+           of the device, CPU",
     bar: "≤ 28 bytes",
     aim: "20",
     run,

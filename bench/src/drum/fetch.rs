@@ -1,11 +1,12 @@
 //! FETCH with a value pending: each question comes right after one new value for its series, and is answered from what
-//! was just taken in. Only the question is timed.
+//! was just taken in. Only the question is timed; as the kernel places client and daemon, and on one CPU, where nobody
+//! has to wake another up.
 
 use super::intake::{Form, round};
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
 use crate::daemon::files::{self, BIRTH, STEP};
-use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::side::{Side, Who, in_turns, of, on_one_cpu, present};
 use crate::daemon::{tell, wire::Wire};
 use crate::fault::{Fault, Result};
 use crate::figures::{median, ratio, significant};
@@ -52,6 +53,17 @@ const QUESTIONS: [Question; 3] = [
 type Times = [Vec<f64>; QUESTIONS.len()];
 
 fn run(bench: &Bench) -> Result<Outcome> {
+    let mut outcome = judge(&times(bench)?);
+    let alone = judge(&on_one_cpu(|| times(bench))?);
+    let alone = alone
+        .figures
+        .iter()
+        .map(|figure| format!("on one CPU {figure}"));
+    outcome.figures.extend(alone);
+    Ok(outcome)
+}
+
+fn times(bench: &Bench) -> Result<Vec<(Who, Vec<Times>)>> {
     let count = bench.series(200, 20);
     let rounds = bench.pick(2_000, 100_usize).div_ceil(count);
     let mut sides = Vec::new();
@@ -67,17 +79,20 @@ fn run(bench: &Bench) -> Result<Outcome> {
         sides.push(side);
     }
     // In the first round stock writes what it was sent until then.
-    let found = in_turns(rounds + 1, &mut sides, |side, turn| {
+    let mut found = in_turns(rounds + 1, &mut sides, |side, turn| {
         ask_all(side, &mut crowd, turn as u64)
     })?;
-    Ok(judge(&found))
+    for (_, rounds) in &mut found {
+        rounds.remove(0);
+    }
+    Ok(found)
 }
 
 fn judge(found: &[(Who, Vec<Times>)]) -> Outcome {
     let mut outcome = Outcome::default();
     for (index, question) in QUESTIONS.iter().enumerate() {
         let times = |who| -> Option<Vec<f64>> {
-            let rounds = of(found, who)?.iter().skip(1);
+            let rounds = of(found, who)?.iter();
             Some(rounds.flat_map(|times| times[index].clone()).collect())
         };
         for who in [Who::Stock, Who::Ours] {

@@ -48,9 +48,9 @@ const CONTENDERS: [Contender; 3] = [
         options: &[],
         flush: true,
     },
-    // Writes nothing for six hours, and all of it when it ends.
+    // What lets stock write least: nothing for six hours, and all of it when it ends.
     Contender {
-        name: "stock -w 21600 -z 21600 -f 43200",
+        name: "tuned stock",
         who: Who::Stock,
         options: &["-w", "21600", "-z", "21600", "-f", "43200", "-F"],
         flush: false,

@@ -33,9 +33,9 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let mut slopes = [None; 2];
     for who in present(bench) {
         let bare = who == Who::Ours && never::is_known(bench)?;
-        let few = bench.pick(20_500, 500);
         let most = if bare { 200_000 } else { 60_000 };
-        let many = bench.series(most, 2_000).max(few + 1);
+        let many = bench.series(most, 2_000).max(2);
+        let few = bench.pick(20_500, 500).min(many / 2);
         let slope = slope(bench, who, bare, (few, many))?;
         let files = if bare { ", no files" } else { "" };
         outcome.figure(format!(

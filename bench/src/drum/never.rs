@@ -13,6 +13,8 @@ use std::process::Command;
 pub const OPTIONS: [&str; 3] = ["--files", "never", "-R"];
 /// Requests under way at once.
 const WINDOW: usize = 50;
+/// Of its journal, before what is in it has been saved; and a margin.
+const JOURNAL_RECORDS: u64 = 40_000_000;
 /// On the disk: twice its rows and state of some hours, and a margin.
 const STORE_BYTES_A_SERIES: usize = 16_000;
 
@@ -40,7 +42,7 @@ pub fn skipped() -> Outcome {
 /// Ours, running, with a disk for so many series and values, and no series yet.
 pub fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
     let store_mb = (series * STORE_BYTES_A_SERIES / 1_000_000) as u32;
-    let room_mb = store_mb + files::journal_mb(values);
+    let room_mb = store_mb + files::journal_mb(values.min(JOURNAL_RECORDS));
     let mut side = Side::with_room(bench, Who::Ours, room_mb)?;
     side.start(bench, &OPTIONS)?;
     Ok(side)
