@@ -1,5 +1,5 @@
-//! As `drum-real`, with collectd between: its own rrdcached plugin makes the files and sends the values, which come to it
-//! by its unix socket. Counted from when all files are there.
+//! As `drum-real`, with collectd between: its own rrdcached plugin makes the files and sends the values, which come to
+//! it by its unix socket. Counted from when all files are there.
 
 use super::real::{compare, options, paced};
 use super::series::{Crowd, Stamps};

@@ -1,5 +1,6 @@
-//! Values taken in, step after step of simulated time, as fast as the daemon does it: who takes them, what is sent, and
-//! what it cost until the daemon has ended and all is on its disk. Each daemon has a disk of its own, one after the other.
+//! Values taken in, step after step of simulated time, as fast as the daemon does it: who takes them, what is sent,
+//! and what it cost until the daemon has ended and all is on its disk. Each daemon has a disk of its own, one after
+//! the other.
 
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
@@ -7,7 +8,7 @@ use crate::daemon::cost::{Cost, Mark};
 use crate::daemon::files::{self, BIRTH, STEP};
 use crate::daemon::side::{Side, Who, present};
 use crate::daemon::wire::Wire;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::figures::{ratio, significant};
 use crate::progress::Progress;
 use crate::report::Outcome;
@@ -132,13 +133,29 @@ impl Intake {
         side.start(bench, contender.options)?;
         let mark = Mark::now(&side)?;
         self.send(&side, contender, steps)?;
+        let cost = mark.to_the_end(&mut side)?;
+        if contender.who == Who::Stock {
+            self.is_written(&side, BIRTH + STEP * steps)?;
+        }
         Ok(Taken {
             name: contender.name,
             who: contender.who,
             values: values as f64,
             steps,
-            cost: mark.to_the_end(&mut side)?,
+            cost,
         })
+    }
+
+    /// All of stock's values have to be in its files now, or it would be cheap for nothing.
+    fn is_written(&self, side: &Side, last: u64) -> Result<()> {
+        for index in 0..self.files {
+            let found = files::last_stamp(&side.base(), index)?;
+            if found < last {
+                let name = files::name(index);
+                return Err(Fault::new(format!("{name} ends at {found}, not {last}")));
+            }
+        }
+        Ok(())
     }
 
     fn send(&self, side: &Side, contender: &Contender, steps: u64) -> Result<()> {
