@@ -3,6 +3,7 @@
 
 mod batch;
 mod collectd;
+mod export;
 mod fetch;
 mod intake;
 mod memory;
@@ -29,5 +30,6 @@ pub const DRUM: Table = Table {
         &collectd::ROW,
         &million::ROW,
         &on_demand::ROW,
+        &export::ROW,
     ],
 };

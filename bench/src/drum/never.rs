@@ -43,6 +43,15 @@ pub fn skipped() -> Outcome {
 pub fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
     let store_mb = (series * STORE_BYTES_A_SERIES / 1_000_000) as u32;
     let room_mb = store_mb + files::journal_mb(values.min(JOURNAL_RECORDS));
+    start(bench, room_mb)
+}
+
+/// With a disk for few values of so many series, for their files and a copy of them.
+pub fn side_for_files(bench: &Bench, series: usize) -> Result<Side> {
+    start(bench, 2 * files::mb(series))
+}
+
+fn start(bench: &Bench, room_mb: u32) -> Result<Side> {
     let mut side = Side::with_room(bench, Who::Ours, room_mb)?;
     side.start(bench, &OPTIONS)?;
     Ok(side)
