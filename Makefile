@@ -56,8 +56,8 @@ fuzz-for:
 fuzz:
 	cd fuzz && $(CARGO) +nightly fuzz run $(or $(TARGET),template)
 
-# Side by side with the real peers; writes bench/RESULTS.md. It takes five hours and 30 GB below /tmp, on an
-# idle machine.
+# Side by side with the real peers; writes bench/RESULTS.md. It takes four and a half hours and 30 GB below
+# /tmp, on an idle machine.
 bench: PEERS += $(BENCH_PEERS)
 bench: peers build
 	$(CARGO) build --release -p kymo-bench

@@ -2,6 +2,7 @@
 //! hundred a folder; and updates for them, stamped as collectd does.
 
 use crate::fault::{Cannot, Fault, Result};
+use crate::progress::Progress;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -57,7 +58,9 @@ pub fn fill(base: &Path, count: usize) -> Result<()> {
         return Err(Fault::because("create a file", said.trim()));
     }
     let bytes = fs::read(&first).cannot("read the first file")?;
+    let mut progress = Progress::of("files");
     for index in 0..count {
+        progress.at(index as u64, count as u64);
         let path = base.join(name(index));
         if index % 100 == 0 {
             let folder = path.parent().unwrap_or(base);

@@ -16,7 +16,10 @@ pub struct Wire {
 
 impl Wire {
     pub fn connect(socket: &Path) -> Result<Wire> {
-        let stream = UnixStream::connect(socket).cannot("connect to the daemon")?;
+        Wire::over(UnixStream::connect(socket).cannot("connect to the daemon")?)
+    }
+
+    fn over(stream: UnixStream) -> Result<Wire> {
         stream
             .set_read_timeout(Some(PATIENCE))
             .cannot("set a limit")?;
@@ -124,6 +127,32 @@ impl Wire {
         match self.reply()?.starts_with("0 errors") {
             true => Ok(()),
             false => Err(Fault::because("have a batch", self.line.trim())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_and_read_to_their_end() {
+        let text = "8 Success\nStep: 10\nDSCount: 1\nDSName: value\n1: 2e+00\n2: -nan\n3: 0e+00\n4: 1e+00\n5: 1e+00\n";
+        // Line feeds are among the numbers, and counted.
+        let binary = "28 Success\nStep: 10\nDSCount: 1\nDSName-value: BinaryData 3 8 LITTLE\n";
+        let cells = "\n".repeat(24) + "\n";
+        for (reply, want) in [(text.to_string(), 5), (format!("{binary}{cells}"), 3)] {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            there
+                .write_all(format!("{reply}0 PONG\n").as_bytes())
+                .unwrap();
+            let mut wire = Wire::over(here).unwrap();
+            let rows = match reply.contains("BinaryData") {
+                true => wire.binary_rows("FETCHBIN a AVERAGE"),
+                false => wire.text_rows("FETCH a AVERAGE"),
+            };
+            assert_eq!(rows.unwrap(), want);
+            assert_eq!(wire.reply().unwrap(), "0 PONG\n");
         }
     }
 }
