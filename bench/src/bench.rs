@@ -20,6 +20,10 @@ pub struct Bench {
     pub size: Size,
     pub rounds: usize,
     pub minutes: Option<u32>,
+    /// Of the drum's rows: instead of their own numbers.
+    series: Option<usize>,
+    steps: Option<u64>,
+    records: Option<u64>,
     pub kymo: Option<PathBuf>,
     /// The recorder-only build, for the memory row.
     pub kymo_small: Option<PathBuf>,
@@ -54,6 +58,9 @@ impl Bench {
             size,
             rounds: args.value("--rounds")?.unwrap_or(rounds).max(1),
             minutes: args.value("--minutes")?,
+            series: args.value("--series")?,
+            steps: args.value("--steps")?,
+            records: args.value("--records")?,
             kymo: program(args, "--kymo")?,
             kymo_small: program(args, "--kymo-small")?,
             collectl: on_path("collectl"),
@@ -76,6 +83,39 @@ impl Bench {
             Size::Full => full,
             Size::Quick => quick,
         }
+    }
+
+    /// Series of a row, unless the command line says how many.
+    pub fn series(&self, full: usize, quick: usize) -> usize {
+        self.series.unwrap_or(self.pick(full, quick)).max(1)
+    }
+
+    /// Steps of a row, likewise.
+    pub fn steps(&self, full: u64, quick: u64) -> u64 {
+        self.steps.unwrap_or(self.pick(full, quick)).max(1)
+    }
+
+    /// Unsaved records of a row, likewise.
+    pub fn records(&self, full: u64, quick: u64) -> u64 {
+        self.records.unwrap_or(self.pick(full, quick)).max(1)
+    }
+
+    /// What the command line says otherwise than the rows: `, series 2050, steps 300`.
+    pub fn changes(&self) -> String {
+        let series = self.series.map(|count| count as u64);
+        let minutes = self.minutes.map(u64::from);
+        let all = [
+            ("series", series),
+            ("steps", self.steps),
+            ("records", self.records),
+            ("minutes", minutes),
+        ];
+        let given = all
+            .iter()
+            .filter_map(|(name, count)| Some((name, (*count)?)));
+        given
+            .map(|(name, count)| format!(", {name} {count}"))
+            .collect()
     }
 
     /// A path nobody has used yet, below the run's directory.

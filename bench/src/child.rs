@@ -112,12 +112,13 @@ impl Running {
         self.reap(peak_bytes)
     }
 
-    /// Asks the child to end; past `limit` it is made to. How it ended is not judged.
-    pub fn terminate(mut self, limit: Duration) -> Result<()> {
+    /// Asks the child to end; past `limit` it is made to. How it ended is not judged. Says its CPU time.
+    pub fn terminate(mut self, limit: Duration) -> Result<Duration> {
         // ESRCH cannot be: it is unreaped.
         let _ = kill_process(self.pid, Signal::TERM);
         self.ends_within(limit)?;
-        self.end().map(drop)
+        let end = self.end()?;
+        Ok(end.rusage.utime + end.rusage.stime)
     }
 
     fn ends_within(&self, limit: Duration) -> Result<bool> {

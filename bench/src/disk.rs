@@ -1,5 +1,5 @@
 //! An ext4 of one's own on a loop device, whose writes nobody else adds to.
-//! Needs root. Unmounted when dropped; the guard has it too.
+//! Needs root. Unmounted and removed when dropped; the guard has it too.
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
@@ -16,6 +16,7 @@ const WRITES: usize = 4;
 const SECTORS_WRITTEN: usize = 6;
 
 pub struct LoopDisk {
+    image: PathBuf,
     dir: PathBuf,
     device: String,
     guard: Rc<Guard>,
@@ -40,6 +41,7 @@ impl LoopDisk {
         )?;
         let device = device_of(&dir)?;
         Ok(LoopDisk {
+            image,
             dir,
             device,
             guard: Rc::clone(&bench.guard),
@@ -80,6 +82,8 @@ impl Drop for LoopDisk {
         // If it fails, the guard tries again, harder, when the bench has ended.
         if tool(Command::new("umount").arg(&self.dir)).is_ok() {
             let _ = self.guard.unmounted(&self.dir);
+            // Gigabytes that later rows may need; what is left of them goes with the bench's folder.
+            let _ = fs::remove_file(&self.image);
         }
     }
 }

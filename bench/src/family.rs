@@ -68,7 +68,7 @@ impl Family {
     pub fn end(mut self) -> Result<()> {
         self.note_groups()?;
         match self.running.take() {
-            Some(running) => running.terminate(Duration::from_secs(20)),
+            Some(running) => running.terminate(Duration::from_secs(20)).map(drop),
             None => Ok(()),
         }
     }

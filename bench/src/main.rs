@@ -2,8 +2,8 @@
 //! physical floor (our own loop of `pread`s over the same files).
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
-//! those of the server's, `kymo-bench rrdcached` those of the round-robin archives; the
-//! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
+//! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
+//! `kymo-bench drum` those of their store; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
 //! child processes they start, each a contender or a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
@@ -14,7 +14,9 @@ mod bench;
 mod child;
 mod collectl_raw;
 mod crowd;
+mod daemon;
 mod disk;
+mod drum;
 mod family;
 mod fault;
 mod figures;
@@ -24,6 +26,7 @@ mod load;
 mod machine;
 mod peer;
 mod procfs;
+mod progress;
 mod report;
 mod ring;
 mod row;
@@ -46,6 +49,8 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--ring DIR] [--web DIR] [--dir DIR] [--results FILE]
        kymo-bench rrdcached [--quick] [--only ROW,...] [--kymo PATH] [--rounds N]
                          [--dir DIR] [--results FILE]
+       kymo-bench drum   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--minutes N]
+                         [--series N] [--steps N] [--records N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
@@ -72,6 +77,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "record" => return row::RECORDING.run(args),
         "serve" => return serve::SERVING.run(args),
         "rrdcached" => return rrdcached::CACHING.run(args),
+        "drum" => return drum::DRUM.run(args),
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
         "ring" => ring::run(args)?,
@@ -81,10 +87,11 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}",
+            "{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
-            rrdcached::CACHING.list()
+            rrdcached::CACHING.list(),
+            drum::DRUM.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

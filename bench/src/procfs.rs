@@ -36,6 +36,18 @@ pub fn private_bytes(pid: u32) -> Option<u64> {
     Some((field(&text, "RssAnon:")? + field(&text, "RssShmem:")?) * 1024)
 }
 
+/// RssAnon, in bytes.
+pub fn anonymous_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(field(&text, "RssAnon:")? * 1024)
+}
+
+/// Bytes that a process had fetched from devices; not what was cached.
+pub fn device_read_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    field(&text, "read_bytes:")
+}
+
 /// Bytes that a process and the children it waited for caused to be written.
 pub fn written_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;

@@ -112,10 +112,11 @@ impl Table {
 }
 
 fn title(bench: &Bench) -> String {
-    match bench.size {
-        Size::Full => "full".into(),
-        Size::Quick => "quick (counts too small to quote)".into(),
-    }
+    let size = match bench.size {
+        Size::Full => "full",
+        Size::Quick => "quick (counts too small to quote)",
+    };
+    format!("{size}{}", bench.changes())
 }
 
 fn run(bench: &Bench, row: &'static Row) -> Line {

@@ -1,8 +1,8 @@
 //! Values taken in by BATCH on one connection, with the journal on; writing the files is not in it.
 
-use super::side::{Side, Who, in_turns, of, present};
-use super::{files, tell};
 use crate::bench::Bench;
+use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::{files, tell};
 use crate::fault::Result;
 use crate::figures::{median, ratio};
 use crate::report::Outcome;

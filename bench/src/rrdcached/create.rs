@@ -1,9 +1,9 @@
 //! Files made by CREATE, one request and one reply each, of three small archives.
 
-use super::files;
 use super::requests::one_at_a_time;
-use super::side::{Side, Who, in_turns, present};
 use crate::bench::Bench;
+use crate::daemon::files;
+use crate::daemon::side::{Side, Who, in_turns, present};
 use crate::fault::{Cannot, Result};
 use crate::report::Outcome;
 use crate::row::Row;

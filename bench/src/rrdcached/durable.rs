@@ -1,9 +1,9 @@
 //! `--durable`: 64 connections, each with one request under way; a reply means that the value is on the device. Beside
 //! it, in the same run: the median fdatasync of a 4 KiB append on the same disk, and the rate without `--durable`.
 
-use super::side::{Side, Who, in_turns, of, present};
-use super::{files, tell};
 use crate::bench::Bench;
+use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::{files, tell};
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;

@@ -2,9 +2,9 @@
 //! that sleeps, of which a virtual machine makes 10 us or 60 by the minute; so it is measured on one, too.
 
 use super::batch::{FILES, judge, rates};
-use super::side::{Side, Who, on_one_cpu};
-use super::{files, tell};
 use crate::bench::Bench;
+use crate::daemon::side::{Side, Who, on_one_cpu};
+use crate::daemon::{files, tell};
 use crate::fault::Result;
 use crate::report::Outcome;
 use crate::row::Row;
@@ -46,10 +46,7 @@ fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
         files::round(turn, FILES, &mut lines);
     }
     let start = Instant::now();
-    for line in lines.split_inclusive(|&byte| byte == b'\n') {
-        wire.send(line)?;
-        wire.reply()?;
-    }
+    wire.one_by_one(&lines)?;
     let seconds = start.elapsed().as_secs_f64();
     let values = turns * FILES as u64;
     side.flush_all(before + values)?;

@@ -1,9 +1,9 @@
 //! Local updates, no daemon: lines through `rrdtool -` and `kymo rrd -`, one value each, to one file of 15 archives.
 
-use super::side::{Side, Who, in_turns, of, present};
-use super::{files, tell};
 use crate::bench::Bench;
 use crate::child::{Running, Usage};
+use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::{files, tell};
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, ratio};
 use crate::report::Outcome;

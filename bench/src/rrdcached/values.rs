@@ -1,14 +1,14 @@
 //! The whole way of a value, from the socket into the file: 20,500 files as collectd makes them, 30 values each, taken
 //! in by BATCH round by round, then FLUSHALL. CPU of the daemon per value, and what its device was told to write.
 
-use super::side::{Side, Who, in_turns, of, present};
-use super::{files, tell};
 use crate::bench::Bench;
+use crate::daemon::cost::{Cost, Mark};
+use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::{files, tell};
 use crate::fault::Result;
 use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;
 use crate::row::Row;
-use std::time::Instant;
 
 pub const ROW: Row = Row {
     name: "rrd-values",
@@ -19,14 +19,6 @@ pub const ROW: Row = Row {
 };
 
 const VALUES: u64 = 30;
-
-/// Of one round.
-struct Cost {
-    cpu_seconds: f64,
-    wall_seconds: f64,
-    bytes: f64,
-    writes: f64,
-}
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let count = bench.pick(20_500, 500);
@@ -74,27 +66,14 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 fn once(side: &mut Side, from: u64, count: usize) -> Result<Cost> {
-    side.disk.sync()?;
-    let before = (
-        side.cpu_seconds()?,
-        side.disk.written_bytes()?,
-        side.disk.writes()?,
-    );
+    let mark = Mark::now(side)?;
     let written = side.values_written()?;
     let mut wire = side.connect()?;
-    let start = Instant::now();
     for turn in from..from + VALUES {
         let mut lines = Vec::new();
         files::round(turn, count, &mut lines);
         wire.batch(&lines)?;
     }
     side.flush_all(written + VALUES * count as u64)?;
-    let (wall_seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), side.cpu_seconds()?);
-    side.disk.sync()?;
-    Ok(Cost {
-        cpu_seconds: cpu_seconds - before.0,
-        wall_seconds,
-        bytes: (side.disk.written_bytes()? - before.1) as f64,
-        writes: (side.disk.writes()? - before.2) as f64,
-    })
+    mark.so_far(side)
 }

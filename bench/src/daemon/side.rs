@@ -41,7 +41,11 @@ pub fn present(bench: &Bench) -> Vec<Who> {
         .collect()
 }
 
+/// For journals, and what a file system keeps for itself.
+const ROOM_MB: u32 = 600;
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest that a daemon may take to end: one of the stock's, with all values yet to be written, takes minutes.
+const END_PATIENCE: Duration = Duration::from_secs(1800);
 /// Longest that a FLUSHALL may take.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_millis(5);
@@ -59,7 +63,15 @@ pub struct Side {
 impl Side {
     /// A disk with so many files in `db`, and no daemon yet.
     pub fn prepare(bench: &Bench, who: Who, count: usize) -> Result<Side> {
-        let size_mb = 600 + (count * files::FILE_KB / 1000 * 5 / 4) as u32;
+        let side = Side::with_room(bench, who, files::mb(count))?;
+        files::fill(&side.base(), count)?;
+        side.disk.sync()?;
+        Ok(side)
+    }
+
+    /// A disk of [`ROOM_MB`] and so many MB more, without files or daemon.
+    pub fn with_room(bench: &Bench, who: Who, more_mb: u32) -> Result<Side> {
+        let size_mb = ROOM_MB + more_mb;
         let disk = LoopDisk::mount_sized(bench, who.name(), size_mb)?;
         let side = Side {
             who,
@@ -68,9 +80,7 @@ impl Side {
             disk,
         };
         fs::create_dir(side.base()).cannot("make the base")?;
-        fs::create_dir(side.disk.dir().join("journal")).cannot("make the journal's folder")?;
-        files::fill(&side.base(), count)?;
-        side.disk.sync()?;
+        fs::create_dir(side.journal()).cannot("make the journal's folder")?;
         Ok(side)
     }
 
@@ -78,8 +88,24 @@ impl Side {
         self.disk.dir().join("db")
     }
 
+    /// What `-j` says.
+    pub fn journal(&self) -> PathBuf {
+        self.disk.dir().join("journal")
+    }
+
     /// Starts the daemon, with a journal; files are written when FLUSHALL says so, not before.
     pub fn start(&mut self, bench: &Bench, options: &[&str]) -> Result<()> {
+        self.start_until(bench, options, "PING", PATIENCE)
+    }
+
+    /// Starts the daemon and waits until it answers `question`.
+    pub fn start_until(
+        &mut self,
+        bench: &Bench,
+        options: &[&str],
+        question: &str,
+        patience: Duration,
+    ) -> Result<()> {
         self.stop()?;
         let mut command = self.command(bench)?;
         command.arg("-g").arg("-p").arg(bench.new_path("pid"));
@@ -87,13 +113,13 @@ impl Side {
             .arg("-l")
             .arg(format!("unix:{}", self.socket.display()));
         command.arg("-b").arg(self.base()).arg("-B");
-        command.arg("-j").arg(self.disk.dir().join("journal"));
+        command.arg("-j").arg(self.journal());
         command.args(["-w", "86400", "-f", "172800"]).args(options);
         command.stdout(Stdio::null());
         let daemon = Running::start(bench, &mut command)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience;
         while Wire::connect(&self.socket)
-            .and_then(|mut wire| wire.ask("PING"))
+            .and_then(|mut wire| wire.ask(question))
             .is_err()
         {
             if Instant::now() > until || !daemon.is_running()? {
@@ -125,11 +151,14 @@ impl Side {
         &self.socket
     }
 
+    pub fn pid(&self) -> Result<u32> {
+        let daemon = self.daemon.as_ref();
+        Ok(daemon.ok_or_else(|| Fault::new("no daemon runs"))?.pid())
+    }
+
     /// CPU seconds so far, of threads that have ended, too.
     pub fn cpu_seconds(&self) -> Result<f64> {
-        let daemon = self.daemon.as_ref();
-        let pid = daemon.ok_or_else(|| Fault::new("no daemon runs"))?.pid();
-        let all = procfs::descendants(pid)?;
+        let all = procfs::descendants(self.pid()?)?;
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         Ok(ticks as f64 / TICKS_A_SECOND)
     }
@@ -153,19 +182,29 @@ impl Side {
 
     /// Values written to files since the daemon's start.
     pub fn values_written(&self) -> Result<u64> {
-        let said = self.connect()?.lines("STATS")?;
-        let number = said
-            .lines()
-            .find_map(|line| line.strip_prefix("DataSetsWritten: "));
-        let number = number.and_then(|number| number.trim().parse().ok());
-        number.ok_or_else(|| Fault::new("STATS tells no DataSetsWritten"))
+        self.statistic("DataSetsWritten")
     }
 
-    pub fn stop(&mut self) -> Result<()> {
+    /// A number of STATS.
+    pub fn statistic(&self, name: &str) -> Result<u64> {
+        let said = self.connect()?.lines("STATS")?;
+        let mut pairs = said.lines().filter_map(|line| line.split_once(": "));
+        let pair = pairs.find(|(each, _)| *each == name);
+        let number = pair.and_then(|(_, number)| number.trim().parse().ok());
+        number.ok_or_else(|| Fault::new(format!("STATS tells no {name}")))
+    }
+
+    /// Asks the daemon to end and waits until it has; the CPU seconds of its life.
+    pub fn stop(&mut self) -> Result<f64> {
         match self.daemon.take() {
-            Some(daemon) => daemon.terminate(FLUSH_PATIENCE),
-            None => Ok(()),
+            Some(daemon) => Ok(daemon.terminate(END_PATIENCE)?.as_secs_f64()),
+            None => Ok(0.0),
         }
+    }
+
+    /// As `kill -9` does.
+    pub fn kill(&mut self) {
+        drop(self.daemon.take());
     }
 }
 

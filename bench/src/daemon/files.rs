@@ -2,13 +2,18 @@
 //! hundred a folder; and updates for them, stamped as collectd does.
 
 use crate::fault::{Cannot, Fault, Result};
+use crate::progress::Progress;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
 /// Of one file, rounded up.
-pub const FILE_KB: usize = 152;
+const FILE_KB: usize = 152;
+const JOURNAL_BYTES_A_VALUE: u64 = 64;
+/// rrd_format.h: behind `stat_head_t`, a `ds_def_t` and fifteen `rra_def_t`, on a machine of 64 bits.
+const LAST_STAMP_OFFSET: u64 = 128 + 120 + 15 * 120;
 /// Before the first value.
 pub const BIRTH: u64 = 1_700_000_000;
 pub const STEP: u64 = 10;
@@ -31,6 +36,16 @@ pub fn name(index: usize) -> String {
     format!("h{:03}/f{:02}.rrd", index / 100, index % 100)
 }
 
+/// What a disk needs for so many of them.
+pub fn mb(count: usize) -> u32 {
+    (count * FILE_KB / 1000 * 5 / 4) as u32
+}
+
+/// What the largest journal there is needs for so many values: stock's, a line of text each.
+pub fn journal_mb(values: u64) -> u32 {
+    (values * JOURNAL_BYTES_A_VALUE / 1_000_000) as u32
+}
+
 /// Makes `count` files below `base`.
 pub fn fill(base: &Path, count: usize) -> Result<()> {
     let first = base.join("first.rrd");
@@ -43,7 +58,9 @@ pub fn fill(base: &Path, count: usize) -> Result<()> {
         return Err(Fault::because("create a file", said.trim()));
     }
     let bytes = fs::read(&first).cannot("read the first file")?;
+    let mut progress = Progress::of("files");
     for index in 0..count {
+        progress.at(index as u64, count as u64);
         let path = base.join(name(index));
         if index % 100 == 0 {
             let folder = path.parent().unwrap_or(base);
@@ -52,6 +69,16 @@ pub fn fill(base: &Path, count: usize) -> Result<()> {
         fs::write(&path, &bytes).cannot(format_args!("write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The stamp of a file's last value, in seconds, as its header has it.
+pub fn last_stamp(base: &Path, index: usize) -> Result<u64> {
+    let path = base.join(name(index));
+    let file = File::open(&path).cannot(format_args!("open {}", path.display()))?;
+    let mut bytes = [0; 8];
+    let read = file.read_exact_at(&mut bytes, LAST_STAMP_OFFSET);
+    read.cannot(format_args!("read {}", path.display()))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// The `turn`th value of a file: a tenth of a second off the step, six decimals, as collectd sends it.

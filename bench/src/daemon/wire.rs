@@ -1,0 +1,158 @@
+//! The bench's client of the rrdcached protocol: the same for both daemons, and cheap.
+
+use crate::fault::{Cannot, Fault, Result};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Wire {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    line: String,
+}
+
+impl Wire {
+    pub fn connect(socket: &Path) -> Result<Wire> {
+        Wire::over(UnixStream::connect(socket).cannot("connect to the daemon")?)
+    }
+
+    fn over(stream: UnixStream) -> Result<Wire> {
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .cannot("set a limit")?;
+        let reader = stream.try_clone().cannot("read from the daemon")?;
+        Ok(Wire {
+            stream,
+            reader: BufReader::new(reader),
+            line: String::new(),
+        })
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(bytes).cannot("write to the daemon")
+    }
+
+    /// The first line of a reply; an error of the daemon's is one here.
+    pub fn reply(&mut self) -> Result<&str> {
+        self.line.clear();
+        let read = self.reader.read_line(&mut self.line);
+        if read.cannot("read from the daemon")? == 0 {
+            return Err(Fault::new("the daemon has closed"));
+        }
+        match self.line.starts_with('-') {
+            true => Err(Fault::because("have it", self.line.trim())),
+            false => Ok(&self.line),
+        }
+    }
+
+    /// A request with a reply of one line.
+    pub fn ask(&mut self, line: &str) -> Result<()> {
+        self.send(format!("{line}\n").as_bytes())?;
+        self.reply().map(drop)
+    }
+
+    /// A request and the lines that follow its reply's first.
+    pub fn lines(&mut self, line: &str) -> Result<String> {
+        self.send(format!("{line}\n").as_bytes())?;
+        let count = self.count()?;
+        let mut text = String::new();
+        for _ in 0..count {
+            let read = self.reader.read_line(&mut text);
+            read.cannot("read from the daemon")?;
+        }
+        Ok(text)
+    }
+
+    /// A reply's first word.
+    fn count(&mut self) -> Result<u64> {
+        let count = self.reply()?.split(' ').next();
+        let count = count.and_then(|word| word.parse().ok());
+        count.ok_or_else(|| Fault::because("count the lines of", self.line.trim()))
+    }
+
+    /// Rows that a FETCH is answered with, each read to its end.
+    pub fn text_rows(&mut self, line: &str) -> Result<u64> {
+        let text = self.lines(line)?;
+        let rows = text.lines().skip_while(|line| !line.starts_with("DSName"));
+        Ok(rows.skip(1).count() as u64)
+    }
+
+    /// Rows that a FETCHBIN of one source is answered with, each read to its end. How many lines that is, stock does
+    /// not know: it counts the line feeds among the numbers.
+    pub fn binary_rows(&mut self, line: &str) -> Result<u64> {
+        self.send(format!("{line}\n").as_bytes())?;
+        self.reply()?;
+        while !self.line.starts_with("DSName") {
+            self.reply()?;
+        }
+        // `DSName-value: BinaryData 1200 8 LITTLE`
+        let mut words = self.line.trim().rsplit(' ').skip(1);
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let (Some(bytes), Some(rows)) = (number(), number()) else {
+            return Err(Fault::because("count the rows of", self.line.trim()));
+        };
+        let mut cells = vec![0; (bytes * rows + 1) as usize];
+        let read = self.reader.read_exact(&mut cells);
+        read.cannot("read from the daemon")?;
+        Ok(rows)
+    }
+
+    /// Sends lines, each when the one before is answered; none may be refused.
+    pub fn one_by_one(&mut self, lines: &[u8]) -> Result<()> {
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            self.send(line)?;
+            self.reply()?;
+        }
+        Ok(())
+    }
+
+    /// Sends lines, few enough for their replies to wait in the socket; none may be refused.
+    pub fn at_once(&mut self, lines: &[u8]) -> Result<()> {
+        self.send(lines)?;
+        for _ in lines.split_inclusive(|&byte| byte == b'\n') {
+            self.reply()?;
+        }
+        Ok(())
+    }
+
+    /// Sends lines as one BATCH; none may be refused.
+    pub fn batch(&mut self, lines: &[u8]) -> Result<()> {
+        self.send(b"BATCH\n")?;
+        self.send(lines)?;
+        self.send(b".\n")?;
+        self.reply()?;
+        match self.reply()?.starts_with("0 errors") {
+            true => Ok(()),
+            false => Err(Fault::because("have a batch", self.line.trim())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_and_read_to_their_end() {
+        let text = "8 Success\nStep: 10\nDSCount: 1\nDSName: value\n1: 2e+00\n2: -nan\n3: 0e+00\n4: 1e+00\n5: 1e+00\n";
+        // Line feeds are among the numbers, and counted.
+        let binary = "28 Success\nStep: 10\nDSCount: 1\nDSName-value: BinaryData 3 8 LITTLE\n";
+        let cells = "\n".repeat(24) + "\n";
+        for (reply, want) in [(text.to_string(), 5), (format!("{binary}{cells}"), 3)] {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            there
+                .write_all(format!("{reply}0 PONG\n").as_bytes())
+                .unwrap();
+            let mut wire = Wire::over(here).unwrap();
+            let rows = match reply.contains("BinaryData") {
+                true => wire.binary_rows("FETCHBIN a AVERAGE"),
+                false => wire.text_rows("FETCH a AVERAGE"),
+            };
+            assert_eq!(rows.unwrap(), want);
+            assert_eq!(wire.reply().unwrap(), "0 PONG\n");
+        }
+    }
+}

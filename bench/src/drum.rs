@@ -1,0 +1,35 @@
+//! What the drum costs, `kymo rrdcached`'s store: the rows, one file each, beside stock's rrdcached wherever that can do
+//! the same. Values come in simulated time, except where a row says otherwise.
+
+mod batch;
+mod collectd;
+mod export;
+mod fetch;
+mod intake;
+mod memory;
+mod million;
+mod never;
+mod on_demand;
+mod real;
+mod requests;
+mod series;
+mod start;
+
+use crate::row::Table;
+
+/// What the drum costs.
+pub const DRUM: Table = Table {
+    part: "What the drum costs",
+    rows: &[
+        &batch::ROW,
+        &requests::ROW,
+        &fetch::ROW,
+        &memory::ROW,
+        &start::ROW,
+        &real::ROW,
+        &collectd::ROW,
+        &million::ROW,
+        &on_demand::ROW,
+        &export::ROW,
+    ],
+};

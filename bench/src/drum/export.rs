@@ -1,0 +1,80 @@
+//! Files that are not there, all of them written by `kymo rrd export`; beside it `cp -r` of the same files, which reads
+//! and writes as much and has nothing to think about.
+
+use super::never;
+use super::on_demand::{await_current, send};
+use super::series::{Crowd, Stamps};
+use crate::bench::Bench;
+use crate::child::{Running, Usage};
+use crate::daemon::side::Side;
+use crate::fault::Result;
+use crate::figures::{ratio, significant};
+use crate::report::Outcome;
+use crate::row::Row;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+pub const ROW: Row = Row {
+    name: "drum-export",
+    work: "2,050 files that are not there by `kymo rrd export --all`, beside `cp -r` of such files",
+    bar: "none: told",
+    aim: "",
+    run,
+};
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn run(bench: &Bench) -> Result<Outcome> {
+    let Some(kymo) = &bench.kymo else {
+        return Ok(never::skipped());
+    };
+    if !never::is_known(bench)? {
+        return Ok(never::skipped());
+    }
+    if !never::help_has(bench, "rrd", "export")? {
+        return Ok(Outcome::new(vec![
+            "skipped: this kymo has no `rrd export`".into(),
+        ]));
+    }
+    let count = bench.series(2_050, 500);
+    let side = never::side_for_files(bench, count)?;
+    never::create(&mut side.connect()?, 0..count)?;
+    let last = send(&side, &mut Crowd::new(count, Stamps::Aligned), 0)?;
+    let cpu_before = side.cpu_seconds()?;
+    let export = export(bench, kymo, &side)?;
+    let of_daemon = Duration::from_secs_f64(side.cpu_seconds()? - cpu_before);
+    await_current(&side, count, last)?;
+    let copy = copy(bench, &side)?;
+    Ok(Outcome::new(vec![
+        format!("{count} files"),
+        told("rrd export, with the daemon", &export, of_daemon),
+        told("cp -r", &copy, Duration::ZERO),
+        format!(
+            "time {} of cp's",
+            ratio(export.wall.as_secs_f64(), copy.wall.as_secs_f64())
+        ),
+    ]))
+}
+
+fn export(bench: &Bench, kymo: &Path, side: &Side) -> Result<Usage> {
+    let daemon = format!("unix:{}", side.socket().display());
+    let mut command = Command::new(kymo);
+    command.args(["rrd", "export", "--all", "--daemon", &daemon]);
+    command.current_dir(side.base()).stdout(Stdio::null());
+    Running::start(bench, &mut command)?.finish(LIMIT)
+}
+
+/// All that is read was just written, so it is cached.
+fn copy(bench: &Bench, side: &Side) -> Result<Usage> {
+    let mut command = Command::new("cp");
+    command.arg("-r").arg(side.base());
+    command.arg(side.disk.dir().join("copy"));
+    Running::start(bench, &mut command)?.finish(LIMIT)
+}
+
+fn told(name: &str, usage: &Usage, more: Duration) -> String {
+    let cpu = significant((usage.cpu + more).as_secs_f64() * 1e3);
+    let wall = significant(usage.wall.as_secs_f64() * 1e3);
+    format!("{name}: {wall} ms, {cpu} ms of CPU")
+}

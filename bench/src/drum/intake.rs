@@ -1,0 +1,197 @@
+//! Values taken in, step after step of simulated time, as fast as the daemon does it: who takes them, what is sent,
+//! and what it cost until the daemon has ended and all is on its disk. Each daemon has a disk of its own, one after
+//! the other.
+
+use super::series::{Crowd, Stamps};
+use crate::bench::Bench;
+use crate::daemon::cost::{Cost, Mark};
+use crate::daemon::files::{self, BIRTH, STEP};
+use crate::daemon::side::{Side, Who, present};
+use crate::daemon::wire::Wire;
+use crate::fault::{Fault, Result};
+use crate::figures::{ratio, significant};
+use crate::progress::Progress;
+use crate::report::Outcome;
+use std::ops::Range;
+
+/// Of one BATCH.
+const LINES: usize = 10_000;
+/// Steps between two FLUSHALLs of stock's.
+const VALUES_A_FLUSH: u64 = 30;
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Form {
+    Batch,
+    /// One request, one reply.
+    Requests,
+}
+
+pub struct Intake {
+    pub form: Form,
+    pub stamps: Stamps,
+    pub files: usize,
+    /// Ours; stock's with FLUSHALL takes an eighth, which costs the same a value.
+    pub steps: u64,
+}
+
+/// A daemon as it is set up.
+struct Contender {
+    name: &'static str,
+    who: Who,
+    options: &'static [&'static str],
+    flush: bool,
+}
+
+const CONTENDERS: [Contender; 3] = [
+    Contender {
+        name: "stock",
+        who: Who::Stock,
+        options: &[],
+        flush: true,
+    },
+    // What lets stock write least: nothing for six hours, and all of it when it ends.
+    Contender {
+        name: "tuned stock",
+        who: Who::Stock,
+        options: &["-w", "21600", "-z", "21600", "-f", "43200", "-F"],
+        flush: false,
+    },
+    Contender {
+        name: "kymo",
+        who: Who::Ours,
+        options: &[],
+        flush: false,
+    },
+];
+
+/// A cost, of so many values.
+struct Taken {
+    name: &'static str,
+    who: Who,
+    values: f64,
+    steps: u64,
+    cost: Cost,
+}
+
+impl Taken {
+    fn micros(&self) -> f64 {
+        self.cost.cpu_seconds * 1e6 / self.values
+    }
+
+    fn bytes(&self) -> f64 {
+        self.cost.bytes / self.values
+    }
+
+    fn writes(&self) -> f64 {
+        self.cost.writes * 1e3 / self.values
+    }
+}
+
+/// What all of them need; `bar` and `aim` are ours, in bytes a value.
+pub fn compare(bench: &Bench, intake: &Intake, bar: f64, aim: f64) -> Result<Outcome> {
+    let mut outcome = Outcome::new(vec![format!("{} files", intake.files)]);
+    let here = present(bench);
+    let mut all = Vec::new();
+    for contender in CONTENDERS.iter().filter(|each| here.contains(&each.who)) {
+        let taken = intake.by(bench, contender)?;
+        outcome.figure(format!(
+            "{}, {} steps: {} bytes, {} us a value, {} writes a 1,000",
+            taken.name,
+            taken.steps,
+            significant(taken.bytes()),
+            significant(taken.micros()),
+            significant(taken.writes()),
+        ));
+        all.push(taken);
+    }
+    let Some(ours) = all.iter().find(|taken| taken.who == Who::Ours) else {
+        return Ok(outcome);
+    };
+    for stock in all.iter().filter(|taken| taken.who == Who::Stock) {
+        outcome.figure(format!(
+            "of {}: bytes {}, CPU {}, writes {}",
+            stock.name,
+            ratio(ours.bytes(), stock.bytes()),
+            ratio(ours.micros(), stock.micros()),
+            ratio(ours.writes(), stock.writes()),
+        ));
+    }
+    outcome.check(Some(ours.bytes()), bar, aim);
+    Ok(outcome)
+}
+
+impl Intake {
+    fn by(&self, bench: &Bench, contender: &Contender) -> Result<Taken> {
+        let steps = match contender.flush {
+            true => (self.steps / 8).next_multiple_of(VALUES_A_FLUSH),
+            false => self.steps,
+        };
+        let values = steps * self.files as u64;
+        let room_mb = files::mb(self.files) + files::journal_mb(values);
+        let mut side = Side::with_room(bench, contender.who, room_mb)?;
+        files::fill(&side.base(), self.files)?;
+        side.start(bench, contender.options)?;
+        let mark = Mark::now(&side)?;
+        self.send(&side, contender, steps)?;
+        let cost = mark.to_the_end(&mut side)?;
+        if contender.who == Who::Stock {
+            self.is_written(&side, BIRTH + STEP * steps)?;
+        }
+        Ok(Taken {
+            name: contender.name,
+            who: contender.who,
+            values: values as f64,
+            steps,
+            cost,
+        })
+    }
+
+    /// All of stock's values have to be in its files now, or it would be cheap for nothing.
+    fn is_written(&self, side: &Side, last: u64) -> Result<()> {
+        for index in 0..self.files {
+            let found = files::last_stamp(&side.base(), index)?;
+            if found < last {
+                let name = files::name(index);
+                return Err(Fault::new(format!("{name} ends at {found}, not {last}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, side: &Side, contender: &Contender, steps: u64) -> Result<()> {
+        let mut crowd = Crowd::new(self.files, self.stamps);
+        let mut wire = side.connect()?;
+        let mut progress = Progress::of(format!("{}, steps", contender.name));
+        for step in 1..=steps {
+            let at = BIRTH + STEP * step;
+            round(&mut wire, &mut crowd, 0..self.files, self.form, at)?;
+            side.disk.sync()?;
+            if contender.flush && step % VALUES_A_FLUSH == 0 {
+                side.flush_all(step * self.files as u64)?;
+            }
+            progress.at(step, steps);
+        }
+        Ok(())
+    }
+}
+
+/// One value for each of some series.
+pub fn round(
+    wire: &mut Wire,
+    crowd: &mut Crowd,
+    some: Range<usize>,
+    form: Form,
+    at: u64,
+) -> Result<()> {
+    let mut lines = Vec::new();
+    let end = some.end;
+    for from in some.step_by(LINES) {
+        lines.clear();
+        crowd.lines(from..end.min(from + LINES), at, &mut lines);
+        match form {
+            Form::Batch => wire.batch(&lines)?,
+            Form::Requests => wire.one_by_one(&lines)?,
+        }
+    }
+    Ok(())
+}

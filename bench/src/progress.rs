@@ -1,0 +1,45 @@
+//! How far a long row is: one line of a terminal, written over and taken away again. Where stderr is none, nothing.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+const EVERY: Duration = Duration::from_millis(500);
+
+pub struct Progress {
+    what: String,
+    terminal: bool,
+    /// `None` while nothing stands there.
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    pub fn of(what: impl Into<String>) -> Progress {
+        Progress {
+            what: what.into(),
+            terminal: std::io::stderr().is_terminal(),
+            shown: None,
+        }
+    }
+
+    pub fn at(&mut self, done: u64, of: u64) {
+        if self.terminal && self.shown.is_none_or(|shown| shown.elapsed() > EVERY) {
+            self.say(&format!("kymo-bench: {}, {done} of {of}", self.what));
+            self.shown = Some(Instant::now());
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let mut out = std::io::stderr().lock();
+        // A terminal that is gone is no reason to stop measuring.
+        let _ = write!(out, "\r\x1b[K{text}");
+        let _ = out.flush();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            self.say("");
+        }
+    }
+}
