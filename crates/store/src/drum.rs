@@ -18,7 +18,7 @@ pub(crate) mod merge;
 mod recover;
 #[cfg(test)]
 pub(crate) mod samples;
-mod segment;
+pub(crate) mod segment;
 pub(crate) mod shape;
 #[cfg(test)]
 mod sizes;
@@ -88,6 +88,7 @@ pub(crate) struct Found {
 }
 
 /// Numbers for people.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) segments: u64,
@@ -125,6 +126,7 @@ impl Drum {
     }
 
     /// Numbers for people.
+    #[cfg(test)]
     pub(crate) fn totals(&self) -> Totals {
         let bytes_written = self.writer().bytes_written;
         let index = self.index();

@@ -19,6 +19,7 @@ mod groups;
 mod import;
 mod journal;
 mod list;
+mod look;
 mod names;
 mod pending;
 pub mod read;
@@ -34,8 +35,10 @@ mod state;
 mod stock;
 pub mod store;
 pub mod turn;
+pub mod verify;
 
 pub use error::{Error, FileError, Refusal};
+pub use look::store_folder;
 pub use read::{FileRows, Opened, SeriesRows};
 pub use rounds::Threads;
 pub use settings::Settings;
