@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, serve, verify};
+use crate::commands::{config, graph, hub, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -56,6 +56,9 @@ enum Command {
     /// Check every block and every record in the folder of a store of rrdcached
     #[cfg(feature = "serve")]
     Verify(verify::VerifyOptions),
+    /// Show what the folder of a store of rrdcached has
+    #[cfg(feature = "serve")]
+    Status(status::StatusOptions),
 }
 
 /// collectl's style: `-p` plays, `-f` records, else this machine is shown live.
@@ -134,6 +137,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Cost(options)) => cost::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Verify(options)) => verify::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Status(options)) => status::run(&options),
         None => classic(arguments.classic),
     }
 }

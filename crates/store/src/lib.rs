@@ -32,6 +32,7 @@ mod save;
 pub mod settings;
 mod snapshot;
 mod state;
+pub mod status;
 mod stock;
 pub mod store;
 pub mod turn;

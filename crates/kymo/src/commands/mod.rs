@@ -19,4 +19,6 @@ pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;
 #[cfg(feature = "serve")]
+pub mod status;
+#[cfg(feature = "serve")]
 pub mod verify;
