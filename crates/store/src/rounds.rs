@@ -210,10 +210,11 @@ impl Inner {
         }
         self.save_queued();
         self.merge();
-        let state = self.lock();
-        let long = state.journal.files_len() > self.settings.journal_files;
-        drop(state);
-        if long {
+        let useless = {
+            let state = self.lock();
+            state.journal.files_len() > 1 && first_needed(&state) > state.journal.oldest()
+        };
+        if useless {
             self.checkpoint();
         }
     }
