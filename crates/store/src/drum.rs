@@ -87,7 +87,8 @@ pub(crate) struct Found {
     pub(crate) notices: Vec<String>,
 }
 
-/// Numbers for people.
+/// Numbers that tests ask for.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) segments: u64,
@@ -124,7 +125,8 @@ impl Drum {
         self.index().chunks.keys().copied().collect()
     }
 
-    /// Numbers for people.
+    /// Numbers that tests ask for.
+    #[cfg(test)]
     pub(crate) fn totals(&self) -> Totals {
         let bytes_written = self.writer().bytes_written;
         let index = self.index();

@@ -211,7 +211,7 @@ impl Inner {
         };
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
         let same = job.left == Some(seen);
-        if !same && !(job.redo && is_ours(job, &seen)) {
+        if !(same || job.redo && is_ours(job, &seen)) {
             return match job.redo && blank && is_torn(job, &seen) {
                 true => self.make(worker, job, snapshot),
                 false => Ok(Found::Theirs),

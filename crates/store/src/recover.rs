@@ -157,6 +157,8 @@ fn settle(
     replayed: &mut Replayed,
 ) -> Vec<u32> {
     let now_ns = clock.mono_ns();
+    // How old records are nobody knows.
+    state.chunks.begin_at(now_ns);
     let mut redo = Vec::new();
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
