@@ -234,6 +234,17 @@ impl<'a> Turn<'a> {
 
     /// FLUSHALL: everything that is not suspended becomes due.
     pub fn flush_all(&mut self) {
+        if self.inner.settings.files.is_none() {
+            let state = &mut *self.state;
+            for (_, group) in state
+                .groups
+                .iter_mut()
+                .filter(|(_, group)| !group.suspended)
+            {
+                group.show(self.now_ns, &mut state.stats);
+            }
+            return;
+        }
         let wanted = self.state.groups.iter();
         let wanted = wanted.filter(|(_, group)| is_wanted(group));
         let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();
