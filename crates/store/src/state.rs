@@ -269,9 +269,11 @@ impl State {
         let texts: Vec<&[u8]> = texts.iter().collect();
         for some in texts.chunks(VALUES_MAX) {
             let (out, stamps) = self.journal.values();
+            let at = out.len();
             entry::put_values_head(out, id, some.len() as u64);
             some.iter()
                 .for_each(|text| entry::put_value(out, stamps, text));
+            entry::end_values(out, stamps, at, id, some.len());
         }
     }
 
