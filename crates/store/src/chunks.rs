@@ -111,6 +111,13 @@ impl Chunks {
         chunk.members[slot] = id;
     }
 
+    /// What is in no block is so old from now on.
+    pub(crate) fn begin_at(&mut self, now_ns: u64) {
+        for chunk in self.chunks.iter_mut().flatten() {
+            chunk.since_ns = now_ns;
+        }
+    }
+
     /// After a start: chunks that have room take more groups.
     pub(crate) fn reopen(&mut self) {
         for (at, chunk) in self.chunks.iter().enumerate() {

@@ -88,7 +88,7 @@ pub(crate) struct Found {
     pub(crate) notices: Vec<String>,
 }
 
-/// Numbers for people.
+/// Numbers that tests ask for.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -126,7 +126,7 @@ impl Drum {
         self.index().chunks.keys().copied().collect()
     }
 
-    /// Numbers for people.
+    /// Numbers that tests ask for.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> Totals {
         let bytes_written = self.writer().bytes_written;

@@ -15,6 +15,8 @@ const CHECKPOINT: u8 = 7;
 const GONE: u8 = 8;
 const NOT_STARTED: u8 = 9;
 const SHOWN: u8 = 10;
+/// One value of the group that is so many numbers behind the one before: the lowest seven bits.
+const NEXT: u8 = 0x80;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
@@ -242,11 +244,33 @@ pub(crate) fn put_values_head(out: &mut Vec<u8>, id: u32, count: u64) {
     put(out, count);
 }
 
-/// The stamps before this one in a frame: they are written as differences.
+/// The stamps before this one in a frame, and whose values were the last: they are written as differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamps {
     seconds: u64,
     micros: u64,
+    pub(crate) id: u32,
+}
+
+/// Ends the values of a group, which begin at `at` with a head of [`put_values_head`]. A single one needs no more than a
+/// byte before it, mostly: clients send the same series in the same order.
+pub(crate) fn end_values(out: &mut Vec<u8>, stamps: &mut Stamps, at: usize, id: u32, count: usize) {
+    let step = id.wrapping_sub(stamps.id);
+    stamps.id = id;
+    if count == 1 && step < u32::from(NEXT) {
+        let id_len = (32 - (id | 1).leading_zeros()).div_ceil(7) as usize;
+        out[at] = NEXT | step as u8;
+        // The group's number and the count.
+        out.drain(at + 1..at + 2 + id_len);
+    }
+}
+
+/// Takes the head of a single value that follows another group's; its group.
+pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
+    let (&kind, rest) = input.split_first().filter(|(kind, _)| **kind & NEXT != 0)?;
+    *input = rest;
+    stamps.id = stamps.id.wrapping_add(u32::from(kind & !NEXT));
+    Some(stamps.id)
 }
 
 /// Appends a value: as numbers if printing them gives the same text, else the text.

@@ -87,7 +87,10 @@ impl Inner {
         ids: &[u32],
     ) -> Vec<(u32, Option<FileError>)> {
         let mut outcomes = Vec::new();
-        let mut ids = ids.to_vec();
+        let mut ids = match self.settings.files {
+            Some(_) => ids.to_vec(),
+            None => Vec::new(),
+        };
         for _ in 0..TRIES {
             let mut jobs = self.take_jobs(&ids);
             ids.clear();
@@ -204,7 +207,7 @@ impl Inner {
         let blank = snapshot.base.is_none();
         let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {
             Ok(file) => file.ok_or(FileError::Locked)?,
-            Err(FileError::NoSuchFile) if job.redo && blank => {
+            Err(FileError::NoSuchFile) if blank && (job.redo || job.left.is_none()) => {
                 return self.make(worker, job, snapshot);
             }
             Err(error) => return Err(error),
@@ -491,6 +494,10 @@ impl Inner {
             (group.path.clone(), group.left)
         };
         let stat = self.tree.stat(names::path(&path)).map_err(open_error);
+        if left.is_none() && matches!(stat, Err(FileError::NoSuchFile)) {
+            // It never had one.
+            return Ok(id);
+        }
         if let (Err(FileError::NoSuchFile), Some(group)) = (&stat, self.lock().groups.get_mut(id)) {
             group.gone_since.get_or_insert(self.clock.mono_ns());
         }
@@ -698,7 +705,7 @@ fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
 impl Group {
     /// Whether there is nothing that a look at its file could wait for.
     pub(crate) fn is_current(&self) -> bool {
-        self.wanted() <= self.upto && !self.redo
+        self.left.is_some() && self.wanted() <= self.upto && !self.redo
     }
 
     /// The newest stamp that its file is to have; a forgotten one gets what counted as written.

@@ -5,7 +5,7 @@ use crate::names;
 use crate::pending::{Pending, Texts};
 use crate::store::Stats;
 use crate::turn::stamp_of;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Other spellings of one file that are remembered; more are found again by looking at the disk.
@@ -67,6 +67,7 @@ pub(crate) struct Group {
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     slots: Vec<Option<Box<Group>>>,
+    next_id: u32,
     by_name: HashMap<Box<[u8]>, u32>,
     by_path: HashMap<Arc<[u8]>, u32>,
     /// Files with several names, by device and inode.
@@ -86,7 +87,13 @@ impl Groups {
 
     /// A number for a new group.
     pub(crate) fn next_id(&self) -> u32 {
-        self.slots.len() as u32
+        self.next_id.max(self.slots.len() as u32)
+    }
+
+    /// Numbers below this one were given to others.
+    pub(crate) fn go_on_at(&mut self, id: u32) {
+        // No more than the numbers that are believed anyway.
+        self.next_id = self.next_id.max(id.min(1 << 28));
     }
 
     /// The file that a client's name stands for, if it is known by that name.
@@ -148,6 +155,18 @@ impl Groups {
             group.spellings = spellings;
         }
         self.slots[at].insert(group)
+    }
+
+    /// Names below a folder, sorted: of groups and of folders that they are in, or of all groups.
+    pub(crate) fn below(&self, folder: &[u8], recursive: bool) -> Vec<Vec<u8>> {
+        let inside = self.by_path.keys().filter_map(|path| {
+            let rest = path.strip_prefix(folder)?.strip_prefix(b"/")?;
+            let end = rest.iter().position(|&byte| byte == b'/');
+            let end = end.filter(|_| !recursive).unwrap_or(rest.len());
+            Some(rest[..end].to_vec())
+        });
+        let names: BTreeSet<Vec<u8>> = inside.collect();
+        names.into_iter().collect()
     }
 
     /// Another name for a file.

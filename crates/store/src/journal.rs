@@ -121,6 +121,14 @@ impl Journal {
         self.last_sequence
     }
 
+    /// The sequence of the oldest file.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.sequences
+            .first()
+            .copied()
+            .unwrap_or(self.last_sequence)
+    }
+
     /// Files that are there.
     pub(crate) fn files_len(&self) -> usize {
         self.sequences.len()

@@ -2,6 +2,7 @@
 
 use crate::chunks::Chunks;
 use crate::drum::Drum;
+use crate::drum::block::CHUNK;
 use crate::error::{Error, Tried};
 use crate::files::Worker;
 use crate::frame::{FRAMES_OFFSET, FileHead};
@@ -110,15 +111,17 @@ pub(crate) fn take_blocks(
                 "the names of chunk {chunk} are damaged: an older block's are used"
             ));
         }
-        let Some((front, lines)) = roster else {
+        let Some((about, lines)) = roster else {
             continue;
         };
-        let Some(shape) = state.chunks.shape(&front) else {
+        state.groups.go_on_at(about.next_id);
+        let Some(shape) = state.chunks.shape(&about.front) else {
             notices.push(format!("the definitions of chunk {chunk} are damaged"));
             continue;
         };
-        if lines.is_empty() {
-            state.chunks.put(chunk, 0, &shape, None);
+        // Slots of groups that are gone are not given to others: their rows may still be there.
+        if let Some(last) = about.slots.min(CHUNK as u16).checked_sub(1) {
+            state.chunks.put(chunk, last as u8, &shape, None);
         }
         for line in lines {
             let sane = line.path.first() == Some(&b'/') && names::refused(&line.path).is_none();
@@ -161,6 +164,8 @@ fn settle(
     replayed: &mut Replayed,
 ) -> Vec<u32> {
     let now_ns = clock.mono_ns();
+    // How old records are nobody knows.
+    state.chunks.begin_at(now_ns);
     let mut redo = Vec::new();
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {

@@ -116,12 +116,17 @@ impl Teller<'_> {
     fn tell(&mut self, mut input: &[u8], position: u64) -> Option<()> {
         let mut stamps = Stamps::default();
         while !input.is_empty() {
+            if let Some(id) = entry::take_next(&mut input, &mut stamps) {
+                self.values(id, 1, position, &mut input, &mut stamps)?;
+                continue;
+            }
             match Entry::take(&mut input)? {
                 Entry::Shape { chunk, front } => {
                     self.fronts.insert(chunk, front.into_owned());
                 }
                 Entry::Group { id, path, birth } => self.group(id, path, &birth, position),
                 Entry::Values { id, count } => {
+                    stamps.id = id;
                     self.values(id, count, position, &mut input, &mut stamps)?;
                 }
                 Entry::Checkpoint { position } => self.checkpoint(position),

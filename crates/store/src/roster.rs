@@ -33,9 +33,22 @@ pub(crate) struct Line {
     pub(crate) held: Pending,
 }
 
+/// What a roster says of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    /// Definitions, as a header begins.
+    pub(crate) front: Vec<u8>,
+    /// Slots that were given to groups, some of which may be gone.
+    pub(crate) slots: u16,
+    /// The number that a new group would have got.
+    pub(crate) next_id: u32,
+}
+
 /// Appends a roster.
-pub(crate) fn put_roster(out: &mut Vec<u8>, front: &[u8], lines: &[Line]) {
-    put_bytes(out, front);
+pub(crate) fn put_roster(out: &mut Vec<u8>, about: &About, lines: &[Line]) {
+    put_bytes(out, &about.front);
+    put(out, u64::from(about.slots));
+    put(out, u64::from(about.next_id));
     put(out, lines.len() as u64);
     for line in lines {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
@@ -70,14 +83,18 @@ pub(crate) fn put_roster(out: &mut Vec<u8>, front: &[u8], lines: &[Line]) {
 }
 
 /// What [`put_roster`] was given.
-pub(crate) fn take_roster(mut input: &[u8]) -> Option<(Vec<u8>, Vec<Line>)> {
-    let front = take_bytes(&mut input, TEXT_MAX)?.to_vec();
+pub(crate) fn take_roster(mut input: &[u8]) -> Option<(About, Vec<Line>)> {
+    let about = About {
+        front: take_bytes(&mut input, TEXT_MAX)?.to_vec(),
+        slots: u16::try_from(take(&mut input)?).ok()?,
+        next_id: u32::try_from(take(&mut input)?).ok()?,
+    };
     let count = take(&mut input)?;
     let mut lines = Vec::new();
     for _ in 0..count {
         lines.push(take_line(&mut input)?);
     }
-    input.is_empty().then_some((front, lines))
+    input.is_empty().then_some((about, lines))
 }
 
 fn take_line(input: &mut &[u8]) -> Option<Line> {
@@ -161,9 +178,14 @@ mod tests {
             line(255, Some(-3), Some((identity, 3.5, 4.5)), &held),
         ];
         let mut bytes = Vec::new();
-        put_roster(&mut bytes, b"front", &lines);
-        let (front, again) = take_roster(&bytes).unwrap();
-        assert_eq!(front, b"front");
+        let about = About {
+            front: b"front".to_vec(),
+            slots: 256,
+            next_id: 1 << 20,
+        };
+        put_roster(&mut bytes, &about, &lines);
+        let (back, again) = take_roster(&bytes).unwrap();
+        assert_eq!(back, about);
         assert_eq!(format!("{again:?}"), format!("{lines:?}"));
         for len in 0..bytes.len() {
             assert!(take_roster(&bytes[..len]).is_none(), "{len}");

@@ -210,10 +210,11 @@ impl Inner {
         }
         self.save_queued();
         self.merge();
-        let state = self.lock();
-        let long = state.journal.files_len() > self.settings.journal_files;
-        drop(state);
-        if long {
+        let useless = {
+            let state = self.lock();
+            state.journal.files_len() > 1 && first_needed(&state) > state.journal.oldest()
+        };
+        if useless {
             self.checkpoint();
         }
     }
@@ -307,7 +308,7 @@ impl Inner {
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
     pub(crate) fn checkpoint(&self) {
-        let Some((position, folders)) = self.begin_checkpoint() else {
+        let Some((position, folders, first)) = self.begin_checkpoint() else {
             return;
         };
         let synced = self.sync_file_systems(&folders);
@@ -336,7 +337,9 @@ impl Inner {
         let done = done.and_then(|position| self.sync_to(position));
         let mut state = self.lock();
         if done.is_ok() && state.journal.given_up == given_up {
-            let first = first_needed(&state).min(state.journal.sequence());
+            let first = first
+                .min(first_needed(&state))
+                .min(state.journal.sequence());
             if let Err(error) = state.journal.drop_before(first) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
@@ -364,7 +367,8 @@ impl Inner {
     }
 
     /// A new epoch; waits until no write of the old one is under way. The folders of files that were written.
-    fn begin_checkpoint(&self) -> Option<(u64, Folders)> {
+    /// And the oldest journal file with something that is in no block: blocks that come later may not be on the disk.
+    fn begin_checkpoint(&self) -> Option<(u64, Folders, u64)> {
         let mut state = self.lock();
         if state.checkpointing || state.checkpoints_end || !state.journal.is_open() {
             return None;
@@ -387,7 +391,7 @@ impl Inner {
                 folders.insert((left.device, group.path[..cut.max(1)].to_vec()));
             }
         }
-        Some((position, folders))
+        Some((position, folders, first_unsaved(&state)))
     }
 
     fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
@@ -408,13 +412,18 @@ impl Inner {
 
 /// The oldest journal file that has something which is needed.
 fn first_needed(state: &State) -> u64 {
+    let started = state.groups.iter().map(|(_, group)| group.started);
+    let started = started.filter(|&started| started > 0).min();
+    first_unsaved(state).min(started.unwrap_or(u64::MAX))
+}
+
+/// The oldest journal file that has something which is in no block.
+fn first_unsaved(state: &State) -> u64 {
     let saving = state.chunks.iter().map(|(_, chunk)| match chunk.saving {
         // Its records are in no block yet.
         true => 0,
         false if chunk.since > 0 => chunk.since,
         false => u64::MAX,
     });
-    let started = state.groups.iter().map(|(_, group)| group.started);
-    let started = started.filter(|&started| started > 0);
-    saving.chain(started).min().unwrap_or(u64::MAX)
+    saving.min().unwrap_or(u64::MAX)
 }

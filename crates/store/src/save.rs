@@ -9,7 +9,7 @@ use crate::drum::merge::{Groups, put_points};
 use crate::drum::shape::Shape;
 use crate::drum::{Placed, states};
 use crate::pending::{Pending, Texts};
-use crate::roster::{Line, put_roster};
+use crate::roster::{About, Line, put_roster};
 use crate::state::State;
 use crate::store::Inner;
 use crate::turn::stamp_of;
@@ -50,6 +50,8 @@ struct Job {
     members: Vec<Member>,
     blocks: Arc<Vec<Placed>>,
     since: (u64, u64),
+    slots: u16,
+    next_id: u32,
 }
 
 impl Saver {
@@ -124,6 +126,7 @@ impl Inner {
         chunk.pending = 0;
         chunk.active = 0;
         let shape = chunk.shape.clone();
+        let slots = chunk.members.len() as u16;
         let mut members = Vec::new();
         for (slot, id) in chunk.members.iter().enumerate() {
             let Some(group) = id.and_then(|id| state.groups.get_mut(id)) else {
@@ -166,6 +169,8 @@ impl Inner {
             members,
             blocks: self.drum.blocks(chunk_id),
             since,
+            slots,
+            next_id: state.groups.next_id(),
         })
     }
 
@@ -196,7 +201,12 @@ impl Inner {
         let mut roster = Vec::new();
         let lines = job.members.iter().filter(|member| !member.lost);
         let lines: Vec<Line> = lines.map(|member| member.line.clone()).collect();
-        put_roster(&mut roster, &job.shape.front, &lines);
+        let about = About {
+            front: job.shape.front.clone(),
+            slots: job.slots,
+            next_id: job.next_id,
+        };
+        put_roster(&mut roster, &about, &lines);
         saver.builder.names(&roster)
     }
 

@@ -134,18 +134,23 @@ impl State {
         let Some(group) = self.groups.get(id) else {
             return;
         };
-        let (started, left) = (group.started, group.left);
+        let (started, left, busy) = (group.started, group.left, group.busy);
         let (shown, upto, forgotten) = (group.shown, group.upto, group.forgotten);
         let mut texts = Texts::default();
         group.all_values(&mut texts);
         if group.state.is_some() {
             self.put_group(id);
         }
-        if started > 0 {
-            self.journal.put(&Entry::Start { id, upto });
+        let start = Entry::Start { id, upto };
+        if started > 0 && !busy {
+            self.journal.put(&start);
         }
         if let Some(identity) = left {
             self.journal.put(&Entry::End { id, upto, identity });
+        }
+        if started > 0 && busy {
+            // A write that has not ended.
+            self.journal.put(&start);
         }
         self.put_values(id, &texts);
         if shown.is_finite() {
@@ -264,9 +269,11 @@ impl State {
         let texts: Vec<&[u8]> = texts.iter().collect();
         for some in texts.chunks(VALUES_MAX) {
             let (out, stamps) = self.journal.values();
+            let at = out.len();
             entry::put_values_head(out, id, some.len() as u64);
             some.iter()
                 .for_each(|text| entry::put_value(out, stamps, text));
+            entry::end_values(out, stamps, at, id, some.len());
         }
     }
 

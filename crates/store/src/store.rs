@@ -171,6 +171,12 @@ impl Store {
     pub fn touch(&self, name: &[u8]) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
+        if inner.settings.files.is_none() {
+            let id = inner.any(name, &spelled).ok_or(FileError::NoSuchFile)?;
+            inner.remember(id);
+            inner.lock().groups.spell(id, name);
+            return Ok(());
+        }
         let path = inner
             .tree
             .resolve(names::path(&spelled))
@@ -373,9 +379,30 @@ impl Store {
         }
     }
 
+    /// Whether a name stands for a series that has no file, because none has.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let inner = &*self.inner;
+        self.is_without_files()
+            && inner
+                .any(name, &names::spelled(&inner.settings, name))
+                .is_some()
+    }
+
+    /// Whether there are no .rrd files.
+    pub fn is_without_files(&self) -> bool {
+        self.inner.settings.files.is_none()
+    }
+
     /// LIST: what rrd_list_r says of a path (already joined to the base).
     pub fn list(&self, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
-        crate::list::list(&*self.inner.tree, path, recursive)
+        match self.is_without_files() {
+            true => Ok(self
+                .inner
+                .lock()
+                .groups
+                .below(&names::normal(path), recursive)),
+            false => crate::list::list(&*self.inner.tree, path, recursive),
+        }
     }
 
     /// Waits until everything before `position` is on the disk: group commit, whoever comes first syncs.
@@ -569,6 +596,17 @@ impl Inner {
             drop(state);
             return self.adopt(&path, header, file, seen);
         }
+        drop(state);
+        self.remember(id);
+        Ok(id)
+    }
+
+    /// A group counts again for clients.
+    fn remember(&self, id: u32) {
+        let mut state = self.lock();
+        let Some(group) = state.groups.get_mut(id) else {
+            return;
+        };
         if group.forgotten {
             group.forgotten = false;
             // As one who reads the file's header would know it.
@@ -576,7 +614,6 @@ impl Inner {
             group.shown_ns = self.clock.mono_ns();
         }
         group.gone_since = None;
-        Ok(id)
     }
 
     fn lock_deadline(&self) -> u64 {

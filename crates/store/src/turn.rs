@@ -76,7 +76,7 @@ impl<'a> Turn<'a> {
         let before = group.pending.len();
         let mut taken = 0;
         let mut refusal = None;
-        let mut count_at = 0;
+        let (mut head_at, mut count_at) = (0, 0);
         for text in values {
             let stamp = match accept(text, group.last) {
                 Ok(stamp) => stamp,
@@ -88,7 +88,11 @@ impl<'a> Turn<'a> {
             group.last = stamp;
             group.pending.push(text);
             if taken % VALUES_MAX == 0 {
-                let (out, _) = state.journal.values();
+                let (out, stamps) = state.journal.values();
+                if taken > 0 {
+                    stamps.id = id;
+                }
+                head_at = out.len();
                 entry::put_values_head(out, id, 0);
                 count_at = out.len() - 1;
             }
@@ -96,6 +100,10 @@ impl<'a> Turn<'a> {
             entry::put_value(out, stamps, text);
             out[count_at] += 1;
             taken += 1;
+        }
+        if taken > 0 {
+            let (out, stamps) = state.journal.values();
+            entry::end_values(out, stamps, head_at, id, taken);
         }
         let settings = &self.inner.settings;
         let age = |since_ns| self.now_ns.saturating_sub(since_ns);
@@ -234,6 +242,17 @@ impl<'a> Turn<'a> {
 
     /// FLUSHALL: everything that is not suspended becomes due.
     pub fn flush_all(&mut self) {
+        if self.inner.settings.files.is_none() {
+            let state = &mut *self.state;
+            for (_, group) in state
+                .groups
+                .iter_mut()
+                .filter(|(_, group)| !group.suspended)
+            {
+                group.show(self.now_ns, &mut state.stats);
+            }
+            return;
+        }
         let wanted = self.state.groups.iter();
         let wanted = wanted.filter(|(_, group)| is_wanted(group));
         let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();

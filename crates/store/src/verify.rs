@@ -181,7 +181,7 @@ impl Check<'_> {
             };
             let raw = segment.frame(offset, &names, crate::drum::block::FRAME_MAX);
             let roster = raw.ok().flatten().and_then(|raw| take_roster(&raw));
-            if let Some(shape) = roster.and_then(|(front, _)| Shape::parse(&front)) {
+            if let Some(shape) = roster.and_then(|(about, _)| Shape::parse(&about.front)) {
                 self.shapes.insert(head.chunk, shape);
             }
         }

@@ -698,3 +698,90 @@ fn journals_that_others_may_have_written_are_refused() {
     assert_eq!(left.count(), expected);
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+/// The rows of a series, as the arithmetic has them.
+fn image(bench: &Bench, name: &str) -> Vec<u8> {
+    bench.store().load(name.as_bytes()).unwrap().to_bytes()
+}
+
+#[test]
+fn series_without_files() {
+    let mut bench = Bench::new(1, 0);
+    bench.settings.files = None;
+    bench.open();
+    let store = bench.store().clone();
+    let new = rrd(b"GAUGE");
+    store.install(b"d/n.rrd", &new, false).unwrap();
+    assert!(matches!(
+        store.install(b"d/n.rrd", &new, false),
+        Err(FileError::Exists)
+    ));
+    let values: Vec<String> = (1..40).map(|i| format!("{}:{i}", START + i * 10)).collect();
+    for value in &values {
+        bench.update("d/n.rrd", &[value]).unwrap();
+        store.maintain();
+    }
+    let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+    let expected = oracle(&new.to_bytes(), &texts);
+    assert_eq!(image(&bench, "d/n.rrd"), expected);
+    assert_eq!(bench.flush("d/n.rrd").unwrap(), Flushed::Done);
+    assert!(matches!(
+        bench.flush("none.rrd"),
+        Err(FileError::NoSuchFile)
+    ));
+    assert!(bench.disk.bytes(&base().join("d/n.rrd")).is_none());
+    assert_eq!(store.list(b"/db", false).unwrap(), [b"d".to_vec()]);
+    assert_eq!(store.list(b"/db", true).unwrap(), [b"d/n.rrd".to_vec()]);
+    // A file with rows, as CREATE with a source makes it, and TUNE.
+    let full = Rrd::parse(&expected).unwrap();
+    store.install(b"full.rrd", &full, true).unwrap();
+    assert_eq!(image(&bench, "full.rrd"), expected);
+    let mut edit = |mut rrd: Rrd| {
+        rrd.header.ds[0].par[0] = 77;
+        Ok(rrd)
+    };
+    store.rewrite(b"full.rrd", &mut edit).unwrap();
+    drop(store);
+    bench.disk.kill();
+    bench.reopen();
+    assert_eq!(image(&bench, "d/n.rrd"), expected);
+    let tuned = Rrd::parse(&image(&bench, "full.rrd")).unwrap();
+    assert_eq!(tuned.header.ds[0].par[0], 77);
+    assert_eq!(tuned.cells.len(), full.cells.len());
+    bench.update("full.rrd", &["1000000500:7"]).unwrap();
+    // Files after all.
+    bench.store = None;
+    bench.settings.files = Some(Duration::from_secs(300));
+    bench.disk.create_dir_all(&base().join("d")).unwrap();
+    bench.open();
+    bench.flush("d/n.rrd").unwrap();
+    assert_eq!(bench.bytes("d/n.rrd"), expected);
+}
+
+/// The rows of a group that is gone are nobody else's, also after a start.
+#[test]
+fn places_of_series_that_are_gone() {
+    let mut bench = bench(2);
+    let fill = |bench: &mut Bench, name: &str| {
+        for i in 1..30 {
+            let value = format!("{}:777", START + i * 10);
+            bench.update(name, &[&value]).unwrap();
+            bench.store().maintain();
+        }
+    };
+    fill(&mut bench, "f0.rrd");
+    bench.disk.unlink(&base().join("f0.rrd")).unwrap();
+    assert!(bench.flush("f0.rrd").is_err());
+    bench.clock.advance_ns(8 * 86_400 * SECOND);
+    for _ in 0..3 {
+        bench.store().maintain();
+    }
+    bench.store().shutdown(true).unwrap();
+    bench.reopen();
+    let store = bench.store().clone();
+    let new = rrd(b"GAUGE");
+    store.install(b"new.rrd", &new, false).unwrap();
+    bench.update("new.rrd", &["1000000290:1"]).unwrap();
+    let expected = oracle(&new.to_bytes(), &[b"1000000290:1"]);
+    assert_eq!(image(&bench, "new.rrd"), expected);
+}

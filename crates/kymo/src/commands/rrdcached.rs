@@ -188,9 +188,11 @@ fn keep(
     );
     threads.stop();
     let flush = ended.map_err(|error| format!("cannot serve: {error}"))?;
-    store
-        .shutdown(flush)
-        .map_err(|error| format!("cannot end in order: {error}"))?;
+    let done = store.shutdown(flush);
+    for line in store.take_notices() {
+        log.say(Severity::Error, &line);
+    }
+    done.map_err(|error| format!("cannot end in order: {error}"))?;
     let how = match flush {
         true => "clean shutdown; all RRDs flushed",
         false => "expedited shutdown; journals will be used at next startup",

@@ -344,7 +344,7 @@ fn created(shared: &Shared, name: &[u8], spelled: &[u8], rest: Fields) -> Result
         return Err(Failure::Start);
     }
     let keep = words.no_overwrite || shared.settings.no_overwrite;
-    if keep && list::exists(spelled) {
+    if keep && (list::exists(spelled) || shared.store.has(name)) {
         return Err(Failure::File(FileError::Exists));
     }
     let load = |what: &str, name: &[u8]| -> Result<Rrd, Failure> {
@@ -430,7 +430,9 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
         denied(answers, &spelled);
         return After::Next;
     }
-    if let Err(cause) = list::is_file(&spelled) {
+    if let Err(cause) = list::is_file(&spelled)
+        && !shared.store.has(name)
+    {
         answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
         return After::Next;
     }

@@ -55,6 +55,12 @@ struct Settled {
 impl Drum {
     /// Merges one run of segments if there is one that is worth it.
     pub(crate) fn merge(&self, groups: &dyn Groups) -> io::Result<Option<Merged>> {
+        if choose(&self.settled(), self.segment_bytes, groups).is_none() {
+            return Ok(None);
+        }
+        // A block that was found and is not on the disk for certain may lie in several segments, some of which seem to be
+        // of no use: before any goes, all is on the disk.
+        self.sync()?;
         let settled = self.settled();
         let Some(run) = choose(&settled, self.segment_bytes, groups) else {
             return Ok(None);
@@ -68,6 +74,7 @@ impl Drum {
 
     /// Merges all segments up to the first that is busy, whether that is worth it or not.
     pub(super) fn merge_all(&self, groups: &dyn Groups) -> io::Result<Merged> {
+        self.sync()?;
         let Settled { index, busy } = self.settled();
         let all = index.segments.iter();
         let run = all.take_while(|segment| !busy.contains(&segment.numbers.first));
@@ -84,8 +91,7 @@ impl Drum {
                 Arc::make_mut(blocks).retain(|placed| !kept.is(placed));
             }
         }
-        let kept = writer.kept.iter();
-        let kept = kept.flat_map(|kept: &Kept| [kept.segment, kept.origin]);
+        let kept = writer.kept.iter().map(|kept: &Kept| kept.segment);
         let open = writer.open.as_ref().map(|open| open.segment.numbers.first);
         let busy = kept.chain(open).collect();
         Settled { index, busy }

@@ -124,7 +124,6 @@ impl Recovered {
             if !head.is_mark() {
                 self.kept.push(Kept {
                     segment: segment.numbers.first,
-                    origin: segment.numbers.first,
                     offset,
                     chunk: head.chunk,
                     bytes: bytes.into(),

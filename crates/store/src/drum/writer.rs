@@ -34,8 +34,6 @@ pub(super) struct Open {
 /// A block that may not be on the disk.
 pub(super) struct Kept {
     pub(super) segment: u64,
-    /// The segment that had it first: it stays until the block is on the disk elsewhere.
-    pub(super) origin: u64,
     pub(super) offset: u64,
     pub(super) chunk: u32,
     pub(super) bytes: Arc<[u8]>,
@@ -116,7 +114,6 @@ impl Drum {
         open.offset += bytes.len() as u64;
         writer.kept.push(Kept {
             segment: open.segment.numbers.first,
-            origin: open.segment.numbers.first,
             offset,
             chunk: head.chunk,
             bytes: bytes.into(),
@@ -194,12 +191,7 @@ impl Drum {
                 Ok((head, bytes))
             });
             match done {
-                Ok((placed, _)) => {
-                    self.index().moved(&kept, placed);
-                    if let Some(again) = writer.kept.last_mut() {
-                        again.origin = kept.origin;
-                    }
-                }
+                Ok((placed, _)) => self.index().moved(&kept, placed),
                 Err(error) => {
                     writer.kept.push(kept);
                     writer.kept.extend(lost);

@@ -74,8 +74,8 @@ impl Block<'_> {
 
     fn names(&mut self, frame: &Frame) -> Option<Shape> {
         self.frame(frame, FRAME_MAX, "names", |raw| {
-            let (front, _) = take_roster(raw)?;
-            Shape::parse(&front)
+            let (about, _) = take_roster(raw)?;
+            Shape::parse(&about.front)
         })
     }
 

@@ -60,6 +60,11 @@ pub fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
     };
     let mut lines = Vec::new();
     for item in &found {
+        if shared.store.is_without_files() {
+            lines.extend_from_slice(item);
+            lines.push(b'\n');
+            continue;
+        }
         match belongs(shared, &whole, item, &real_base) {
             Ok(false) => {}
             Ok(true) => {
