@@ -240,6 +240,83 @@ fn a_running_daemon_writes_its_files() {
 }
 
 #[test]
+fn trees_of_files_are_taken_in_and_may_go() {
+    let world = World::new("rrd-import");
+    let (_, base) = world.names();
+    let stock = world.stock.to_str().expect("a name").to_string();
+    let hw = [
+        "create",
+        "d/hw.rrd",
+        "-s",
+        "10",
+        "-b",
+        "1000000000",
+        "DS:x:GAUGE:60:U:U",
+        "RRA:AVERAGE:0.5:1:40",
+        "RRA:HWPREDICT:30:0.1:0.0035:6",
+    ];
+    must_rrdtool(&world.stock, &hw);
+    let mut names = vec!["d/hw.rrd"];
+    names.extend(FILES.iter().map(|file| file.0));
+    for name in &names {
+        let at = usize::from(*name == "d/c.rrd");
+        let values: Vec<String> = (0..70).map(|number| value(at, number)).collect();
+        let mut words = vec!["update", name];
+        words.extend(values.iter().map(String::as_str));
+        must_rrdtool(&world.stock, &words);
+        fs::copy(world.stock.join(name), world.base.join(name)).expect("a copy");
+    }
+    fs::write(world.base.join("bad.rrd"), "no file of rrdtool's").expect("a file");
+    fs::write(world.base.join("d/other"), "").expect("a file");
+    let store = world.scratch.text("journal/kymo");
+    let import = [
+        "rrd", "import", "--jobs", "3", &base, "--store", &store, "-b", &base,
+    ];
+    for (imported, known) in [(4, 0), (0, 4)] {
+        let output = kymo(&import);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let bad = format!("cannot import {base}/bad.rrd: ");
+        assert!(
+            said.starts_with(&bad) && said.lines().count() == 1,
+            "{said}"
+        );
+        let line = format!("{imported} files imported, {known} were there already, 1 failed\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), line);
+    }
+    assert!(done(&["verify", &store]).starts_with("no damage: "));
+    for name in &names {
+        fs::remove_file(world.base.join(name)).expect("it was there");
+    }
+    let daemon = world.daemon(&["--files", "never"]);
+    let mut client = daemon.connect();
+    for name in &names {
+        let value = match *name {
+            "d/c.rrd" => "1000000720:70000:5000",
+            _ => "1000000720:3.5",
+        };
+        let answer = client.text(&format!("UPDATE {name} {value}"));
+        assert!(answer.starts_with('0'), "{answer}");
+        must_rrdtool(&world.stock, &["update", name, value]);
+    }
+    assert!(daemon.stop("-TERM").success());
+    done(&["rrd", "export", "--all", "--store", &store, "-b", &base]);
+    for name in &names {
+        let ours = fs::read(world.base.join(name)).expect("a file");
+        let stocks = fs::read(world.stock.join(name)).expect("a file");
+        let difference = kymo_tests::rrd_file::difference(&ours, &stocks);
+        assert_eq!(difference, None, "{name}");
+    }
+    // A folder of something else is not taken for a store's.
+    let (code, said) = failed(&["rrd", "import", &base, "--store", &stock, "-b", &base]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("there is something in it, and no store"),
+        "{said}"
+    );
+}
+
+#[test]
 fn wrong_usage_and_wrong_folders_are_said() {
     let world = World::new("rrd-store-usage");
     let base = world.base.to_str().expect("a name");

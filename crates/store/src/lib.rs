@@ -41,6 +41,7 @@ pub mod verify;
 
 pub use error::{Error, FileError, Refusal};
 pub use export::Exported;
+pub use import::WholeFile;
 pub use look::store_folder;
 pub use read::{FileRows, Opened, SeriesRows};
 pub use rounds::Threads;

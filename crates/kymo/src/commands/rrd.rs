@@ -10,6 +10,7 @@ mod export;
 mod fetch;
 mod file;
 mod flushcached;
+mod import;
 mod info;
 mod last;
 mod list;
@@ -63,8 +64,10 @@ const COMMANDS: &[(&str, Command)] = &[
 pub fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-    if let [b"export", rest @ ..] = words.as_slice() {
-        return on_store(export::run(rest));
+    match words.as_slice() {
+        [b"export", rest @ ..] => return on_store(export::run(rest)),
+        [b"import", rest @ ..] => return on_store(import::run(rest)),
+        _ => {}
     }
     let mut session = Session::new();
     let code = match words.as_slice() {
