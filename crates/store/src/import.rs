@@ -200,12 +200,11 @@ fn rows_of(shape: &Shape, archive: usize, rrd: &Rrd) -> NewRows {
     let current = rrd.header.cur_row[archive];
     // Those before the epoch are none.
     let count = about.row_cnt.min(newest + 1);
-    let (mut run, mut known): (Option<(&[f64], u64)>, bool) = (None, false);
+    let mut run: Option<(&[f64], u64)> = None;
     for back in (0..count).rev() {
         let row = (current + about.row_cnt - back % about.row_cnt) % about.row_cnt;
         let first = (about.base + row * shape.width as u64) as usize;
         let cells = &rrd.cells[first..first + shape.width];
-        known |= cells.iter().any(|cell| cell.to_bits() != UNKNOWN.to_bits());
         let same = |other: &[f64]| {
             other
                 .iter()
@@ -225,15 +224,14 @@ fn rows_of(shape: &Shape, archive: usize, rrd: &Rrd) -> NewRows {
     if let Some((cells, count)) = run {
         push(&mut rows, cells, count);
     }
-    if !known {
-        rows.clear();
-    }
     rows
 }
 
-/// A run of a few rows is no shorter than the rows.
+/// A run of a few rows is no shorter than the rows. Unknown ones in front need not be there.
 fn push(rows: &mut NewRows, cells: &[f64], count: u64) {
+    let is_unknown = |cell: &f64| cell.to_bits() == UNKNOWN.to_bits();
     match count {
+        _ if rows.parts.is_empty() && cells.iter().all(is_unknown) => {}
         0..4 => (0..count).for_each(|_| rows.push(cells)),
         _ => rows.push_run(cells, count),
     }

@@ -86,6 +86,38 @@ fn files_are_in_the_store_and_may_go() {
     }
 }
 
+#[test]
+fn files_whose_values_the_store_has_already() {
+    let mut bench = bench(4);
+    bench.settings.chunk_values = 3;
+    bench.open();
+    let all = names(&bench);
+    for number in 30..60 {
+        for name in &all[1..] {
+            let text = format!("{}:{}", START + 10 * number, number * number);
+            bench.update(name, &[&text]).unwrap();
+        }
+        if number < 50 {
+            bench.store().maintain();
+        }
+        if number == 40 {
+            bench.flush(&all[1]).unwrap();
+        }
+    }
+    bench.reopen();
+    assert_eq!(import(&bench, &all), 4);
+    assert_eq!(import(&bench, &all), 0);
+    bench.store().finish_import().unwrap();
+    bench.reopen();
+    for (name, bytes) in &mut bench.files {
+        let acked = bench.acked.iter().filter(|acked| acked.name == *name);
+        let values: Vec<&[u8]> = acked.map(|acked| &acked.text[..]).collect();
+        *bytes = oracle(bytes, &values);
+        bench.disk.unlink(&base().join(&*name)).unwrap();
+    }
+    judge(&bench, &all, "known before");
+}
+
 /// Sixteen groups with the rows of sixteen others have the same frames: one block was taken for a copy of the other.
 #[test]
 fn groups_with_the_same_rows_keep_their_own() {
