@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, serve};
+use crate::commands::{config, graph, hub, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -53,6 +53,12 @@ enum Command {
     Doctor(doctor::DoctorOptions),
     /// Measure what recording costs: a day's samples without pause, then spaced ones
     Cost(RecordOptions),
+    /// Check every block and every record in the folder of a store of rrdcached
+    #[cfg(feature = "serve")]
+    Verify(verify::VerifyOptions),
+    /// Show what the folder of a store of rrdcached has
+    #[cfg(feature = "serve")]
+    Status(status::StatusOptions),
 }
 
 /// collectl's style: `-p` plays, `-f` records, else this machine is shown live.
@@ -129,6 +135,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Verify(options)) => verify::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Status(options)) => status::run(&options),
         None => classic(arguments.classic),
     }
 }

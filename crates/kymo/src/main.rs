@@ -17,6 +17,8 @@ mod intervals;
 mod notices;
 mod options;
 mod output;
+#[cfg(feature = "serve")]
+mod progress;
 mod refuse;
 #[cfg(feature = "serve")]
 mod sandbox;

@@ -15,10 +15,11 @@ mod damage;
 mod faults;
 pub(crate) mod fuzz;
 pub(crate) mod merge;
+pub(crate) mod reach;
 mod recover;
 #[cfg(test)]
 pub(crate) mod samples;
-mod segment;
+pub(crate) mod segment;
 pub(crate) mod shape;
 #[cfg(test)]
 mod sizes;

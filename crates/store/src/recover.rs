@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A journal file longer than this is none of ours.
-const SOURCE_MAX: u64 = 4 << 30;
+pub(crate) const SOURCE_MAX: u64 = 4 << 30;
 /// More journal files than this are not left for later.
 const FILES_MAX: usize = 8;
 /// Files that are redone together.
@@ -88,7 +88,11 @@ pub(crate) fn open(
 }
 
 /// Groups as the newest blocks of their chunks have them; up to which position that is.
-fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> HashMap<u32, u64> {
+pub(crate) fn take_blocks(
+    state: &mut State,
+    drum: &Drum,
+    notices: &mut Vec<String>,
+) -> HashMap<u32, u64> {
     let mut saved = HashMap::new();
     for chunk in drum.chunks() {
         saved.insert(chunk, drum.position(chunk));
@@ -209,7 +213,7 @@ fn take_lock(disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, Error>
 }
 
 /// The journal files that can be read. They are synced: what follows relies on them.
-fn read_sources(
+pub(crate) fn read_sources(
     disk: &dyn Disk,
     folder: &Path,
     sequences: &mut Vec<u64>,
@@ -272,7 +276,7 @@ fn read_source(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
+pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
     let now = clock.now();
     State {
         groups: Groups::default(),

@@ -103,7 +103,7 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
 }
 
 /// For each frame, how far the journal was synced for certain, as it and those behind it say.
-fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
+pub(crate) fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
     let mut proofs: Vec<u64> = walked.iter().flatten().map(|frame| frame.synced).collect();
     for at in (1..proofs.len()).rev() {
         proofs[at - 1] = proofs[at - 1].max(proofs[at]);

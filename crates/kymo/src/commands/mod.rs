@@ -18,3 +18,7 @@ pub mod rrd;
 pub mod rrdcached;
 #[cfg(feature = "serve")]
 pub mod serve;
+#[cfg(feature = "serve")]
+pub mod status;
+#[cfg(feature = "serve")]
+pub mod verify;

@@ -1,0 +1,135 @@
+//! `kymo status`: what a store's folder has, in numbers.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use kymo_base::name::DisplayName;
+use kymo_store::status::{self, Status};
+use kymo_sys::clock::RealClock;
+use kymo_sys::disk::RealDisk;
+use serde_json::{Value, json};
+
+use super::verify::folder_of;
+
+/// What `kymo status` is told.
+#[derive(Args, Clone, Debug)]
+pub struct StatusOptions {
+    /// The store's own folder, or one with a kymo or .kymo in it
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// For programs: one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &StatusOptions) -> Result<ExitCode> {
+    let folder = folder_of(&RealDisk, &options.dir)?;
+    let found = status::status(Arc::new(RealDisk), &RealClock, &folder)?;
+    let mut out = std::io::stdout().lock();
+    match options.json {
+        true => writeln!(out, "{}", object(&found))?,
+        false => out.write_all(text(&found).as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A stamp as people and programs read it, in UTC.
+fn iso(stamp: f64) -> String {
+    let time = jiff::Timestamp::from_second(stamp.floor() as i64);
+    time.map_or_else(|_| stamp.to_string(), |time| time.to_string())
+}
+
+/// The numbers by name, in the order in which they are shown.
+fn numbers(found: &Status) -> [(&'static str, u64); 15] {
+    let (bytes, unsaved) = (&found.bytes, &found.unsaved);
+    [
+        ("bytes of rows", bytes.rows),
+        ("bytes of states", bytes.states),
+        ("bytes of points", bytes.points),
+        ("bytes of names", bytes.names),
+        ("bytes of heads", bytes.heads),
+        ("bytes of journal", bytes.journal),
+        ("bytes free", bytes.free),
+        ("segments", found.segments),
+        ("blocks", found.blocks),
+        ("chunks", found.chunks),
+        ("groups", found.groups),
+        ("groups forgotten", found.forgotten),
+        ("groups without files", found.without_files),
+        ("unsaved values", unsaved.values),
+        ("unsaved groups", unsaved.groups),
+    ]
+}
+
+/// The stamps by name.
+fn stamps(found: &Status) -> [(&'static str, Option<String>); 5] {
+    let from = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.0));
+    let to = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.1));
+    [
+        ("unsaved since", found.unsaved.oldest.map(iso)),
+        ("rows from", from(found.rows)),
+        ("rows to", to(found.rows)),
+        ("points from", from(found.points)),
+        ("points to", to(found.points)),
+    ]
+}
+
+fn text(found: &Status) -> String {
+    let mut text = String::new();
+    for (name, number) in numbers(found) {
+        text += &format!("{name:20} {number:>20}\n");
+    }
+    for (name, stamp) in stamps(found) {
+        text += &format!("{name:20} {:>20}\n", stamp.as_deref().unwrap_or("-"));
+    }
+    for notice in &found.notices {
+        text += &format!("# {}\n", DisplayName(notice.as_bytes()));
+    }
+    text
+}
+
+fn object(found: &Status) -> Value {
+    let key = |name: &str| name.replace(' ', "_");
+    let numbers = numbers(found).into_iter();
+    let numbers = numbers.map(|(name, number)| (key(name), json!(number)));
+    let stamps = stamps(found).into_iter();
+    let stamps = stamps.map(|(name, stamp)| (key(name), json!(stamp)));
+    let notices = ("notices".to_string(), json!(found.notices));
+    Value::Object(numbers.chain(stamps).chain([notices]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_stamps_are_shown() {
+        let mut found = Status {
+            groups: 20_500,
+            rows: Some((1_000_000_000.0, 1_000_000_010.5)),
+            ..Status::default()
+        };
+        found.bytes.rows = 123_456_789_012;
+        found.notices.push("a\x1b".into());
+        let shown = text(&found);
+        for line in [
+            "bytes of rows                123456789012\n",
+            "groups                              20500\n",
+            "rows from            2001-09-09T01:46:40Z\n",
+            "rows to              2001-09-09T01:46:50Z\n",
+            "points to                               -\n",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        assert!(!shown.contains('\x1b'));
+        let object = object(&found);
+        assert_eq!(object["bytes_of_rows"], json!(123_456_789_012u64));
+        assert_eq!(object["rows_to"], json!("2001-09-09T01:46:50Z"));
+        assert_eq!(object["points_to"], Value::Null);
+    }
+}

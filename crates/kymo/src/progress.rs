@@ -1,0 +1,40 @@
+//! A line on the terminal that says how far a long command is. Elsewhere nothing is said.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Between two lines.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// The line.
+pub struct Progress {
+    on: bool,
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    /// One on stderr, if that is a terminal.
+    pub fn new() -> Progress {
+        Progress {
+            on: std::io::stderr().is_terminal(),
+            shown: None,
+        }
+    }
+
+    /// Shows what `text` says in the place of what was shown, not too often.
+    pub fn show(&mut self, text: impl FnOnce() -> String) {
+        let due = self.shown.is_none_or(|shown| shown.elapsed() >= EVERY);
+        if self.on && due {
+            self.shown = Some(Instant::now());
+            // A terminal that is gone misses nothing.
+            let _ = write!(std::io::stderr(), "\r\x1b[Kkymo: {}", text());
+        }
+    }
+
+    /// Takes the line away, before something else is said.
+    pub fn clear(&mut self) {
+        if self.on && self.shown.take().is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

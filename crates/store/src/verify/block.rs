@@ -1,0 +1,159 @@
+//! One block: every frame's checksum, and what is in it.
+
+use super::{Seen, Shapes, Weight};
+use crate::drum::block::{FRAME_MAX, Frame, Head, Part, SIXTEEN, STATE_MAX, take_state, unpack};
+use crate::drum::column::Read;
+use crate::drum::shape::Shape;
+use crate::pending::Pending;
+use crate::roster::take_roster;
+use kymo_base::varint::{take, take_bytes};
+use std::path::Path;
+
+/// A block that is checked.
+struct Block<'a> {
+    bytes: &'a [u8],
+    /// The segment, and where in it.
+    place: (&'a Path, u64),
+    seen: &'a mut Seen,
+}
+
+/// Checks a block that lies at `place`.
+pub(super) fn check(
+    shapes: &Shapes,
+    head: &Head,
+    bytes: &[u8],
+    place: (&Path, u64),
+    seen: &mut Seen,
+) {
+    seen.counts.blocks += 1;
+    let damaged_before = seen.counts.damaged;
+    let mut block = Block { bytes, place, seen };
+    let own = head.names.and_then(|frame| block.names(&frame));
+    let shape = own.as_ref().or_else(|| shapes.get(&head.chunk));
+    let archives = shape.map_or(head.newest.len(), |shape| shape.archives.len());
+    if archives != head.newest.len() && !head.is_mark() {
+        let count = head.newest.len();
+        block.damaged(0, format!("it has {count} archives, its names {archives}"));
+        return;
+    }
+    for (sixteen, part) in &head.parts {
+        block.part(*sixteen, part, shape);
+    }
+    if block.seen.counts.damaged == damaged_before && !head.is_whole(bytes) {
+        block.damaged(0, "the checksum over its frames is wrong".into());
+    }
+}
+
+impl Block<'_> {
+    fn damaged(&mut self, offset: u64, what: String) {
+        let (path, at) = self.place;
+        self.seen.find(Weight::Damage, path, at + offset, what);
+    }
+
+    /// A frame, unpacked and taken apart by `parse`.
+    fn frame<T>(
+        &mut self,
+        frame: &Frame,
+        max: usize,
+        what: &str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        self.seen.counts.frames += 1;
+        let from = usize::try_from(frame.offset).ok();
+        let bytes = from.and_then(|from| self.bytes.get(from..)?.get(..frame.len as usize));
+        let Some(raw) = bytes.and_then(|bytes| unpack(frame, bytes, max)) else {
+            self.damaged(frame.offset, format!("{what}: the frame is damaged"));
+            return None;
+        };
+        let parsed = parse(&raw);
+        if parsed.is_none() {
+            self.damaged(frame.offset, format!("{what}: not understood"));
+        }
+        parsed
+    }
+
+    fn names(&mut self, frame: &Frame) -> Option<Shape> {
+        self.frame(frame, FRAME_MAX, "names", |raw| {
+            let (about, _) = take_roster(raw)?;
+            Shape::parse(&about.front)
+        })
+    }
+
+    fn part(&mut self, sixteen: u8, part: &Part, shape: Option<&Shape>) {
+        let first = usize::from(sixteen) * SIXTEEN;
+        let slots = format!("of groups {first} to {}", first + SIXTEEN - 1);
+        if let Some(frame) = &part.state {
+            let max = shape.map_or(STATE_MAX, Shape::state_bytes_max);
+            self.frame(frame, max, &format!("states {slots}"), |raw| {
+                shape
+                    .is_none_or(|shape| are_states(raw, shape))
+                    .then_some(())
+            });
+        }
+        if let Some(frame) = &part.points {
+            let what = format!("points {slots}");
+            self.frame(frame, FRAME_MAX, &what, |raw| are_points(raw).then_some(()));
+        }
+        let mut last = 0;
+        for (archive, frame) in part.rows.iter().enumerate() {
+            // Archives may share a frame; those of their own lie behind each other.
+            let Some(frame) = frame.filter(|frame| frame.offset > last) else {
+                continue;
+            };
+            last = frame.offset;
+            let what = format!("rows of archive {archive} {slots}");
+            self.frame(&frame, FRAME_MAX, &what, |raw| {
+                shape
+                    .is_none_or(|shape| Read::parse(raw, shape.width).is_some())
+                    .then_some(())
+            });
+        }
+    }
+}
+
+fn are_states(raw: &[u8], shape: &Shape) -> bool {
+    let states = take_state(raw, shape.words);
+    states.is_some_and(|states| {
+        states
+            .iter()
+            .all(|(_, words)| shape.unpack(words).is_some())
+    })
+}
+
+fn are_points(mut raw: &[u8]) -> bool {
+    while let Some((&member, rest)) = raw.split_first() {
+        raw = rest;
+        let count = take(&mut raw);
+        let bytes = take_bytes(&mut raw, usize::MAX);
+        let (Some(count), Some(bytes)) = (count, bytes) else {
+            return false;
+        };
+        if usize::from(member) >= SIXTEEN || Pending::from_raw(bytes, count).is_none() {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drum::merge::put_points;
+
+    #[test]
+    fn points_are_taken_apart_to_the_last_byte() {
+        let mut values = Pending::default();
+        values.push(b"1000000010:1");
+        values.push(b"1000000020.5:x");
+        let mut raw = Vec::new();
+        put_points(&mut raw, 3, 2, values.raw());
+        let one = raw.len();
+        put_points(&mut raw, 15, 2, values.raw());
+        for len in 0..=raw.len() {
+            let whole = [0, one, raw.len()].contains(&len);
+            assert_eq!(are_points(&raw[..len]), whole, "{len}");
+        }
+        raw[0] = 16;
+        assert!(!are_points(&raw));
+    }
+}

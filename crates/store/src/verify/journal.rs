@@ -1,0 +1,160 @@
+//! The journal's files: heads, frames and entries, and which gaps between frames are damage.
+
+use super::{Check, Seen, Weight};
+use crate::entry::{Entry, Stamps, take_value};
+use crate::error::{Error, Tried};
+use crate::frame::{self, FRAMES_OFFSET, FileHead, Frame};
+use crate::journal;
+use crate::look::TRIES;
+use crate::recover::SOURCE_MAX;
+use crate::replay::proofs;
+use kymo_sys::disk::OpenMode;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that was read: its frames, and whether their entries were understood.
+struct Walked {
+    path: PathBuf,
+    head: FileHead,
+    frames: Vec<Frame>,
+    understood: Vec<bool>,
+}
+
+impl Check<'_> {
+    /// All files. A frame that came while they were read may seem to be missing: then they are read once more.
+    pub(super) fn journal(&mut self) -> Result<(), Error> {
+        let mut seen = self.look_at_journal()?;
+        for _ in 1..TRIES {
+            if seen.counts.damaged == 0 {
+                break;
+            }
+            seen = self.look_at_journal()?;
+        }
+        self.take(seen);
+        Ok(())
+    }
+
+    fn look_at_journal(&mut self) -> Result<Seen, Error> {
+        let mut seen = Seen::default();
+        let mut files = Vec::new();
+        for sequence in journal::list(&*self.disk, self.folder)? {
+            let path = self.folder.join(journal::name_of(sequence));
+            let Some(bytes) = self.read(&path, &mut seen)? else {
+                continue;
+            };
+            seen.counts.journal_files += 1;
+            seen.counts.bytes += bytes.len() as u64;
+            self.progress(seen.counts.bytes);
+            match FileHead::parse(&bytes, sequence) {
+                Err(version) => return Err(Error::Version { path, version }),
+                Ok(Some(head)) if head.sequence == sequence => files.push(walk(path, head, &bytes)),
+                // Taken for its next use when the power went.
+                Ok(Some(_)) => seen.find(Weight::Note, &path, 0, "its head is another file's"),
+                Ok(None) => headless(&path, &bytes, &mut seen),
+            }
+        }
+        judge(files, &mut seen);
+        Ok(seen)
+    }
+
+    /// A file's bytes; `None`: the daemon has taken it for another use, or it cannot be read, and that is said.
+    fn read(&self, path: &Path, seen: &mut Seen) -> Result<Option<Vec<u8>>, Error> {
+        let file = match self.disk.open(path, OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.tried("open", path)?,
+        };
+        let stat = file.metadata().tried("stat", path)?;
+        if stat.size_bytes > SOURCE_MAX {
+            seen.find(
+                Weight::Damage,
+                path,
+                0,
+                "too long for a file of the journal",
+            );
+            return Ok(None);
+        }
+        let mut bytes = vec![0; stat.size_bytes as usize];
+        match file.read_at(&mut bytes, 0) {
+            Ok(count) => bytes.truncate(count),
+            Err(error) => {
+                seen.find(Weight::Damage, path, 0, format!("cannot be read: {error}"));
+                return Ok(None);
+            }
+        }
+        let now = self.disk.metadata(path);
+        let same = now.is_ok_and(|now| (now.device, now.inode) == (stat.device, stat.inode));
+        Ok(same.then_some(bytes))
+    }
+}
+
+fn headless(path: &Path, bytes: &[u8], seen: &mut Seen) {
+    let frames = bytes.get(FRAMES_OFFSET as usize..).unwrap_or_default();
+    let weight = match frames.iter().all(|&byte| byte == 0) {
+        // It was begun when the power failed.
+        true => Weight::Note,
+        false => Weight::Damage,
+    };
+    seen.find(weight, path, 0, "it has no head");
+}
+
+fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
+    let frames = frame::walk(bytes, &head);
+    let entries = frames.iter().map(|frame| &bytes[frame.entries.clone()]);
+    let understood = entries.map(|input| are_entries(input).is_some()).collect();
+    Walked {
+        path,
+        head,
+        frames,
+        understood,
+    }
+}
+
+fn are_entries(mut input: &[u8]) -> Option<()> {
+    let (mut stamps, mut text) = (Stamps::default(), Vec::new());
+    while !input.is_empty() {
+        if let Entry::Values { count, .. } = Entry::take(&mut input)? {
+            for _ in 0..count {
+                text.clear();
+                take_value(&mut input, &mut stamps, &mut text)?;
+            }
+        }
+    }
+    Some(())
+}
+
+/// Says what a replay of these files would say.
+fn judge(mut files: Vec<Walked>, seen: &mut Seen) {
+    for at in 0..files.len() {
+        let later = files[at + 1..].iter().map(|later| later.head.base).min();
+        // What a later file takes the place of was refused when that one was begun.
+        files[at]
+            .frames
+            .retain(|frame| later.is_none_or(|base| frame.end <= base));
+    }
+    let frames: Vec<Vec<Frame>> = files.iter().map(|file| file.frames.clone()).collect();
+    let proofs = proofs(&frames);
+    let bases = files.iter().map(|file| file.head.base);
+    let (mut position, mut number) = (bases.min().unwrap_or(0), 0);
+    for file in &files {
+        let first = number;
+        number += file.frames.len();
+        let place = |position: u64| FRAMES_OFFSET + position.saturating_sub(file.head.base);
+        for (at, frame) in (first..).zip(&file.frames) {
+            let anew = at == first && file.head.restates && frame.position == file.head.base;
+            if frame.position > position && !anew {
+                if proofs[at] <= position {
+                    // It was never synced: what lies behind it does not count.
+                    break;
+                }
+                let what = format!("{} bytes are damaged", frame.position - position);
+                seen.find(Weight::Damage, &file.path, place(position), what);
+            }
+            seen.counts.journal_frames += 1;
+            position = frame.end;
+            if !file.understood[at - first] {
+                let what = "an entry is not understood";
+                seen.find(Weight::Damage, &file.path, place(frame.position), what);
+            }
+        }
+    }
+}
