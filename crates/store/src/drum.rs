@@ -49,7 +49,8 @@ pub(crate) struct Placed {
     pub(crate) len: u32,
     /// Records of the journal before it are saved.
     pub(crate) position: u64,
-    /// Which sixteens have a state in it.
+    /// Which sixteens have something in it, and which a state.
+    sixteens: u16,
     states: u16,
     /// As in the block's head.
     newest: Arc<[u64]>,
@@ -172,6 +173,7 @@ impl Index {
 impl Placed {
     fn of(segment: &Arc<Segment>, offset: u64, head: &block::Head) -> Placed {
         let states = head.parts.iter().filter(|(_, part)| part.state.is_some());
+        let sixteens = head.parts.iter();
         let row_bytes: Vec<u32> = head.row_bytes().iter().map(|&bytes| bytes as u32).collect();
         let points = head.parts.iter().filter_map(|(_, part)| part.points);
         Placed {
@@ -179,6 +181,7 @@ impl Placed {
             offset,
             len: head.len,
             position: head.position,
+            sixteens: sixteens.fold(0, |all, (sixteen, _)| all | 1 << sixteen),
             states: states.fold(0, |all, (sixteen, _)| all | 1 << sixteen),
             newest: head.newest.clone().into(),
             row_bytes: row_bytes.into(),
@@ -228,7 +231,9 @@ impl Placed {
     /// Whether it says the same, wherever it lies.
     fn is_copy_of(&self, other: &Placed) -> bool {
         let same = |placed: &Placed| (placed.position, placed.len, placed.crc, placed.stamp);
-        same(self) == same(other) && self.newest == other.newest
+        // Groups with the same rows have the same frames.
+        let same_groups = (self.sixteens, self.states) == (other.sixteens, other.states);
+        same(self) == same(other) && same_groups && self.newest == other.newest
     }
 }
 

@@ -1,13 +1,27 @@
 //! Whole files into the drum: definitions, state and all rows.
 
-use crate::drum::block::{Builder, SIXTEEN};
-use crate::drum::captured::NewRows;
+use crate::drum::Drum;
+use crate::drum::block::{Builder, FRAME_MAX, SIXTEEN};
+use crate::drum::captured::{NewRows, Part};
 use crate::drum::column::Column;
 use crate::drum::shape::Shape;
 use crate::error::FileError;
 use crate::files::Beginning;
 use crate::store::{Inner, seasons_of};
 use kymo_rrd::{Rrd, UNKNOWN};
+use std::io;
+
+mod trees;
+
+pub use trees::WholeFile;
+
+/// Bytes of one group's rows that are pushed at once, and the parts of them.
+const PIECE_BYTES: usize = FRAME_MAX / 4;
+const PARTS_MAX: usize = 100_000;
+/// Bytes of a frame of rows before another block is begun; more than a piece, less than a frame may have.
+const COLUMN_BYTES: usize = FRAME_MAX / 2;
+/// Bytes of a block's rows before another one is begun.
+const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 
 impl Inner {
     /// A group of this path that is all of this file; who had the path before is gone, but for values that are newer.
@@ -26,37 +40,153 @@ impl Inner {
         let (chunk, slot) = place.ok_or(FileError::NoSuchFile)?;
         let shape =
             Shape::of(&rrd.header).ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
-        self.import_rows(chunk, slot, &shape, rrd)
+        self.append_rows(chunk, &shape, &[(slot, rrd)])
+            .and_then(|()| self.drum.sync())
             .map_err(FileError::Io)?;
         Ok(id)
     }
 
-    /// A block with nothing but a group's rows.
-    fn import_rows(&self, chunk: u32, slot: u8, shape: &Shape, rrd: &Rrd) -> std::io::Result<()> {
-        let mut builder = Builder::new(shape.archives.len())?;
-        let position = self.drum.position(chunk);
-        builder.begin(chunk, position, shape.archives.len());
-        builder.part(slot / SIXTEEN as u8);
-        builder.stamp = rrd.header.last_up.max(0) as u64;
-        for archive in 0..shape.archives.len() {
-            let rows = rows_of(shape, archive, rrd);
-            let mut column = Column::default();
-            column.push(
-                slot % SIXTEEN as u8,
-                shape.newest(archive, rrd.header.last_up),
-                &rows,
-            );
-            builder.rows(archive, &column, column.newest)?;
+    /// Blocks with nothing but the rows of groups of a chunk, which come in the order of their slots. They are on the
+    /// disk after a sync.
+    fn append_rows(&self, chunk: u32, shape: &Shape, files: &[(u8, &Rrd)]) -> io::Result<()> {
+        let mut blocks = Blocks::begin(&self.drum, chunk, shape)?;
+        for &(slot, rrd) in files {
+            blocks.sixteen(slot / SIXTEEN as u8)?;
+            blocks.stamp = blocks.stamp.max(rrd.header.last_up.max(0) as u64);
+            for archive in 0..shape.archives.len() {
+                let rows = rows_of(shape, archive, rrd);
+                let newest = shape.newest(archive, rrd.header.last_up);
+                for (newest, piece) in pieces(&rows, newest, shape.width) {
+                    blocks.push((slot, archive), newest, &piece)?;
+                }
+            }
         }
-        builder.drop_empty_part();
-        match builder.is_empty() {
-            true => Ok(()),
-            false => self
-                .drum
-                .append(&mut builder)
-                .and_then(|()| self.drum.sync()),
+        blocks.end_block()
+    }
+}
+
+/// Blocks of rows that are made, each frame of them no longer than frames may be.
+struct Blocks<'a> {
+    drum: &'a Drum,
+    shape: &'a Shape,
+    builder: Builder,
+    chunk: u32,
+    /// The sixteen whose columns these are, and the bytes of each.
+    sixteen: u8,
+    columns: Vec<Column>,
+    column_bytes: Vec<usize>,
+    /// Of the sixteens before.
+    block_bytes: usize,
+    stamp: u64,
+}
+
+impl<'a> Blocks<'a> {
+    fn begin(drum: &'a Drum, chunk: u32, shape: &'a Shape) -> io::Result<Blocks<'a>> {
+        let archives = shape.archives.len();
+        let mut builder = Builder::new(archives)?;
+        builder.begin(chunk, drum.position(chunk), archives);
+        let mut columns = Vec::new();
+        columns.resize_with(archives, Column::default);
+        Ok(Blocks {
+            drum,
+            shape,
+            builder,
+            chunk,
+            sixteen: 0,
+            columns,
+            column_bytes: vec![0; archives],
+            block_bytes: 0,
+            stamp: 0,
+        })
+    }
+
+    /// The next rows are of groups of this sixteen.
+    fn sixteen(&mut self, sixteen: u8) -> io::Result<()> {
+        if sixteen != self.sixteen {
+            self.end_part()?;
+            self.sixteen = sixteen;
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        (slot, archive): (u8, usize),
+        newest: u64,
+        rows: &NewRows,
+    ) -> io::Result<()> {
+        let bytes = 8 * rows.cells.len() + 10 * (rows.parts.len() + 3);
+        if self.column_bytes[archive] + bytes > COLUMN_BYTES {
+            self.end_block()?;
+        }
+        self.columns[archive].push(slot % SIXTEEN as u8, newest, rows);
+        self.column_bytes[archive] += bytes;
+        Ok(())
+    }
+
+    fn end_part(&mut self) -> io::Result<()> {
+        self.builder.part(self.sixteen);
+        for (archive, column) in self.columns.iter_mut().enumerate() {
+            self.builder.rows(archive, column, column.newest)?;
+            column.clear();
+        }
+        self.builder.drop_empty_part();
+        self.builder.stamp = self.stamp;
+        self.block_bytes += self.column_bytes.iter().sum::<usize>();
+        self.column_bytes.fill(0);
+        match self.block_bytes > BLOCK_BYTES {
+            true => self.append(),
+            false => Ok(()),
         }
     }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        self.end_part()?;
+        self.append()
+    }
+
+    fn append(&mut self) -> io::Result<()> {
+        if !self.builder.is_empty() {
+            self.drum.append(&mut self.builder)?;
+        }
+        let position = self.drum.position(self.chunk);
+        let archives = self.shape.archives.len();
+        self.builder.begin(self.chunk, position, archives);
+        self.block_bytes = 0;
+        Ok(())
+    }
+}
+
+/// Rows in pieces that fit into a frame, with the number of the newest row of each.
+fn pieces(rows: &NewRows, newest: u64, width: usize) -> Vec<(u64, NewRows)> {
+    let most = (PIECE_BYTES / (8 * width.max(1))).max(1) as u64;
+    let mut pieces = Vec::new();
+    let mut number = (newest + 1).saturating_sub(rows.len());
+    let (mut piece, mut stored, mut cells) = (NewRows::default(), 0, &rows.cells[..]);
+    for &part in &rows.parts {
+        let mut left = part;
+        while left.rows() > 0 {
+            if stored == most || piece.parts.len() == PARTS_MAX {
+                pieces.push((number.saturating_sub(1), std::mem::take(&mut piece)));
+                stored = 0;
+            }
+            let (now, rest) = match left {
+                Part::Rows(count) => {
+                    let now = count.min(most - stored);
+                    (Part::Rows(now), Part::Rows(count - now))
+                }
+                Part::Run(_) => (left, Part::Rows(0)),
+            };
+            let (front, behind) = cells.split_at(now.stored() as usize * width);
+            piece.parts.push(now);
+            piece.cells.extend_from_slice(front);
+            (cells, left) = (behind, rest);
+            stored += now.stored();
+            number += now.rows();
+        }
+    }
+    pieces.push((newest, piece));
+    pieces
 }
 
 /// The rows of an archive in the order of time; none if none is known.

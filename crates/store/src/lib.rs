@@ -12,6 +12,7 @@ mod chunks;
 mod drum;
 mod entry;
 pub mod error;
+mod export;
 mod files;
 mod frame;
 pub mod fuzz;
@@ -39,6 +40,8 @@ pub mod turn;
 pub mod verify;
 
 pub use error::{Error, FileError, Refusal};
+pub use export::Exported;
+pub use import::WholeFile;
 pub use look::store_folder;
 pub use read::{FileRows, Opened, SeriesRows};
 pub use rounds::Threads;

@@ -436,7 +436,7 @@ impl Inner {
     }
 
     /// A name as a path that may be asked for.
-    fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
+    pub(crate) fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
         if !names::allowed(&self.settings, name) {
             return Err(FileError::Outside);
         }
@@ -448,7 +448,7 @@ impl Inner {
     }
 
     /// The group a name stands for, also by a name it was not touched by; forgotten ones, too.
-    fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
+    pub(crate) fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let found = self.lock().groups.find(name, || spelled.to_vec());
         if found.is_some() || self.settings.files.is_none() {
             return found;

@@ -6,9 +6,11 @@
 mod client;
 mod create;
 mod dump;
+mod export;
 mod fetch;
 mod file;
 mod flushcached;
+mod import;
 mod info;
 mod last;
 mod list;
@@ -20,6 +22,7 @@ mod request;
 mod resize;
 mod restore;
 mod session;
+mod store;
 mod template;
 mod tune;
 mod update;
@@ -61,6 +64,11 @@ const COMMANDS: &[(&str, Command)] = &[
 pub fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+    match words.as_slice() {
+        [b"export", rest @ ..] => return on_store(export::run(rest)),
+        [b"import", rest @ ..] => return on_store(import::run(rest)),
+        _ => {}
+    }
     let mut session = Session::new();
     let code = match words.as_slice() {
         [] => say_usage(&mut session, b""),
@@ -77,6 +85,22 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
         _ => ExitCode::from(code),
+    }
+}
+
+/// What became of a command that is kymo's own: its errors are one line, and 2 of them that it did not begin.
+fn on_store(done: Result<ExitCode, store::Stop>) -> ExitCode {
+    match done {
+        Ok(code) => code,
+        Err(store::Stop::Say(text)) => {
+            // A closed pipe ends quietly.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(store::Stop::Refuse(line)) => {
+            eprintln!("{line}");
+            ExitCode::from(2)
+        }
     }
 }
 

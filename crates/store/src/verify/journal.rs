@@ -1,7 +1,7 @@
 //! The journal's files: heads, frames and entries, and which gaps between frames are damage.
 
 use super::{Check, Seen, Weight};
-use crate::entry::{Entry, Stamps, take_value};
+use crate::entry::{Entry, Stamps, take_next, take_value};
 use crate::error::{Error, Tried};
 use crate::frame::{self, FRAMES_OFFSET, FileHead, Frame};
 use crate::journal;
@@ -112,11 +112,19 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
 fn are_entries(mut input: &[u8]) -> Option<()> {
     let (mut stamps, mut text) = (Stamps::default(), Vec::new());
     while !input.is_empty() {
-        if let Entry::Values { count, .. } = Entry::take(&mut input)? {
-            for _ in 0..count {
-                text.clear();
-                take_value(&mut input, &mut stamps, &mut text)?;
-            }
+        let count = match take_next(&mut input, &mut stamps) {
+            Some(_) => 1,
+            None => match Entry::take(&mut input)? {
+                Entry::Values { id, count } => {
+                    stamps.id = id;
+                    count
+                }
+                _ => 0,
+            },
+        };
+        for _ in 0..count {
+            text.clear();
+            take_value(&mut input, &mut stamps, &mut text)?;
         }
     }
     Some(())

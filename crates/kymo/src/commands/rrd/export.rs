@@ -1,0 +1,221 @@
+//! `export`: .rrd files of what a store has, for rrdtool and for daemons that read nothing else.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use kymo_store::Store;
+use kymo_sys::disk::{Disk as _, RealDisk};
+
+use super::client::{Client, Refusal};
+use super::store::{self, Stop};
+use crate::progress::Progress;
+
+/// Files that are written together.
+const ROUND: usize = 256;
+/// Between two questions to a daemon.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A daemon whose queue does not become shorter for so long has files that it cannot write.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Write .rrd files of what a store has
+#[derive(Parser)]
+#[command(name = "kymo rrd export", disable_version_flag = true)]
+struct Options {
+    /// All files that the store knows
+    #[arg(long)]
+    all: bool,
+    /// These files; names that do not begin with / are below the base
+    #[arg(value_name = "FILE", conflicts_with = "all")]
+    files: Vec<OsString>,
+    /// The store's own folder, or one with a kymo or .kymo in it; no daemon may have it
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// The folder of the files, as the daemon's -b
+    #[arg(short = 'b', long, value_name = "DIR")]
+    base: Option<PathBuf>,
+    /// Write them below this folder; without it, in their own places
+    #[arg(short = 'o', long, value_name = "TARGET")]
+    output: Option<PathBuf>,
+    /// Have a running daemon write all files in their own places
+    #[arg(short = 'd', long, value_name = "ADDRESS", conflicts_with_all = ["files", "store", "base", "output"])]
+    daemon: Option<OsString>,
+}
+
+/// Runs `kymo rrd export`.
+pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
+    let options: Options = store::read("kymo rrd export", words)?;
+    if !options.all && options.files.is_empty() {
+        let line = "cannot export: no FILE and no --all; see kymo rrd export --help";
+        return Err(Stop::Refuse(line.into()));
+    }
+    let failed = match &options.daemon {
+        Some(address) => from_daemon(address.as_bytes())?,
+        None => offline(options)?,
+    };
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// Whether something was left out.
+fn offline(options: Options) -> Result<bool, Stop> {
+    let missing =
+        |what: &str| format!("cannot export: {what} is missing; see kymo rrd export --help");
+    let folder = options.store.ok_or_else(|| missing("--store"))?;
+    let base = store::real(&options.base.ok_or_else(|| missing("-b"))?)?;
+    let found = kymo_store::store_folder(&RealDisk, &folder).map_err(|error| error.to_string())?;
+    let none = || format!("cannot open {}: there is no store in it", folder.display());
+    let store = store::open(found.ok_or_else(none)?, base.clone())?;
+    let names = match options.all {
+        true => store.paths(),
+        false => options.files.into_iter().map(OsString::into_vec).collect(),
+    };
+    let failed = match &options.output {
+        Some(target) => to_target(&store, &names, &base, target)?,
+        None => in_place(&store, &names),
+    };
+    let ended = store.shutdown(false);
+    ended.map_err(|error| format!("cannot end in order: {error}"))?;
+    Ok(failed)
+}
+
+fn in_place(store: &Store, names: &[Vec<u8>]) -> bool {
+    let (mut progress, mut failed) = (Progress::new(), false);
+    for (round, names) in names.chunks(ROUND).enumerate() {
+        let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+        let outcomes = store.export_in_place(&names);
+        for (name, error) in names.iter().zip(outcomes) {
+            if let Some(error) = error {
+                progress.clear();
+                store::complain("export", name, &store::cause(&error));
+                failed = true;
+            }
+        }
+        progress.show(|| format!("{} files exported", round * ROUND + names.len()));
+    }
+    progress.clear();
+    store.checkpoint();
+    for notice in store.take_notices() {
+        eprintln!("kymo: {notice}");
+        failed = true;
+    }
+    failed
+}
+
+fn to_target(store: &Store, names: &[Vec<u8>], base: &Path, target: &Path) -> Result<bool, Stop> {
+    let cannot = |verb: &str, error| format!("cannot {verb} {}: {error}", target.display());
+    std::fs::create_dir_all(target).map_err(|error| cannot("make", error))?;
+    let target = store::real(target)?;
+    let (mut progress, mut failed) = (Progress::new(), false);
+    let mut taken = HashSet::new();
+    for (done, name) in names.iter().enumerate() {
+        let path = below(&target, base, &store.spelled(name));
+        let outcome = match taken.insert(path.clone()) {
+            true => copy(store, name, &path),
+            false => Err(format!("{} is another file's already", path.display())),
+        };
+        if let Err(cause) = outcome {
+            progress.clear();
+            store::complain("export", name, &cause);
+            failed = true;
+        }
+        progress.show(|| format!("{} of {} files exported", done + 1, names.len()));
+    }
+    progress.clear();
+    RealDisk
+        .sync_file_system(&target)
+        .map_err(|error| cannot("sync", error))?;
+    Ok(failed)
+}
+
+/// Writes one file. One with rows that could not be read is written, and is an error all the same.
+fn copy(store: &Store, name: &[u8], path: &Path) -> Result<(), String> {
+    let exported = store.export(name).map_err(|error| store::cause(&error))?;
+    let put = store.put_copy(path.as_os_str().as_bytes(), &exported.bytes);
+    put.map_err(|error| error.to_string())?;
+    match exported.damaged {
+        0 => Ok(()),
+        count => Err(format!(
+            "{count} frames of it are damaged: some rows are unknown"
+        )),
+    }
+}
+
+/// A file's place below the target: as below the base, or with all of its path. No part of it leads up.
+fn below(target: &Path, base: &Path, path: &[u8]) -> PathBuf {
+    use std::path::Component;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    let inside = path.strip_prefix(base).unwrap_or(path);
+    let mut place = target.to_path_buf();
+    let mut depth = 0;
+    for part in inside.components() {
+        match part {
+            Component::Normal(name) => {
+                place.push(name);
+                depth += 1;
+            }
+            Component::ParentDir if depth > 0 => {
+                place.pop();
+                depth -= 1;
+            }
+            _ => {}
+        }
+    }
+    place
+}
+
+/// Has a daemon write everything, and waits for it.
+fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
+    let mut client = Client::from_environment();
+    let ask = |client: &mut Client, word: &[u8]| {
+        let reply = client.request(&[word]).map_err(|refusal| match refusal {
+            Refusal::TooLong => "the request is too long".to_string(),
+            Refusal::Failed(message) => String::from_utf8_lossy(&message.0).into_owned(),
+        });
+        reply.map_err(|cause| format!("cannot export: {cause}"))
+    };
+    let connected = client.connect(Some(address));
+    connected.map_err(|message| String::from_utf8_lossy(&message.0).into_owned())?;
+    ask(&mut client, b"FLUSHALL")?;
+    let mut progress = Progress::new();
+    let (mut least, mut since) = (usize::MAX, Instant::now());
+    loop {
+        let left = ask(&mut client, b"QUEUE")?.lines.len();
+        if left == 0 {
+            progress.clear();
+            return Ok(false);
+        }
+        if left < least {
+            (least, since) = (left, Instant::now());
+        }
+        if since.elapsed() > PATIENCE {
+            progress.clear();
+            eprintln!("cannot export {left} files: the daemon does not write them; see its log");
+            return Ok(true);
+        }
+        progress.show(|| format!("{left} files to be written"));
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stay_below_the_target() {
+        for (path, expected) in [
+            ("/db/a/b.rrd", "/t/a/b.rrd"),
+            ("/db/./a//b.rrd", "/t/a/b.rrd"),
+            ("/var/x.rrd", "/t/var/x.rrd"),
+            ("/db/../../etc/x.rrd", "/t/etc/x.rrd"),
+            ("/dbx/y.rrd", "/t/dbx/y.rrd"),
+        ] {
+            let place = below(Path::new("/t"), Path::new("/db"), path.as_bytes());
+            assert_eq!(place, Path::new(expected), "{path}");
+        }
+    }
+}
