@@ -17,6 +17,8 @@ const NOT_STARTED: u8 = 9;
 const SHOWN: u8 = 10;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
+/// A count of values is one byte.
+const VALUES_MAX: usize = 127;
 
 /// Longest path or text that is believed.
 const TEXT_MAX: usize = 64 << 20;
@@ -252,16 +254,55 @@ pub(crate) struct Stamps {
     pub(crate) id: u32,
 }
 
-/// Ends the values of a group, which begin at `at` with a head of [`put_values_head`]. A single one needs no more than a
-/// byte before it, mostly: clients send the same series in the same order.
-pub(crate) fn end_values(out: &mut Vec<u8>, stamps: &mut Stamps, at: usize, id: u32, count: usize) {
-    let step = id.wrapping_sub(stamps.id);
-    stamps.id = id;
-    if count == 1 && step < u32::from(NEXT) {
-        let id_len = (32 - (id | 1).leading_zeros()).div_ceil(7) as usize;
-        out[at] = NEXT | step as u8;
-        // The group's number and the count.
-        out.drain(at + 1..at + 2 + id_len);
+/// The values of one group while they are appended. A single one needs no more than a byte before it, mostly: clients
+/// send the same series in the same order.
+pub(crate) struct ValuesHead {
+    id: u32,
+    at: usize,
+    /// Where the count is; none as long as one byte is the whole head.
+    count_at: Option<usize>,
+    count: usize,
+}
+
+impl ValuesHead {
+    /// Begins with the first value's head.
+    pub(crate) fn begin(out: &mut Vec<u8>, stamps: &mut Stamps, id: u32) -> ValuesHead {
+        let (at, step) = (out.len(), id.wrapping_sub(stamps.id));
+        stamps.id = id;
+        let mut head = ValuesHead {
+            id,
+            at,
+            count_at: None,
+            count: 1,
+        };
+        match step < u32::from(NEXT) {
+            true => out.push(NEXT | step as u8),
+            false => head.put_long(out),
+        }
+        head
+    }
+
+    fn put_long(&mut self, out: &mut Vec<u8>) {
+        put_values_head(out, self.id, 1);
+        self.count_at = Some(out.len() - 1);
+    }
+
+    /// Another value follows; `false`: it needs a head of its own.
+    pub(crate) fn another(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.count == VALUES_MAX {
+            return false;
+        }
+        if self.count_at.is_none() {
+            let first = out.split_off(self.at + 1);
+            out.truncate(self.at);
+            self.put_long(out);
+            out.extend_from_slice(&first);
+        }
+        self.count += 1;
+        if let Some(at) = self.count_at {
+            out[at] = self.count as u8;
+        }
+        true
     }
 }
 

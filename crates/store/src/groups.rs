@@ -279,6 +279,13 @@ impl Group {
         self.pending.texts_into(texts);
     }
 
+    /// Whether it was last found by this name.
+    pub(crate) fn is_spelled(&self, name: &[u8]) -> bool {
+        self.spellings
+            .last()
+            .is_some_and(|spelling| **spelling == *name)
+    }
+
     /// From now on all its values count as written.
     pub(crate) fn show(&mut self, now_ns: u64, stats: &mut Stats) {
         self.shown_ns = now_ns;

@@ -286,6 +286,7 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         due: Vec::new(),
         gone: Vec::new(),
         chunk_values,
+        next: 0,
         flushing: 0,
         flushes: false,
         undo: Vec::new(),

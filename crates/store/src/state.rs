@@ -1,7 +1,7 @@
 //! What is under the store's lock.
 
 use crate::chunks::Chunks;
-use crate::entry::{self, Birth, Entry, Identity};
+use crate::entry::{self, Birth, Entry, Identity, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
 use crate::pending::{Mark, Pending, Texts};
@@ -17,8 +17,6 @@ const FRAME_BYTES: usize = 1 << 20;
 /// After a journal file could not be begun, the next try is so much later.
 const RETRY_NS: u64 = 500_000_000;
 const EIO: i32 = 5;
-/// An entry's count of values is one byte.
-pub(crate) const VALUES_MAX: usize = 127;
 
 /// Everything a turn may change.
 pub(crate) struct State {
@@ -33,6 +31,8 @@ pub(crate) struct State {
     pub(crate) gone: Vec<(u32, u32)>,
     /// Values of a group after which its chunk is saved.
     pub(crate) chunk_values: u64,
+    /// The group that the next value is likely for.
+    pub(crate) next: u32,
     /// Groups that were in the queue and whose files are being written.
     pub(crate) flushing: usize,
     /// FLUSHALL came, and no thread has begun with it.
@@ -266,14 +266,13 @@ impl State {
 
     /// Gathers values once more.
     fn put_values(&mut self, id: u32, texts: &Texts) {
-        let texts: Vec<&[u8]> = texts.iter().collect();
-        for some in texts.chunks(VALUES_MAX) {
-            let (out, stamps) = self.journal.values();
-            let at = out.len();
-            entry::put_values_head(out, id, some.len() as u64);
-            some.iter()
-                .for_each(|text| entry::put_value(out, stamps, text));
-            entry::end_values(out, stamps, at, id, some.len());
+        let mut head: Option<ValuesHead> = None;
+        let (out, stamps) = self.journal.values();
+        for text in texts.iter() {
+            if !head.as_mut().is_some_and(|head| head.another(out)) {
+                head = Some(ValuesHead::begin(out, stamps, id));
+            }
+            entry::put_value(out, stamps, text);
         }
     }
 

@@ -1,10 +1,10 @@
 //! One turn of the event loop: all requests that are ready, one lock, one write of the journal.
 
-use crate::entry::{self, Entry};
+use crate::entry::{self, Entry, ValuesHead};
 use crate::error::Refusal;
 use crate::groups::Group;
 use crate::names;
-use crate::state::{State, Undo, VALUES_MAX};
+use crate::state::{State, Undo};
 use crate::store::{Inner, Stats};
 use kymo_rrd::number::{Parsed, strtodbl};
 use std::io;
@@ -62,7 +62,7 @@ impl<'a> Turn<'a> {
         name: &[u8],
         values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<usize, Refusal> {
-        let id = self.find(name).ok_or(Refusal::Untouched)?;
+        let id = self.next(name).ok_or(Refusal::Untouched)?;
         let state = &mut *self.state;
         let group = state.groups.get_mut(id).ok_or(Refusal::Untouched)?;
         if group.gone_since.is_some() {
@@ -76,7 +76,7 @@ impl<'a> Turn<'a> {
         let before = group.pending.len();
         let mut taken = 0;
         let mut refusal = None;
-        let (mut head_at, mut count_at) = (0, 0);
+        let mut head: Option<ValuesHead> = None;
         for text in values {
             let stamp = match accept(text, group.last) {
                 Ok(stamp) => stamp,
@@ -87,23 +87,12 @@ impl<'a> Turn<'a> {
             };
             group.last = stamp;
             group.pending.push(text);
-            if taken % VALUES_MAX == 0 {
-                let (out, stamps) = state.journal.values();
-                if taken > 0 {
-                    stamps.id = id;
-                }
-                head_at = out.len();
-                entry::put_values_head(out, id, 0);
-                count_at = out.len() - 1;
+            let (out, stamps) = state.journal.values();
+            if !head.as_mut().is_some_and(|head| head.another(out)) {
+                head = Some(ValuesHead::begin(out, stamps, id));
             }
-            let (out, stamps) = state.journal.values();
             entry::put_value(out, stamps, text);
-            out[count_at] += 1;
             taken += 1;
-        }
-        if taken > 0 {
-            let (out, stamps) = state.journal.values();
-            entry::end_values(out, stamps, head_at, id, taken);
         }
         let settings = &self.inner.settings;
         let age = |since_ns| self.now_ns.saturating_sub(since_ns);
@@ -285,6 +274,25 @@ impl<'a> Turn<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// The group of a name, likely the one behind the last: clients send the same series in the same order.
+    fn next(&mut self, name: &[u8]) -> Option<u32> {
+        let guess = self.state.next;
+        let groups = &self.state.groups;
+        let id = match groups
+            .get(guess)
+            .is_some_and(|group| group.is_spelled(name))
+        {
+            true => groups.is_known(guess).then_some(guess),
+            false => self.find(name),
+        };
+        if let Some(id) = id.filter(|_| groups.by_name(name).is_none()) {
+            // After a start names are found by their text alone.
+            self.state.groups.spell(id, name);
+        }
+        self.state.next = id.unwrap_or(guess).wrapping_add(1);
+        id
     }
 
     fn find(&self, name: &[u8]) -> Option<u32> {
