@@ -2,6 +2,7 @@
 //! Layout: docs/formats/journal.md, "Entries".
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
 
@@ -46,6 +47,25 @@ pub(crate) struct Birth {
     pub(crate) base: Option<i64>,
     /// Its state, as its shape packs it.
     pub(crate) state: Vec<u64>,
+}
+
+/// A group's state without its zeros, of which it has many: for as long as no block has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Packed(Arc<[u8]>);
+
+impl Packed {
+    pub(crate) fn of(words: &[u64]) -> Packed {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut packed = Vec::new();
+        put_packed(&mut packed, &bytes);
+        Packed(packed.into())
+    }
+
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let bytes = take_packed(&mut &self.0[..]).unwrap_or_default();
+        let words = bytes.as_chunks().0.iter();
+        words.map(|word| u64::from_le_bytes(*word)).collect()
+    }
 }
 
 /// One entry.

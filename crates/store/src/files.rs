@@ -5,7 +5,7 @@
 
 use crate::drum::apply::Applier;
 use crate::drum::view::{Base, View, row_of};
-use crate::entry::{Birth, Entry, Identity};
+use crate::entry::{Birth, Entry, Identity, Packed};
 use crate::error::FileError;
 use crate::groups::Group;
 use crate::names;
@@ -436,7 +436,7 @@ impl Inner {
         }
         let epoch = state.epoch;
         let group = state.groups.insert(id, path, (chunk, slot));
-        group.state = Some(birth.state.into());
+        group.state = Some(Packed::of(&birth.state));
         group.base = base;
         group.left = seen;
         for place in [

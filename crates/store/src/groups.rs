@@ -1,6 +1,6 @@
 //! The groups that are known, one for each .rrd file, and what memory holds of each.
 
-use crate::entry::Identity;
+use crate::entry::{Identity, Packed};
 use crate::names;
 use crate::pending::{Pending, Texts};
 use crate::store::Stats;
@@ -23,7 +23,7 @@ pub(crate) struct Group {
     /// On its way into a block.
     pub(crate) taken: Option<Arc<Pending>>,
     /// Its state, if no block has it.
-    pub(crate) state: Option<Arc<[u64]>>,
+    pub(crate) state: Option<Packed>,
     /// The newest stamp that was accepted.
     pub(crate) last: f64,
     /// The stamp of its newest state in a block, or the one it began with.

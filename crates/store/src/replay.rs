@@ -4,7 +4,7 @@
 //! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
 //! or a later file begins with all that memory held.
 
-use crate::entry::{self, Birth, Entry, Stamps};
+use crate::entry::{self, Birth, Entry, Packed, Stamps};
 use crate::frame::{self, FileHead, Frame};
 use crate::names;
 use crate::state::State;
@@ -186,7 +186,7 @@ impl Teller<'_> {
             .state
             .groups
             .insert(id, path, (birth.chunk, birth.slot));
-        group.state = Some(birth.state.clone().into());
+        group.state = Some(Packed::of(&birth.state));
         group.base = birth.base;
         group.unsafe_birth = birth.base.is_none();
         for place in [

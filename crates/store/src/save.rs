@@ -8,6 +8,7 @@ use crate::drum::column::Column;
 use crate::drum::merge::{Groups, put_points};
 use crate::drum::shape::Shape;
 use crate::drum::{Placed, states};
+use crate::entry::Packed;
 use crate::pending::{Pending, Texts};
 use crate::roster::{About, Line, put_roster};
 use crate::state::State;
@@ -35,7 +36,7 @@ struct Member {
     slot: u8,
     path: Arc<[u8]>,
     values: Arc<Pending>,
-    state: Option<Arc<[u64]>>,
+    state: Option<Packed>,
     line: Line,
     refused: Vec<String>,
     /// Its state could not be read.
@@ -262,13 +263,11 @@ fn build_part(
     for member in &mut job.members[members] {
         let at = member.slot % SIXTEEN as u8;
         let in_block = known.iter().find(|(slot, _)| *slot == at);
-        let words = match (&member.state, in_block) {
-            (Some(words), _) => &words[..],
-            (None, Some((_, words))) => words,
-            (None, None) => {
-                member.lost = true;
-                continue;
-            }
+        let fresh = member.state.as_ref().map(Packed::words);
+        let words = fresh.as_deref().or(in_block.map(|(_, words)| &words[..]));
+        let Some(words) = words else {
+            member.lost = true;
+            continue;
         };
         texts.clear();
         member.values.texts_into(texts);

@@ -53,13 +53,13 @@ impl Settings {
             jitter: Duration::ZERO,
             sweep_every: Duration::from_secs(3600),
             lock_wait: Duration::from_secs(10),
-            journal_file_bytes: 32 << 20,
+            journal_file_bytes: 16 << 20,
             sync_every: Duration::from_secs(1),
             checkpoint_every: Duration::from_secs(3600),
             chunk_values: 64,
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
-            journal_files: 8,
+            journal_files: 16,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::drum::apply::Applier;
 use crate::drum::shape::Shape;
 use crate::drum::view::{Base, View};
 use crate::drum::{Placed, block, states};
+use crate::entry::Packed;
 use crate::error::FileError;
 use crate::groups::Group;
 use crate::pending::Texts;
@@ -18,7 +19,7 @@ pub(crate) struct Snapshot {
     pub(crate) path: Arc<[u8]>,
     shape: Arc<Shape>,
     slot: u8,
-    state: Option<Arc<[u64]>>,
+    state: Option<Packed>,
     blocks: Arc<Vec<Placed>>,
     /// Values that are in no block, up to where they count.
     values: Texts,
@@ -87,7 +88,8 @@ impl Snapshot {
             None => states(&self.blocks, &self.shape, self.slot / sixteen).map_err(io)?,
         };
         let mine = in_block.iter().find(|(at, _)| *at == self.slot % sixteen);
-        let words = self.state.as_deref().or(mine.map(|(_, words)| &words[..]));
+        let fresh = self.state.as_ref().map(Packed::words);
+        let words = fresh.as_deref().or(mine.map(|(_, words)| &words[..]));
         let words = words.ok_or_else(|| FileError::Rrd("its state is damaged".into()))?;
         let values: Vec<&[u8]> = self.values.iter().collect();
         let applied = applier.apply(&self.shape, words, &self.path, &values, now);

@@ -180,7 +180,7 @@ impl State {
                 chunk: group.chunk,
                 slot: group.slot,
                 base: group.base,
-                state: state.to_vec(),
+                state: state.words(),
             },
         });
     }
