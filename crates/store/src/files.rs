@@ -212,6 +212,10 @@ impl Inner {
             }
             Err(error) => return Err(error),
         };
+        if job.left.is_none() {
+            let text = "there is a file that is not the store's";
+            return Err(FileError::Rrd(text.into()));
+        }
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
         let same = job.left == Some(seen);
         if !(same || job.redo && is_ours(job, &seen)) {
@@ -494,8 +498,8 @@ impl Inner {
             (group.path.clone(), group.left)
         };
         let stat = self.tree.stat(names::path(&path)).map_err(open_error);
-        if left.is_none() && matches!(stat, Err(FileError::NoSuchFile)) {
-            // It never had one.
+        if left.is_none() {
+            // It never had one: what may be there is none of its own.
             return Ok(id);
         }
         if let (Err(FileError::NoSuchFile), Some(group)) = (&stat, self.lock().groups.get_mut(id)) {

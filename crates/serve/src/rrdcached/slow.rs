@@ -274,11 +274,12 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
+    // What is known counts, whatever others did to the file: that is found by the opening.
+    let cached = shared.store.turn().last_stamp(name);
     let header = match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => opened.header,
         Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
     };
-    let cached = shared.store.turn().last_stamp(name);
     let time = cached.map_or(header.last_up, |stamp| stamp as i64);
     let time = time - time % (header.pdp_step as i64).max(1);
     match time < 1 {
