@@ -71,6 +71,20 @@ pub(crate) struct Beginning {
     pub(crate) by_create: bool,
 }
 
+/// A group that the journal knows of.
+struct Newcomer {
+    id: u32,
+    /// Whose path it has from now on.
+    old: Option<u32>,
+    birth: Birth,
+    /// The stamp of its state, and its seconds as a header has them.
+    stamp: f64,
+    last_up: i64,
+    /// Values that were sent for the old one.
+    carried: Pending,
+    forgotten: bool,
+}
+
 /// What was found instead of the file that was expected.
 enum Found {
     Ours(Written),
@@ -368,6 +382,7 @@ impl Inner {
         self.adopt_as(path, header, seasons, birth)
     }
 
+    /// A group begins, first in the journal.
     pub(crate) fn adopt_as(
         &self,
         path: &[u8],
@@ -375,12 +390,6 @@ impl Inner {
         seasons: Vec<Vec<f64>>,
         beginning: Beginning,
     ) -> Result<u32, FileError> {
-        let Beginning {
-            base,
-            seen,
-            by_create,
-        } = beginning;
-        let now_ns = self.clock.mono_ns();
         let mut front = Vec::new();
         header.encode(&mut front);
         front.truncate(header.live_offset() as usize);
@@ -395,17 +404,17 @@ impl Inner {
         };
         shape.pack(&group, &mut words);
         let stamp = shape.stamp_of(&words);
-        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
         let old = state.groups.by_path(path);
         let id = state.groups.next_id();
         let (chunk, slot) = state.chunks.place(&shape, id);
         let birth = Birth {
             chunk,
             slot,
-            base,
+            base: beginning.base,
             state: words,
         };
         let replaced = old.and_then(|old| state.groups.get(old));
+        let by_create = beginning.by_create;
         // A file that CREATE made is known from its first value on.
         let forgotten = by_create && replaced.is_none_or(|group| group.forgotten);
         let after = match replaced {
@@ -413,17 +422,10 @@ impl Inner {
             Some(group) if by_create => stamp.max(group.shown),
             _ => stamp,
         };
-        let carried = old
-            .map(|old| carried(&state, old, after))
-            .unwrap_or_default();
-        state.put_adoption(
-            old,
-            id,
-            path,
-            &birth,
-            &carried,
-            seen.map(|seen| (seen, stamp)),
-        );
+        let carried = old.map(|old| carried(&state, old, after));
+        let carried = carried.unwrap_or_default();
+        let left = beginning.seen.map(|seen| (seen, stamp));
+        state.put_adoption(old, id, path, &birth, &carried, left);
         if forgotten {
             state.journal.put(&Entry::Forget { id });
         }
@@ -431,37 +433,51 @@ impl Inner {
             state.chunks.unplace(chunk, slot);
             return Err(FileError::Journal(error));
         }
-        let sequence = state.journal.sequence();
-        let busy = old
-            .and_then(|old| state.groups.get(old))
-            .is_some_and(|group| group.busy);
-        if let Some(old) = old {
-            state.replace_group(old, id, now_ns);
+        let newcomer = Newcomer {
+            id,
+            old,
+            birth,
+            stamp,
+            last_up: header.last_up,
+            carried,
+            forgotten,
+        };
+        self.begin_group(&mut state, path, &beginning, newcomer);
+        Ok(id)
+    }
+
+    /// The journal knows of a group, and now memory does.
+    fn begin_group(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
+        let now_ns = self.clock.mono_ns();
+        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let (sequence, epoch) = (state.journal.sequence(), state.epoch);
+        let replaced = new.old.and_then(|old| state.groups.get(old));
+        let busy = replaced.is_some_and(|group| group.busy);
+        if let Some(old) = new.old {
+            state.replace_group(old, new.id, now_ns);
         }
-        let epoch = state.epoch;
-        let group = state.groups.insert(id, path, (chunk, slot));
-        group.state = Some(Packed::of(&birth.state));
-        group.base = base;
-        group.left = seen;
+        let (chunk, slot) = (new.birth.chunk, new.birth.slot);
+        let group = state.groups.insert(new.id, path, (chunk, slot));
+        group.state = Some(Packed::of(&new.birth.state));
+        group.base = beginning.base;
+        group.left = beginning.seen;
         for place in [
             &mut group.applied,
             &mut group.shown,
             &mut group.upto,
             &mut group.safe,
         ] {
-            *place = stamp;
+            *place = new.stamp;
         }
-        group.last = carried
-            .texts()
-            .iter()
-            .filter_map(stamp_of)
-            .fold(header.last_up as f64, f64::max);
-        group.pending = carried;
+        let texts = new.carried.texts();
+        let stamps = texts.iter().filter_map(stamp_of);
+        group.last = stamps.fold(new.last_up as f64, f64::max);
+        group.pending = new.carried;
         group.flushed_ns = flushed_ns;
         group.shown_ns = now_ns;
         group.busy = busy;
-        group.forgotten = forgotten;
-        if base.is_none() && seen.is_some() {
+        group.forgotten = new.forgotten;
+        if beginning.base.is_none() && beginning.seen.is_some() {
             group.unsafe_birth = true;
             group.started = sequence;
             group.begun = epoch;
@@ -471,7 +487,6 @@ impl Inner {
         if let Some(chunk) = state.chunks.get_mut(chunk) {
             chunk.touch(sequence, now_ns);
         }
-        Ok(id)
     }
 
     /// A file that is no longer the one we left.
