@@ -87,8 +87,18 @@ impl Taken {
     }
 }
 
+/// What is asked of a row.
+pub struct Bars {
+    /// Bytes a value.
+    pub bytes: f64,
+    /// And better.
+    pub aim: f64,
+    /// CPU and writes, too.
+    pub of_all: bool,
+}
+
 /// What all of them need; `bar` and `aim` are ours, in bytes a value.
-pub fn compare(bench: &Bench, intake: &Intake, bar: f64, aim: f64) -> Result<Outcome> {
+pub fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} files", intake.files)]);
     let here = present(bench);
     let mut all = Vec::new();
@@ -116,7 +126,15 @@ pub fn compare(bench: &Bench, intake: &Intake, bar: f64, aim: f64) -> Result<Out
             ratio(ours.writes(), stock.writes()),
         ));
     }
-    outcome.check(Some(ours.bytes()), bar, aim);
+    outcome.check(Some(ours.bytes()), bars.bytes, bars.aim);
+    let mut stocks = all.iter().filter(|taken| taken.who == Who::Stock);
+    if let Some(stock) = stocks.next().filter(|_| bars.of_all) {
+        outcome.check(Some(ours.micros() / stock.micros()), 0.25, 0.1);
+        outcome.check(Some(ours.writes()), 0.5, 0.05);
+    }
+    for tuned in all.iter().filter(|taken| taken.who == Who::Stock).skip(1) {
+        outcome.check(Some(ours.bytes() / tuned.bytes()), 0.5, 0.5);
+    }
     Ok(outcome)
 }
 

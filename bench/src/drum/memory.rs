@@ -18,12 +18,13 @@ use std::time::Duration;
 pub const ROW: Row = Row {
     name: "drum-memory",
     work: "RssAnon a series, 40 values each by BATCH: the slope from 20,500 to 200,000 series (to 60,000 with files)",
-    bar: "≤ stock",
+    bar: "≤ 1.5 kB",
     aim: "1.1 kB",
     run,
 };
 
 const VALUES: u64 = 40;
+const BAR_BYTES: f64 = 1_500.0;
 const AIM_BYTES: f64 = 1_100.0;
 /// For threads that are still busy with what was sent.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -47,7 +48,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     }
     if let [Some(stock), Some(ours)] = slopes {
         outcome.figure(format!("{} of stock", ratio(ours, stock)));
-        outcome.check(Some(ours), stock, AIM_BYTES);
+        outcome.check(Some(ours), BAR_BYTES, AIM_BYTES);
     }
     Ok(outcome)
 }

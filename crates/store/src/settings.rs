@@ -20,7 +20,7 @@ pub struct Settings {
     pub files: Option<Duration>,
     /// `-z`: at most so much is added to that, by chance, so that not all files are due at once.
     pub jitter: Duration,
-    /// `-f`: how often files nobody updates any more are looked at, and idle ones forgotten.
+    /// `-f`: how often files nobody updates any more are looked at.
     pub sweep_every: Duration,
     /// How long a FLUSH waits for somebody else's lock.
     pub lock_wait: Duration,
