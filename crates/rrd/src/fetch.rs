@@ -1,13 +1,11 @@
 //! Rows between two times, from the archive that rrdtool would choose.
 
-use std::io::Write;
-
 use crate::UNKNOWN;
 use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{FETCH_CELLS_MAX, Header, RraDef};
 use crate::rows::Rows;
-use kymo_base::printf::put_exp;
+use kymo_base::printf::{put_exp, put_unsigned};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,8 +152,8 @@ pub fn print(fetched: &Fetched, out: &mut Vec<u8>) {
     let mut stamp = fetched.start as u64;
     for row in fetched.rows.chunks_exact(fetched.names.len().max(1)) {
         stamp = stamp.wrapping_add(fetched.step);
-        // A Vec takes everything.
-        let _ = write!(out, "{stamp:10}:");
+        put_unsigned(out, stamp, 10);
+        out.push(b':');
         for &cell in row {
             out.push(b' ');
             put_exp(out, cell, 10);

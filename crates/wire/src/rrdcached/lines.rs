@@ -1,6 +1,6 @@
 //! The lines of the longer answers: FETCH, FETCHBIN, STATS.
 
-use kymo_base::printf::put_exp;
+use kymo_base::printf::{put_exp, put_unsigned};
 use std::io::Write;
 
 /// What FETCH and FETCHBIN answer from.
@@ -86,7 +86,8 @@ impl Table<'_> {
         }
         out.push(b'\n');
         for (time, cells) in self.rows() {
-            put(out, format_args!("{:10}:", time as u64));
+            put_unsigned(out, time as u64, 10);
+            out.push(b':');
             for &column in self.wanted {
                 out.push(b' ');
                 put_exp(out, cells.get(column).copied().unwrap_or(f64::NAN), 17);
