@@ -158,7 +158,16 @@ mod tests {
                 check(-value);
             }
         }
-        for value in [0.0, -0.0, 0.5, 1.5, 2.5, 1e15 + 0.5, 9.999_999_999_95, 1e-300] {
+        for value in [
+            0.0,
+            -0.0,
+            0.5,
+            1.5,
+            2.5,
+            1e15 + 0.5,
+            9.999_999_999_95,
+            1e-300,
+        ] {
             check(value);
         }
         let mut out = Vec::new();

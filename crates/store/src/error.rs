@@ -70,6 +70,27 @@ pub enum Refusal {
     NoValues,
 }
 
+/// Why there are no rows.
+#[derive(Debug)]
+pub enum FetchError {
+    /// The file cannot be read.
+    File(FileError),
+    /// It has no such rows: rrdtool's text.
+    Rrd(String),
+}
+
+impl From<FileError> for FetchError {
+    fn from(error: FileError) -> FetchError {
+        FetchError::File(error)
+    }
+}
+
+impl From<kymo_rrd::Error> for FetchError {
+    fn from(error: kymo_rrd::Error) -> FetchError {
+        FetchError::Rrd(error.text)
+    }
+}
+
 /// Why a file cannot be touched, read or written.
 #[derive(Debug)]
 pub enum FileError {

@@ -24,6 +24,8 @@ pub(crate) struct Group {
     pub(crate) taken: Option<Arc<Pending>>,
     /// Its state, if no block has it.
     pub(crate) state: Option<Packed>,
+    /// Values that were accepted so far.
+    pub(crate) version: u64,
     /// The newest stamp that was accepted.
     pub(crate) last: f64,
     /// The stamp of its newest state in a block, or the one it began with.
@@ -123,6 +125,7 @@ impl Groups {
             pending: Pending::default(),
             taken: None,
             state: None,
+            version: 0,
             last: f64::NEG_INFINITY,
             applied: f64::NEG_INFINITY,
             shown: f64::NEG_INFINITY,
@@ -253,6 +256,22 @@ impl Group {
         self.taken.iter().for_each(|taken| see(taken));
         see(&self.pending);
         newest
+    }
+
+    /// The values since a version; `None`: they are not all here. Where some were dropped there are older ones before
+    /// them, which are passed over by their stamps.
+    pub(crate) fn values_since(&self, version: u64) -> Option<Texts> {
+        let missing = self.version.checked_sub(version)?;
+        let taken = self.taken.as_ref().map_or(0, |taken| taken.len());
+        let here = (taken + self.pending.len()) as u64;
+        let skip = here.checked_sub(missing)? as usize;
+        let mut texts = Texts::default();
+        if let Some(old) = self.taken.as_ref().filter(|_| skip < taken) {
+            old.texts_from(skip, &mut texts);
+        }
+        self.pending
+            .texts_from(skip.saturating_sub(taken), &mut texts);
+        Some(texts)
     }
 
     /// Values that are not counted as written.

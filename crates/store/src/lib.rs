@@ -24,6 +24,7 @@ mod look;
 mod names;
 mod pending;
 pub mod read;
+mod recent;
 mod recover;
 mod replay;
 mod roster;
@@ -39,7 +40,7 @@ pub mod store;
 pub mod turn;
 pub mod verify;
 
-pub use error::{Error, FileError, Refusal};
+pub use error::{Error, FetchError, FileError, Refusal};
 pub use export::Exported;
 pub use import::WholeFile;
 pub use look::store_folder;

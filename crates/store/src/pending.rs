@@ -97,12 +97,21 @@ impl Pending {
 
     /// Appends the texts.
     pub(crate) fn texts_into(&self, texts: &mut Texts) {
+        self.texts_from(0, texts);
+    }
+
+    /// Appends the texts but for the first `skip`.
+    pub(crate) fn texts_from(&self, skip: usize, texts: &mut Texts) {
         let (mut input, mut stamps) = (&self.bytes[..], Stamps::default());
-        for _ in 0..self.count {
+        let from = texts.bytes.len();
+        for at in 0..self.len() {
             if take_value(&mut input, &mut stamps, &mut texts.bytes).is_none() {
                 return;
             }
-            texts.ends.push(texts.bytes.len());
+            match at < skip {
+                true => texts.bytes.truncate(from),
+                false => texts.ends.push(texts.bytes.len()),
+            }
         }
     }
 

@@ -61,6 +61,7 @@ pub(crate) struct State {
 pub(crate) struct Undo {
     pub(crate) id: u32,
     pub(crate) mark: Mark,
+    pub(crate) version: u64,
     pub(crate) last: f64,
     pub(crate) shown: f64,
     pub(crate) shown_ns: u64,
@@ -336,6 +337,7 @@ impl State {
                 }
                 None => group.pending.truncate(undo.mark),
             }
+            group.version = undo.version;
             group.last = undo.last;
             group.shown = undo.shown;
             group.shown_ns = undo.shown_ns;

@@ -3,16 +3,18 @@
 use crate::drum::Drum;
 use crate::drum::apply::Applier;
 use crate::entry::Entry;
-use crate::error::{Error, FileError};
+use crate::error::{Error, FetchError, FileError};
 use crate::files::{Beginning, Worker, base_of, whole};
 use crate::groups::Group;
 use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
+use crate::recent::{Recent, Series, Wanted};
 use crate::recover;
 use crate::rrd_file::{identity, open_error, open_locked, read_header};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::turn::{Position, Turn};
+use kymo_rrd::fetch::Fetched;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
@@ -39,6 +41,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tree: Box<dyn Tree>,
     pub(crate) drum: Drum,
+    pub(crate) recent: Recent,
     state: Mutex<State>,
     /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
@@ -144,6 +147,7 @@ impl Store {
                 clock,
                 tree,
                 drum,
+                recent: Recent::default(),
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
@@ -248,6 +252,26 @@ impl Store {
             header,
             rows: SeriesRows(Source::File(FileRows { file, offset })),
         })
+    }
+
+    /// FETCH: rows of the finest archive between two times; all values of the series are in them.
+    pub fn fetch(
+        &self,
+        name: &[u8],
+        cf: &[u8],
+        (start, end): (i64, i64),
+    ) -> Result<Fetched, FetchError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let wanted = Wanted { cf, start, end };
+        if let Some(id) = inner.any(name, &spelled) {
+            return inner.fetch_id(id, &wanted).map_err(|error| match error {
+                FetchError::File(error) => FetchError::File(opening(&spelled, error)),
+                error => error,
+            });
+        }
+        let Opened { header, mut rows } = self.read(name, Fresh::Flushed)?;
+        Ok(wanted.of(&header, &mut rows)?)
     }
 
     /// The whole file, flushed, for DUMP and as a source or template of CREATE.
@@ -541,20 +565,89 @@ impl Inner {
 
     /// All values of a group count as written from now on, and the journal knows.
     fn show(&self, id: u32) -> Result<(), FileError> {
-        let now_ns = self.clock.mono_ns();
-        let mut state = self.lock();
-        let state = &mut *state;
+        self.show_with(&mut self.lock(), id)
+    }
+
+    fn show_with(&self, state: &mut State, id: u32) -> Result<(), FileError> {
         let Some(group) = state.groups.get_mut(id).filter(|group| !group.suspended) else {
             return Ok(());
         };
         if group.last <= group.shown {
             return Ok(());
         }
+        let now_ns = self.clock.mono_ns();
         group.show(now_ns, &mut state.stats);
         let upto = group.shown;
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
         state.put(id, &Entry::Shown { id, upto }, now_ns);
         state.journal.commit().map(drop).map_err(FileError::Journal)
+    }
+
+    /// Rows of a group; all its values count as written.
+    fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
+        let id = self.verified(id)?;
+        let mut applier = self.recent.applier();
+        let mut found = self.fetch_recent(id, wanted, &mut applier)?;
+        if found.is_none() {
+            found = Some(self.fetch_anew(id, wanted, &mut applier)?);
+        }
+        self.recent.put_applier(applier);
+        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read")))?)
+    }
+
+    /// From what an earlier fetch left, if that is enough.
+    fn fetch_recent(
+        &self,
+        id: u32,
+        wanted: &Wanted,
+        applier: &mut Applier,
+    ) -> Result<Option<Result<Fetched, kymo_rrd::Error>>, FileError> {
+        let recent = self.recent.take(id);
+        let mut state = self.lock();
+        self.show_with(&mut state, id)?;
+        let Some((recent, group)) = recent.zip(state.groups.get(id)) else {
+            return Ok(None);
+        };
+        // Of a suspended one not all values count.
+        let values = group.values_since(recent.version);
+        let Some(values) = values.filter(|_| group.last <= group.shown) else {
+            return Ok(None);
+        };
+        let path = group.path.clone();
+        drop(state);
+        let Some(mut recent) = recent.go_on(applier, &path, &values, self.rrd_now()) else {
+            return Ok(None);
+        };
+        let found = recent.fetch(wanted, None);
+        self.recent.put(id, recent);
+        Ok(found)
+    }
+
+    /// From blocks, and from the file it was taken over from.
+    fn fetch_anew(
+        &self,
+        id: u32,
+        wanted: &Wanted,
+        applier: &mut Applier,
+    ) -> Result<Result<Fetched, kymo_rrd::Error>, FileError> {
+        let (snapshot, version) = {
+            let state = self.lock();
+            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
+            let version = (group.last <= group.shown).then_some(group.version);
+            (self.snapshot(&state, group, group.shown), version)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let mut view = snapshot.view(applier, self.rrd_now(), base)?;
+        let mut series = Box::new(Series::of(&view, version.unwrap_or_default()));
+        if let Some(recent) = self.recent.take(id) {
+            series.join(*recent);
+        }
+        let found = series.fetch(wanted, Some(&mut view));
+        if version.is_some() && view.damaged == 0 && series.may_be_kept() {
+            self.recent.put(id, series);
+        }
+        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read"))))
     }
 
     /// A group as it is now, or as far as it counts as written.

@@ -86,6 +86,7 @@ impl<'a> Turn<'a> {
                 }
             };
             group.last = stamp;
+            group.version += 1;
             group.pending.push(text);
             let (out, stamps) = state.journal.values();
             if !head.as_mut().is_some_and(|head| head.another(out)) {
@@ -333,6 +334,7 @@ fn remember(
         undo.push(Undo {
             id,
             mark: group.pending.mark(),
+            version: group.version,
             last: group.last,
             shown: group.shown,
             shown_ns: group.shown_ns,

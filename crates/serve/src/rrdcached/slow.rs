@@ -13,7 +13,7 @@ use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{Rrd, create, dump, info, tune};
 use kymo_store::store::Fresh;
-use kymo_store::{FileError, Flushed, Opened};
+use kymo_store::{FetchError, FileError, Flushed, Opened};
 use kymo_sys::machine;
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns,
@@ -128,18 +128,21 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
 
 /// Opens a file for reading.
 fn open(shared: &Shared, name: &[u8], fresh: Fresh, spelled: &[u8]) -> Result<Opened, FileError> {
-    shared.store.read(name, fresh).map_err(|error| {
-        // Stock opens folders, too, and then cannot map them.
-        match error {
-            FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_)
-                if list::is_folder(spelled) =>
-            {
-                let shown = DisplayName(spelled);
-                FileError::Rrd(format!("mmaping file '{shown}': No such device"))
-            }
-            other => other,
+    let opened = shared.store.read(name, fresh);
+    opened.map_err(|error| folder_error(error, spelled))
+}
+
+/// Stock opens folders, too, and then cannot map them.
+fn folder_error(error: FileError, spelled: &[u8]) -> FileError {
+    match error {
+        FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_)
+            if list::is_folder(spelled) =>
+        {
+            let shown = DisplayName(spelled);
+            FileError::Rrd(format!("mmaping file '{shown}': No such device"))
         }
-    })
+        other => other,
+    }
 }
 
 fn now() -> i64 {
@@ -166,15 +169,12 @@ fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers
         let _ = shared.store.flush(request.name);
         return answers.error(&[FAILED, error.text.as_bytes()]);
     }
-    let mut opened = match open(shared, request.name, Fresh::Flushed, &spelled) {
-        Ok(opened) => opened,
-        Err(error) => return rrd_error(answers, FAILED, &error, &spelled),
-    };
-    // As stock does: no step is asked for, so the finest archive is taken.
-    let rows = &mut opened.rows;
-    match fetch::fetch(&opened.header, rows, request.cf, start, end, u64::MAX) {
+    match shared.store.fetch(request.name, request.cf, (start, end)) {
         Ok(fetched) => put_rows(&fetched, request.columns, form, &spelled, answers),
-        Err(error) => answers.error(&[FAILED, error.text.as_bytes()]),
+        Err(FetchError::Rrd(text)) => answers.error(&[FAILED, text.as_bytes()]),
+        Err(FetchError::File(error)) => {
+            rrd_error(answers, FAILED, &folder_error(error, &spelled), &spelled);
+        }
     }
 }
 

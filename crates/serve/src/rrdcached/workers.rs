@@ -23,6 +23,8 @@ const LINGER: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
 };
+/// Turns without a file that a thread serves for such a client, one after the other: then the loop has it back.
+const QUICK_MAX: u32 = 16;
 /// How often a file is made known for one line: others may forget it in between.
 const TOUCHES_MAX: u32 = 100;
 
@@ -122,13 +124,20 @@ impl Inner {
         let Some(mut connection) = next else {
             return false;
         };
-        let mut stop = Stop::Slow;
-        while stop == Stop::Slow {
-            stop = serve(&self.shared, &mut connection);
+        let (mut stop, mut quick) = (Stop::Slow, 0);
+        loop {
+            if stop == Stop::Slow {
+                stop = serve(&self.shared, &mut connection);
+                quick = 0;
+            }
             // The client need not wait until the loop wakes up, too; which notices what cannot be sent.
             let sent = connection.send().is_ok() && !connection.has_answers();
-            if sent && stop == Stop::Drained && self.hears_more(&mut connection, room) {
+            let drained = sent && stop == Stop::Drained && quick < QUICK_MAX;
+            if drained && self.hears_more(&mut connection, room) {
                 stop = serve_quick(&self.shared, &mut connection);
+                quick += 1;
+            } else if stop != Stop::Slow {
+                break;
             }
         }
         // What was served on the way.

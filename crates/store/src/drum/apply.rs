@@ -32,6 +32,20 @@ impl Applier {
             _ => shape.unpack(state).ok_or_else(damaged)?,
         };
         shape.unpack_into(state, &mut group).ok_or_else(damaged)?;
+        let done = self.go_on(shape, &mut group, name, values, now);
+        self.group = Some(group);
+        done
+    }
+
+    /// Applies values to a group; [`Applier::captured`] tells what rows they made.
+    pub(crate) fn go_on(
+        &mut self,
+        shape: &Shape,
+        group: &mut Group,
+        name: &[u8],
+        values: &[&[u8]],
+        now: Now,
+    ) -> Result<(), Error> {
         let how = Update {
             file_name: name,
             template: None,
@@ -54,7 +68,6 @@ impl Applier {
             ),
         };
         group.seasons = self.captured.end();
-        self.group = Some(group);
         done
     }
 

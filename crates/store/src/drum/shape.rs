@@ -213,6 +213,18 @@ impl Shape {
         self.stamp(words) as f64 + usec as f64 / 1e6
     }
 
+    /// The archive and the row that a cell begins; `None`: it begins none.
+    pub(crate) fn place(&self, cell: u64) -> Option<(usize, u64)> {
+        let archive = self
+            .archives
+            .partition_point(|archive| archive.base <= cell)
+            .checked_sub(1)?;
+        let (about, width) = (&self.archives[archive], self.width as u64);
+        let offset = cell - about.base;
+        (offset.is_multiple_of(width) && offset / width < about.row_cnt)
+            .then(|| (archive, offset / width))
+    }
+
     /// The number of the newest row of an archive when the group was last updated at `last_up`: rows are counted from
     /// the epoch.
     pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {

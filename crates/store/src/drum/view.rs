@@ -80,30 +80,48 @@ impl View {
 
     /// Cells of an archive from its row `row` on, as far as it goes; how many.
     fn read_archive(&mut self, archive: usize, row: u64, out: &mut [f64]) -> Result<usize, Error> {
-        let (about, width) = (self.shape.archives[archive], self.shape.width);
+        let shape = self.shape.clone();
         let current = self.group.header.cur_row[archive];
-        let newest = self.shape.newest(archive, self.group.header.last_up);
-        let rows = ((out.len() / width) as u64).min(about.row_cnt - row);
-        let mut done = 0;
-        while done < rows {
-            let at = row + done;
-            // Up to the current row, or from behind it to the end.
-            let (back, run) = match at <= current {
-                true => (current - at, (current - at + 1).min(rows - done)),
-                false => (current + about.row_cnt - at, rows - done),
-            };
-            let cells = &mut out[done as usize * width..(done + run) as usize * width];
-            // What lies before the epoch was never written.
-            let before = back.saturating_sub(newest).min(run);
-            let (never, written) = cells.split_at_mut(before as usize * width);
-            never.fill(UNKNOWN);
-            if !written.is_empty() {
-                self.numbered(archive, newest - (back - before), written)?;
-            }
-            done += run;
-        }
-        Ok(rows as usize * width)
+        let newest = shape.newest(archive, self.group.header.last_up);
+        in_numbers(
+            &shape,
+            (archive, row),
+            (current, newest),
+            out,
+            |number, cells| self.numbered(archive, number, cells),
+        )
     }
+}
+
+/// Has cells of an archive read by the numbers of their rows, from row `row` on, as far as it goes; how many there are.
+pub(crate) fn in_numbers(
+    shape: &Shape,
+    (archive, row): (usize, u64),
+    (current, newest): (u64, u64),
+    out: &mut [f64],
+    mut numbered: impl FnMut(u64, &mut [f64]) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let (row_cnt, width) = (shape.archives[archive].row_cnt, shape.width);
+    let rows = ((out.len() / width) as u64).min(row_cnt - row);
+    let mut done = 0;
+    while done < rows {
+        let at = row + done;
+        // Up to the current row, or from behind it to the end.
+        let (back, run) = match at <= current {
+            true => (current - at, (current - at + 1).min(rows - done)),
+            false => (current + row_cnt - at, rows - done),
+        };
+        let cells = &mut out[done as usize * width..(done + run) as usize * width];
+        // What lies before the epoch was never written.
+        let before = back.saturating_sub(newest).min(run);
+        let (never, written) = cells.split_at_mut(before as usize * width);
+        never.fill(UNKNOWN);
+        if !written.is_empty() {
+            numbered(newest - (back - before), written)?;
+        }
+        done += run;
+    }
+    Ok(rows as usize * width)
 }
 
 /// Where a row lies in its archive.

@@ -1,0 +1,281 @@
+//! Series that were fetched lately, kept for who asks again: the state after the values that were there, and the rows
+//! that were asked for. What came since is applied to that, so that no block and no file is read.
+//!
+//! Nothing is kept of archives that are smoothed (SEASONAL): when that happens depends on how many values are applied at
+//! once, so that only the state in a block tells what they are.
+
+use crate::drum::apply::Applier;
+use crate::drum::captured::{NewRows, Part};
+use crate::drum::shape::{Group, Shape};
+use crate::drum::view::{View, in_numbers};
+use crate::pending::Texts;
+use kymo_rrd::fetch::{Fetched, fetch};
+use kymo_rrd::update::Now;
+use kymo_rrd::{Error, Header, Rows};
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// So many bytes are kept in all.
+const BYTES_MAX: usize = 32 << 20;
+/// And so many cells of an archive.
+const CELLS_MAX: usize = 8192;
+/// What works on them at the same time.
+const APPLIERS_MAX: usize = 8;
+
+/// All that are kept. Who reads one takes it out, and brings it back.
+#[derive(Default)]
+pub(crate) struct Recent {
+    series: Mutex<Kept>,
+    appliers: Mutex<Vec<Applier>>,
+}
+
+/// Those that were asked for since the last change of generations, and before it.
+#[derive(Default)]
+struct Kept {
+    young: HashMap<u32, Box<Series>>,
+    old: HashMap<u32, Box<Series>>,
+    young_bytes: usize,
+}
+
+/// One series.
+pub(crate) struct Series {
+    shape: Arc<Shape>,
+    pub(crate) group: Group,
+    /// As that of the group whose values are in it.
+    pub(crate) version: u64,
+    archives: Vec<Archive>,
+}
+
+/// The newest rows of an archive, from number `first` to the last.
+struct Archive {
+    archive: usize,
+    first: u64,
+    cells: Vec<f64>,
+}
+
+/// What FETCH asks for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) cf: &'a [u8],
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+}
+
+/// The rows of a series, and where those are that are not kept.
+struct Reading<'a> {
+    shape: &'a Shape,
+    header: &'a Header,
+    archives: &'a mut Vec<Archive>,
+    view: Option<&'a mut View>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wanted<'_> {
+    /// No step is asked for, so the finest archive is taken, as rrdcached does.
+    pub(crate) fn of(&self, header: &Header, rows: &mut impl Rows) -> Result<Fetched, Error> {
+        fetch(header, rows, self.cf, self.start, self.end, u64::MAX)
+    }
+}
+
+impl Recent {
+    pub(crate) fn take(&self, id: u32) -> Option<Box<Series>> {
+        let mut kept = locked(&self.series);
+        let kept = &mut *kept;
+        match kept.young.remove(&id) {
+            Some(series) => {
+                kept.young_bytes -= series.bytes();
+                Some(series)
+            }
+            None => kept.old.remove(&id),
+        }
+    }
+
+    pub(crate) fn put(&self, id: u32, series: Box<Series>) {
+        let bytes = series.bytes();
+        let mut kept = locked(&self.series);
+        let kept = &mut *kept;
+        if kept.young_bytes + bytes > BYTES_MAX / 2 {
+            kept.old = mem::take(&mut kept.young);
+            kept.young_bytes = 0;
+        }
+        let before = kept.young.insert(id, series);
+        kept.young_bytes += bytes - before.map_or(0, |series| series.bytes());
+    }
+
+    pub(crate) fn applier(&self) -> Applier {
+        locked(&self.appliers).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_applier(&self, applier: Applier) {
+        let mut appliers = locked(&self.appliers);
+        if appliers.len() < APPLIERS_MAX {
+            appliers.push(applier);
+        }
+    }
+}
+
+impl Series {
+    /// A group as it is now.
+    pub(crate) fn of(view: &View, version: u64) -> Series {
+        Series {
+            shape: view.shape.clone(),
+            group: view.group.clone(),
+            version,
+            archives: Vec::new(),
+        }
+    }
+
+    pub(crate) fn may_be_kept(&self) -> bool {
+        let mut archives = self.shape.archives.iter();
+        archives.all(|archive| !archive.seasonal)
+    }
+
+    /// Rows; those that are not kept are read from `view`, and kept. `None`: there is none.
+    pub(crate) fn fetch(
+        &mut self,
+        wanted: &Wanted,
+        view: Option<&mut View>,
+    ) -> Option<Result<Fetched, Error>> {
+        let whole = view.is_some();
+        let header = &self.group.header;
+        let rows = &mut Reading {
+            shape: &self.shape,
+            header,
+            archives: &mut self.archives,
+            view,
+        };
+        let found = wanted.of(header, rows);
+        // Without a view any error may be that of a row that is not kept.
+        (whole || found.is_ok()).then_some(found)
+    }
+
+    /// Takes over what another one of the same values has.
+    pub(crate) fn join(&mut self, other: Series) {
+        if other.version == self.version {
+            self.archives.extend(other.archives);
+        }
+    }
+
+    /// Applies values that came since. An error: it is of no use any more.
+    pub(crate) fn go_on(
+        mut self: Box<Self>,
+        applier: &mut Applier,
+        name: &[u8],
+        values: &Texts,
+        now: Now,
+    ) -> Option<Box<Self>> {
+        let values: Vec<&[u8]> = values.iter().collect();
+        if values.is_empty() {
+            return Some(self);
+        }
+        let Series {
+            shape,
+            group,
+            archives,
+            ..
+        } = &mut *self;
+        let before = group.header.last_up;
+        applier.go_on(shape, group, name, &values, now).ok()?;
+        let after = group.header.last_up;
+        archives.retain_mut(|kept| {
+            let came = shape.newest(kept.archive, after) - shape.newest(kept.archive, before);
+            kept.push(&applier.captured.archives[kept.archive], came, shape.width)
+        });
+        self.version += values.len() as u64;
+        Some(self)
+    }
+
+    fn bytes(&self) -> usize {
+        let cells = self.archives.iter().map(|kept| kept.cells.capacity());
+        let header = self.shape.header_bytes() as usize;
+        header + 8 * cells.sum::<usize>()
+    }
+}
+
+impl Archive {
+    /// Rows that came; `false`: it is of no use any more.
+    fn push(&mut self, rows: &NewRows, came: u64, width: usize) -> bool {
+        if rows.len() != came || came as usize * width > CELLS_MAX {
+            return false;
+        }
+        let mut at = 0;
+        for part in &rows.parts {
+            let stored = part.stored() as usize * width;
+            let cells = &rows.cells[at..at + stored];
+            match part {
+                Part::Rows(_) => self.cells.extend_from_slice(cells),
+                Part::Run(count) => (0..*count).for_each(|_| self.cells.extend_from_slice(cells)),
+            }
+            at += stored;
+        }
+        if self.cells.len() > 2 * CELLS_MAX {
+            let rows = (self.cells.len() - CELLS_MAX) / width;
+            self.cells.drain(..rows * width);
+            self.first += rows as u64;
+        }
+        true
+    }
+}
+
+impl Reading<'_> {
+    fn newest(&self, archive: usize) -> u64 {
+        self.shape.newest(archive, self.header.last_up)
+    }
+
+    fn kept(&self, archive: usize, number: u64) -> Option<&Archive> {
+        let mut all = self.archives.iter();
+        all.find(|kept| kept.archive == archive && kept.first <= number)
+    }
+
+    /// Rows `number..` of an archive.
+    fn numbered(&mut self, archive: usize, number: u64, out: &mut [f64]) -> Result<(), Error> {
+        let width = self.shape.width;
+        if self.kept(archive, number).is_none() {
+            let count = (self.newest(archive) + 1).saturating_sub(number) as usize;
+            let view = self.view.as_mut();
+            let view = view.ok_or_else(|| Error::new("is not kept"))?;
+            if count.saturating_mul(width) > CELLS_MAX {
+                return view.numbered(archive, number, out);
+            }
+            let mut cells = vec![0.0; count * width];
+            view.numbered(archive, number, &mut cells)?;
+            self.archives.retain(|kept| kept.archive != archive);
+            self.archives.push(Archive {
+                archive,
+                first: number,
+                cells,
+            });
+        }
+        let cells = self.kept(archive, number).and_then(|kept| {
+            let from = (number - kept.first) as usize * width;
+            kept.cells.get(from..from + out.len())
+        });
+        out.copy_from_slice(cells.ok_or_else(outside)?);
+        Ok(())
+    }
+}
+
+impl Rows for Reading<'_> {
+    fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
+        let (shape, header) = (self.shape, self.header);
+        let (archive, row) = shape.place(first).ok_or_else(outside)?;
+        let tip = (header.cur_row[archive], self.newest(archive));
+        let each = |number, cells: &mut [f64]| self.numbered(archive, number, cells);
+        let read = in_numbers(shape, (archive, row), tip, cells, each)?;
+        match read == cells.len() {
+            true => Ok(()),
+            false => Err(outside()),
+        }
+    }
+
+    fn write(&mut self, _first: u64, _cells: &[f64]) -> Result<(), Error> {
+        Err(Error::new("the file was opened for reading"))
+    }
+}
+
+fn outside() -> Error {
+    Error::new("a row lies outside the file")
+}
