@@ -459,6 +459,36 @@ pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<
     Some(())
 }
 
+/// Takes a value off the front without its text; its stamp, if that is an integer.
+pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Option<u64>> {
+    let head = take(input)?;
+    let stamp = match head & 3 {
+        0 => {
+            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
+            Some(stamps.seconds)
+        }
+        2 => {
+            stamps.micros = unzigzag(head >> 2, stamps.micros);
+            None
+        }
+        1 => return skip_text(input, head >> 2).map(|()| None),
+        _ => return None,
+    };
+    let [count] = take_array(input)?;
+    for _ in 0..count {
+        let field = take(input)?;
+        if field & 3 == 1 {
+            skip_text(input, field >> 2)?;
+        }
+    }
+    Some(stamp)
+}
+
+fn skip_text(input: &mut &[u8], len: u64) -> Option<()> {
+    *input = input.get(usize::try_from(len).ok()?..)?;
+    Some(())
+}
+
 fn take_text(input: &mut &[u8], len: u64, text: &mut Vec<u8>) -> Option<()> {
     let (front, rest) = input.split_at_checked(usize::try_from(len).ok()?)?;
     text.extend_from_slice(front);
@@ -502,9 +532,15 @@ mod tests {
         }
         let (mut input, mut stamps) = (&out[..], Stamps::default());
         for text in texts {
+            let (mut skipped, mut skipped_stamps) = (input, stamps);
+            let stamp = skip_value(&mut skipped, &mut skipped_stamps).unwrap();
             let mut back = Vec::new();
             take_value(&mut input, &mut stamps, &mut back).unwrap();
             assert_eq!(&back, text, "{}", String::from_utf8_lossy(text));
+            assert_eq!(skipped, input);
+            if let Some(stamp) = stamp {
+                assert_eq!(crate::turn::stamp_of(text), Some(stamp as f64));
+            }
         }
         assert!(input.is_empty());
         out

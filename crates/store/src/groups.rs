@@ -247,15 +247,14 @@ impl Group {
     /// The newest stamp among the values that are there, or of the state.
     pub(crate) fn newest(&self) -> f64 {
         let mut newest = self.applied;
-        let mut see = |pending: &Pending| {
-            let mut texts = Texts::default();
-            pending.texts_into(&mut texts);
-            let stamps = texts.iter().filter_map(stamp_of);
-            newest = stamps.fold(newest, f64::max);
-        };
-        self.taken.iter().for_each(|taken| see(taken));
-        see(&self.pending);
+        self.each_stamp(&mut |stamp| newest = newest.max(stamp));
         newest
+    }
+
+    /// Stamps of all values that are in no block.
+    fn each_stamp(&self, each: &mut dyn FnMut(f64)) {
+        self.taken.iter().for_each(|taken| taken.each_stamp(each));
+        self.pending.each_stamp(each);
     }
 
     /// The values since a version; `None`: they are not all here. Where some were dropped there are older ones before
@@ -308,7 +307,10 @@ impl Group {
     /// From now on all its values count as written.
     pub(crate) fn show(&mut self, now_ns: u64, stats: &mut Stats) {
         self.shown_ns = now_ns;
-        let count = self.unshown(&mut |_| {});
+        if self.last <= self.shown {
+            return;
+        }
+        let count = self.count_after(self.shown);
         if count > 0 {
             self.shown = self.last;
             stats.updates_written += 1;
@@ -318,21 +320,18 @@ impl Group {
 
     /// Values in no block with later stamps.
     pub(crate) fn count_after(&self, stamp: f64) -> usize {
-        let mut texts = Texts::default();
-        self.all_values(&mut texts);
-        texts
-            .iter()
-            .filter_map(stamp_of)
-            .filter(|at| *at > stamp)
-            .count()
+        let mut count = 0;
+        self.each_stamp(&mut |at| count += usize::from(at > stamp));
+        count
     }
 
     /// Values on their way into a block that are not counted as written.
     pub(crate) fn taken_unshown(&self) -> usize {
-        let taken = self.taken.as_ref().filter(|_| self.last > self.shown);
-        let texts = taken.map(|taken| taken.texts()).unwrap_or_default();
-        let stamps = texts.iter().filter_map(stamp_of);
-        stamps.filter(|stamp| *stamp > self.shown).count()
+        let (mut count, shown) = (0, self.shown);
+        if let Some(taken) = self.taken.as_ref().filter(|_| self.last > shown) {
+            taken.each_stamp(&mut |at| count += usize::from(at > shown));
+        }
+        count
     }
 
     /// Values were applied. A stamp from the far future that was refused must not refuse all that come.

@@ -1,7 +1,10 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
-use crate::entry::{Stamps, put_value, take_value};
+use crate::entry::{Stamps, put_value, skip_value, take_value};
 use crate::turn::stamp_of;
+
+/// Integers below are doubles without rounding.
+const EXACT_END: u64 = 1 << 53;
 
 /// Values in their order.
 #[derive(Clone, Debug, Default)]
@@ -103,15 +106,34 @@ impl Pending {
     /// Appends the texts but for the first `skip`.
     pub(crate) fn texts_from(&self, skip: usize, texts: &mut Texts) {
         let (mut input, mut stamps) = (&self.bytes[..], Stamps::default());
-        let from = texts.bytes.len();
-        for at in 0..self.len() {
+        for _ in 0..skip.min(self.len()) {
+            if skip_value(&mut input, &mut stamps).is_none() {
+                return;
+            }
+        }
+        for _ in skip..self.len() {
             if take_value(&mut input, &mut stamps, &mut texts.bytes).is_none() {
                 return;
             }
-            match at < skip {
-                true => texts.bytes.truncate(from),
-                false => texts.ends.push(texts.bytes.len()),
-            }
+            texts.ends.push(texts.bytes.len());
+        }
+    }
+
+    /// The stamps, in their order.
+    pub(crate) fn each_stamp(&self, each: &mut dyn FnMut(f64)) {
+        let (mut input, mut stamps, mut text) = (&self.bytes[..], Stamps::default(), Vec::new());
+        for _ in 0..self.count {
+            let (mut value, before) = (input, stamps);
+            let stamp = match skip_value(&mut input, &mut stamps) {
+                None => return,
+                Some(Some(seconds)) if seconds < EXACT_END => Some(seconds as f64),
+                Some(_) => {
+                    text.clear();
+                    let taken = take_value(&mut value, &mut { before }, &mut text);
+                    taken.and_then(|()| stamp_of(&text))
+                }
+            };
+            stamp.into_iter().for_each(&mut *each);
         }
     }
 

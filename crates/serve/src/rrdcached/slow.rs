@@ -214,16 +214,9 @@ fn put_rows(fetched: &Fetched, fields: Fields, form: Form, spelled: &[u8], answe
         cells: &fetched.rows,
         wanted: &wanted,
     };
-    let mut lines = Vec::new();
     match form {
-        Form::Text => {
-            table.put_text(&mut lines);
-            answers.ok_with(&lines, &[b"Success"]);
-        }
-        Form::Binary => {
-            table.put_binary(&mut lines);
-            answers.ok_counted(wanted.len() + 5, &lines, &[b"Success"]);
-        }
+        Form::Text => table.put_text(answers.ok_counted(table.text_lines(), &[b"Success"])),
+        Form::Binary => table.put_binary(answers.ok_counted(table.binary_lines(), &[b"Success"])),
     }
 }
 

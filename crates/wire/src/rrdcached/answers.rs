@@ -95,10 +95,11 @@ impl Answers {
         }
     }
 
-    /// Success, with bytes that may hold line feeds which are not lines; not inside BATCH.
-    pub fn ok_counted(&mut self, count: usize, bytes: &[u8], message: &[&[u8]]) {
+    /// Success, with so many lines; their bytes, which may hold other line feeds, are put where they are sent from. Not
+    /// inside BATCH.
+    pub fn ok_counted(&mut self, count: usize, message: &[&[u8]]) -> &mut Vec<u8> {
         self.status(count as u64, message);
-        self.out.extend_from_slice(bytes);
+        &mut self.out
     }
 
     /// Failure.

@@ -57,6 +57,9 @@ pub fn columns<'a>(
     }
 }
 
+/// Lines of [`Table::put_head`].
+const HEAD_LINES: usize = 5;
+
 impl Table<'_> {
     fn put_head(&self, out: &mut Vec<u8>) {
         put(out, format_args!("FlushVersion: 1\n"));
@@ -72,6 +75,16 @@ impl Table<'_> {
         let step = self.step as i64;
         let times = (1..).map(move |row: i64| self.start.wrapping_add(row.wrapping_mul(step)));
         times.zip(rows).take_while(|(time, _)| *time <= self.end)
+    }
+
+    /// How many lines FETCH has.
+    pub fn text_lines(&self) -> usize {
+        HEAD_LINES + 1 + self.rows().count()
+    }
+
+    /// How many lines FETCHBIN has, as its status counts them.
+    pub fn binary_lines(&self) -> usize {
+        HEAD_LINES + self.wanted.len()
     }
 
     /// The lines of FETCH.
@@ -104,9 +117,11 @@ impl Table<'_> {
             out.extend_from_slice(b"DSName-");
             out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
             put(out, format_args!(": BinaryData {count} 8 LITTLE\n"));
-            for (_, cells) in self.rows() {
-                let cell = cells.get(column).copied().unwrap_or(f64::NAN);
-                out.extend_from_slice(&cell.to_le_bytes());
+            let from = out.len();
+            out.resize(from + 8 * count, 0);
+            let places = out[from..].as_chunks_mut().0;
+            for (place, (_, cells)) in places.iter_mut().zip(self.rows()) {
+                *place = cells.get(column).copied().unwrap_or(f64::NAN).to_le_bytes();
             }
             out.push(b'\n');
         }
