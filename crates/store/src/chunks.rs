@@ -32,9 +32,11 @@ pub(crate) struct Chunk {
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     chunks: Vec<Option<Chunk>>,
-    /// Those that take more groups, by their shape's front.
-    open: HashMap<Vec<u8>, u32>,
+    /// Those that take more groups, by where their shape is: there is one for all who have it, for ever.
+    open: HashMap<usize, u32>,
     shapes: HashMap<Vec<u8>, Arc<Shape>>,
+    /// The shape that was last asked for: mostly the next one's.
+    last: Option<Arc<Shape>>,
 }
 
 impl Chunks {
@@ -53,24 +55,31 @@ impl Chunks {
 
     /// The shape of these definitions; one for all who have them.
     pub(crate) fn shape(&mut self, front: &[u8]) -> Option<Arc<Shape>> {
-        if let Some(shape) = self.shapes.get(front) {
-            return Some(shape.clone());
+        if let Some(last) = self.last.as_ref().filter(|last| last.front == front) {
+            return Some(last.clone());
         }
-        let shape = Arc::new(Shape::parse(front)?);
-        self.shapes.insert(front.to_vec(), shape.clone());
+        let shape = match self.shapes.get(front) {
+            Some(shape) => shape.clone(),
+            None => {
+                let shape = Arc::new(Shape::parse(front)?);
+                self.shapes.insert(front.to_vec(), shape.clone());
+                shape
+            }
+        };
+        self.last = Some(shape.clone());
         Some(shape)
     }
 
     /// A place for a new group of this shape.
     pub(crate) fn place(&mut self, shape: &Arc<Shape>, id: u32) -> (u32, u8) {
-        let known = self.open.get(&shape.front).copied();
+        let known = self.open.get(&address(shape)).copied();
         let room = known.filter(|&chunk| {
             self.get(chunk)
                 .is_some_and(|chunk| chunk.members.len() < CHUNK)
         });
         let chunk = room.unwrap_or_else(|| {
             let chunk = self.chunks.len() as u32;
-            self.open.insert(shape.front.clone(), chunk);
+            self.open.insert(address(shape), chunk);
             chunk
         });
         let slot = self.get(chunk).map_or(0, |chunk| chunk.members.len());
@@ -122,10 +131,14 @@ impl Chunks {
     pub(crate) fn reopen(&mut self) {
         for (at, chunk) in self.chunks.iter().enumerate() {
             if let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.members.len() < CHUNK) {
-                self.open.insert(chunk.shape.front.clone(), at as u32);
+                self.open.insert(address(&chunk.shape), at as u32);
             }
         }
     }
+}
+
+fn address(shape: &Arc<Shape>) -> usize {
+    Arc::as_ptr(shape).addr()
 }
 
 impl Chunk {

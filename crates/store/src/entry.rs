@@ -260,7 +260,7 @@ fn take_array<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
     Some(*front)
 }
 
-/// Begins a [`Entry::Values`]; `count` calls of [`put_value`] must follow.
+/// Begins a [`Entry::Values`]; `count` calls of [`Value::put`] must follow.
 pub(crate) fn put_values_head(out: &mut Vec<u8>, id: u32, count: u64) {
     put_head(out, VALUES, id);
     put(out, count);
@@ -334,59 +334,91 @@ pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     Some(stamps.id)
 }
 
-/// Appends a value: as numbers if printing them gives the same text, else the text.
-pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
-    let (start, before) = (out.len(), *stamps);
-    if put_numbers(out, stamps, text).is_none() {
-        *stamps = before;
-        out.truncate(start);
-        put(out, (text.len() as u64) << 2 | 1);
-        out.extend_from_slice(text);
+/// What a value's text is, read once for all who keep it: the journal and memory, with stamps before it of their own.
+#[derive(Default)]
+pub(crate) struct Value {
+    /// `None`: printing numbers would not give the same text.
+    stamp: Option<Number>,
+    /// What follows the stamp; else the text.
+    rest: Vec<u8>,
+}
+
+impl Value {
+    /// Takes in another text; memory is kept.
+    pub(crate) fn read(&mut self, text: &[u8]) {
+        self.rest.clear();
+        self.stamp = read_numbers(text, &mut self.rest);
+        if self.stamp.is_none() {
+            self.rest.clear();
+            self.rest.extend_from_slice(text);
+        }
+    }
+
+    /// Its stamp, if that is an integer which is a double without rounding.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        match self.stamp {
+            Some(Number::Integer(seconds)) if seconds < EXACT_END => Some(seconds as f64),
+            _ => None,
+        }
+    }
+
+    /// Appends it: as numbers if printing them gives the same text, else the text.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, stamps: &mut Stamps) {
+        match self.stamp {
+            Some(Number::Integer(seconds)) => {
+                put(out, zigzag(seconds, stamps.seconds) << 2);
+                stamps.seconds = seconds;
+            }
+            Some(Number::Micros(micros)) => {
+                put(out, zigzag(micros as u64, stamps.micros) << 2 | 2);
+                stamps.micros = micros as u64;
+            }
+            _ => put(out, (self.rest.len() as u64) << 2 | 1),
+        }
+        out.extend_from_slice(&self.rest);
     }
 }
 
-fn put_numbers(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) -> Option<()> {
+/// Appends a value.
+pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
+    let mut value = Value::default();
+    value.read(text);
+    value.put(out, stamps);
+}
+
+/// The stamp; the fields behind it, and before them how many there are, go to `rest`.
+fn read_numbers(text: &[u8], rest: &mut Vec<u8>) -> Option<Number> {
     let colon = text.iter().position(|&byte| byte == b':')?;
     let (stamp, mut left) = text.split_at(colon);
-    let head = match number_of(stamp)? {
-        Number::Integer(seconds) => {
-            let head = zigzag(seconds, stamps.seconds) << 2;
-            stamps.seconds = seconds;
-            head
-        }
-        Number::Micros(micros) => {
-            let head = zigzag(micros as u64, stamps.micros) << 2 | 2;
-            stamps.micros = micros as u64;
-            head
-        }
-        Number::Unknown => return None,
-    };
-    put(out, head);
-    let at = out.len();
-    out.push(0);
+    let stamp = number_of(stamp).filter(|stamp| !matches!(stamp, Number::Unknown))?;
+    rest.push(0);
     let mut count = 0u8;
-    while let Some((_, rest)) = left.split_first() {
-        let end = rest
+    while let Some((_, behind)) = left.split_first() {
+        let end = behind
             .iter()
             .position(|&byte| byte == b':')
-            .unwrap_or(rest.len());
-        let (field, rest) = rest.split_at(end);
+            .unwrap_or(behind.len());
+        let (field, behind) = behind.split_at(end);
         match number_of(field) {
-            Some(Number::Integer(value)) => put(out, value << 2),
-            Some(Number::Micros(value)) => put(out, zigzag(value as u64, 0) << 2 | 2),
-            Some(Number::Unknown) => out.push(3),
+            Some(Number::Integer(value)) => put(rest, value << 2),
+            Some(Number::Micros(value)) => put(rest, zigzag(value as u64, 0) << 2 | 2),
+            Some(Number::Unknown) => rest.push(3),
             None => {
-                put(out, (field.len() as u64) << 2 | 1);
-                out.extend_from_slice(field);
+                put(rest, (field.len() as u64) << 2 | 1);
+                rest.extend_from_slice(field);
             }
         }
         count = count.checked_add(1).filter(|&count| count < 128)?;
-        left = rest;
+        left = behind;
     }
-    out[at] = count;
-    Some(())
+    rest[0] = count;
+    Some(stamp)
 }
 
+/// Integers below are doubles without rounding.
+pub(crate) const EXACT_END: u64 = 1 << 53;
+
+#[derive(Clone, Copy)]
 enum Number {
     Integer(u64),
     /// Six digits after the point.

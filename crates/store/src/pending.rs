@@ -1,10 +1,7 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
-use crate::entry::{Stamps, put_value, skip_value, take_value};
+use crate::entry::{EXACT_END, Stamps, Value, put_value, skip_value, take_value};
 use crate::turn::stamp_of;
-
-/// Integers below are doubles without rounding.
-const EXACT_END: u64 = 1 << 53;
 
 /// Values in their order.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +50,11 @@ impl Texts {
 impl Pending {
     pub(crate) fn push(&mut self, text: &[u8]) {
         put_value(&mut self.bytes, &mut self.stamps, text);
+        self.count += 1;
+    }
+
+    pub(crate) fn push_value(&mut self, value: &Value) {
+        value.put(&mut self.bytes, &mut self.stamps);
         self.count += 1;
     }
 

@@ -3,6 +3,7 @@
 use crate::chunks::Chunks;
 use crate::drum::Drum;
 use crate::drum::block::CHUNK;
+use crate::entry::Value;
 use crate::error::{Error, Tried};
 use crate::files::Worker;
 use crate::frame::{FRAMES_OFFSET, FileHead};
@@ -290,6 +291,9 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         flushing: 0,
         flushes: false,
         undo: Vec::new(),
+        stats_before: Stats::default(),
+        dropped: Vec::new(),
+        value: Value::default(),
         turns: 0,
         epoch: 1,
         cycles: [0; 2],

@@ -1,7 +1,7 @@
 //! What is under the store's lock.
 
 use crate::chunks::Chunks;
-use crate::entry::{self, Birth, Entry, Identity, ValuesHead};
+use crate::entry::{self, Birth, Entry, Identity, Value, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
 use crate::pending::{Mark, Pending, Texts};
@@ -38,6 +38,12 @@ pub(crate) struct State {
     /// FLUSHALL came, and no thread has begun with it.
     pub(crate) flushes: bool,
     pub(crate) undo: Vec<Undo>,
+    /// The numbers before the first of them.
+    pub(crate) stats_before: Stats,
+    /// FORGET's victims.
+    pub(crate) dropped: Vec<(u32, Pending)>,
+    /// Memory for the value that is read.
+    pub(crate) value: Value,
     pub(crate) turns: u64,
     /// Rises when a checkpoint begins.
     pub(crate) epoch: u32,
@@ -66,9 +72,6 @@ pub(crate) struct Undo {
     pub(crate) shown: f64,
     pub(crate) shown_ns: u64,
     pub(crate) since: (u64, u64),
-    pub(crate) stats: Stats,
-    /// FORGET's victims.
-    pub(crate) forgotten: Option<Pending>,
 }
 
 impl State {
@@ -325,14 +328,18 @@ impl State {
     /// What a turn did is undone.
     pub(crate) fn roll_back(&mut self) {
         self.journal.abandon();
+        if !self.undo.is_empty() {
+            self.stats = self.stats_before;
+        }
         for undo in std::mem::take(&mut self.undo).into_iter().rev() {
             let Some(group) = self.groups.get_mut(undo.id) else {
                 continue;
             };
             let (chunk, before) = (group.chunk, group.pending.len());
-            match undo.forgotten {
-                Some(pending) => {
-                    group.pending = pending;
+            let dropped = self.dropped.iter().position(|(id, _)| *id == undo.id);
+            match dropped {
+                Some(at) => {
+                    group.pending = self.dropped.swap_remove(at).1;
                     group.forgotten = false;
                 }
                 None => group.pending.truncate(undo.mark),
@@ -342,12 +349,12 @@ impl State {
             group.shown = undo.shown;
             group.shown_ns = undo.shown_ns;
             let after = group.pending.len();
-            self.stats = undo.stats;
             self.count(chunk, before, after);
             if let Some(chunk) = self.chunks.get_mut(chunk) {
                 (chunk.since, chunk.since_ns) = undo.since;
             }
         }
+        self.dropped.clear();
     }
 
     /// A line for the log.

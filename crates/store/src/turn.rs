@@ -1,6 +1,6 @@
 //! One turn of the event loop: all requests that are ready, one lock, one write of the journal.
 
-use crate::entry::{self, Entry, ValuesHead};
+use crate::entry::{Entry, Value, ValuesHead};
 use crate::error::Refusal;
 use crate::groups::Group;
 use crate::names;
@@ -71,14 +71,19 @@ impl<'a> Turn<'a> {
         let chunk_id = group.chunk;
         let chunk = state.chunks.get_mut(chunk_id).ok_or(Refusal::Untouched)?;
         let since = (chunk.since, chunk.since_ns);
-        remember(&mut state.undo, state.turns, id, group, since, state.stats);
+        if state.undo.is_empty() {
+            state.stats_before = state.stats;
+        }
+        remember(&mut state.undo, state.turns, id, group, since);
         chunk.touch(state.journal.sequence(), self.now_ns);
         let before = group.pending.len();
         let mut taken = 0;
         let mut refusal = None;
         let mut head: Option<ValuesHead> = None;
+        let value = &mut state.value;
         for text in values {
-            let stamp = match accept(text, group.last) {
+            value.read(text);
+            let stamp = match accept(value, text, group.last) {
                 Ok(stamp) => stamp,
                 Err(refused) => {
                     refusal = Some(refused);
@@ -87,12 +92,12 @@ impl<'a> Turn<'a> {
             };
             group.last = stamp;
             group.version += 1;
-            group.pending.push(text);
+            group.pending.push_value(value);
             let (out, stamps) = state.journal.values();
             if !head.as_mut().is_some_and(|head| head.another(out)) {
                 head = Some(ValuesHead::begin(out, stamps, id));
             }
-            entry::put_value(out, stamps, text);
+            value.put(out, stamps);
             taken += 1;
         }
         let settings = &self.inner.settings;
@@ -132,11 +137,14 @@ impl<'a> Turn<'a> {
         let chunk = state.chunks.get(chunk_id);
         let since = chunk.map_or((0, 0), |chunk| (chunk.since, chunk.since_ns));
         let before = group.pending.len();
-        remember(&mut state.undo, state.turns, id, group, since, state.stats);
+        if state.undo.is_empty() {
+            state.stats_before = state.stats;
+        }
+        remember(&mut state.undo, state.turns, id, group, since);
         // The undo's mark counts from before the turn; what was added since is cut off first.
         if let Some(undo) = state.undo.iter_mut().rev().find(|undo| undo.id == id) {
             group.pending.truncate(undo.mark);
-            undo.forgotten = Some(group.pending.clone());
+            state.dropped.push((id, group.pending.clone()));
         }
         group.pending.cut_after(group.shown);
         group.forgotten = true;
@@ -264,6 +272,7 @@ impl<'a> Turn<'a> {
         match written {
             Ok(position) => {
                 self.state.undo.clear();
+                self.state.dropped.clear();
                 if self.flushes {
                     self.state.flushes = true;
                     self.inner.flushes.notify_one();
@@ -281,17 +290,17 @@ impl<'a> Turn<'a> {
     fn next(&mut self, name: &[u8]) -> Option<u32> {
         let guess = self.state.next;
         let groups = &self.state.groups;
-        let id = match groups
-            .get(guess)
-            .is_some_and(|group| group.is_spelled(name))
-        {
-            true => groups.is_known(guess).then_some(guess),
-            false => self.find(name),
+        let id = match groups.get(guess) {
+            Some(group) if group.is_spelled(name) => (!group.forgotten).then_some(guess),
+            _ => {
+                let found = self.find(name);
+                if let Some(id) = found.filter(|_| groups.by_name(name).is_none()) {
+                    // After a start names are found by their text alone.
+                    self.state.groups.spell(id, name);
+                }
+                found
+            }
         };
-        if let Some(id) = id.filter(|_| groups.by_name(name).is_none()) {
-            // After a start names are found by their text alone.
-            self.state.groups.spell(id, name);
-        }
         self.state.next = id.unwrap_or(guess).wrapping_add(1);
         id
     }
@@ -321,14 +330,7 @@ fn is_due(group: &Group) -> bool {
 }
 
 /// Notes once a turn how a group was before it.
-fn remember(
-    undo: &mut Vec<Undo>,
-    turn: u64,
-    id: u32,
-    group: &mut Group,
-    since: (u64, u64),
-    stats: Stats,
-) {
+fn remember(undo: &mut Vec<Undo>, turn: u64, id: u32, group: &mut Group, since: (u64, u64)) {
     if group.turn != turn {
         group.turn = turn;
         undo.push(Undo {
@@ -339,15 +341,14 @@ fn remember(
             shown: group.shown,
             shown_ns: group.shown_ns,
             since,
-            stats,
-            forgotten: None,
         });
     }
 }
 
 /// The stamp of a value, if it is newer than the last.
-fn accept(text: &[u8], last: f64) -> Result<f64, Refusal> {
-    let stamp = stamp_of(text).ok_or_else(|| Refusal::NoStamp {
+fn accept(value: &Value, text: &[u8], last: f64) -> Result<f64, Refusal> {
+    let stamp = value.seconds().or_else(|| stamp_of(text));
+    let stamp = stamp.ok_or_else(|| Refusal::NoStamp {
         value: text.to_vec(),
     })?;
     match stamp <= last {
