@@ -5,6 +5,7 @@ use crate::names;
 use crate::pending::{Pending, Texts};
 use crate::store::Stats;
 use crate::turn::stamp_of;
+use kymo_sys::prefetch::prefetch;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -62,7 +63,9 @@ pub(crate) struct Group {
     pub(crate) gone_since: Option<u64>,
     /// The turn that last changed it.
     pub(crate) turn: u64,
-    spellings: Vec<Box<[u8]>>,
+    /// The name that it was last found by, and others before.
+    spelled: Option<Arc<[u8]>>,
+    spellings: Vec<Arc<[u8]>>,
 }
 
 /// All of them. A number is never used again.
@@ -70,12 +73,12 @@ pub(crate) struct Group {
 pub(crate) struct Groups {
     slots: Vec<Option<Box<Group>>>,
     next_id: u32,
-    by_name: HashMap<Box<[u8]>, u32>,
+    by_name: HashMap<Arc<[u8]>, u32>,
     by_path: HashMap<Arc<[u8]>, u32>,
     /// Files with several names, by device and inode.
     by_inode: HashMap<(u64, u64), u32>,
     /// Names that wait for a group which takes another's place.
-    heir: Option<(u32, Vec<Box<[u8]>>)>,
+    heir: Option<(u32, Vec<Arc<[u8]>>)>,
 }
 
 impl Groups {
@@ -146,6 +149,7 @@ impl Groups {
             busy: false,
             gone_since: None,
             turn: 0,
+            spelled: None,
             spellings: Vec::new(),
         };
         let at = id as usize;
@@ -156,6 +160,7 @@ impl Groups {
         let mut group = Box::new(group);
         if let Some((_, spellings)) = self.heir.take_if(|(heir, _)| *heir == id) {
             group.spellings = spellings;
+            group.spelled = group.spellings.pop();
         }
         self.slots[at].insert(group)
     }
@@ -187,10 +192,11 @@ impl Groups {
         if group.spellings.len() == SPELLINGS_MAX {
             self.by_name.remove(&group.spellings.remove(0));
         }
-        group.spellings.push(name.into());
-        let before = self.by_name.insert(name.into(), id);
+        let name: Arc<[u8]> = name.into();
+        group.spellings.extend(group.spelled.replace(name.clone()));
+        let before = self.by_name.insert(name.clone(), id);
         if let Some(group) = before.and_then(|id| self.get_mut(id)) {
-            group.spellings.retain(|spelling| **spelling != *name);
+            group.unspell(&name);
         }
     }
 
@@ -199,10 +205,10 @@ impl Groups {
         let Some(group) = self.slots.get_mut(old as usize).and_then(Option::take) else {
             return;
         };
-        for spelling in &group.spellings {
+        for spelling in group.spellings() {
             self.by_name.insert(spelling.clone(), new);
         }
-        self.heir = Some((new, group.spellings));
+        self.heir = Some((new, group.spellings().cloned().collect()));
         self.by_inode.retain(|_, known| *known != old);
     }
 
@@ -210,7 +216,7 @@ impl Groups {
         let Some(group) = self.slots.get_mut(id as usize).and_then(Option::take) else {
             return;
         };
-        for spelling in &group.spellings {
+        for spelling in group.spellings() {
             if self.by_name.get(spelling) == Some(&id) {
                 self.by_name.remove(spelling);
             }
@@ -235,6 +241,21 @@ impl Groups {
     pub(crate) fn find(&self, name: &[u8], spelled: impl FnOnce() -> Vec<u8>) -> Option<u32> {
         self.by_name(name)
             .or_else(|| self.by_path(&names::normal(&spelled())))
+    }
+
+    /// A group is asked for: those behind it will be soon.
+    pub(crate) fn expect_next(&self, id: u32) {
+        /// How far ahead: their place in memory must be there before what they point to.
+        const NEAR: u32 = 4;
+        const FAR: u32 = 12;
+        let ahead = |by| self.slots.get(id.wrapping_add(by) as usize);
+        if let Some(Some(group)) = ahead(FAR) {
+            prefetch(&**group);
+        }
+        if let Some(Some(group)) = ahead(NEAR) {
+            group.spelled.iter().for_each(|name| prefetch(&**name));
+            group.pending.expect_push();
+        }
     }
 
     /// Whether clients may know of a group.
@@ -299,9 +320,19 @@ impl Group {
 
     /// Whether it was last found by this name.
     pub(crate) fn is_spelled(&self, name: &[u8]) -> bool {
-        self.spellings
-            .last()
-            .is_some_and(|spelling| **spelling == *name)
+        let spelled = self.spelled.as_ref();
+        spelled.is_some_and(|spelled| **spelled == *name)
+    }
+
+    fn spellings(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.spellings.iter().chain(&self.spelled)
+    }
+
+    fn unspell(&mut self, name: &[u8]) {
+        self.spellings.retain(|spelling| **spelling != *name);
+        if self.is_spelled(name) {
+            self.spelled = self.spellings.pop();
+        }
     }
 
     /// From now on all its values count as written.

@@ -2,6 +2,7 @@
 
 use crate::entry::{EXACT_END, Stamps, Value, put_value, skip_value, take_value};
 use crate::turn::stamp_of;
+use kymo_sys::prefetch::prefetch;
 
 /// Values in their order.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,11 @@ impl Pending {
     pub(crate) fn push_value(&mut self, value: &Value) {
         value.put(&mut self.bytes, &mut self.stamps);
         self.count += 1;
+    }
+
+    /// A push will come soon.
+    pub(crate) fn expect_push(&self) {
+        self.bytes.last().into_iter().for_each(prefetch);
     }
 
     pub(crate) fn len(&self) -> usize {

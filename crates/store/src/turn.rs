@@ -301,7 +301,9 @@ impl<'a> Turn<'a> {
                 found
             }
         };
-        self.state.next = id.unwrap_or(guess).wrapping_add(1);
+        let next = id.unwrap_or(guess).wrapping_add(1);
+        self.state.next = next;
+        self.state.groups.expect_next(next);
         id
     }
 

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod kernel_file;
 pub mod listen;
 pub mod machine;
+pub mod prefetch;
 pub mod privilege;
 pub mod procs;
 pub mod sim_clock;
