@@ -1,6 +1,6 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
-use crate::entry::{Stamps, put_value, take_value};
+use crate::entry::{Field, Stamps, put_value, take_fields, take_value};
 use crate::turn::stamp_of;
 
 /// Values in their order.
@@ -24,6 +24,28 @@ pub(crate) struct Mark {
 pub(crate) struct Texts {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+}
+
+/// Values that are read one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Values<'a> {
+    input: &'a [u8],
+    stamps: Stamps,
+    pub(crate) left: usize,
+}
+
+impl<'a> Values<'a> {
+    /// The fields of the next value.
+    pub(crate) fn fields(&mut self, each: &mut impl FnMut(Field<'a>)) {
+        self.left -= 1;
+        take_fields(&mut self.input, &mut self.stamps, each);
+    }
+
+    /// The next value as it was sent.
+    pub(crate) fn text(&mut self, text: &mut Vec<u8>) {
+        self.left -= 1;
+        take_value(&mut self.input, &mut self.stamps, text);
+    }
 }
 
 impl Texts {
@@ -75,7 +97,7 @@ impl Pending {
         self.count = mark.count;
     }
 
-    /// The bytes that blocks keep as points, and the journal as values.
+    /// The bytes as the journal has values, and names those of suspended groups.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.bytes
     }
@@ -103,6 +125,15 @@ impl Pending {
                 return;
             }
             texts.ends.push(texts.bytes.len());
+        }
+    }
+
+    /// Values from the first on.
+    pub(crate) fn values(&self) -> Values<'_> {
+        Values {
+            input: &self.bytes,
+            stamps: Stamps::default(),
+            left: self.len(),
         }
     }
 
