@@ -102,7 +102,7 @@ impl Chunk {
             applier: Applier::default(),
             entries: points::Writer::default(),
         };
-        // The row pointers are chance, as CREATE makes them.
+        // The row pointers are the same in all of a shape, as CREATE makes them.
         let rrd = |kind: usize, random: u64| {
             let texts = definitions(kind);
             let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
@@ -114,7 +114,7 @@ impl Chunk {
         for slot in 0..CHUNK {
             let kind = chunk.kind(slot);
             let (shape, mut words) = (&chunk.shapes[kind], Vec::new());
-            shape.pack(&samples::group(shape, &rrd(kind, slot as u64)), &mut words);
+            shape.pack(&samples::group(shape, &rrd(kind, 1)), &mut words);
             chunk.states.push(words);
         }
         chunk
