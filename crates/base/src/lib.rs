@@ -1,6 +1,7 @@
 //! The vocabulary every layer shares: numbers, templates, tracks, fields and
 //! readings. Pure: no I/O, no clock, no unsafe code.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 #![forbid(unsafe_code)]
 
 pub mod column;

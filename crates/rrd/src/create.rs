@@ -25,7 +25,7 @@ pub struct Create<'a> {
 }
 
 /// Makes a file. `now` in seconds since the epoch; `random` is the state of the generator that says where the
-/// rows of each archive begin. `template` lends its definitions, `sources` their data.
+/// rows of each archive begin: the same for the same definitions and state. `template` lends its definitions, `sources` their data.
 pub fn create(
     request: &Create,
     now: i64,
@@ -199,6 +199,22 @@ mod tests {
             Rrd::parse(&rrd.to_bytes()).map(|back| back.to_bytes()),
             Ok(rrd.to_bytes())
         );
+    }
+
+    #[test]
+    fn rows_of_one_kind_of_file_begin_where_the_generator_says() {
+        let begin = |name: &[u8], mut random: u64| {
+            let definitions: [&[u8]; 2] = [b"DS:a:GAUGE:60:U:U", b"RRA:LAST:0.5:1:1000"];
+            let request = Create {
+                file_name: name,
+                definitions: &definitions,
+                ..Create::default()
+            };
+            let rrd = create(&request, 1_000_000_017, &mut random, None, &[]);
+            rrd.unwrap().header.cur_row
+        };
+        assert_eq!(begin(b"f", 1), begin(b"g", 1));
+        assert_ne!(begin(b"f", 1), begin(b"f", 2));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod damage;
 mod faults;
 pub(crate) mod fuzz;
 pub(crate) mod merge;
+pub(crate) mod points;
 pub(crate) mod reach;
 mod recover;
 #[cfg(test)]

@@ -522,9 +522,57 @@ fn skip_text(input: &mut &[u8], len: u64) -> Option<()> {
 }
 
 fn take_text(input: &mut &[u8], len: u64, text: &mut Vec<u8>) -> Option<()> {
+    text.extend_from_slice(take_slice(input, len)?);
+    Some(())
+}
+
+fn take_slice<'a>(input: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     let (front, rest) = input.split_at_checked(usize::try_from(len).ok()?)?;
-    text.extend_from_slice(front);
     *input = rest;
+    Some(front)
+}
+
+/// A field of a value, its stamp among them.
+#[derive(Clone, Copy)]
+pub(crate) enum Field<'a> {
+    /// What is printed with so many digits after the point.
+    Number(i64, u8),
+    /// A text, or several fields with a colon between them.
+    Text(&'a [u8]),
+}
+
+/// Takes a value off the front, field after field; printing them with a colon between them gives the text.
+pub(crate) fn take_fields<'a>(
+    input: &mut &'a [u8],
+    stamps: &mut Stamps,
+    each: &mut impl FnMut(Field<'a>),
+) -> Option<()> {
+    let head = take(input)?;
+    match head & 3 {
+        0 => {
+            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
+            each(Field::Number(stamps.seconds as i64, 0));
+        }
+        2 => {
+            stamps.micros = unzigzag(head >> 2, stamps.micros);
+            each(Field::Number(stamps.micros as i64, 6));
+        }
+        1 => {
+            each(Field::Text(take_slice(input, head >> 2)?));
+            return Some(());
+        }
+        _ => return None,
+    }
+    let [count] = take_array(input)?;
+    for _ in 0..count {
+        let field = take(input)?;
+        each(match field & 3 {
+            0 => Field::Number((field >> 2) as i64, 0),
+            1 => Field::Text(take_slice(input, field >> 2)?),
+            2 => Field::Number(unzigzag(field >> 2, 0) as i64, 6),
+            _ => Field::Text(b"U"),
+        });
+    }
     Some(())
 }
 

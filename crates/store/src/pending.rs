@@ -1,6 +1,8 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
-use crate::entry::{EXACT_END, Stamps, Value, put_value, skip_value, take_value};
+use crate::entry::{
+    EXACT_END, Field, Stamps, Value, put_value, skip_value, take_fields, take_value,
+};
 use crate::turn::stamp_of;
 use kymo_sys::prefetch::prefetch;
 
@@ -25,6 +27,28 @@ pub(crate) struct Mark {
 pub(crate) struct Texts {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+}
+
+/// Values that are read one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Values<'a> {
+    input: &'a [u8],
+    stamps: Stamps,
+    pub(crate) left: usize,
+}
+
+impl<'a> Values<'a> {
+    /// The fields of the next value.
+    pub(crate) fn fields(&mut self, each: &mut impl FnMut(Field<'a>)) {
+        self.left -= 1;
+        take_fields(&mut self.input, &mut self.stamps, each);
+    }
+
+    /// The next value as it was sent.
+    pub(crate) fn text(&mut self, text: &mut Vec<u8>) {
+        self.left -= 1;
+        take_value(&mut self.input, &mut self.stamps, text);
+    }
 }
 
 impl Texts {
@@ -86,7 +110,7 @@ impl Pending {
         self.count = mark.count;
     }
 
-    /// The bytes that blocks keep as points, and the journal as values.
+    /// The bytes as the journal has values, and names those of suspended groups.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.bytes
     }
@@ -142,6 +166,15 @@ impl Pending {
                 }
             };
             stamp.into_iter().for_each(&mut *each);
+        }
+    }
+
+    /// Values from the first on.
+    pub(crate) fn values(&self) -> Values<'_> {
+        Values {
+            input: &self.bytes,
+            stamps: Stamps::default(),
+            left: self.len(),
         }
     }
 

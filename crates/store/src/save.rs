@@ -5,7 +5,8 @@
 use crate::drum::apply::Applier;
 use crate::drum::block::{Builder, CHUNK, SIXTEEN, States};
 use crate::drum::column::Column;
-use crate::drum::merge::{Groups, put_points};
+use crate::drum::merge::Groups;
+use crate::drum::points;
 use crate::drum::shape::Shape;
 use crate::drum::{Placed, states};
 use crate::entry::Packed;
@@ -28,6 +29,7 @@ pub(crate) struct Saver {
     applier: Applier,
     texts: Texts,
     columns: Vec<Column>,
+    entries: points::Writer,
 }
 
 /// One group on its way into a block.
@@ -62,6 +64,7 @@ impl Saver {
             applier: Applier::default(),
             texts: Texts::default(),
             columns: Vec::new(),
+            entries: points::Writer::default(),
         })
     }
 }
@@ -255,6 +258,7 @@ fn build_part(
         applier,
         texts,
         columns,
+        entries,
     } = saver;
     let shape = job.shape.clone();
     columns.iter_mut().for_each(Column::clear);
@@ -302,12 +306,7 @@ fn build_part(
         member.line.shown = member.line.shown.max(member.line.applied);
         new.push((at, words));
         if !member.values.is_empty() {
-            put_points(
-                &mut points,
-                at,
-                member.values.len() as u64,
-                member.values.raw(),
-            );
+            entries.put(&mut points, at, &member.values);
         }
     }
     builder.part(sixteen);

@@ -14,7 +14,6 @@ use kymo_rrd::tune::Tune;
 use kymo_rrd::{Rrd, create, dump, info, tune};
 use kymo_store::store::Fresh;
 use kymo_store::{FetchError, FileError, Flushed, Opened};
-use kymo_sys::machine;
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns,
     create_words, parse, take_line, time_of, tune_words,
@@ -30,6 +29,9 @@ mod stream;
 
 /// A time of CREATE's `-b` before this is refused: ten years.
 const START_MIN: i64 = 3600 * 24 * 365 * 10;
+/// Where the rows of new files begin is chance with stock's, so that not all grow into new pages at once. Ours are written
+/// a week behind: files of one kind begin at one place, and so their states are alike and blocks shorter.
+const ROWS_BEGIN: u64 = 1;
 /// How long a client may take no byte of a dump.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -365,7 +367,7 @@ fn created(shared: &Shared, name: &[u8], spelled: &[u8], rest: Fields) -> Result
         definitions: &words.definitions,
     };
     let lent = template.as_ref().map(|rrd| &rrd.header);
-    let made = create::create(&request, now(), &mut seed(), lent, &opened);
+    let made = create::create(&request, now(), &mut { ROWS_BEGIN }, lent, &opened);
     // Wrong definitions are told before sources that cannot be opened.
     let rrd = made.map_err(|error| Failure::Text(error.text.into_bytes()))?;
     if let Some(failure) = sources.into_iter().find_map(Result::err) {
@@ -373,15 +375,6 @@ fn created(shared: &Shared, name: &[u8], spelled: &[u8], rest: Fields) -> Result
     }
     let installed = shared.store.install(name, &rrd, !keep);
     installed.map_err(Failure::File)
-}
-
-/// Where the rows of a new file begin is chance, so that not all files grow into new pages at once.
-fn seed() -> u64 {
-    let mut bytes = [0; 8];
-    match machine::random(&mut bytes) {
-        Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => now() as u64,
-    }
 }
 
 fn tune_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) {

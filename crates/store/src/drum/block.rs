@@ -21,6 +21,8 @@ pub(crate) const FRAME_MAX: usize = 32 << 20;
 /// Longest block.
 const BLOCK_MAX: usize = 1 << 30;
 const LEVEL: i32 = 3;
+/// Points have little left that repeats.
+const POINTS_LEVEL: i32 = -1;
 /// Most archives that are believed.
 const ARCHIVES_MAX: u64 = kymo_rrd::header::COUNT_MAX;
 
@@ -74,7 +76,8 @@ pub(crate) type States = Vec<(u8, Vec<u64>)>;
 pub(crate) struct Builder {
     chunk: u32,
     position: u64,
-    packer: zstd::bulk::Compressor<'static>,
+    packer: Packer,
+    points_packer: Packer,
     frames: Vec<u8>,
     names: Option<Frame>,
     pub(crate) stamp: u64,
@@ -85,12 +88,15 @@ pub(crate) struct Builder {
     columns: Vec<(u32, Frame, Vec<u8>)>,
 }
 
+type Packer = zstd::bulk::Compressor<'static>;
+
 impl Builder {
     pub(crate) fn new(archives: usize) -> std::io::Result<Builder> {
         Ok(Builder {
             chunk: 0,
             position: 0,
-            packer: zstd::bulk::Compressor::new(LEVEL)?,
+            packer: Packer::new(LEVEL)?,
+            points_packer: Packer::new(POINTS_LEVEL)?,
             frames: Vec::new(),
             names: None,
             stamp: 0,
@@ -125,7 +131,7 @@ impl Builder {
 
     /// The names of a chunk's groups: they lie before all else, whenever they come.
     pub(crate) fn names(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let frame = self.pack(bytes, FRAME_MAX)?;
+        let frame = pack(&mut self.packer, &mut self.frames, bytes, FRAME_MAX)?;
         self.frames.rotate_right(frame.len as usize);
         self.shift(u64::from(frame.len));
         self.names = Some(Frame { offset: 0, ..frame });
@@ -158,8 +164,12 @@ impl Builder {
     /// A frame of the sixteen: 0: its states, 1: its points, 2 and more: rows of its archives.
     pub(super) fn frame(&mut self, place: usize, raw: &[u8]) -> std::io::Result<()> {
         assert!(self.is_before(place), "BUG: frames come in order");
-        let max = if place == 0 { STATE_MAX } else { FRAME_MAX };
-        let frame = self.pack(raw, max)?;
+        let (packer, max) = match place {
+            0 => (&mut self.packer, STATE_MAX),
+            1 => (&mut self.points_packer, FRAME_MAX),
+            _ => (&mut self.packer, FRAME_MAX),
+        };
+        let frame = pack(packer, &mut self.frames, raw, max)?;
         self.put_frame(place, frame);
         Ok(())
     }
@@ -216,7 +226,7 @@ impl Builder {
         let known = same.next().map(|(_, frame, _)| *frame);
         let frame = match known {
             Some(frame) => frame,
-            None => self.pack(&raw, FRAME_MAX)?,
+            None => pack(&mut self.packer, &mut self.frames, &raw, FRAME_MAX)?,
         };
         if known.is_none() {
             self.columns.push((crc, frame, raw));
@@ -234,26 +244,6 @@ impl Builder {
         };
         let frames = [&part.state, &part.points].into_iter().chain(&part.rows);
         frames.skip(place).all(Option::is_none)
-    }
-
-    fn pack(&mut self, raw: &[u8], max: usize) -> std::io::Result<Frame> {
-        let offset = self.frames.len();
-        if raw.len() > max || offset > BLOCK_MAX {
-            let text = format!("cannot save {} bytes in one frame", raw.len());
-            return Err(std::io::Error::other(text));
-        }
-        let bound = zstd::zstd_safe::compress_bound(raw.len());
-        self.frames.resize(offset + bound, 0);
-        let len = self
-            .packer
-            .compress_to_buffer(raw, &mut self.frames[offset..])?;
-        self.frames.truncate(offset + len);
-        Ok(Frame {
-            offset: offset as u64,
-            len: len as u32,
-            raw: raw.len() as u32,
-            crc: crc32c::crc32c(&self.frames[offset..]),
-        })
     }
 
     /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
@@ -294,6 +284,30 @@ impl Builder {
             parts,
         }
     }
+}
+
+/// Appends a frame.
+fn pack(
+    packer: &mut Packer,
+    frames: &mut Vec<u8>,
+    raw: &[u8],
+    max: usize,
+) -> std::io::Result<Frame> {
+    let offset = frames.len();
+    if raw.len() > max || offset > BLOCK_MAX {
+        let text = format!("cannot save {} bytes in one frame", raw.len());
+        return Err(std::io::Error::other(text));
+    }
+    let bound = zstd::zstd_safe::compress_bound(raw.len());
+    frames.resize(offset + bound, 0);
+    let len = packer.compress_to_buffer(raw, &mut frames[offset..])?;
+    frames.truncate(offset + len);
+    Ok(Frame {
+        offset: offset as u64,
+        len: len as u32,
+        raw: raw.len() as u32,
+        crc: crc32c::crc32c(&frames[offset..]),
+    })
 }
 
 /// What a head begins with.

@@ -8,7 +8,7 @@ use super::merge::Groups;
 use super::segment::{BLOCKS_OFFSET, Numbers, Segment, path_of};
 use super::shape::Shape;
 use super::view::View;
-use super::{Drum, states};
+use super::{Drum, reach, states};
 use kymo_rrd::Rows;
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::update::Now;
@@ -121,11 +121,12 @@ fn made_of(shape: &Arc<Shape>, fill: Fill<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads every group that has a state, as a file.
+/// Reads every group that has a state, as a file, and points.
 fn read_all(drum: &Drum, shape: &Arc<Shape>) -> io::Result<()> {
     let mut cells = vec![0.0; 1 << 10];
     for chunk in drum.chunks() {
         let blocks = drum.blocks(chunk);
+        reach::points(&blocks)?;
         for sixteen in 0..SIXTEEN as u8 {
             for (member, words) in states(&blocks, shape, sixteen)? {
                 let mut applier = Applier::default();

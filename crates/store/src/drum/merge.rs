@@ -7,8 +7,7 @@ use super::column::{Column, Read};
 use super::segment::{BLOCKS_OFFSET, Numbers, Segment, UNFINISHED, path_of};
 use super::shape::Shape;
 use super::writer::{Kept, Writer};
-use super::{Drum, Index, Placed, block, states};
-use kymo_base::varint::{put, put_bytes, take, take_bytes};
+use super::{Drum, Index, Placed, block, points, states};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -575,9 +574,9 @@ impl<'a> Work<'a> {
             let Some(raw) = placed.frame(&frame)? else {
                 continue;
             };
-            for point in each_points(&raw) {
-                if self.is_alive(sixteen, point.0) {
-                    put_points(&mut out, point.0, point.1, point.2);
+            for (member, count, entry) in points::each_entry(&raw) {
+                if self.is_alive(sixteen, member) {
+                    points::put_entry(&mut out, member, count, entry);
                 }
             }
         }
@@ -586,24 +585,6 @@ impl<'a> Work<'a> {
             false => builder.points(&out),
         }
     }
-}
-
-/// Appends points of a group, as its pending values are kept: how many, and their bytes.
-pub(crate) fn put_points(out: &mut Vec<u8>, member: u8, count: u64, bytes: &[u8]) {
-    out.push(member);
-    put(out, count);
-    put_bytes(out, bytes);
-}
-
-/// What [`put_points`] was given, one after the other.
-pub(crate) fn each_points(mut raw: &[u8]) -> impl Iterator<Item = (u8, u64, &[u8])> {
-    std::iter::from_fn(move || {
-        let (&member, rest) = raw.split_first()?;
-        raw = rest;
-        let count = take(&mut raw)?;
-        let bytes = take_bytes(&mut raw, usize::MAX)?;
-        (usize::from(member) < SIXTEEN).then_some((member, count, bytes))
-    })
 }
 
 /// The rows of one group in several columns, put together.

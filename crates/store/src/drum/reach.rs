@@ -1,10 +1,9 @@
 //! What the blocks of a chunk are made of, and how far back they reach.
 
 use super::column::Read;
-use super::merge::each_points;
+use super::points::{each_entry, texts};
 use super::shape::Shape;
 use super::{Drum, Placed};
-use crate::pending::Pending;
 use crate::turn::stamp_of;
 use std::io;
 
@@ -111,8 +110,8 @@ pub(crate) fn points(blocks: &[Placed]) -> io::Result<Reach> {
         let Some(head) = placed.head()? else { continue };
         for frame in head.parts.iter().filter_map(|(_, part)| part.points) {
             let raw = placed.frame(&frame)?.unwrap_or_default();
-            for (_, count, bytes) in each_points(&raw) {
-                let texts = Pending::from_raw(bytes, count).map(|values| values.texts());
+            for (_, count, entry) in each_entry(&raw) {
+                let texts = texts(count, entry);
                 let stamps = texts
                     .iter()
                     .flat_map(|texts| texts.iter().filter_map(stamp_of));

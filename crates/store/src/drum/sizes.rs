@@ -4,11 +4,11 @@
 use super::apply::Applier;
 use super::block::{Builder, CHUNK, SIXTEEN};
 use super::column::{Column, Read};
-use super::merge::put_points;
+use super::points;
 use super::samples;
 use super::segment::BLOCKS_OFFSET;
 use super::shape::Shape;
-use crate::entry::{Stamps, put_value};
+use crate::pending::Pending;
 use kymo_rrd::update::Now;
 use kymo_sys::sim_disk::next_random;
 use std::collections::BTreeSet;
@@ -87,6 +87,7 @@ struct Chunk {
     walks: Vec<f64>,
     random: u64,
     applier: Applier,
+    entries: points::Writer,
 }
 
 impl Chunk {
@@ -99,8 +100,9 @@ impl Chunk {
             walks: vec![1000.0; CHUNK],
             random: 9,
             applier: Applier::default(),
+            entries: points::Writer::default(),
         };
-        // The row pointers are chance, as CREATE makes them.
+        // The row pointers are the same in all of a shape, as CREATE makes them.
         let rrd = |kind: usize, random: u64| {
             let texts = definitions(kind);
             let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
@@ -112,7 +114,7 @@ impl Chunk {
         for slot in 0..CHUNK {
             let kind = chunk.kind(slot);
             let (shape, mut words) = (&chunk.shapes[kind], Vec::new());
-            shape.pack(&samples::group(shape, &rrd(kind, slot as u64)), &mut words);
+            shape.pack(&samples::group(shape, &rrd(kind, 1)), &mut words);
             chunk.states.push(words);
         }
         chunk
@@ -144,10 +146,6 @@ impl Chunk {
         for member in 0..SIXTEEN {
             let slot = sixteen * SIXTEEN + member;
             let texts = self.texts(slot, block);
-            let (mut stamps, mut sent) = (Stamps::default(), Vec::new());
-            for text in &texts {
-                put_value(&mut sent, &mut stamps, text.as_bytes());
-            }
             let values: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
             let (shape, state) = (&self.shapes[self.kind(slot)], &self.states[slot]);
             let now = Now { sec: 0, usec: 0 };
@@ -163,7 +161,9 @@ impl Chunk {
             self.applier.pack(shape, &mut words);
             new.push((member as u8, words.clone()));
             self.states[slot] = words;
-            put_points(&mut points, member as u8, VALUES as u64, &sent);
+            let mut pending = Pending::default();
+            values.iter().for_each(|text| pending.push(text));
+            self.entries.put(&mut points, member as u8, &pending);
         }
         builder.part(sixteen as u8);
         builder.state(&new).unwrap();

@@ -5,11 +5,13 @@ use super::apply::Applier;
 use super::block::{Builder, CHUNK, SIXTEEN};
 use super::captured::NewRows;
 use super::column::Column;
-use super::merge::{Groups, put_points};
+use super::merge::Groups;
+use super::points;
 use super::samples;
 use super::shape::Shape;
 use super::view::View;
 use super::{Drum, states};
+use crate::pending::Pending;
 use kymo_rrd::update::{Now, Scratch, Update, update_all};
 use kymo_rrd::{Rows, Rrd};
 use kymo_sys::clock::Stamp;
@@ -273,6 +275,7 @@ impl World {
         builder.part(sixteen);
         let mut columns: Vec<Column> = shape.archives.iter().map(|_| Column::default()).collect();
         let (mut new, mut points) = (Vec::new(), Vec::new());
+        let mut entries = points::Writer::default();
         let mut applier = Applier::default();
         for member in members {
             let slot = member.slot % SIXTEEN as u8;
@@ -288,12 +291,9 @@ impl World {
             let mut words = Vec::new();
             applier.pack(shape, &mut words);
             new.push((slot, words));
-            put_points(
-                &mut points,
-                slot,
-                values.len() as u64,
-                &member.pending.concat(),
-            );
+            let mut pending = Pending::default();
+            values.iter().for_each(|text| pending.push(text));
+            entries.put(&mut points, slot, &pending);
         }
         builder.state(&new).unwrap();
         builder.points(&points).unwrap();

@@ -3,10 +3,9 @@
 use super::{Seen, Shapes, Weight};
 use crate::drum::block::{FRAME_MAX, Frame, Head, Part, SIXTEEN, STATE_MAX, take_state, unpack};
 use crate::drum::column::Read;
+use crate::drum::points::are_points;
 use crate::drum::shape::Shape;
-use crate::pending::Pending;
 use crate::roster::take_roster;
-use kymo_base::varint::{take, take_bytes};
 use std::path::Path;
 
 /// A block that is checked.
@@ -118,42 +117,4 @@ fn are_states(raw: &[u8], shape: &Shape) -> bool {
             .iter()
             .all(|(_, words)| shape.unpack(words).is_some())
     })
-}
-
-fn are_points(mut raw: &[u8]) -> bool {
-    while let Some((&member, rest)) = raw.split_first() {
-        raw = rest;
-        let count = take(&mut raw);
-        let bytes = take_bytes(&mut raw, usize::MAX);
-        let (Some(count), Some(bytes)) = (count, bytes) else {
-            return false;
-        };
-        if usize::from(member) >= SIXTEEN || Pending::from_raw(bytes, count).is_none() {
-            return false;
-        }
-    }
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::drum::merge::put_points;
-
-    #[test]
-    fn points_are_taken_apart_to_the_last_byte() {
-        let mut values = Pending::default();
-        values.push(b"1000000010:1");
-        values.push(b"1000000020.5:x");
-        let mut raw = Vec::new();
-        put_points(&mut raw, 3, 2, values.raw());
-        let one = raw.len();
-        put_points(&mut raw, 15, 2, values.raw());
-        for len in 0..=raw.len() {
-            let whole = [0, one, raw.len()].contains(&len);
-            assert_eq!(are_points(&raw[..len]), whole, "{len}");
-        }
-        raw[0] = 16;
-        assert!(!are_points(&raw));
-    }
 }
