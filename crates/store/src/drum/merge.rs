@@ -146,8 +146,15 @@ impl Drum {
             let in_run = |placed: &&Placed| is_in(run, placed);
             let mine = blocks.iter().filter(in_run);
             merged.bytes_before += mine.map(|block| u64::from(block.len)).sum::<u64>();
-            if let Some(shape) = groups.shape(chunk) {
-                Work::new(run, blocks, &shape, chunk, groups)?.write(&mut new)?;
+            let Some(shape) = groups.shape(chunk) else {
+                continue;
+            };
+            // What was written once more may lie behind newer blocks: those of other segments that are newer than some
+            // of the run and older than others stay between them.
+            for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
+                if neighbours.first().is_some_and(|placed| is_in(run, placed)) {
+                    Work::new(neighbours, blocks, &shape, chunk, groups)?.write(&mut new)?;
+                }
             }
         }
         merged.bytes_after = new.offset - BLOCKS_OFFSET;
@@ -351,9 +358,9 @@ fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
     newest
 }
 
-/// The blocks of one chunk in a run.
+/// Blocks of one chunk in a run, without others between them.
 struct Work<'a> {
-    /// All blocks of the chunk, and those of the run with their heads.
+    /// All blocks of the chunk, and these with their heads.
     blocks: &'a [Placed],
     mine: Vec<(&'a Placed, Head)>,
     /// The newest row of each archive.
@@ -400,14 +407,14 @@ enum Age {
 
 impl<'a> Work<'a> {
     fn new(
-        run: &[Arc<Segment>],
+        neighbours: &'a [Placed],
         blocks: &'a [Placed],
         shape: &'a Shape,
         chunk: u32,
         groups: &'a dyn Groups,
     ) -> io::Result<Work<'a>> {
         let mut mine = Vec::new();
-        for placed in blocks.iter().filter(|placed| is_in(run, placed)) {
+        for placed in neighbours {
             mine.extend(placed.head()?.map(|head| (placed, head)));
         }
         let mut newest = newest_rows(blocks);
@@ -493,7 +500,7 @@ impl<'a> Work<'a> {
         Ok(!builder.is_empty())
     }
 
-    /// Which block of the run has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
+    /// Which of these blocks has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
     fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Head)> {
         let with = self.blocks.iter().rev().filter(|placed| has(placed));
         let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));
