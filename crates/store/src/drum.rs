@@ -3,8 +3,11 @@
 //!
 //! Layout: docs/formats/store.md.
 
+mod ages;
 pub(crate) mod apply;
 pub(crate) mod block;
+#[cfg(test)]
+mod bound;
 #[cfg(test)]
 mod by_hand;
 pub(crate) mod captured;
@@ -24,19 +27,21 @@ pub(crate) mod segment;
 pub(crate) mod shape;
 #[cfg(test)]
 mod sizes;
+mod strip;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;
 mod writer;
 
-use block::{CHUNK, SIXTEEN};
+use ages::Ages;
+use block::{AGELESS, CHUNK, SIXTEEN};
 use kymo_sys::disk::Disk;
 use segment::Segment;
 use shape::Shape;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use writer::Writer;
 
 /// A segment that is longer is followed by another.
@@ -66,6 +71,8 @@ pub(crate) struct Placed {
     crc: u32,
     /// The block, if its segment failed before it was on the disk.
     memory: Option<Arc<[u8]>>,
+    /// Whose rows it has, where its head does not tell when they are dead; read when that is asked.
+    ages: Option<Arc<OnceLock<Ages>>>,
 }
 
 /// All blocks of all chunks, in segments.
@@ -192,6 +199,7 @@ impl Placed {
             stamp: head.stamp,
             crc: head.frames_crc(),
             memory: None,
+            ages: head.newest.contains(&AGELESS).then(Arc::default),
         }
     }
 

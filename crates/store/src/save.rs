@@ -243,6 +243,10 @@ impl Groups for Inner {
         let members = state.chunks.get(chunk).map(|chunk| &chunk.members);
         members.is_some_and(|members| members.get(usize::from(slot)).copied().flatten().is_some())
     }
+
+    fn stamps(&self, chunk: u32) -> Vec<Option<i64>> {
+        self.lock().saved_stamps(chunk)
+    }
 }
 
 /// The frames of sixteen groups.

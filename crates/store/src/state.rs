@@ -208,6 +208,15 @@ impl State {
         }
     }
 
+    /// For each slot of a chunk a second up to which its group is saved; `None`: nobody is there.
+    pub(crate) fn saved_stamps(&self, chunk: u32) -> Vec<Option<i64>> {
+        let members = self.chunks.get(chunk).map(|chunk| &chunk.members[..]);
+        let group = |id: &Option<u32>| self.groups.get((*id)?);
+        // A state's stamp may be a rounding less than the value's.
+        let stamp = |id| group(id).map(|group| (group.applied - 1.0) as i64);
+        members.unwrap_or_default().iter().map(stamp).collect()
+    }
+
     /// Puts a file into the queue.
     pub(crate) fn queue(&mut self, id: u32) {
         if let Some(group) = self.groups.get_mut(id).filter(|group| !group.queued) {

@@ -7,6 +7,7 @@ mod common;
 use common::{Bench, START, base, folder, oracle};
 use kymo_rrd::Rrd;
 use kymo_rrd::create::{Create, create};
+use kymo_store::status::status;
 use kymo_store::verify::verify;
 use kymo_store::{Settings, WholeFile};
 use kymo_sys::disk::Disk;
@@ -217,4 +218,49 @@ fn archives_longer_than_a_frame_take_several_blocks() {
     bench.reopen();
     bench.disk.unlink(&base().join(&name)).unwrap();
     judge(&bench, &[name], "long");
+}
+
+/// Rows that were taken in lie in blocks before any block has the state that they belong to.
+#[test]
+fn rows_that_came_with_a_create_outlive_merges_before_their_series_is_saved() {
+    let mut bench = bench(6);
+    bench.settings = Settings {
+        files: None,
+        segment_bytes: 6000,
+        ..common::settings()
+    };
+    bench.open();
+    let rrd = |bytes: &[u8]| Rrd::parse(bytes).unwrap();
+    let busy = bench.files.pop().unwrap();
+    let store = bench.store();
+    let blank = common::rrd(b"COUNTER");
+    store.install(busy.0.as_bytes(), &blank, false).unwrap();
+    let segments = |bench: &Bench| {
+        let files = bench.disk.files().into_iter().map(|(path, _)| path);
+        let segments = files.filter(|path| path.to_string_lossy().contains("segment-"));
+        segments.collect::<Vec<_>>()
+    };
+    let mut then = Vec::new();
+    for number in 1..900 {
+        if let Some(at) = [100, 120, 140].iter().position(|&at| at == number) {
+            let (name, bytes) = &bench.files[2 * at];
+            let store = bench.store();
+            store.install(name.as_bytes(), &rrd(bytes), false).unwrap();
+            then.extend(segments(&bench).pop());
+        }
+        let text = format!("{}:{number}", START + 600 * number);
+        bench.update(&busy.0, &[&text]).unwrap();
+        bench.store().maintain();
+    }
+    let now = segments(&bench);
+    assert!(
+        then.iter().all(|path| !now.contains(path)),
+        "nothing was merged"
+    );
+    let status = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder());
+    assert_eq!(status.unwrap().unsaved.groups, 3);
+    let gauges = ["f0.rrd", "f2.rrd", "f4.rrd"].map(String::from);
+    judge(&bench, &gauges, "merged");
+    bench.reopen();
+    judge(&bench, &gauges, "opened again");
 }

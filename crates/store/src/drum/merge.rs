@@ -1,11 +1,12 @@
 //! Merging: a run of neighbouring segments of which half is dead, or too many of them, become one. Rows are dead when
 //! their group has gone once around the archive since; states when two newer ones are there.
 
+use super::ages::Budget;
 use super::block::{AGELESS, Builder, Head, SIXTEEN};
-use super::captured::Part;
 use super::column::{Column, Read};
 use super::segment::{BLOCKS_OFFSET, Numbers, Segment, UNFINISHED, path_of};
 use super::shape::Shape;
+use super::strip::Strip;
 use super::writer::{Kept, Writer};
 use super::{Drum, Index, Placed, block, points, states};
 use std::collections::BTreeMap;
@@ -28,13 +29,15 @@ pub(crate) trait Groups {
     fn shape(&self, chunk: u32) -> Option<Arc<Shape>>;
     /// Whether a group is still there.
     fn is_alive(&self, chunk: u32, slot: u8) -> bool;
+    /// Up to which second the group of each slot is saved at least; `None`: it is gone.
+    fn stamps(&self, chunk: u32) -> Vec<Option<i64>>;
 }
 
-/// What a segment holds and how much of it is dead.
-#[derive(Clone, Copy, Default)]
-struct Weight {
-    bytes: u64,
-    dead: u64,
+/// Bytes of blocks, and how many of them are dead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weight {
+    pub(crate) bytes: u64,
+    pub(crate) dead: u64,
 }
 
 /// What a merge did.
@@ -69,6 +72,18 @@ impl Drum {
             let _nothing_there = self.disk.unlink(&self.folder.join(UNFINISHED));
         }
         merged.map(Some)
+    }
+
+    /// Bytes of all blocks, and how many of them are dead.
+    #[cfg(test)]
+    pub(super) fn weight(&self, groups: &dyn Groups) -> Weight {
+        let index = self.index().clone();
+        let weights = weigh(&index, groups);
+        let sum = |sum: Weight, one: &Weight| Weight {
+            bytes: sum.bytes + one.bytes,
+            dead: sum.dead + one.dead,
+        };
+        weights.values().fold(Weight::default(), sum)
     }
 
     /// Merges all segments up to the first that is busy, whether that is worth it or not.
@@ -130,8 +145,15 @@ impl Drum {
             let in_run = |placed: &&Placed| is_in(run, placed);
             let mine = blocks.iter().filter(in_run);
             merged.bytes_before += mine.map(|block| u64::from(block.len)).sum::<u64>();
-            if let Some(shape) = groups.shape(chunk) {
-                Work::new(run, blocks, &shape, chunk, groups)?.write(&mut new)?;
+            let Some(shape) = groups.shape(chunk) else {
+                continue;
+            };
+            // What was written once more may lie behind newer blocks: those of other segments that are newer than some
+            // of the run and older than others stay between them.
+            for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
+                if neighbours.first().is_some_and(|placed| is_in(run, placed)) {
+                    Work::new(neighbours, blocks, &shape, chunk, groups)?.write(&mut new)?;
+                }
             }
         }
         merged.bytes_after = new.offset - BLOCKS_OFFSET;
@@ -279,6 +301,7 @@ impl Index {
 /// Bytes of segments, and how many of them are dead as far as age tells.
 fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
     let mut weights: BTreeMap<Numbers, Weight> = BTreeMap::new();
+    let budget = Budget::default();
     for segment in &index.segments {
         weights.insert(segment.numbers, Weight::default());
     }
@@ -286,6 +309,7 @@ fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
         let shape = groups.shape(chunk);
         let newest = newest_rows(blocks);
         let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
+        let position = Index::position(blocks);
         let (mut newer, mut names) = ([0u8; SIXTEEN], 0u32);
         for placed in blocks.iter().rev() {
             let weight = weights.entry(placed.segment.numbers).or_default();
@@ -300,6 +324,7 @@ fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
                 let dead = row != AGELESS && row.saturating_add(archive.row_cnt) <= newest;
                 live -= u64::from(if dead { bytes } else { 0 });
             }
+            live -= placed.dead_by_group(shape, position, &budget, || groups.stamps(chunk));
             if placed.stamp.saturating_add(POINTS_KEPT_S) < stamp {
                 live -= u64::from(placed.point_bytes);
             }
@@ -332,9 +357,9 @@ fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
     newest
 }
 
-/// The blocks of one chunk in a run.
+/// Blocks of one chunk in a run, without others between them.
 struct Work<'a> {
-    /// All blocks of the chunk, and those of the run with their heads.
+    /// All blocks of the chunk, and these with their heads.
     blocks: &'a [Placed],
     mine: Vec<(&'a Placed, Head)>,
     /// The newest row of each archive.
@@ -381,14 +406,14 @@ enum Age {
 
 impl<'a> Work<'a> {
     fn new(
-        run: &[Arc<Segment>],
+        neighbours: &'a [Placed],
         blocks: &'a [Placed],
         shape: &'a Shape,
         chunk: u32,
         groups: &'a dyn Groups,
     ) -> io::Result<Work<'a>> {
         let mut mine = Vec::new();
-        for placed in blocks.iter().filter(|placed| is_in(run, placed)) {
+        for placed in neighbours {
             mine.extend(placed.head()?.map(|head| (placed, head)));
         }
         let mut newest = newest_rows(blocks);
@@ -474,7 +499,7 @@ impl<'a> Work<'a> {
         Ok(!builder.is_empty())
     }
 
-    /// Which block of the run has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
+    /// Which of these blocks has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
     fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Head)> {
         let with = self.blocks.iter().rev().filter(|placed| has(placed));
         let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));
@@ -510,7 +535,7 @@ impl<'a> Work<'a> {
     }
 
     fn rows(&self, few: &[(&Placed, Head)], builder: &mut Builder, sixteen: u8) -> io::Result<()> {
-        let states = states(self.blocks, self.shape, sixteen)?;
+        let members = self.members(sixteen)?;
         for archive in 0..self.shape.archives.len() {
             let mut frames = Vec::new();
             for (placed, head) in few {
@@ -521,37 +546,45 @@ impl<'a> Work<'a> {
             }
             let columns = frames.iter();
             let columns = columns.filter_map(|raw| Read::parse(raw, self.shape.width));
-            let (column, age) =
-                self.column(sixteen, archive, &columns.collect::<Vec<_>>(), &states);
+            let (column, age) = self.column(archive, &columns.collect::<Vec<_>>(), &members);
             builder.rows(archive, &column, age)?;
         }
         Ok(())
     }
 
+    /// Who of a sixteen is there, and up to where blocks have them; `None`: their rows were imported, and no block has
+    /// their state yet.
+    fn members(&self, sixteen: u8) -> io::Result<Vec<(u8, Option<i64>)>> {
+        let states = states(self.blocks, self.shape, sixteen)?;
+        let alive = (0..SIXTEEN as u8).filter(|&member| self.is_alive(sixteen, member));
+        let members = alive.map(|member| {
+            let state = states.iter().find(|(at, _)| *at == member);
+            (member, state.map(|(_, words)| self.shape.stamp(words)))
+        });
+        Ok(members.collect())
+    }
+
     /// What lives of some columns, and its age: the newest row whose death means that all are dead.
     fn column(
         &self,
-        sixteen: u8,
         archive: usize,
         columns: &[Read<'_>],
-        states: &block::States,
+        members: &[(u8, Option<i64>)],
     ) -> (Column, u64) {
         let (mut column, mut age) = (Column::default(), 0);
         let row_cnt = self.shape.archives[archive].row_cnt;
-        for (member, words) in states {
-            if !self.is_alive(sixteen, *member) {
-                continue;
-            }
-            let own = self.shape.newest(archive, self.shape.stamp(words));
-            let from = (own + 1).saturating_sub(row_cnt);
-            let strip = Strip::of(columns, *member, from, self.shape.width);
+        for &(member, stamp) in members {
+            let own = stamp.map(|stamp| self.shape.newest(archive, stamp));
+            let from = own.map_or(0, |own| (own + 1).saturating_sub(row_cnt));
+            let strip = Strip::of(columns, member, from, self.shape.width);
             let Some(last) = strip.last() else { continue };
+            let lag = own.map(|own| self.newest[archive].saturating_sub(own));
             // A group may be a row behind the others, as long as it follows them.
-            age = age.max(match self.newest[archive].saturating_sub(own) {
-                lag @ 0..=1 => last.saturating_add(lag),
+            age = age.max(match lag {
+                Some(lag @ 0..=1) => last.saturating_add(lag),
                 _ => AGELESS,
             });
-            strip.put(*member, &mut column);
+            strip.put(member, &mut column);
         }
         (column, age)
     }
@@ -583,87 +616,6 @@ impl<'a> Work<'a> {
         match out.is_empty() {
             true => Ok(()),
             false => builder.points(&out),
-        }
-    }
-}
-
-/// The rows of one group in several columns, put together.
-struct Strip {
-    width: usize,
-    rows: Vec<(u64, Part, Vec<u8>)>,
-}
-
-impl Strip {
-    fn of(columns: &[Read<'_>], member: u8, from: u64, width: usize) -> Strip {
-        let mut strip = Strip {
-            width,
-            rows: Vec::new(),
-        };
-        for column in columns {
-            column.parts(member, &mut |first, part, bytes| {
-                strip.push(first, part, bytes, from)
-            });
-        }
-        strip
-    }
-
-    /// Later parts take the place of earlier ones; rows before `from` are dead.
-    fn push(&mut self, mut first: u64, mut part: Part, mut bytes: &[u8], from: u64) {
-        let row_bytes = 8 * self.width;
-        while let Some((before, last, bytes)) = self.rows.last_mut() {
-            if *before + last.rows() <= first {
-                break;
-            }
-            if *before >= first {
-                self.rows.pop();
-                continue;
-            }
-            let left = first - *before;
-            match last {
-                Part::Rows(count) => {
-                    *count = left;
-                    bytes.truncate(left as usize * row_bytes);
-                }
-                Part::Run(count) => *count = left,
-            }
-        }
-        if first + part.rows() <= from {
-            return;
-        }
-        let dead = from.saturating_sub(first);
-        first += dead;
-        match &mut part {
-            Part::Rows(count) => {
-                *count -= dead;
-                bytes = &bytes[dead as usize * row_bytes..];
-            }
-            Part::Run(count) => *count -= dead,
-        }
-        self.rows.push((first, part, bytes.to_vec()));
-    }
-
-    /// Number of the newest row.
-    fn last(&self) -> Option<u64> {
-        let (first, part, _) = self.rows.last()?;
-        Some((first + part.rows()).saturating_sub(1))
-    }
-
-    fn put(&self, member: u8, column: &mut Column) {
-        let mut at = 0;
-        while at < self.rows.len() {
-            let first = self.rows[at].0;
-            let (mut parts, mut end, mut cells) = (Vec::<Part>::new(), first, Vec::new());
-            while at < self.rows.len() && self.rows[at].0 == end {
-                let (_, part, bytes) = &self.rows[at];
-                match (parts.last_mut(), part) {
-                    (Some(Part::Rows(before)), Part::Rows(count)) => *before += count,
-                    _ => parts.push(*part),
-                }
-                cells.extend_from_slice(bytes);
-                end += part.rows();
-                at += 1;
-            }
-            column.push_raw(member, first, &parts, &cells);
         }
     }
 }

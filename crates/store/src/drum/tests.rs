@@ -59,6 +59,15 @@ impl Groups for World {
     fn is_alive(&self, _chunk: u32, _slot: u8) -> bool {
         true
     }
+
+    fn stamps(&self, chunk: u32) -> Vec<Option<i64>> {
+        let mut stamps = vec![None; CHUNK];
+        for member in self.members.iter().filter(|member| member.chunk == chunk) {
+            let stamp = self.shapes[chunk as usize].stamp(&self.state(member));
+            stamps[usize::from(member.slot)] = Some(stamp);
+        }
+        stamps
+    }
 }
 
 fn open(disk: &SimDisk, clock: &SimClock) -> io::Result<(Drum, Vec<String>)> {
@@ -76,6 +85,16 @@ impl World {
     }
 
     pub(super) fn begin(disk: &SimDisk, seed: u64, slots: &[u8]) -> io::Result<World> {
+        World::of(disk, seed, slots, samples::DEFINITIONS)
+    }
+
+    /// A chunk of each of these definitions, with groups in these slots.
+    pub(super) fn of(
+        disk: &SimDisk,
+        seed: u64,
+        slots: &[u8],
+        definitions: &[&[&str]],
+    ) -> io::Result<World> {
         disk.create_dir_all(Path::new("/drum"))?;
         disk.sync_dir(Path::new("/"))?;
         let clock = Arc::new(SimClock::new(Stamp {
@@ -84,7 +103,7 @@ impl World {
             boot_ns: 5,
         }));
         let (mut shapes, mut members) = (Vec::new(), Vec::new());
-        for (chunk, definitions) in samples::DEFINITIONS.iter().enumerate() {
+        for (chunk, definitions) in definitions.iter().enumerate() {
             let shape = Shape::of(&samples::rrd(definitions, 1).header).unwrap();
             for &slot in slots {
                 let file = samples::rrd(definitions, seed + u64::from(slot));
@@ -210,6 +229,11 @@ impl World {
             _ => 10,
         };
         let number = self.random(50);
+        self.put(at, gap, number);
+    }
+
+    /// A value for one of the groups, so many seconds after its last.
+    pub(super) fn put(&mut self, at: usize, gap: u64, number: u64) {
         let usec = self.random(3) * 333_333;
         let member = &mut self.members[at];
         member.stamp += gap as i64;
