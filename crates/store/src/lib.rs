@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod adopt;
 mod chunks;
 mod drum;
+mod edits;
 mod entry;
 pub mod error;
 mod export;
@@ -36,6 +38,7 @@ mod state;
 pub mod status;
 mod stock;
 pub mod store;
+mod take_in;
 pub mod turn;
 pub mod verify;
 

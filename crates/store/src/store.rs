@@ -1,10 +1,11 @@
 //! The store's face for worker threads: what opens files, waits for locks and disks.
 
+use crate::adopt::{Beginning, Cause};
 use crate::drum::Drum;
 use crate::drum::apply::Applier;
-use crate::entry::Entry;
+use crate::entry::{Entry, Identity};
 use crate::error::{Error, FileError};
-use crate::files::{Beginning, Worker, base_of, whole};
+use crate::files::{Worker, base_of, whole};
 use crate::groups::Group;
 use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
@@ -103,7 +104,7 @@ pub enum Flushed {
 }
 
 /// A file that is reserved for one thread until this is dropped.
-struct Reserved<'a> {
+pub(crate) struct Reserved<'a> {
     inner: &'a Inner,
     id: u32,
 }
@@ -197,7 +198,7 @@ impl Store {
             None => inner.lock().groups.by_path(path),
         };
         let id = match known {
-            Some(id) => inner.returned(id, &header, &*file, seen)?,
+            Some(id) => inner.returned(id, seen)?,
             None => inner.adopt(path, &header, &*file, seen)?,
         };
         let mut state = inner.lock();
@@ -326,7 +327,7 @@ impl Store {
         let (folder, last) = (path.parent(), path.file_name());
         let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
         let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
-        inner.take_over(&resolved, rrd, (blank, true), &seen, reserved)
+        inner.take_over(&resolved, rrd, (blank, Cause::Created), &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -374,7 +375,7 @@ impl Store {
         };
         let seen = seen.map_err(FileError::Io)?;
         match known {
-            Some(_) => inner.take_over(&resolved, &rrd, (false, false), &seen, reserved),
+            Some(_) => inner.take_over(&resolved, &rrd, (false, Cause::Tuned), &seen, reserved),
             None => Ok(()),
         }
     }
@@ -493,7 +494,13 @@ impl Inner {
             if self.settings.files.is_none() {
                 return self.show(id);
             }
-            id = self.verified(id)?;
+            id = match self.verified(id) {
+                Err(FileError::Locked) if self.clock.mono_ns() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                    continue;
+                }
+                verified => verified?,
+            };
             let path = {
                 let mut state = self.lock();
                 let Some(group) = state.groups.get_mut(id) else {
@@ -559,7 +566,11 @@ impl Inner {
 
     /// A group as it is now, or as far as it counts as written.
     fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
-        let id = self.verified(id)?;
+        let id = match self.verified(id) {
+            // Whoever reads does not wait.
+            Err(FileError::Locked) => id,
+            verified => verified?,
+        };
         if fresh == Fresh::Flushed {
             self.show(id)?;
         }
@@ -579,24 +590,20 @@ impl Inner {
     }
 
     /// A file that was touched and whose group is known: it counts again, and maybe it is another file.
-    fn returned(
-        &self,
-        id: u32,
-        header: &kymo_rrd::Header,
-        file: &dyn DiskFile,
-        seen: crate::entry::Identity,
-    ) -> Result<u32, FileError> {
-        let mut state = self.lock();
-        let Some(group) = state.groups.get_mut(id) else {
-            return Err(FileError::NoSuchFile);
+    fn returned(&self, id: u32, seen: Identity) -> Result<u32, FileError> {
+        let other = {
+            let state = self.lock();
+            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
+            !group.busy && !group.redo && group.left != Some(seen)
         };
-        let other = !group.busy && !group.redo && group.left != Some(seen);
-        if other {
-            let path = group.path.clone();
-            drop(state);
-            return self.adopt(&path, header, file, seen);
-        }
-        drop(state);
+        let id = match other {
+            true => match self.take_in(&mut Worker::default(), id) {
+                // The next look will find it.
+                Err(FileError::Locked) => id,
+                taken => taken?,
+            },
+            false => id,
+        };
         self.remember(id);
         Ok(id)
     }
@@ -635,7 +642,7 @@ impl Inner {
     }
 
     /// Waits until nobody writes a file and keeps others from it; `None`: it is no longer known.
-    fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
+    pub(crate) fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
         let deadline = self.lock_deadline();
         let mut state = self.lock();
         loop {
@@ -659,7 +666,7 @@ impl Inner {
         &self,
         resolved: &Path,
         rrd: &Rrd,
-        (blank, by_create): (bool, bool),
+        (blank, cause): (bool, Cause),
         seen: &Metadata,
         reserved: Option<Reserved<'_>>,
     ) -> Result<(), FileError> {
@@ -679,7 +686,7 @@ impl Inner {
         let beginning = Beginning {
             base,
             seen: Some(identity(seen)),
-            by_create,
+            cause,
         };
         let id = self.adopt_as(&path, &rrd.header, seasons, beginning)?;
         if let Some(group) = self.lock().groups.get_mut(id) {
@@ -696,7 +703,7 @@ impl Inner {
         if known && !overwrite {
             return Err(FileError::Exists);
         }
-        self.import(&path, rrd, true).map(drop)
+        self.import(&path, rrd, Cause::Created).map(drop)
     }
 
     /// TUNE where there are no files.
@@ -713,7 +720,7 @@ impl Inner {
             return Err(FileError::NoSuchFile);
         };
         let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
-        self.import(&path, &rrd, false).map(drop)
+        self.import(&path, &rrd, Cause::Tuned).map(drop)
     }
 
     /// Syncs the journal until everything before `position` is on the disk.
