@@ -225,6 +225,151 @@ fn a_store_without_files_goes_back_to_stock() {
     world.judge(&world.base.clone());
 }
 
+/// Everything that was sent is in blocks.
+fn wait_until_saved(journal: &str) {
+    let start = std::time::Instant::now();
+    loop {
+        let shown = done(&["status", journal, "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        if shown["unsaved_values"] == 0 {
+            return;
+        }
+        assert!(start.elapsed().as_secs() < 60, "{shown}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// The same command of rrdtool's in both folders.
+fn both(world: &World, words: &[&str]) {
+    for folder in [&world.base, &world.stock] {
+        must_rrdtool(folder, words);
+    }
+}
+
+/// Files that are behind are tuned while the daemon runs, and while it does not.
+#[test]
+fn files_that_rrdtool_tunes() {
+    let mut world = World::new("rrd-tune");
+    let (journal, _) = world.names();
+    let mut daemon = world.daemon(&[]);
+    world.create(&daemon);
+    let hw = "d/hw.rrd";
+    let definitions = [
+        "DS:x:GAUGE:60:U:U",
+        "RRA:AVERAGE:0.5:1:40",
+        "RRA:HWPREDICT:30:0.1:0.0035:6",
+    ];
+    must_rrdtool(
+        &world.stock,
+        &[
+            &["create", hw, "-s", "10", "-b", "1000000000"][..],
+            &definitions,
+        ]
+        .concat(),
+    );
+    // Its name is part of what a file with such archives begins with.
+    fs::copy(world.stock.join(hw), world.base.join(hw)).expect("a copy");
+    let tunes: [&[&str]; 6] = [
+        &["tune", "g.rrd", "-a", "x:12", "-h", "x:15"],
+        &[
+            "tune",
+            "d/c.rrd",
+            "-d",
+            "in:DERIVE",
+            "-r",
+            "out:sent",
+            "-i",
+            "sent:5",
+        ],
+        &["tune", hw, "-b", "x", "-x", "0.3"],
+        &["tune", "m.rrd", "-d", "x:COUNTER", "-d", "x:GAUGE"],
+        &["tune", hw, "-w", "4", "-f", "2", "-s", "0.1"],
+        &["tune", "g.rrd", "-a", "x:U"],
+    ];
+    for (round, tunes) in tunes.chunks(2).enumerate() {
+        let hw_values: Vec<String> = (world.values..world.values + 150)
+            .map(|n| value(0, n))
+            .collect();
+        let answer = daemon
+            .connect()
+            .text(&format!("UPDATE {hw} {}", hw_values.join(" ")));
+        assert!(answer.starts_with('0'), "{answer}");
+        let texts: Vec<&str> = hw_values.iter().map(String::as_str).collect();
+        must_rrdtool(&world.stock, &[&["update", hw][..], &texts].concat());
+        world.update(&daemon, 20);
+        done(&["rrd", "export", "--all", "--daemon", &daemon.address()]);
+        world.update(&daemon, 130);
+        wait_until_saved(&journal);
+        if round == 1 {
+            assert!(daemon.stop("-KILL").code().is_none());
+            tunes.iter().for_each(|words| both(&world, words));
+            daemon = world.daemon(&[]);
+        } else {
+            tunes.iter().for_each(|words| both(&world, words));
+        }
+        world.update(&daemon, 10);
+        done(&["rrd", "export", "--all", "--daemon", &daemon.address()]);
+        world.judge(&world.base.clone());
+        let [ours, stocks] =
+            [&world.base, &world.stock].map(|folder| must_rrdtool(folder, &["dump", hw]));
+        assert_eq!(ours, stocks, "round {round}");
+        world.values += 10;
+    }
+    assert!(
+        !daemon.said().contains("changed by others"),
+        "{}",
+        daemon.said()
+    );
+    assert!(daemon.stop("-TERM").success());
+}
+
+/// Somebody updates a file by hand that is behind: what is newer follows, what is older is refused, as by rrdtool.
+#[test]
+fn files_that_rrdtool_updates() {
+    for stopped in [false, true] {
+        let mut world = World::new("rrd-by-hand");
+        let (journal, _) = world.names();
+        let mut daemon = world.daemon(&[]);
+        world.create(&daemon);
+        world.update(&daemon, 70);
+        done(&["rrd", "export", "--all", "--daemon", &daemon.address()]);
+        let mut client = daemon.connect();
+        let later: Vec<String> = (70..170).map(|n| value(0, n)).collect();
+        let answer = client.text(&format!("UPDATE g.rrd {}", later.join(" ")));
+        assert!(answer.starts_with('0'), "{answer}");
+        drop(client);
+        wait_until_saved(&journal);
+        let by_hand = "1000001005:5";
+        let update = ["update", "g.rrd", by_hand];
+        if stopped {
+            assert!(daemon.stop("-TERM").success());
+            both(&world, &update);
+            daemon = world.daemon(&[]);
+        } else {
+            both(&world, &update);
+        }
+        let answer = daemon.connect().text("FLUSH g.rrd");
+        assert!(answer.starts_with('0'), "{answer}");
+        let newer = later.iter().filter(|text| text.as_str() > by_hand);
+        let newer: Vec<&str> = newer.map(String::as_str).collect();
+        must_rrdtool(&world.stock, &[&["update", "g.rrd"][..], &newer].concat());
+        let [ours, stocks] =
+            [&world.base, &world.stock].map(|folder| must_rrdtool(folder, &["dump", "g.rrd"]));
+        assert_eq!(ours, stocks);
+        let said = format!(
+            "{} newer values are applied to it, {} that it",
+            newer.len(),
+            later.len() - newer.len()
+        );
+        let start = std::time::Instant::now();
+        while !daemon.said().contains(&said) {
+            assert!(start.elapsed().as_secs() < 20, "{said}: {}", daemon.said());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(daemon.stop("-TERM").success());
+    }
+}
+
 #[test]
 fn a_running_daemon_writes_its_files() {
     let mut world = World::new("rrd-export-daemon");

@@ -24,6 +24,7 @@ mod recover;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod segment;
+pub(crate) mod sent;
 pub(crate) mod shape;
 #[cfg(test)]
 mod sizes;

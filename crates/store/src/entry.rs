@@ -1,6 +1,7 @@
 //! What a journal says, entry by entry: appended to a buffer, read from a slice. Knows no file and no checksum.
 //! Layout: docs/formats/journal.md, "Entries".
 
+use crate::edits::Live;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ const CHECKPOINT: u8 = 7;
 const GONE: u8 = 8;
 const NOT_STARTED: u8 = 9;
 const SHOWN: u8 = 10;
+const LIVE: u8 = 11;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -91,6 +93,8 @@ pub(crate) enum Entry<'a> {
         upto: f64,
         identity: Identity,
     },
+    /// Checksums of the header that the END before tells of.
+    Live { id: u32, live: Live },
     /// The write that was announced did not begin.
     NotStarted { id: u32 },
     /// Its pending values were dropped.
@@ -135,6 +139,11 @@ impl Entry<'_> {
                 put(out, identity.inode);
                 put(out, identity.size_bytes);
                 out.extend_from_slice(&identity.mtime_ns.to_le_bytes());
+            }
+            Entry::Live { id, live } => {
+                put_head(out, LIVE, *id);
+                out.extend_from_slice(&live.updated.to_le_bytes());
+                out.extend_from_slice(&live.tuned.to_le_bytes());
             }
             Entry::Forget { id } => put_head(out, FORGET, *id),
             Entry::Checkpoint { position } => {
@@ -181,6 +190,13 @@ impl Entry<'_> {
                     inode: take(input)?,
                     size_bytes: take(input)?,
                     mtime_ns: i64::from_le_bytes(take_array(input)?),
+                },
+            },
+            LIVE => Entry::Live {
+                id,
+                live: Live {
+                    updated: u32::from_le_bytes(take_array(input)?),
+                    tuned: u32::from_le_bytes(take_array(input)?),
                 },
             },
             FORGET => Entry::Forget { id },
@@ -693,6 +709,13 @@ mod tests {
                 id: 4,
                 upto: 1.5,
                 identity,
+            },
+            Entry::Live {
+                id: 4,
+                live: Live {
+                    updated: 7,
+                    tuned: u32::MAX,
+                },
             },
             Entry::Forget { id: 5 },
             Entry::Checkpoint { position: 1 << 40 },

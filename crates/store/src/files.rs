@@ -5,11 +5,12 @@
 
 use crate::drum::apply::Applier;
 use crate::drum::view::{Base, View, row_of};
-use crate::entry::{Birth, Entry, Identity, Packed};
+use crate::edits::{self, Live};
+use crate::entry::{Entry, Identity};
 use crate::error::FileError;
 use crate::groups::Group;
 use crate::names;
-use crate::pending::{Pending, Texts};
+use crate::pending::Texts;
 use crate::rrd_file::{identity, open_error, open_locked, read_header, seasons};
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -17,7 +18,7 @@ use crate::store::Inner;
 use crate::turn::stamp_of;
 use crate::{drum::shape, read::FileRows};
 use kymo_base::name::DisplayName;
-use kymo_rrd::{Header, Kind, Rows, Rrd};
+use kymo_rrd::{Kind, Rows, Rrd};
 use kymo_sys::disk::{DiskFile, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe};
 use std::io;
@@ -29,60 +30,38 @@ const TRIES: usize = 3;
 /// Memory that is used for one file after the other.
 #[derive(Default)]
 pub(crate) struct Worker {
-    applier: Applier,
+    pub(crate) applier: Applier,
     cells: Vec<f64>,
     out: Vec<u8>,
 }
 
 /// One file to write.
-struct Job {
-    id: u32,
-    path: Arc<[u8]>,
-    snapshot: Option<Snapshot>,
+pub(crate) struct Job {
+    pub(crate) id: u32,
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) snapshot: Option<Snapshot>,
     /// The newest value that is to be in it.
-    target: f64,
+    pub(crate) target: f64,
     /// The stamp of what it has.
-    from: f64,
-    left: Option<Identity>,
+    pub(crate) from: f64,
+    pub(crate) left: Option<Identity>,
+    live: Option<Live>,
     redo: bool,
     writing: bool,
     unsafe_birth: bool,
-    started: Option<u32>,
+    pub(crate) started: Option<u32>,
     outcome: Option<Result<Written, FileError>>,
 }
 
 /// A write that was done.
 struct Written {
     identity: Identity,
+    live: Live,
     /// The file's newest stamp.
     upto: f64,
     /// Which of the group's values were refused, by stamp and text.
     refused: Vec<(usize, String)>,
     values: Texts,
-}
-
-/// How a group begins.
-pub(crate) struct Beginning {
-    /// Its file has rows up to this stamp.
-    pub(crate) base: Option<i64>,
-    /// Which file it is.
-    pub(crate) seen: Option<Identity>,
-    /// CREATE made it, maybe in the place of another.
-    pub(crate) by_create: bool,
-}
-
-/// A group that the journal knows of.
-struct Newcomer {
-    id: u32,
-    /// Whose path it has from now on.
-    old: Option<u32>,
-    birth: Birth,
-    /// The stamp of its state, and its seconds as a header has them.
-    stamp: f64,
-    last_up: i64,
-    /// Values that were sent for the old one.
-    carried: Pending,
-    forgotten: bool,
 }
 
 /// What was found instead of the file that was expected.
@@ -129,7 +108,7 @@ impl Inner {
             }
             self.finish(jobs, &mut outcomes);
             for id in theirs {
-                match self.adopt_again(id) {
+                match self.take_in(worker, id) {
                     Ok(new) => ids.push(new),
                     Err(error) => outcomes.push((id, Some(error))),
                 }
@@ -161,25 +140,14 @@ impl Inner {
             let Some(group) = state.groups.get(id) else {
                 continue;
             };
-            jobs.push(Job {
-                id,
-                path: group.path.clone(),
-                snapshot: self.snapshot(&state, group, target),
-                target,
-                from: if group.redo { group.safe } else { group.upto },
-                left: group.left,
-                redo: group.redo,
-                writing: group.writing,
-                unsafe_birth: group.unsafe_birth,
-                started: None,
-                outcome: None,
-            });
+            let snapshot = self.snapshot(&state, group, target);
+            jobs.push(Job::new(id, group, snapshot, target));
         }
         jobs
     }
 
     /// Tells the journal what is about to be written, and waits until that is on the disk.
-    fn announce(&self, jobs: &mut [Job]) -> io::Result<()> {
+    pub(crate) fn announce(&self, jobs: &mut [Job]) -> io::Result<()> {
         loop {
             let mut state = self.lock();
             state.prepare(&*self.clock)?;
@@ -232,11 +200,14 @@ impl Inner {
         }
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
         let same = job.left == Some(seen);
-        if !(same || job.redo && is_ours(job, &seen)) {
+        if !(same || job.redo && is_ours(job.left, job.writing, &seen)) {
             return match job.redo && blank && is_torn(job, &seen) {
                 true => self.make(worker, job, snapshot),
                 false => Ok(Found::Theirs),
             };
+        }
+        if !same && is_tuned(job, &snapshot, &*file, &seen)? {
+            return Ok(Found::Theirs);
         }
         if job.redo && job.unsafe_birth {
             drop(file);
@@ -300,7 +271,7 @@ impl Inner {
                     not_done(&mut state, &job, &error, now_ns);
                     outcomes.push((id, Some(error)));
                 }
-                None => state.put(id, &Entry::NotStarted { id }, now_ns),
+                None => job.put_not_started(&mut state, now_ns),
             }
         }
         let _the_next_start_writes_them_again = state.journal.commit();
@@ -351,209 +322,24 @@ impl Inner {
         };
         group.upto = upto;
         group.left = Some(written.identity);
+        group.live = Some(written.live);
         group.shown = group.shown.max(upto);
         if refused > 0 {
             group.last = group.newest();
         }
-        let (id, identity) = (job.id, written.identity);
+        let id = job.id;
         state.count(chunk, before, after);
-        state.put(id, &Entry::End { id, upto, identity }, now_ns);
+        state.touch(id, now_ns);
+        state.put_end(id, upto, written.identity, Some(written.live));
         state.stats.updates_written += u64::from(newly > 0);
         state.stats.data_sets_written += (newly as u64).saturating_sub(refused);
         state.stats.values_refused += refused;
         lines.into_iter().for_each(|line| state.notice(line));
     }
-
-    /// Takes a file over: a group with its definitions and its state; its rows stay where they are. The group that had
-    /// its name before is gone, but for its values that are newer.
-    pub(crate) fn adopt(
-        &self,
-        path: &[u8],
-        header: &Header,
-        file: &dyn DiskFile,
-        seen: Identity,
-    ) -> Result<u32, FileError> {
-        let seasons = seasons(file, header)?;
-        let birth = Beginning {
-            base: Some(header.last_up),
-            seen: Some(seen),
-            by_create: false,
-        };
-        self.adopt_as(path, header, seasons, birth)
-    }
-
-    /// A group begins, first in the journal.
-    pub(crate) fn adopt_as(
-        &self,
-        path: &[u8],
-        header: &Header,
-        seasons: Vec<Vec<f64>>,
-        beginning: Beginning,
-    ) -> Result<u32, FileError> {
-        let mut front = Vec::new();
-        header.encode(&mut front);
-        front.truncate(header.live_offset() as usize);
-        let mut state = self.lock();
-        state.prepare(&*self.clock).map_err(FileError::Journal)?;
-        let shape = state.chunks.shape(&front);
-        let shape = shape.ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
-        let mut words = Vec::with_capacity(shape.words);
-        let group = shape::Group {
-            header: header.clone(),
-            seasons,
-        };
-        shape.pack(&group, &mut words);
-        let stamp = shape.stamp_of(&words);
-        let old = state.groups.by_path(path);
-        let id = state.groups.next_id();
-        let (chunk, slot) = state.chunks.place(&shape, id);
-        let birth = Birth {
-            chunk,
-            slot,
-            base: beginning.base,
-            state: words,
-        };
-        let replaced = old.and_then(|old| state.groups.get(old));
-        let by_create = beginning.by_create;
-        // A file that CREATE made is known from its first value on.
-        let forgotten = by_create && replaced.is_none_or(|group| group.forgotten);
-        let after = match replaced {
-            // What counts as written was written to the file that is no more.
-            Some(group) if by_create => stamp.max(group.shown),
-            _ => stamp,
-        };
-        let carried = old.map(|old| carried(&state, old, after));
-        let carried = carried.unwrap_or_default();
-        let left = beginning.seen.map(|seen| (seen, stamp));
-        state.put_adoption(old, id, path, &birth, &carried, left);
-        if forgotten {
-            state.journal.put(&Entry::Forget { id });
-        }
-        if let Err(error) = state.journal.commit() {
-            state.chunks.unplace(chunk, slot);
-            return Err(FileError::Journal(error));
-        }
-        let newcomer = Newcomer {
-            id,
-            old,
-            birth,
-            stamp,
-            last_up: header.last_up,
-            carried,
-            forgotten,
-        };
-        self.begin_group(&mut state, path, &beginning, newcomer);
-        Ok(id)
-    }
-
-    /// The journal knows of a group, and now memory does.
-    fn begin_group(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
-        let now_ns = self.clock.mono_ns();
-        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
-        let (sequence, epoch) = (state.journal.sequence(), state.epoch);
-        let replaced = new.old.and_then(|old| state.groups.get(old));
-        let busy = replaced.is_some_and(|group| group.busy);
-        if let Some(old) = new.old {
-            state.replace_group(old, new.id, now_ns);
-        }
-        let (chunk, slot) = (new.birth.chunk, new.birth.slot);
-        let group = state.groups.insert(new.id, path, (chunk, slot));
-        group.state = Some(Packed::of(&new.birth.state));
-        group.base = beginning.base;
-        group.left = beginning.seen;
-        for place in [
-            &mut group.applied,
-            &mut group.shown,
-            &mut group.upto,
-            &mut group.safe,
-        ] {
-            *place = new.stamp;
-        }
-        let texts = new.carried.texts();
-        let stamps = texts.iter().filter_map(stamp_of);
-        group.last = stamps.fold(new.last_up as f64, f64::max);
-        group.pending = new.carried;
-        group.flushed_ns = flushed_ns;
-        group.shown_ns = now_ns;
-        group.busy = busy;
-        group.forgotten = new.forgotten;
-        if beginning.base.is_none() && beginning.seen.is_some() {
-            group.unsafe_birth = true;
-            group.started = sequence;
-            group.begun = epoch;
-        }
-        let count = group.pending.len();
-        state.count(chunk, 0, count);
-        if let Some(chunk) = state.chunks.get_mut(chunk) {
-            chunk.touch(sequence, now_ns);
-        }
-    }
-
-    /// A file that is no longer the one we left.
-    pub(crate) fn adopt_again(&self, id: u32) -> Result<u32, FileError> {
-        let path = self.lock().groups.get(id).map(|group| group.path.clone());
-        let path = path.ok_or(FileError::NoSuchFile)?;
-        let file = open_locked(&*self.tree, &path, RecordLock::Shared)?;
-        let file = file.ok_or(FileError::Locked)?;
-        let stat = file.metadata().map_err(FileError::Io)?;
-        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &path)?;
-        self.adopt(&path, &header, &*file, identity(&stat))
-    }
-
-    /// Whether a group's file is the one we left; if others changed it, it is taken over. The group that counts.
-    pub(crate) fn verified(&self, id: u32) -> Result<u32, FileError> {
-        let (path, left) = {
-            let state = self.lock();
-            let Some(group) = state.groups.get(id) else {
-                return Ok(id);
-            };
-            if group.busy || group.redo || self.settings.files.is_none() {
-                return Ok(id);
-            }
-            (group.path.clone(), group.left)
-        };
-        let stat = self.tree.stat(names::path(&path)).map_err(open_error);
-        if left.is_none() {
-            // It never had one: what may be there is none of its own.
-            return Ok(id);
-        }
-        if let (Err(FileError::NoSuchFile), Some(group)) = (&stat, self.lock().groups.get_mut(id)) {
-            group.gone_since.get_or_insert(self.clock.mono_ns());
-        }
-        let stat = stat?;
-        if left == Some(identity(&stat)) {
-            return Ok(id);
-        }
-        let state = self.lock();
-        let moved = state
-            .groups
-            .get(id)
-            .is_none_or(|group| group.busy || group.left != left);
-        drop(state);
-        if moved {
-            return Ok(id);
-        }
-        self.adopt_again(id)
-    }
-}
-
-/// Values of a group that is to be replaced which are newer than its file.
-fn carried(state: &State, old: u32, stamp: f64) -> Pending {
-    let mut carried = Pending::default();
-    let Some(group) = state.groups.get(old) else {
-        return carried;
-    };
-    let mut texts = Texts::default();
-    group.all_values(&mut texts);
-    let newer = texts
-        .iter()
-        .filter(|text| stamp_of(text).is_some_and(|at| at > stamp));
-    newer.for_each(|text| carried.push(text));
-    carried
 }
 
 /// The rows since `from`, the seasons, and the header's changing part.
-fn write_rows(
+pub(crate) fn write_rows(
     worker: &mut Worker,
     view: &mut View,
     file: &dyn DiskFile,
@@ -636,6 +422,7 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
     let refused = refused.filter(|(at, error)| error.kind != Kind::Past || !is_past(*at));
     Found::Ours(Written {
         identity,
+        live: Live::of(header, &view.group.seasons),
         upto,
         refused: refused.map(|(at, error)| (at, error.text)).collect(),
         values,
@@ -672,12 +459,29 @@ pub(crate) fn base_of(
 }
 
 /// A file that we were writing when it all stopped, or that has not got all of what we wrote.
-fn is_ours(job: &Job, seen: &Identity) -> bool {
-    job.left.is_some_and(|left| {
+pub(crate) fn is_ours(left: Option<Identity>, writing: bool, seen: &Identity) -> bool {
+    left.is_some_and(|left| {
         let same = (left.device, left.inode, left.size_bytes)
             == (seen.device, seen.inode, seen.size_bytes);
-        same && (job.writing || seen.mtime_ns <= left.mtime_ns)
+        same && (writing || seen.mtime_ns <= left.mtime_ns)
     })
+}
+
+/// Whether others had a hand in a file that we were writing when it all stopped.
+fn is_tuned(
+    job: &Job,
+    snapshot: &Snapshot,
+    file: &dyn DiskFile,
+    seen: &Identity,
+) -> Result<bool, FileError> {
+    // What an earlier build left is not known, and a header that is torn is written once more.
+    let header = read_header(file, seen.size_bytes, &mut Vec::new(), &job.path);
+    let (Some(_), Ok(header)) = (job.live, header) else {
+        return Ok(false);
+    };
+    let seasons = seasons(file, &header)?;
+    let theirs = shape::Group { header, seasons };
+    Ok(edits::look(snapshot.shape(), job.live, &theirs, true) != edits::Found::Same)
 }
 
 /// A file that we made, of which the power left less than all.
@@ -699,7 +503,7 @@ fn fail_all(jobs: &mut [Job], error: &io::Error) {
 }
 
 /// The file was not written, or not all of it.
-fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
+pub(crate) fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
     if matches!(error, FileError::Locked) {
         state.stats.locks_met += 1;
     }
@@ -716,8 +520,34 @@ fn not_done(state: &mut State, job: &Job, error: &FileError, now_ns: u64) {
         group.writing = true;
         group.safe = job.from;
     } else if job.started.is_some() {
-        let id = job.id;
-        state.put(id, &Entry::NotStarted { id }, now_ns);
+        job.put_not_started(state, now_ns);
+    }
+}
+
+impl Job {
+    pub(crate) fn new(id: u32, group: &Group, snapshot: Option<Snapshot>, target: f64) -> Job {
+        Job {
+            id,
+            path: group.path.clone(),
+            snapshot,
+            target,
+            from: if group.redo { group.safe } else { group.upto },
+            left: group.left,
+            live: group.live,
+            redo: group.redo,
+            writing: group.writing,
+            unsafe_birth: group.unsafe_birth,
+            started: None,
+            outcome: None,
+        }
+    }
+
+    /// Gathers that this write has not touched the file; one before may have.
+    fn put_not_started(&self, state: &mut State, now_ns: u64) {
+        let id = self.id;
+        if !self.writing {
+            state.put(id, &Entry::NotStarted { id }, now_ns);
+        }
     }
 }
 

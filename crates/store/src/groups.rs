@@ -1,5 +1,6 @@
 //! The groups that are known, one for each .rrd file, and what memory holds of each.
 
+use crate::edits::Live;
 use crate::entry::{Identity, Packed};
 use crate::names;
 use crate::pending::{Pending, Texts};
@@ -37,6 +38,8 @@ pub(crate) struct Group {
     pub(crate) base: Option<i64>,
     /// How we left its file.
     pub(crate) left: Option<Identity>,
+    /// Checksums of its header then, if they are known.
+    pub(crate) live: Option<Live>,
     /// The stamp of what its file has, and of what it has on the disk for certain.
     pub(crate) upto: f64,
     pub(crate) safe: f64,
@@ -134,6 +137,7 @@ impl Groups {
             shown: f64::NEG_INFINITY,
             base: None,
             left: None,
+            live: None,
             upto: f64::NEG_INFINITY,
             safe: f64::NEG_INFINITY,
             started: 0,

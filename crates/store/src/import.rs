@@ -1,12 +1,13 @@
 //! Whole files into the drum: definitions, state and all rows.
 
+use crate::adopt::{Beginning, Cause};
 use crate::drum::Drum;
 use crate::drum::block::{Builder, FRAME_MAX, SIXTEEN};
 use crate::drum::captured::{NewRows, Part};
 use crate::drum::column::Column;
 use crate::drum::shape::Shape;
 use crate::error::FileError;
-use crate::files::Beginning;
+
 use crate::store::{Inner, seasons_of};
 use kymo_rrd::{Rrd, UNKNOWN};
 use std::io;
@@ -25,11 +26,11 @@ const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 
 impl Inner {
     /// A group of this path that is all of this file; who had the path before is gone, but for values that are newer.
-    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd, by_create: bool) -> Result<u32, FileError> {
+    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd, cause: Cause) -> Result<u32, FileError> {
         let beginning = Beginning {
             base: None,
             seen: None,
-            by_create,
+            cause,
         };
         let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), beginning)?;
         let place = self

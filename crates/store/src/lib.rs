@@ -8,11 +8,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod adopt;
 mod chunks;
 mod drum;
+mod edits;
 mod entry;
 pub mod error;
 mod export;
+mod fetch;
 mod files;
 mod frame;
 pub mod fuzz;
@@ -37,6 +40,7 @@ mod state;
 pub mod status;
 mod stock;
 pub mod store;
+mod take_in;
 pub mod turn;
 pub mod verify;
 

@@ -149,6 +149,7 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
         group.left = Some(left);
         group.upto = upto;
         group.safe = safe;
+        group.live = line.live;
     }
     group.pending = line.held;
     group.last = group.newest();

@@ -243,6 +243,7 @@ impl Teller<'_> {
         let (Entry::Shown { id, .. }
         | Entry::Start { id, .. }
         | Entry::End { id, .. }
+        | Entry::Live { id, .. }
         | Entry::NotStarted { id }
         | Entry::Forget { id }) = entry
         else {
@@ -270,9 +271,11 @@ impl Teller<'_> {
             Entry::End { upto, identity, .. } => {
                 group.writing = false;
                 group.left = Some(identity);
+                group.live = None;
                 group.upto = upto;
                 group.shown = group.shown.max(upto);
             }
+            Entry::Live { live, .. } => group.live = Some(live),
             Entry::NotStarted { .. } => group.writing = false,
             _ => return,
         }

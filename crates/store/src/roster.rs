@@ -1,6 +1,7 @@
 //! The names frame of a block: who is in the chunk, and what is known of their files.
 //! Layout: docs/formats/store.md, "Names".
 
+use crate::edits::Live;
 use crate::entry::Identity;
 use crate::pending::Pending;
 use kymo_base::varint::{put, put_bytes, take, take_bytes};
@@ -10,6 +11,7 @@ const BASE: u8 = 2;
 const LEFT: u8 = 4;
 const HELD: u8 = 8;
 const UNSAFE_BIRTH: u8 = 16;
+const LIVE: u8 = 32;
 
 /// Longest path or front that is believed.
 const TEXT_MAX: usize = 64 << 20;
@@ -29,6 +31,8 @@ pub(crate) struct Line {
     pub(crate) base: Option<i64>,
     /// How its file was left, the stamp of what is in it, and of what is in it on the disk for certain.
     pub(crate) left: Option<(Identity, f64, f64)>,
+    /// Checksums of its header as it was left.
+    pub(crate) live: Option<Live>,
     /// Values that were not to be applied: it was suspended.
     pub(crate) held: Pending,
 }
@@ -58,7 +62,8 @@ pub(crate) fn put_roster(out: &mut Vec<u8>, about: &About, lines: &[Line]) {
                 | flag(line.unsafe_birth, UNSAFE_BIRTH)
                 | flag(line.base.is_some(), BASE)
                 | flag(line.left.is_some(), LEFT)
-                | flag(!line.held.is_empty(), HELD),
+                | flag(!line.held.is_empty(), HELD)
+                | flag(line.live.is_some(), LIVE),
         );
         put(out, u64::from(line.id));
         put_bytes(out, &line.path);
@@ -74,6 +79,10 @@ pub(crate) fn put_roster(out: &mut Vec<u8>, about: &About, lines: &[Line]) {
             out.extend_from_slice(&left.mtime_ns.to_le_bytes());
             out.extend_from_slice(&upto.to_le_bytes());
             out.extend_from_slice(&safe.to_le_bytes());
+        }
+        if let Some(live) = line.live {
+            out.extend_from_slice(&live.updated.to_le_bytes());
+            out.extend_from_slice(&live.tuned.to_le_bytes());
         }
         if !line.held.is_empty() {
             put(out, line.held.len() as u64);
@@ -120,6 +129,13 @@ fn take_line(input: &mut &[u8]) -> Option<Line> {
             f64::from_le_bytes(take_array(input)?),
         )),
     };
+    let live = match flags & LIVE {
+        0 => None,
+        _ => Some(Live {
+            updated: u32::from_le_bytes(take_array(input)?),
+            tuned: u32::from_le_bytes(take_array(input)?),
+        }),
+    };
     let held = match flags & HELD {
         0 => Pending::default(),
         _ => {
@@ -137,6 +153,7 @@ fn take_line(input: &mut &[u8]) -> Option<Line> {
         shown,
         base,
         left,
+        live,
         held,
     })
 }
@@ -171,6 +188,10 @@ mod tests {
             shown: 2.5,
             base,
             left,
+            live: left.map(|_| Live {
+                updated: 5,
+                tuned: 6,
+            }),
             held: held.clone(),
         };
         let lines = [

@@ -160,6 +160,7 @@ impl Inner {
                     shown: group.shown,
                     base: group.base,
                     left: group.left.map(|left| (left, group.upto, group.safe)),
+                    live: group.live,
                     held,
                 },
                 refused: Vec::new(),

@@ -64,6 +64,10 @@ impl Inner {
 }
 
 impl Snapshot {
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Bytes of its file before the rows.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.shape.header_bytes()

@@ -1,6 +1,7 @@
 //! What is under the store's lock.
 
 use crate::chunks::Chunks;
+use crate::edits::Live;
 use crate::entry::{self, Birth, Entry, Identity, Value, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
@@ -140,6 +141,7 @@ impl State {
         };
         let (started, left, busy) = (group.started, group.left, group.busy);
         let (shown, upto, forgotten) = (group.shown, group.upto, group.forgotten);
+        let live = group.live;
         let mut texts = Texts::default();
         group.all_values(&mut texts);
         if group.state.is_some() {
@@ -150,7 +152,7 @@ impl State {
             self.journal.put(&start);
         }
         if let Some(identity) = left {
-            self.journal.put(&Entry::End { id, upto, identity });
+            self.put_end(id, upto, identity, live);
         }
         if started > 0 && busy {
             // A write that has not ended.
@@ -189,14 +191,27 @@ impl State {
         });
     }
 
+    /// Gathers how a file was left.
+    pub(crate) fn put_end(&mut self, id: u32, upto: f64, identity: Identity, live: Option<Live>) {
+        self.journal.put(&Entry::End { id, upto, identity });
+        if let Some(live) = live {
+            self.journal.put(&Entry::Live { id, live });
+        }
+    }
+
     /// Gathers an entry about a group: its chunk has something that no block has.
     pub(crate) fn put(&mut self, id: u32, entry: &Entry<'_>, now_ns: u64) {
+        self.touch(id, now_ns);
+        self.journal.put(entry);
+    }
+
+    /// A group's chunk has something that no block has.
+    pub(crate) fn touch(&mut self, id: u32, now_ns: u64) {
         let sequence = self.journal.sequence();
         let chunk = self.groups.get(id).map(|group| group.chunk);
         if let Some(chunk) = chunk.and_then(|chunk| self.chunks.get_mut(chunk)) {
             chunk.touch(sequence, now_ns);
         }
-        self.journal.put(entry);
     }
 
     /// Monotonic nanoseconds from which on a file's interval counts that is written now.
@@ -258,7 +273,7 @@ impl State {
         path: &[u8],
         birth: &Birth,
         values: &Pending,
-        left: Option<(Identity, f64)>,
+        left: Option<(Identity, f64, Live)>,
     ) {
         if let Some(old) = old {
             self.journal.put(&Entry::Gone { id: old });
@@ -267,12 +282,12 @@ impl State {
         let birth = birth.clone();
         let blank = birth.base.is_none();
         self.journal.put(&Entry::Group { id, path, birth });
-        if let Some((identity, upto)) = left {
+        if let Some((identity, upto, live)) = left {
             if blank {
                 // It is not on the disk yet, so that the next start makes it again.
                 self.journal.put(&Entry::Start { id, upto });
             }
-            self.journal.put(&Entry::End { id, upto, identity });
+            self.put_end(id, upto, identity, Some(live));
         }
         self.put_values(id, &values.texts());
     }

@@ -1,20 +1,20 @@
 //! The store's face for worker threads: what opens files, waits for locks and disks.
 
+use crate::adopt::{Beginning, Cause};
 use crate::drum::Drum;
 use crate::drum::apply::Applier;
-use crate::entry::Entry;
-use crate::error::{Error, FetchError, FileError};
-use crate::files::{Beginning, Worker, base_of, whole};
+use crate::entry::{Entry, Identity};
+use crate::error::{Error, FileError};
+use crate::files::{Worker, base_of, whole};
 use crate::groups::Group;
 use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
-use crate::recent::{Recent, Series, Wanted};
+use crate::recent::Recent;
 use crate::recover;
 use crate::rrd_file::{identity, open_error, open_locked, read_header};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::turn::{Position, Turn};
-use kymo_rrd::fetch::Fetched;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
@@ -106,7 +106,7 @@ pub enum Flushed {
 }
 
 /// A file that is reserved for one thread until this is dropped.
-struct Reserved<'a> {
+pub(crate) struct Reserved<'a> {
     inner: &'a Inner,
     id: u32,
 }
@@ -201,7 +201,7 @@ impl Store {
             None => inner.lock().groups.by_path(path),
         };
         let id = match known {
-            Some(id) => inner.returned(id, &header, &*file, seen)?,
+            Some(id) => inner.returned(id, seen)?,
             None => inner.adopt(path, &header, &*file, seen)?,
         };
         let mut state = inner.lock();
@@ -252,26 +252,6 @@ impl Store {
             header,
             rows: SeriesRows(Source::File(FileRows { file, offset })),
         })
-    }
-
-    /// FETCH: rows of the finest archive between two times; all values of the series are in them.
-    pub fn fetch(
-        &self,
-        name: &[u8],
-        cf: &[u8],
-        (start, end): (i64, i64),
-    ) -> Result<Fetched, FetchError> {
-        let inner = &*self.inner;
-        let spelled = inner.checked(name)?;
-        let wanted = Wanted { cf, start, end };
-        if let Some(id) = inner.any(name, &spelled) {
-            return inner.fetch_id(id, &wanted).map_err(|error| match error {
-                FetchError::File(error) => FetchError::File(opening(&spelled, error)),
-                error => error,
-            });
-        }
-        let Opened { header, mut rows } = self.read(name, Fresh::Flushed)?;
-        Ok(wanted.of(&header, &mut rows)?)
     }
 
     /// The whole file, flushed, for DUMP and as a source or template of CREATE.
@@ -350,7 +330,7 @@ impl Store {
         let (folder, last) = (path.parent(), path.file_name());
         let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
         let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
-        inner.take_over(&resolved, rrd, (blank, true), &seen, reserved)
+        inner.take_over(&resolved, rrd, (blank, Cause::Created), &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -398,7 +378,7 @@ impl Store {
         };
         let seen = seen.map_err(FileError::Io)?;
         match known {
-            Some(_) => inner.take_over(&resolved, &rrd, (false, false), &seen, reserved),
+            Some(_) => inner.take_over(&resolved, &rrd, (false, Cause::Tuned), &seen, reserved),
             None => Ok(()),
         }
     }
@@ -517,7 +497,13 @@ impl Inner {
             if self.settings.files.is_none() {
                 return self.show(id);
             }
-            id = self.verified(id)?;
+            id = match self.verified(id) {
+                Err(FileError::Locked) if self.clock.mono_ns() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                    continue;
+                }
+                verified => verified?,
+            };
             let path = {
                 let mut state = self.lock();
                 let Some(group) = state.groups.get_mut(id) else {
@@ -568,7 +554,7 @@ impl Inner {
         self.show_with(&mut self.lock(), id)
     }
 
-    fn show_with(&self, state: &mut State, id: u32) -> Result<(), FileError> {
+    pub(crate) fn show_with(&self, state: &mut State, id: u32) -> Result<(), FileError> {
         let Some(group) = state.groups.get_mut(id).filter(|group| !group.suspended) else {
             return Ok(());
         };
@@ -583,76 +569,13 @@ impl Inner {
         state.journal.commit().map(drop).map_err(FileError::Journal)
     }
 
-    /// Rows of a group; all its values count as written.
-    fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
-        let id = self.verified(id)?;
-        let mut applier = self.recent.applier();
-        let mut found = self.fetch_recent(id, wanted, &mut applier)?;
-        if found.is_none() {
-            found = Some(self.fetch_anew(id, wanted, &mut applier)?);
-        }
-        self.recent.put_applier(applier);
-        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read")))?)
-    }
-
-    /// From what an earlier fetch left, if that is enough.
-    fn fetch_recent(
-        &self,
-        id: u32,
-        wanted: &Wanted,
-        applier: &mut Applier,
-    ) -> Result<Option<Result<Fetched, kymo_rrd::Error>>, FileError> {
-        let recent = self.recent.take(id);
-        let mut state = self.lock();
-        self.show_with(&mut state, id)?;
-        let Some((recent, group)) = recent.zip(state.groups.get(id)) else {
-            return Ok(None);
-        };
-        // Of a suspended one not all values count.
-        let values = group.values_since(recent.version);
-        let Some(values) = values.filter(|_| group.last <= group.shown) else {
-            return Ok(None);
-        };
-        let path = group.path.clone();
-        drop(state);
-        let Some(mut recent) = recent.go_on(applier, &path, &values, self.rrd_now()) else {
-            return Ok(None);
-        };
-        let found = recent.fetch(wanted, None);
-        self.recent.put(id, recent);
-        Ok(found)
-    }
-
-    /// From blocks, and from the file it was taken over from.
-    fn fetch_anew(
-        &self,
-        id: u32,
-        wanted: &Wanted,
-        applier: &mut Applier,
-    ) -> Result<Result<Fetched, kymo_rrd::Error>, FileError> {
-        let (snapshot, version) = {
-            let state = self.lock();
-            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
-            let version = (group.last <= group.shown).then_some(group.version);
-            (self.snapshot(&state, group, group.shown), version)
-        };
-        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
-        let base = base_of(&snapshot, &snapshot.path, self)?;
-        let mut view = snapshot.view(applier, self.rrd_now(), base)?;
-        let mut series = Box::new(Series::of(&view, version.unwrap_or_default()));
-        if let Some(recent) = self.recent.take(id) {
-            series.join(*recent);
-        }
-        let found = series.fetch(wanted, Some(&mut view));
-        if version.is_some() && view.damaged == 0 && series.may_be_kept() {
-            self.recent.put(id, series);
-        }
-        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read"))))
-    }
-
     /// A group as it is now, or as far as it counts as written.
     fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
-        let id = self.verified(id)?;
+        let id = match self.verified(id) {
+            // Whoever reads does not wait.
+            Err(FileError::Locked) => id,
+            verified => verified?,
+        };
         if fresh == Fresh::Flushed {
             self.show(id)?;
         }
@@ -672,24 +595,20 @@ impl Inner {
     }
 
     /// A file that was touched and whose group is known: it counts again, and maybe it is another file.
-    fn returned(
-        &self,
-        id: u32,
-        header: &kymo_rrd::Header,
-        file: &dyn DiskFile,
-        seen: crate::entry::Identity,
-    ) -> Result<u32, FileError> {
-        let mut state = self.lock();
-        let Some(group) = state.groups.get_mut(id) else {
-            return Err(FileError::NoSuchFile);
+    fn returned(&self, id: u32, seen: Identity) -> Result<u32, FileError> {
+        let other = {
+            let state = self.lock();
+            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
+            !group.busy && !group.redo && group.left != Some(seen)
         };
-        let other = !group.busy && !group.redo && group.left != Some(seen);
-        if other {
-            let path = group.path.clone();
-            drop(state);
-            return self.adopt(&path, header, file, seen);
-        }
-        drop(state);
+        let id = match other {
+            true => match self.take_in(&mut Worker::default(), id) {
+                // The next look will find it.
+                Err(FileError::Locked) => id,
+                taken => taken?,
+            },
+            false => id,
+        };
         self.remember(id);
         Ok(id)
     }
@@ -728,7 +647,7 @@ impl Inner {
     }
 
     /// Waits until nobody writes a file and keeps others from it; `None`: it is no longer known.
-    fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
+    pub(crate) fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
         let deadline = self.lock_deadline();
         let mut state = self.lock();
         loop {
@@ -752,7 +671,7 @@ impl Inner {
         &self,
         resolved: &Path,
         rrd: &Rrd,
-        (blank, by_create): (bool, bool),
+        (blank, cause): (bool, Cause),
         seen: &Metadata,
         reserved: Option<Reserved<'_>>,
     ) -> Result<(), FileError> {
@@ -772,7 +691,7 @@ impl Inner {
         let beginning = Beginning {
             base,
             seen: Some(identity(seen)),
-            by_create,
+            cause,
         };
         let id = self.adopt_as(&path, &rrd.header, seasons, beginning)?;
         if let Some(group) = self.lock().groups.get_mut(id) {
@@ -789,7 +708,7 @@ impl Inner {
         if known && !overwrite {
             return Err(FileError::Exists);
         }
-        self.import(&path, rrd, true).map(drop)
+        self.import(&path, rrd, Cause::Created).map(drop)
     }
 
     /// TUNE where there are no files.
@@ -806,7 +725,7 @@ impl Inner {
             return Err(FileError::NoSuchFile);
         };
         let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
-        self.import(&path, &rrd, false).map(drop)
+        self.import(&path, &rrd, Cause::Tuned).map(drop)
     }
 
     /// Syncs the journal until everything before `position` is on the disk.
@@ -878,7 +797,7 @@ fn stat_error(error: io::Error) -> FileError {
 }
 
 /// What rrd_open says of a file that it can't open.
-fn opening(spelled: &[u8], error: FileError) -> FileError {
+pub(crate) fn opening(spelled: &[u8], error: FileError) -> FileError {
     let cause = match &error {
         FileError::NoSuchFile => "No such file or directory".to_string(),
         FileError::NotRegular => "Is a directory".to_string(),

@@ -428,6 +428,140 @@ fn files_that_others_change() {
     }
 }
 
+/// What rrdtool tune does, while the file is behind: nothing is lost, and what comes later has the new definitions.
+#[test]
+fn files_that_others_tune() {
+    for (crash, pending) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut bench = bench(1);
+        let values: Vec<String> = (1..30).map(|i| format!("{}:{i}", START + i * 10)).collect();
+        let (early, late) = values.split_at(values.len() - usize::from(pending));
+        bench.update("f0.rrd", &["1000000005:1"]).unwrap();
+        bench.flush("f0.rrd").unwrap();
+        for value in early {
+            bench.update("f0.rrd", &[value]).unwrap();
+        }
+        save(&bench);
+        for value in late {
+            bench.update("f0.rrd", &[value]).unwrap();
+        }
+        tune(&bench, "f0.rrd", |rrd| {
+            rrd.header.ds[0].par[2] = 20f64.to_bits()
+        });
+        if crash {
+            bench.disk.kill();
+            bench.reopen();
+        }
+        let told = texts(&bench, "f0.rrd");
+        // A look merges, and the next value has the new definitions.
+        bench.store().read(b"f0.rrd", Fresh::AsIs).unwrap();
+        assert_eq!(texts(&bench, "f0.rrd"), told);
+        bench.update("f0.rrd", &["1000000300:7"]).unwrap();
+        if crash {
+            bench.disk.crash(&mut |_| kymo_sys::sim_disk::Fate::Keep);
+            bench.reopen();
+        }
+        bench.flush("f0.rrd").unwrap();
+        let mut expected: Vec<&[u8]> = vec![b"1000000005:1"];
+        expected.extend(early.iter().map(|value| value.as_bytes()));
+        let mut rrd = Rrd::parse(&oracle(&bench.files[0].1, &expected)).unwrap();
+        rrd.header.ds[0].par[2] = 20f64.to_bits();
+        let mut later: Vec<&[u8]> = late.iter().map(|value| value.as_bytes()).collect();
+        later.push(b"1000000300:7");
+        assert_eq!(
+            bench.bytes("f0.rrd"),
+            oracle(&rrd.to_bytes(), &later),
+            "{crash} {pending}"
+        );
+        assert_eq!(bench.store().take_notices(), Vec::<String>::new());
+    }
+}
+
+/// A file that is as it was, but for its time or its place on the disk, is still ours.
+#[test]
+fn files_that_others_only_touch() {
+    let mut bench = bench(1);
+    for i in 1..30 {
+        let value = format!("{}:{i}", START + i * 10);
+        bench.update("f0.rrd", &[&value]).unwrap();
+        if i == 15 {
+            bench.flush("f0.rrd").unwrap();
+        }
+    }
+    save(&bench);
+    tune(&bench, "f0.rrd", |_| {});
+    bench.store().read(b"f0.rrd", Fresh::AsIs).unwrap();
+    let copy = bench.bytes("f0.rrd");
+    replace(&bench, "f0.rrd", &copy);
+    bench.flush("f0.rrd").unwrap();
+    is_current(&bench, "f0.rrd");
+    assert_eq!(bench.store().take_notices(), Vec::<String>::new());
+}
+
+/// An update by others, and an old copy that is put back: what blocks have of newer values is applied to it.
+#[test]
+fn files_that_others_update_or_restore() {
+    for crash in [false, true] {
+        let mut bench = bench(1);
+        let all: Vec<String> = (1..40).map(|i| format!("{}:{i}", START + i * 10)).collect();
+        let mut old = Vec::new();
+        for (i, value) in all.iter().enumerate() {
+            bench.update("f0.rrd", &[value]).unwrap();
+            if i == 9 {
+                bench.flush("f0.rrd").unwrap();
+                old = bench.bytes("f0.rrd");
+            }
+        }
+        save(&bench);
+        let texts: Vec<&[u8]> = all.iter().map(|value| value.as_bytes()).collect();
+        let theirs = oracle(&old, &[b"1000000155:77"]);
+        replace(&bench, "f0.rrd", &theirs);
+        if crash {
+            bench.disk.kill();
+            bench.reopen();
+        }
+        bench.flush("f0.rrd").unwrap();
+        assert_eq!(bench.bytes("f0.rrd"), oracle(&theirs, &texts[15..]));
+        let notices = bench.store().take_notices();
+        let notice = "/db/f0.rrd was changed by others and counts as it is: 24 newer values are applied to it, 5 that it does not take are dropped";
+        assert_eq!(notices, [notice]);
+        // The old copy.
+        replace(&bench, "f0.rrd", &old);
+        bench.flush("f0.rrd").unwrap();
+        assert_eq!(bench.bytes("f0.rrd"), oracle(&old, &texts[15..]));
+        // Another one, of which values have two numbers.
+        let mut other = rrd(b"GAUGE");
+        other.header.ds.push(other.header.ds[0]);
+        other.header.ds[1].ds_nam[0] = b'y';
+        other.header.pdp_prep.push(other.header.pdp_prep[0]);
+        other.header.cdp_prep = vec![other.header.cdp_prep[0]; 4];
+        other.cells = vec![f64::NAN; other.header.cell_count() as usize];
+        replace(&bench, "f0.rrd", &other.to_bytes());
+        bench.update("f0.rrd", &["1000000500:3:4"]).unwrap();
+        bench.flush("f0.rrd").unwrap();
+        assert_eq!(
+            bench.bytes("f0.rrd"),
+            oracle(&other.to_bytes(), &[b"1000000500:3:4"])
+        );
+    }
+}
+
+/// Everything is in blocks.
+fn save(bench: &Bench) {
+    bench.clock.advance_ns(7 * 3600 * SECOND);
+    bench.store().maintain();
+}
+
+/// Changes a file in place.
+fn tune(bench: &Bench, name: &str, edit: impl Fn(&mut Rrd)) {
+    let mut rrd = Rrd::parse(&bench.bytes(name)).unwrap();
+    edit(&mut rrd);
+    let file = bench
+        .disk
+        .open(&base().join(name), OpenMode::Write)
+        .unwrap();
+    file.write_at(&rrd.to_bytes(), 0).unwrap();
+}
+
 fn replace(bench: &Bench, name: &str, bytes: &[u8]) {
     let beside = base().join("beside");
     bench.disk.set_bytes(&beside, bytes.to_vec());

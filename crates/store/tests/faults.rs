@@ -354,3 +354,67 @@ fn power_cut_after_create() {
     }
     assert!(made > 100 && redone > 60, "{made} {redone}");
 }
+
+/// A file that others tuned while it was behind, and the power fails while that is merged.
+#[test]
+fn power_cut_while_edits_are_merged() {
+    use kymo_sys::disk::{Disk, OpenMode};
+    let (mut cuts, mut torn) = (0, 0);
+    for at in 1..60 {
+        let mut bench = Bench::new(at, 1);
+        bench.open();
+        let name = bench.files[0].0.clone();
+        let values: Vec<String> = (1..30)
+            .map(|i| format!("{}:{i}", common::START + 10 * i))
+            .collect();
+        for (i, value) in values.iter().enumerate() {
+            bench.update(&name, &[value]).unwrap();
+            if i == 9 {
+                bench.flush(&name).unwrap();
+                if at % 2 == 0 {
+                    bench.store().checkpoint();
+                }
+            }
+        }
+        bench.clock.advance_ns(7 * 3600 * SECOND);
+        bench.store().maintain();
+        bench.sync();
+        bench
+            .disk
+            .sync_file_system(std::path::Path::new("/db"))
+            .unwrap();
+        let edit = |bytes: &[u8]| {
+            let mut rrd = kymo_rrd::Rrd::parse(bytes).unwrap();
+            rrd.header.ds[0].par[2] = 20f64.to_bits();
+            rrd.to_bytes()
+        };
+        let file = bench
+            .disk
+            .open(&common::base().join(&name), OpenMode::Write);
+        let file = file.unwrap();
+        file.write_at(&edit(&bench.bytes(&name)), 0).unwrap();
+        file.sync_data().unwrap();
+        drop(file);
+        let before = bench.disk.counts();
+        bench.disk.set_faults(Faults {
+            power_off_at: Some(before.operations + at / 2),
+            ..Faults::default()
+        });
+        let _faults = bench.flush(&name);
+        cuts += u64::from(bench.disk.counts().faults > before.faults);
+        bench.disk.set_faults(Faults::default());
+        bench.disk.crash_by_chance(at);
+        bench.reopen();
+        no_damage(&bench, &format!("cut at {at}"));
+        torn += bench.replayed.files;
+        bench.flush(&name).unwrap();
+        bench.update(&name, &["1000000300:7"]).unwrap();
+        bench.update(&name, &["1000000310:77"]).unwrap();
+        bench.flush(&name).unwrap();
+        let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let tuned = edit(&common::oracle(&bench.files[0].1, &texts));
+        let expected = common::oracle(&tuned, &[b"1000000300:7", b"1000000310:77"]);
+        assert!(bench.bytes(&name) == expected, "cut at {at}");
+    }
+    assert!(cuts > 10 && torn > 10, "{cuts} {torn}");
+}

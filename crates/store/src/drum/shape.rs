@@ -186,6 +186,11 @@ impl Shape {
         state_bytes(self.words)
     }
 
+    /// A header with these definitions and nothing else.
+    pub(crate) fn definitions(&self) -> &Header {
+        &self.template
+    }
+
     /// Bytes of a file before the rows.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.template.size_bytes()

@@ -1,9 +1,9 @@
 //! Many .rrd files into a store that nobody else uses meanwhile. Each is taken over as it is first, with its rows where
 //! they are; it stands without its file when its rows are on the disk in blocks. So a run may end anywhere.
 
+use crate::adopt::{Beginning, Cause};
 use crate::entry::Identity;
 use crate::error::FileError;
-use crate::files::Beginning;
 use crate::rrd_file::{identity, open_locked, read_header};
 use crate::store::{Inner, Store, seasons_of};
 use kymo_base::name::DisplayName;
@@ -138,7 +138,7 @@ impl Inner {
                 let beginning = Beginning {
                     base: Some(header.last_up),
                     seen: Some(file.seen),
-                    by_create: false,
+                    cause: Cause::Found,
                 };
                 self.adopt_as(&file.path, header, seasons_of(&file.rrd), beginning)?
             }

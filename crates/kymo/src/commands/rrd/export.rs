@@ -183,7 +183,13 @@ fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
     let mut progress = Progress::new();
     let (mut least, mut since) = (usize::MAX, Instant::now());
     loop {
-        let left = ask(&mut client, b"QUEUE")?.lines.len();
+        // QUEUE does not tell of those that are just being written.
+        let stats = ask(&mut client, b"STATS")?;
+        let mut lines = stats.lines.iter().map(|line| String::from_utf8_lossy(line));
+        let left = lines.find_map(|line| line.strip_prefix("QueueLength: ")?.trim().parse().ok());
+        let left: usize = left.ok_or_else(|| {
+            "cannot export: the daemon does not say how many files are due".to_string()
+        })?;
         if left == 0 {
             progress.clear();
             return Ok(false);

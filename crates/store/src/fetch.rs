@@ -1,0 +1,107 @@
+//! FETCH: from what an earlier one left if that is enough, else from blocks and files.
+
+use crate::drum::apply::Applier;
+use crate::error::{FetchError, FileError};
+use crate::files::base_of;
+use crate::read::Opened;
+use crate::recent::{Series, Wanted};
+use crate::store::{Fresh, Inner, Store, opening};
+use kymo_rrd::fetch::Fetched;
+
+/// Rows, or why a file has none.
+type Found = Result<Fetched, kymo_rrd::Error>;
+
+impl Store {
+    /// FETCH: rows of the finest archive between two times; all values of the series are in them.
+    pub fn fetch(
+        &self,
+        name: &[u8],
+        cf: &[u8],
+        (start, end): (i64, i64),
+    ) -> Result<Fetched, FetchError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let wanted = Wanted { cf, start, end };
+        if let Some(id) = inner.any(name, &spelled) {
+            return inner.fetch_id(id, &wanted).map_err(|error| match error {
+                FetchError::File(error) => FetchError::File(opening(&spelled, error)),
+                error => error,
+            });
+        }
+        let Opened { header, mut rows } = self.read(name, Fresh::Flushed)?;
+        Ok(wanted.of(&header, &mut rows)?)
+    }
+}
+
+impl Inner {
+    /// Rows of a group; all its values count as written.
+    fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
+        let id = match self.verified(id) {
+            // Whoever reads does not wait.
+            Err(FileError::Locked) => id,
+            verified => verified?,
+        };
+        let mut applier = self.recent.applier();
+        let mut found = self.fetch_recent(id, wanted, &mut applier)?;
+        if found.is_none() {
+            found = Some(self.fetch_anew(id, wanted, &mut applier)?);
+        }
+        self.recent.put_applier(applier);
+        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read")))?)
+    }
+
+    /// From what an earlier fetch left, if that is enough.
+    fn fetch_recent(
+        &self,
+        id: u32,
+        wanted: &Wanted,
+        applier: &mut Applier,
+    ) -> Result<Option<Found>, FileError> {
+        let recent = self.recent.take(id);
+        let mut state = self.lock();
+        self.show_with(&mut state, id)?;
+        let Some((recent, group)) = recent.zip(state.groups.get(id)) else {
+            return Ok(None);
+        };
+        // Of a suspended one not all values count.
+        let values = group.values_since(recent.version);
+        let Some(values) = values.filter(|_| group.last <= group.shown) else {
+            return Ok(None);
+        };
+        let path = group.path.clone();
+        drop(state);
+        let Some(mut recent) = recent.go_on(applier, &path, &values, self.rrd_now()) else {
+            return Ok(None);
+        };
+        let found = recent.fetch(wanted, None);
+        self.recent.put(id, recent);
+        Ok(found)
+    }
+
+    /// From blocks, and from the file it was taken over from.
+    fn fetch_anew(
+        &self,
+        id: u32,
+        wanted: &Wanted,
+        applier: &mut Applier,
+    ) -> Result<Found, FileError> {
+        let (snapshot, version) = {
+            let state = self.lock();
+            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
+            let version = (group.last <= group.shown).then_some(group.version);
+            (self.snapshot(&state, group, group.shown), version)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let mut view = snapshot.view(applier, self.rrd_now(), base)?;
+        let mut series = Box::new(Series::of(&view, version.unwrap_or_default()));
+        if let Some(recent) = self.recent.take(id) {
+            series.join(*recent);
+        }
+        let found = series.fetch(wanted, Some(&mut view));
+        if version.is_some() && view.damaged == 0 && series.may_be_kept() {
+            self.recent.put(id, series);
+        }
+        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read"))))
+    }
+}
