@@ -370,6 +370,68 @@ fn files_that_rrdtool_updates() {
     }
 }
 
+/// Starts a daemon on a socket of its own that ends by itself; what it said.
+fn refused(world: &World, options: &[&str]) -> String {
+    let scratch = world.scratch.path("other");
+    fs::create_dir_all(&scratch).expect("a folder");
+    let output = Command::new("timeout")
+        .arg("20")
+        .arg(Side::Ours.program(&world.scratch.path("")))
+        .args(["-g", "-p"])
+        .arg(scratch.join("pid"))
+        .arg("-l")
+        .arg(format!("unix:{}", scratch.join("sock").display()))
+        .args(options)
+        .output();
+    let output = output.expect("a daemon");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_of_files_has_one_owner() {
+    let mut world = World::new("rrd-owner");
+    let (_, base) = world.names();
+    let daemon = world.daemon(&[]);
+    world.create(&daemon);
+    world.update(&daemon, 3);
+    let owner = fs::read_to_string(world.base.join(".kymo-owner")).expect("its text");
+    assert_eq!(owner, format!("{} {}\n", daemon.address(), daemon.pid()));
+    let journal = world.scratch.text("journal2");
+    fs::create_dir(&journal).expect("a folder");
+    let said = refused(&world, &["-b", &base, "-j", &journal]);
+    let line = format!(
+        "cannot own {base}: the daemon at {} (process {}) has it",
+        daemon.address(),
+        daemon.pid()
+    );
+    assert!(said.contains(&line), "{said}");
+    let mut client = daemon.connect();
+    for pattern in ["/", "/.*", "/*"] {
+        let answer = client.text(&format!("LIST {pattern}"));
+        assert!(!answer.contains(".kymo-owner"), "{answer}");
+    }
+    drop(client);
+    // Who has no daemon changes files as ever, and who makes no files needs no folder of them.
+    must_rrdtool(&world.base, &["update", "g.rrd", "1000000001:1"]);
+    let never = world.scratch.path("never");
+    fs::create_dir(&never).expect("a folder");
+    let options = ["-j", &journal, "--files", "never"];
+    let second = Daemon::start(Side::Ours, &never, &world.base, &options);
+    assert!(second.stop("-TERM").success());
+    // One that was killed has nothing any more.
+    assert!(daemon.stop("-KILL").code().is_none());
+    let daemon = world.daemon(&[]);
+    assert!(!daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(daemon.stop("-TERM").success());
+    // A folder that takes no such file.
+    fs::remove_file(world.base.join(".kymo-owner")).expect("it was there");
+    fs::create_dir(world.base.join(".kymo-owner")).expect("a folder");
+    let daemon = world.daemon(&["-V", "LOG_DEBUG"]);
+    assert!(daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(daemon.stop("-TERM").success());
+}
+
 #[test]
 fn a_running_daemon_writes_its_files() {
     let mut world = World::new("rrd-export-daemon");

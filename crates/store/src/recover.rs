@@ -9,6 +9,7 @@ use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
 use crate::names;
+use crate::owner;
 use crate::replay::{self, Source};
 use crate::roster::{Line, take_roster};
 use crate::settings::Settings;
@@ -47,6 +48,7 @@ pub(crate) fn open(
         .tree(&settings.base, reach)
         .tried("open", &settings.base)?;
     let mut replayed = Replayed::default();
+    let owned = owner::take(&*disk, &settings, &mut replayed.notices)?;
     let mut sequences = journal::list(&*disk, &folder)?;
     if sequences.is_empty() {
         // A synced journal in a folder without a durable name is no journal.
@@ -76,7 +78,8 @@ pub(crate) fn open(
         ));
     }
     let many = state.journal.files_len() > FILES_MAX;
-    let store = Store::new(settings, disk, clock, tree, drum, state, lock);
+    let locks = [Some(lock), owned].into_iter().flatten().collect();
+    let store = Store::new(settings, disk, clock, tree, drum, state, locks);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
     if many {
         // Start after start that ends too soon must not fill the disk.

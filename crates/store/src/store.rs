@@ -45,8 +45,8 @@ pub(crate) struct Inner {
     pub(crate) changed: Condvar,
     /// FLUSHALL came.
     pub(crate) flushes: Condvar,
-    /// Locked as long as the store is open.
-    _lock: Box<dyn DiskFile>,
+    /// Locked as long as the store is open: its folder, and the base.
+    _locks: Vec<Box<dyn DiskFile>>,
 }
 
 /// What was found at start, for the log.
@@ -136,7 +136,7 @@ impl Store {
         tree: Box<dyn Tree>,
         drum: Drum,
         state: State,
-        lock: Box<dyn DiskFile>,
+        locks: Vec<Box<dyn DiskFile>>,
     ) -> Store {
         Store {
             inner: Arc::new(Inner {
@@ -148,7 +148,7 @@ impl Store {
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
-                _lock: lock,
+                _locks: locks,
             }),
         }
     }
