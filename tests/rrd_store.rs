@@ -323,6 +323,55 @@ fn files_that_rrdtool_tunes() {
     assert!(daemon.stop("-TERM").success());
 }
 
+/// A file that was made by the daemon is renamed while it is behind.
+#[test]
+fn files_that_are_renamed() {
+    for stopped in [None, Some("-TERM"), Some("-KILL")] {
+        let world = World::new("rrd-rename");
+        let (journal, _) = world.names();
+        let mut daemon = world.daemon(&[]);
+        world.create(&daemon);
+        let values: Vec<String> = (0..100).map(|n| value(0, n)).collect();
+        let answer = daemon
+            .connect()
+            .text(&format!("UPDATE g.rrd {}", values.join(" ")));
+        assert!(answer.starts_with('0'), "{answer}");
+        wait_until_saved(&journal);
+        let rename = || fs::rename(world.base.join("g.rrd"), world.base.join("h.rrd"));
+        if let Some(signal) = stopped {
+            daemon.stop(signal);
+            rename().expect("it was there");
+            daemon = world.daemon(&[]);
+        } else {
+            rename().expect("it was there");
+        }
+        let last = value(0, 100);
+        let mut client = daemon.connect();
+        let answer = client.text(&format!("UPDATE h.rrd {last}"));
+        assert!(answer.starts_with('0'), "{answer}");
+        assert!(client.text("FLUSH h.rrd").starts_with('0'));
+        assert!(
+            client
+                .text("UPDATE g.rrd 1000009000:1")
+                .starts_with("-1 No such file")
+        );
+        drop(client);
+        let texts: Vec<&str> = values.iter().map(String::as_str).collect();
+        must_rrdtool(
+            &world.stock,
+            &[&["update", "g.rrd"][..], &texts, &[&last]].concat(),
+        );
+        let ours = must_rrdtool(&world.base, &["dump", "h.rrd"]);
+        assert_eq!(
+            ours,
+            must_rrdtool(&world.stock, &["dump", "g.rrd"]),
+            "{stopped:?}"
+        );
+        assert!(!world.base.join("g.rrd").exists());
+        assert!(daemon.stop("-TERM").success());
+    }
+}
+
 /// Somebody updates a file by hand that is behind: what is newer follows, what is older is refused, as by rrdtool.
 #[test]
 fn files_that_rrdtool_updates() {

@@ -4,7 +4,7 @@ use crate::chunks::Chunks;
 use crate::drum::Drum;
 use crate::drum::block::CHUNK;
 use crate::error::{Error, Tried};
-use crate::files::Worker;
+use crate::files::{Worker, is_ours};
 use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
@@ -12,13 +12,14 @@ use crate::names;
 use crate::owner;
 use crate::replay::{self, Source};
 use crate::roster::{Line, take_roster};
+use crate::rrd_file::identity;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::stock;
 use crate::store::{Replayed, Stats, Store};
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
 use kymo_sys::tree::{Reach, Tree};
 use std::collections::HashMap;
 use std::io;
@@ -147,8 +148,7 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     group.base = line.base;
     group.forgotten = line.forgotten;
     group.unsafe_birth = line.unsafe_birth;
-    if let Some((left, upto, safe)) = line.left {
-        group.left = Some(left);
+    if let Some((_, upto, safe)) = line.left {
         group.upto = upto;
         group.safe = safe;
         group.live = line.live;
@@ -156,6 +156,9 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     group.pending = line.held;
     group.last = group.newest();
     let after = group.pending.len();
+    if let Some((left, ..)) = line.left {
+        state.groups.leave(line.id, left);
+    }
     state.count(chunk, 0, after);
 }
 
@@ -170,10 +173,13 @@ fn settle(
     let now_ns = clock.mono_ns();
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
-    let mut redo = Vec::new();
+    let (mut redo, mut names) = (Vec::new(), Names::default());
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
         let flushed_ns = state.flushed_at(now_ns, settings.jitter);
+        if let Some(path) = names.of(state, tree, id) {
+            state.groups.rename_file(id, &path);
+        }
         let Some(group) = state.groups.get_mut(id) else {
             continue;
         };
@@ -191,6 +197,40 @@ fn settle(
     }
     redo.sort_unstable();
     redo.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Files of folders, by device and inode.
+#[derive(Default)]
+struct Names(HashMap<Vec<u8>, HashMap<(u64, u64), Vec<u8>>>);
+
+impl Names {
+    /// The name, in its folder, of a file that is to be written once more and was renamed meanwhile: it is not to be
+    /// made again.
+    fn of(&mut self, state: &State, tree: &dyn Tree, id: u32) -> Option<Vec<u8>> {
+        let group = state.groups.get(id).filter(|group| group.redo)?;
+        let left = group.left?;
+        let missing = tree.stat(names::path(&group.path)).err()?.kind() == io::ErrorKind::NotFound;
+        let cut = group.path.iter().rposition(|&byte| byte == b'/');
+        let folder = group.path[..cut.filter(|_| missing)?].to_vec();
+        let files = self.0.entry(folder).or_insert_with_key(|folder| {
+            let (mut found, mut files) = (Vec::new(), HashMap::new());
+            let _unreadable = tree.list(names::path(folder), &mut |name, kind| {
+                if kind == NameKind::File && name.ends_with(b".rrd") {
+                    found.push([folder, &b"/"[..], name].concat());
+                }
+            });
+            for path in found {
+                if let Ok(stat) = tree.stat(names::path(&path)) {
+                    files.insert((stat.device, stat.inode), path);
+                }
+            }
+            files
+        });
+        let path = files.get(&(left.device, left.inode))?;
+        let seen = identity(&tree.stat(names::path(path)).ok()?);
+        let ours = is_ours(group.left, group.writing, &seen);
+        (ours && state.groups.by_path(path).is_none()).then(|| path.clone())
+    }
 }
 
 /// Whether a file that may be torn can be written once more.
