@@ -323,6 +323,55 @@ fn files_that_rrdtool_tunes() {
     assert!(daemon.stop("-TERM").success());
 }
 
+/// A file that was made by the daemon is renamed while it is behind.
+#[test]
+fn files_that_are_renamed() {
+    for stopped in [None, Some("-TERM"), Some("-KILL")] {
+        let world = World::new("rrd-rename");
+        let (journal, _) = world.names();
+        let mut daemon = world.daemon(&[]);
+        world.create(&daemon);
+        let values: Vec<String> = (0..100).map(|n| value(0, n)).collect();
+        let answer = daemon
+            .connect()
+            .text(&format!("UPDATE g.rrd {}", values.join(" ")));
+        assert!(answer.starts_with('0'), "{answer}");
+        wait_until_saved(&journal);
+        let rename = || fs::rename(world.base.join("g.rrd"), world.base.join("h.rrd"));
+        if let Some(signal) = stopped {
+            daemon.stop(signal);
+            rename().expect("it was there");
+            daemon = world.daemon(&[]);
+        } else {
+            rename().expect("it was there");
+        }
+        let last = value(0, 100);
+        let mut client = daemon.connect();
+        let answer = client.text(&format!("UPDATE h.rrd {last}"));
+        assert!(answer.starts_with('0'), "{answer}");
+        assert!(client.text("FLUSH h.rrd").starts_with('0'));
+        assert!(
+            client
+                .text("UPDATE g.rrd 1000009000:1")
+                .starts_with("-1 No such file")
+        );
+        drop(client);
+        let texts: Vec<&str> = values.iter().map(String::as_str).collect();
+        must_rrdtool(
+            &world.stock,
+            &[&["update", "g.rrd"][..], &texts, &[&last]].concat(),
+        );
+        let ours = must_rrdtool(&world.base, &["dump", "h.rrd"]);
+        assert_eq!(
+            ours,
+            must_rrdtool(&world.stock, &["dump", "g.rrd"]),
+            "{stopped:?}"
+        );
+        assert!(!world.base.join("g.rrd").exists());
+        assert!(daemon.stop("-TERM").success());
+    }
+}
+
 /// Somebody updates a file by hand that is behind: what is newer follows, what is older is refused, as by rrdtool.
 #[test]
 fn files_that_rrdtool_updates() {
@@ -368,6 +417,68 @@ fn files_that_rrdtool_updates() {
         }
         assert!(daemon.stop("-TERM").success());
     }
+}
+
+/// Starts a daemon on a socket of its own that ends by itself; what it said.
+fn refused(world: &World, options: &[&str]) -> String {
+    let scratch = world.scratch.path("other");
+    fs::create_dir_all(&scratch).expect("a folder");
+    let output = Command::new("timeout")
+        .arg("20")
+        .arg(Side::Ours.program(&world.scratch.path("")))
+        .args(["-g", "-p"])
+        .arg(scratch.join("pid"))
+        .arg("-l")
+        .arg(format!("unix:{}", scratch.join("sock").display()))
+        .args(options)
+        .output();
+    let output = output.expect("a daemon");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_of_files_has_one_owner() {
+    let mut world = World::new("rrd-owner");
+    let (_, base) = world.names();
+    let daemon = world.daemon(&[]);
+    world.create(&daemon);
+    world.update(&daemon, 3);
+    let owner = fs::read_to_string(world.base.join(".kymo-owner")).expect("its text");
+    assert_eq!(owner, format!("{} {}\n", daemon.address(), daemon.pid()));
+    let journal = world.scratch.text("journal2");
+    fs::create_dir(&journal).expect("a folder");
+    let said = refused(&world, &["-b", &base, "-j", &journal]);
+    let line = format!(
+        "cannot own {base}: the daemon at {} (process {}) has it",
+        daemon.address(),
+        daemon.pid()
+    );
+    assert!(said.contains(&line), "{said}");
+    let mut client = daemon.connect();
+    for pattern in ["/", "/.*", "/*"] {
+        let answer = client.text(&format!("LIST {pattern}"));
+        assert!(!answer.contains(".kymo-owner"), "{answer}");
+    }
+    drop(client);
+    // Who has no daemon changes files as ever, and who makes no files needs no folder of them.
+    must_rrdtool(&world.base, &["update", "g.rrd", "1000000001:1"]);
+    let never = world.scratch.path("never");
+    fs::create_dir(&never).expect("a folder");
+    let options = ["-j", &journal, "--files", "never"];
+    let second = Daemon::start(Side::Ours, &never, &world.base, &options);
+    assert!(second.stop("-TERM").success());
+    // One that was killed has nothing any more.
+    assert!(daemon.stop("-KILL").code().is_none());
+    let daemon = world.daemon(&[]);
+    assert!(!daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(daemon.stop("-TERM").success());
+    // A folder that takes no such file.
+    fs::remove_file(world.base.join(".kymo-owner")).expect("it was there");
+    fs::create_dir(world.base.join(".kymo-owner")).expect("a folder");
+    let daemon = world.daemon(&["-V", "LOG_DEBUG"]);
+    assert!(daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(daemon.stop("-TERM").success());
 }
 
 #[test]

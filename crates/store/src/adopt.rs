@@ -198,7 +198,6 @@ impl Inner {
         let group = state.groups.insert(new.id, path, (chunk, slot));
         group.state = Some(Packed::of(&new.birth.state));
         group.base = beginning.base;
-        group.left = beginning.seen;
         group.live = beginning.seen.map(|_| new.live);
         group.shown = new.shown;
         for place in [&mut group.applied, &mut group.upto, &mut group.safe] {
@@ -219,6 +218,9 @@ impl Inner {
             group.begun = epoch;
         }
         let count = group.pending.len();
+        if let Some(seen) = beginning.seen {
+            state.groups.leave(new.id, seen);
+        }
         state.count(chunk, 0, count);
         if let Some(chunk) = state.chunks.get_mut(chunk) {
             chunk.touch(sequence, now_ns);

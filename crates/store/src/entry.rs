@@ -18,6 +18,7 @@ const GONE: u8 = 8;
 const NOT_STARTED: u8 = 9;
 const SHOWN: u8 = 10;
 const LIVE: u8 = 11;
+const RENAMED: u8 = 12;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -95,6 +96,8 @@ pub(crate) enum Entry<'a> {
     },
     /// Checksums of the header that the END before tells of.
     Live { id: u32, live: Live },
+    /// Its file has this path from now on.
+    Renamed { id: u32, path: &'a [u8] },
     /// The write that was announced did not begin.
     NotStarted { id: u32 },
     /// Its pending values were dropped.
@@ -144,6 +147,10 @@ impl Entry<'_> {
                 put_head(out, LIVE, *id);
                 out.extend_from_slice(&live.updated.to_le_bytes());
                 out.extend_from_slice(&live.tuned.to_le_bytes());
+            }
+            Entry::Renamed { id, path } => {
+                put_head(out, RENAMED, *id);
+                put_bytes(out, path);
             }
             Entry::Forget { id } => put_head(out, FORGET, *id),
             Entry::Checkpoint { position } => {
@@ -198,6 +205,10 @@ impl Entry<'_> {
                     updated: u32::from_le_bytes(take_array(input)?),
                     tuned: u32::from_le_bytes(take_array(input)?),
                 },
+            },
+            RENAMED => Entry::Renamed {
+                id,
+                path: take_bytes(input, TEXT_MAX)?,
             },
             FORGET => Entry::Forget { id },
             GONE => Entry::Gone { id },
@@ -717,6 +728,7 @@ mod tests {
                     tuned: u32::MAX,
                 },
             },
+            Entry::Renamed { id: 8, path: b"/b" },
             Entry::Forget { id: 5 },
             Entry::Checkpoint { position: 1 << 40 },
             Entry::Gone { id: 6 },

@@ -24,6 +24,14 @@ pub enum Error {
         /// What the other one wrote there, its process number.
         holder: String,
     },
+    /// Another daemon has the folder of .rrd files.
+    #[error("cannot own {}: the daemon at {owner} has it", folder.display(), owner = shown(owner))]
+    Owned {
+        /// `-b`.
+        folder: PathBuf,
+        /// What the other one wrote there: its address and its process number.
+        owner: String,
+    },
     /// The folder is of another version.
     #[error("cannot open the store in {}: its version is {version}, this build knows 1", path.display())]
     Version {
@@ -32,6 +40,14 @@ pub enum Error {
         /// What it says.
         version: u32,
     },
+}
+
+/// `ADDRESS (process NUMBER)`.
+fn shown(owner: &str) -> String {
+    match owner.rsplit_once(' ') {
+        Some((address, pid)) => format!("{address} (process {pid})"),
+        None => "an unknown address".into(),
+    }
 }
 
 /// Adds what was tried, and on what, to an answer of the disk.

@@ -321,13 +321,13 @@ impl Inner {
             false => written.upto,
         };
         group.upto = upto;
-        group.left = Some(written.identity);
         group.live = Some(written.live);
         group.shown = group.shown.max(upto);
         if refused > 0 {
             group.last = group.newest();
         }
         let id = job.id;
+        state.groups.leave(id, written.identity);
         state.count(chunk, before, after);
         state.touch(id, now_ns);
         state.put_end(id, upto, written.identity, Some(written.live));

@@ -62,6 +62,8 @@ pub(crate) struct Group {
     pub(crate) queued: bool,
     /// Somebody writes or replaces its file.
     pub(crate) busy: bool,
+    /// Its file has another path than blocks say.
+    pub(crate) renamed: bool,
     /// Since when its file is missing, monotonic.
     pub(crate) gone_since: Option<u64>,
     /// The turn that last changed it.
@@ -78,7 +80,7 @@ pub(crate) struct Groups {
     next_id: u32,
     by_name: HashMap<Arc<[u8]>, u32>,
     by_path: HashMap<Arc<[u8]>, u32>,
-    /// Files with several names, by device and inode.
+    /// Files as they were left, by device and inode.
     by_inode: HashMap<(u64, u64), u32>,
     /// Names that wait for a group which takes another's place.
     heir: Option<(u32, Vec<Arc<[u8]>>)>,
@@ -117,8 +119,50 @@ impl Groups {
         self.by_inode.get(&(device, inode)).copied()
     }
 
-    pub(crate) fn set_inode(&mut self, device: u64, inode: u64, id: u32) {
-        self.by_inode.insert((device, inode), id);
+    /// How a group's file was left.
+    pub(crate) fn leave(&mut self, id: u32, left: Identity) {
+        let Some(group) = self.get_mut(id) else {
+            return;
+        };
+        let before = group.left.replace(left);
+        let place = |left: &Identity| (left.device, left.inode);
+        if before.as_ref().map(place) != Some(place(&left)) {
+            self.let_go(id, before);
+            self.by_inode.insert(place(&left), id);
+        }
+    }
+
+    /// A file is no longer found by its inode.
+    fn let_go(&mut self, id: u32, left: Option<Identity>) {
+        let place = left.map(|left| (left.device, left.inode));
+        if let Some(place) = place.filter(|place| self.by_inode.get(place) == Some(&id)) {
+            self.by_inode.remove(&place);
+        }
+    }
+
+    /// A group's file has another path, and none of its old names.
+    pub(crate) fn rename_file(&mut self, id: u32, path: &[u8]) {
+        let path: Arc<[u8]> = path.into();
+        let Some(group) = self.get_mut(id) else {
+            return;
+        };
+        group.renamed = true;
+        group.gone_since = None;
+        let before = std::mem::replace(&mut group.path, path.clone());
+        let spellings = group.take_spellings();
+        self.unname(id, &before, &spellings);
+        self.by_path.insert(path, id);
+    }
+
+    fn unname(&mut self, id: u32, path: &[u8], spellings: &[Arc<[u8]>]) {
+        for spelling in spellings {
+            if self.by_name.get(spelling) == Some(&id) {
+                self.by_name.remove(spelling);
+            }
+        }
+        if self.by_path.get(path) == Some(&id) {
+            self.by_path.remove(path);
+        }
     }
 
     /// A group of this number and path. Whoever had the path is still there, but no longer found by it.
@@ -151,6 +195,7 @@ impl Groups {
             suspended: false,
             queued: false,
             busy: false,
+            renamed: false,
             gone_since: None,
             turn: 0,
             spelled: None,
@@ -206,29 +251,24 @@ impl Groups {
 
     /// A group is gone, and another has its names.
     pub(crate) fn rename(&mut self, old: u32, new: u32) {
-        let Some(group) = self.slots.get_mut(old as usize).and_then(Option::take) else {
+        let Some(mut group) = self.slots.get_mut(old as usize).and_then(Option::take) else {
             return;
         };
-        for spelling in group.spellings() {
+        let spellings = group.take_spellings();
+        for spelling in &spellings {
             self.by_name.insert(spelling.clone(), new);
         }
-        self.heir = Some((new, group.spellings().cloned().collect()));
-        self.by_inode.retain(|_, known| *known != old);
+        self.heir = Some((new, spellings));
+        self.let_go(old, group.left);
     }
 
     pub(crate) fn remove(&mut self, id: u32) {
-        let Some(group) = self.slots.get_mut(id as usize).and_then(Option::take) else {
+        let Some(mut group) = self.slots.get_mut(id as usize).and_then(Option::take) else {
             return;
         };
-        for spelling in group.spellings() {
-            if self.by_name.get(spelling) == Some(&id) {
-                self.by_name.remove(spelling);
-            }
-        }
-        if self.by_path.get(&group.path) == Some(&id) {
-            self.by_path.remove(&group.path);
-        }
-        self.by_inode.retain(|_, known| *known != id);
+        let spellings = group.take_spellings();
+        self.unname(id, &group.path, &spellings);
+        self.let_go(id, group.left);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Group)> {
@@ -328,8 +368,10 @@ impl Group {
         spelled.is_some_and(|spelled| **spelled == *name)
     }
 
-    fn spellings(&self) -> impl Iterator<Item = &Arc<[u8]>> {
-        self.spellings.iter().chain(&self.spelled)
+    fn take_spellings(&mut self) -> Vec<Arc<[u8]>> {
+        let mut spellings = std::mem::take(&mut self.spellings);
+        spellings.extend(self.spelled.take());
+        spellings
     }
 
     fn unspell(&mut self, name: &[u8]) {

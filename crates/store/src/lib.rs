@@ -25,6 +25,7 @@ mod journal;
 mod list;
 mod look;
 mod names;
+mod owner;
 mod pending;
 pub mod read;
 mod recent;

@@ -5,20 +5,22 @@ use crate::drum::Drum;
 use crate::drum::block::CHUNK;
 use crate::entry::Value;
 use crate::error::{Error, Tried};
-use crate::files::Worker;
+use crate::files::{Worker, is_ours};
 use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
 use crate::names;
+use crate::owner;
 use crate::replay::{self, Source};
 use crate::roster::{Line, take_roster};
+use crate::rrd_file::identity;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::stock;
 use crate::store::{Replayed, Stats, Store};
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
 use kymo_sys::tree::{Reach, Tree};
 use std::collections::HashMap;
 use std::io;
@@ -48,6 +50,7 @@ pub(crate) fn open(
         .tree(&settings.base, reach)
         .tried("open", &settings.base)?;
     let mut replayed = Replayed::default();
+    let owned = owner::take(&*disk, &settings, &mut replayed.notices)?;
     let mut sequences = journal::list(&*disk, &folder)?;
     if sequences.is_empty() {
         // A synced journal in a folder without a durable name is no journal.
@@ -77,7 +80,8 @@ pub(crate) fn open(
         ));
     }
     let many = state.journal.files_len() > FILES_MAX;
-    let store = Store::new(settings, disk, clock, tree, drum, state, lock);
+    let locks = [Some(lock), owned].into_iter().flatten().collect();
+    let store = Store::new(settings, disk, clock, tree, drum, state, locks);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
     if many {
         // Start after start that ends too soon must not fill the disk.
@@ -145,8 +149,7 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     group.base = line.base;
     group.forgotten = line.forgotten;
     group.unsafe_birth = line.unsafe_birth;
-    if let Some((left, upto, safe)) = line.left {
-        group.left = Some(left);
+    if let Some((_, upto, safe)) = line.left {
         group.upto = upto;
         group.safe = safe;
         group.live = line.live;
@@ -154,6 +157,9 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     group.pending = line.held;
     group.last = group.newest();
     let after = group.pending.len();
+    if let Some((left, ..)) = line.left {
+        state.groups.leave(line.id, left);
+    }
     state.count(chunk, 0, after);
 }
 
@@ -168,10 +174,13 @@ fn settle(
     let now_ns = clock.mono_ns();
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
-    let mut redo = Vec::new();
+    let (mut redo, mut names) = (Vec::new(), Names::default());
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
         let flushed_ns = state.flushed_at(now_ns, settings.jitter);
+        if let Some(path) = names.of(state, tree, id) {
+            state.groups.rename_file(id, &path);
+        }
         let Some(group) = state.groups.get_mut(id) else {
             continue;
         };
@@ -189,6 +198,43 @@ fn settle(
     }
     redo.sort_unstable();
     redo.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Names of files in a folder, by device and inode.
+type Inodes = HashMap<(u64, u64), Vec<u8>>;
+
+/// Those of folders that were looked at.
+#[derive(Default)]
+struct Names(HashMap<Vec<u8>, Inodes>);
+
+impl Names {
+    /// The name, in its folder, of a file that is to be written once more and was renamed meanwhile: it is not to be
+    /// made again.
+    fn of(&mut self, state: &State, tree: &dyn Tree, id: u32) -> Option<Vec<u8>> {
+        let group = state.groups.get(id).filter(|group| group.redo)?;
+        let left = group.left?;
+        let missing = tree.stat(names::path(&group.path)).err()?.kind() == io::ErrorKind::NotFound;
+        let cut = group.path.iter().rposition(|&byte| byte == b'/');
+        let folder = group.path[..cut.filter(|_| missing)?].to_vec();
+        let files = self.0.entry(folder).or_insert_with_key(|folder| {
+            let (mut found, mut files) = (Vec::new(), HashMap::new());
+            let _unreadable = tree.list(names::path(folder), &mut |name, kind| {
+                if kind == NameKind::File && name.ends_with(b".rrd") {
+                    found.push([folder, &b"/"[..], name].concat());
+                }
+            });
+            for path in found {
+                if let Ok(stat) = tree.stat(names::path(&path)) {
+                    files.insert((stat.device, stat.inode), path);
+                }
+            }
+            files
+        });
+        let path = files.get(&(left.device, left.inode))?;
+        let seen = identity(&tree.stat(names::path(path)).ok()?);
+        let ours = is_ours(group.left, group.writing, &seen);
+        (ours && state.groups.by_path(path).is_none()).then(|| path.clone())
+    }
 }
 
 /// Whether a file that may be torn can be written once more.

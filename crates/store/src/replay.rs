@@ -131,6 +131,7 @@ impl Teller<'_> {
                 }
                 Entry::Checkpoint { position } => self.checkpoint(position),
                 Entry::Gone { id } => self.gone(id, position),
+                Entry::Renamed { id, path } => self.renamed(id, path, position),
                 entry => self.about(entry, position),
             }
         }
@@ -250,6 +251,9 @@ impl Teller<'_> {
             return;
         };
         let saved = self.is_saved(id, position);
+        if let Entry::End { identity, .. } = entry {
+            self.state.groups.leave(id, identity);
+        }
         let Some(group) = self.state.groups.get_mut(id) else {
             return;
         };
@@ -268,9 +272,8 @@ impl Teller<'_> {
                     group.started = self.sequence;
                 }
             }
-            Entry::End { upto, identity, .. } => {
+            Entry::End { upto, .. } => {
                 group.writing = false;
-                group.left = Some(identity);
                 group.live = None;
                 group.upto = upto;
                 group.shown = group.shown.max(upto);
@@ -282,6 +285,14 @@ impl Teller<'_> {
         let after = group.pending.len();
         self.state.count(chunk, before, after);
         self.touch(id);
+    }
+
+    fn renamed(&mut self, id: u32, path: &[u8], position: u64) {
+        let sane = path.first() == Some(&b'/') && names::refused(path).is_none();
+        if sane && !self.is_saved(id, position) {
+            self.touch(id);
+            self.state.groups.rename_file(id, path);
+        }
     }
 
     fn gone(&mut self, id: u32, position: u64) {

@@ -358,6 +358,7 @@ fn finish(state: &mut State, job: Job) {
         }
         group.taken = None;
         group.state = None;
+        group.renamed &= group.path != member.path;
         group.applied = member.line.applied;
         group.settle(refused > 0);
         group.shown = group.shown.max(group.applied);

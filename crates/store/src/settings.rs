@@ -10,6 +10,8 @@ pub struct Settings {
     pub folder: PathBuf,
     /// `-b`: names that are not absolute lie here. Absolute, without links.
     pub base: PathBuf,
+    /// Who keeps other daemons from `base`, as they are told: an address; `None`: nobody does.
+    pub owner: Option<String>,
     /// `-B`: nothing outside of `base` is opened, whatever a name says or a link points to.
     pub beneath: bool,
     /// `-j`: `rrd.journal.*` files of a stock daemon lie here and are replayed once.
@@ -46,6 +48,7 @@ impl Settings {
         Settings {
             folder: folder.into(),
             base: base.into(),
+            owner: None,
             beneath: false,
             stock_journals: None,
             write_after: Duration::from_secs(300),

@@ -144,8 +144,11 @@ impl State {
         let live = group.live;
         let mut texts = Texts::default();
         group.all_values(&mut texts);
+        let moved = group.path.clone();
         if group.state.is_some() {
             self.put_group(id);
+        } else if group.renamed {
+            self.journal.put(&Entry::Renamed { id, path: &moved });
         }
         let start = Entry::Start { id, upto };
         if started > 0 && !busy {

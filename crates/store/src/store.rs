@@ -47,8 +47,8 @@ pub(crate) struct Inner {
     pub(crate) changed: Condvar,
     /// FLUSHALL came.
     pub(crate) flushes: Condvar,
-    /// Locked as long as the store is open.
-    _lock: Box<dyn DiskFile>,
+    /// Locked as long as the store is open: its folder, and the base.
+    _locks: Vec<Box<dyn DiskFile>>,
 }
 
 /// What was found at start, for the log.
@@ -138,7 +138,7 @@ impl Store {
         tree: Box<dyn Tree>,
         drum: Drum,
         state: State,
-        lock: Box<dyn DiskFile>,
+        locks: Vec<Box<dyn DiskFile>>,
     ) -> Store {
         Store {
             inner: Arc::new(Inner {
@@ -151,7 +151,7 @@ impl Store {
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
-                _lock: lock,
+                _locks: locks,
             }),
         }
     }
@@ -196,7 +196,7 @@ impl Store {
         }
         let seen = identity(&stat);
         let path = path.as_os_str().as_bytes();
-        let known = match inner.other_name(&stat) {
+        let known = match inner.other_name(&stat, path) {
             Some(id) => Some(id),
             None => inner.lock().groups.by_path(path),
         };
@@ -204,11 +204,7 @@ impl Store {
             Some(id) => inner.returned(id, seen)?,
             None => inner.adopt(path, &header, &*file, seen)?,
         };
-        let mut state = inner.lock();
-        if stat.links > 1 {
-            state.groups.set_inode(stat.device, stat.inode, id);
-        }
-        state.groups.spell(id, name);
+        inner.lock().groups.spell(id, name);
         Ok(())
     }
 
@@ -460,33 +456,34 @@ impl Inner {
         let path = names::path(spelled);
         let stat = self.tree.stat(path).ok()?;
         let path = self.tree.resolve(path).ok()?;
-        let by_path = self.lock().groups.by_path(path.as_os_str().as_bytes());
+        let path = path.as_os_str().as_bytes();
+        let by_path = self.lock().groups.by_path(path);
         match by_path {
             Some(id) => Some(id),
-            None => self.other_name(&stat),
+            None => self.other_name(&stat, path),
         }
     }
 
-    /// The file that is known by another of its names.
-    fn other_name(&self, stat: &Metadata) -> Option<u32> {
-        if stat.links < 2 {
-            return None;
-        }
+    /// The file that is known by another of its names, or by the one that it had before.
+    fn other_name(&self, stat: &Metadata, path: &[u8]) -> Option<u32> {
         let (device, inode) = (stat.device, stat.inode);
-        let (id, path) = {
+        let (id, known) = {
             let state = self.lock();
-            let is_left = |group: &Group| {
-                let left = group.left.as_ref();
-                left.is_some_and(|left| (left.device, left.inode) == (device, inode))
-            };
-            let left = || state.groups.iter().find(|(_, group)| is_left(group));
-            let known = state.groups.by_inode(device, inode);
-            let id = known.or_else(|| left().map(|(id, _)| id))?;
+            let id = state.groups.by_inode(device, inode)?;
             (id, state.groups.get(id)?.path.clone())
         };
-        // The number may be another file's by now.
-        let now = self.tree.stat(names::path(&path)).ok()?;
-        ((now.device, now.inode) == (device, inode)).then_some(id)
+        if *known == *path {
+            return Some(id);
+        }
+        match self.tree.stat(names::path(&known)) {
+            // The number may be another file's by now.
+            Ok(now) => ((now.device, now.inode) == (device, inode)).then_some(id),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let taken = self.lock().groups.by_path(path).is_some();
+                (!taken && self.moved(id, path, identity(stat)).unwrap_or(false)).then_some(id)
+            }
+            Err(_) => None,
+        }
     }
 
     fn flush_id(&self, id: u32) -> Result<(), FileError> {

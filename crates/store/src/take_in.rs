@@ -5,7 +5,7 @@ use crate::adopt::{Beginning, Cause};
 use crate::drum::view::row_of;
 use crate::drum::{Placed, fill, shape};
 use crate::edits::{self, Edits, Found};
-use crate::entry::Identity;
+use crate::entry::{Entry, Identity};
 use crate::error::FileError;
 use crate::files::{Job, Worker, base_of, is_ours, not_done, write_rows};
 use crate::names;
@@ -87,7 +87,8 @@ impl Inner {
         let Some(reserved) = self.reserve(id)? else {
             return Err(FileError::NoSuchFile);
         };
-        let changed = self.changed(id)?;
+        let path = self.lock().groups.get(id).map(|group| group.path.clone());
+        let changed = self.changed(id, path.ok_or(FileError::NoSuchFile)?)?;
         let taken = match self.what_changed(&changed)? {
             Found::Same => self.note_left(&changed).map(|()| id),
             Found::Tuned(edits) if changed.exclusive => self.take_edits(worker, &changed, &edits),
@@ -106,9 +107,29 @@ impl Inner {
         taken
     }
 
-    fn changed(&self, id: u32) -> Result<Changed, FileError> {
-        let path = self.lock().groups.get(id).map(|group| group.path.clone());
-        let path = path.ok_or(FileError::NoSuchFile)?;
+    /// The group whose file was renamed and is at this path now: what was its path names nothing, and this is what we left
+    /// there. A number of a file that is gone may be another's.
+    pub(crate) fn moved(&self, id: u32, path: &[u8], seen: Identity) -> Result<bool, FileError> {
+        let Some(_reserved) = self.reserve(id)? else {
+            return Ok(false);
+        };
+        let left = self.lock().groups.get(id).and_then(|group| group.left);
+        if left != Some(seen) {
+            let changed = self.changed(id, path.into())?;
+            if self.what_changed(&changed)? == Found::Other {
+                return Ok(false);
+            }
+        }
+        let mut state = self.lock();
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let now_ns = self.clock.mono_ns();
+        state.put(id, &Entry::Renamed { id, path }, now_ns);
+        state.journal.commit().map_err(FileError::Journal)?;
+        state.groups.rename_file(id, path);
+        Ok(true)
+    }
+
+    fn changed(&self, id: u32, path: Arc<[u8]>) -> Result<Changed, FileError> {
         let mut file = match open_locked(&*self.tree, &path, RecordLock::Exclusive) {
             Err(FileError::Access(_)) => None,
             file => file?,
@@ -161,8 +182,8 @@ impl Inner {
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
         state.put_end(changed.id, upto, changed.seen, live);
         state.journal.commit().map_err(FileError::Journal)?;
+        state.groups.leave(changed.id, changed.seen);
         if let Some(group) = state.groups.get_mut(changed.id) {
-            group.left = Some(changed.seen);
             group.gone_since = None;
         }
         Ok(())
@@ -182,8 +203,10 @@ impl Inner {
         let mut job = {
             let state = self.lock();
             let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
-            let snapshot = self.snapshot(&state, group, group.applied);
-            Job::new(id, group, snapshot, group.applied)
+            // Values that are in the file were applied by its old definitions, whether a block has them or not.
+            let upto = group.applied.max(group.upto);
+            let snapshot = self.snapshot(&state, group, upto);
+            Job::new(id, group, snapshot, upto)
         };
         let announced = self.announce(std::slice::from_mut(&mut job));
         let written = announced

@@ -545,6 +545,65 @@ fn files_that_others_update_or_restore() {
     }
 }
 
+/// A file under a new name keeps what only blocks have; one that has its number by chance does not.
+#[test]
+fn files_that_others_rename() {
+    for (crash, saved, told) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
+        let mut bench = bench(1);
+        for i in 1..30 {
+            let value = format!("{}:{i}", START + i * 10);
+            bench.update("f0.rrd", &[&value]).unwrap();
+            if i == 9 {
+                bench.flush("f0.rrd").unwrap();
+            }
+        }
+        save(&bench);
+        let [old, new] = ["f0.rrd", "new.rrd"].map(|name| base().join(name));
+        bench.disk.rename(&old, &new).unwrap();
+        if told {
+            assert!(matches!(bench.flush("f0.rrd"), Err(FileError::NoSuchFile)));
+        }
+        if crash {
+            bench.disk.kill();
+            bench.reopen();
+            assert!(bench.disk.bytes(&old).is_none());
+        }
+        bench.update("new.rrd", &["1000000400:1"]).unwrap();
+        if saved {
+            save(&bench);
+        }
+        bench.sync();
+        bench.disk.crash(&mut |_| kymo_sys::sim_disk::Fate::Keep);
+        bench.reopen();
+        bench.flush("new.rrd").unwrap();
+        bench
+            .acked
+            .iter_mut()
+            .for_each(|acked| acked.name = "new.rrd".into());
+        bench.files[0].0 = "new.rrd".into();
+        is_current(&bench, "new.rrd");
+        assert_eq!(
+            bench.store().turn().stats().files,
+            1,
+            "{crash} {saved} {told}"
+        );
+        assert!(bench.update("f0.rrd", &["1000000500:1"]).is_err());
+        // Another file with its number.
+        let theirs = rrd(b"GAUGE").to_bytes();
+        let third = base().join("third.rrd");
+        bench.disk.rename(&new, &third).unwrap();
+        let file = bench.disk.open(&third, OpenMode::Write).unwrap();
+        file.write_at(&theirs, 0).unwrap();
+        drop(file);
+        bench.update("third.rrd", &["1000000010:5"]).unwrap();
+        bench.flush("third.rrd").unwrap();
+        assert_eq!(
+            bench.bytes("third.rrd"),
+            oracle(&theirs, &[b"1000000010:5"])
+        );
+    }
+}
+
 /// Everything is in blocks.
 fn save(bench: &Bench) {
     bench.clock.advance_ns(7 * 3600 * SECOND);

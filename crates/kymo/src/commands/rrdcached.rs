@@ -135,18 +135,18 @@ fn settle_down(options: &Options, pid_file: &mut PidFile, log: &DaemonLog) -> Re
 fn open_store(settings: &Settings) -> Result<(Store, Replayed), StoreError> {
     let begun = Instant::now();
     loop {
-        match Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock)) {
-            Err(StoreError::Locked { holder, .. })
-                if begun.elapsed() < LETS_GO
-                    && holder
-                        .trim()
-                        .parse()
-                        .is_ok_and(|pid| !privilege::is_alive(pid)) =>
-            {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            opened => return opened,
+        let opened = Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock));
+        let holder = match &opened {
+            Err(StoreError::Locked { holder, .. }) => holder.split(' ').next_back(),
+            Err(StoreError::Owned { owner, .. }) => owner.split(' ').next_back(),
+            _ => None,
+        };
+        let holder = holder.and_then(|pid| pid.trim().parse().ok());
+        let lets_go = holder.is_some_and(|pid| !privilege::is_alive(pid));
+        if !lets_go || begun.elapsed() >= LETS_GO {
+            return opened;
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -18,8 +18,14 @@ pub fn settings(options: &Options) -> Result<Settings, String> {
         (None, Some(base)) => base.join(".kymo"),
         (None, None) => private(Path::new(NO_BASE), &options.identity())?,
     };
+    let address = options.addresses.first();
+    let address = address.map_or("a socket of the service manager".into(), |address| {
+        String::from_utf8_lossy(&address.text).into_owned()
+    });
     let base = options.base.clone().unwrap_or_else(|| NO_BASE.into());
     Ok(Settings {
+        // Without -b there is no folder of files, but all of them.
+        owner: options.base.is_some().then_some(address),
         beneath: options.daemon.beneath,
         stock_journals: options.journal.clone(),
         write_after: Duration::from_secs(options.write_after),

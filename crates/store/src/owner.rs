@@ -1,0 +1,71 @@
+//! Whose a folder of .rrd files is: a lock on a file in it, as long as a daemon runs. Two daemons with stores of their own
+//! would take each other's writes for edits.
+
+use crate::error::Error;
+use crate::settings::Settings;
+use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, RecordLock};
+use std::io;
+
+/// In the folder; LIST does not show it.
+pub(crate) const NAME: &str = ".kymo-owner";
+/// Longest text that is shown.
+const TEXT_MAX: usize = 4096;
+
+/// Takes the base, if the store is to own it. A folder that cannot be written to needs no owner.
+pub(crate) fn take(
+    disk: &dyn Disk,
+    settings: &Settings,
+    notices: &mut Vec<String>,
+) -> Result<Option<Box<dyn DiskFile>>, Error> {
+    let (Some(owner), Some(_)) = (&settings.owner, settings.files) else {
+        return Ok(None);
+    };
+    let path = settings.base.join(NAME);
+    let mut lock = RecordLock::Exclusive;
+    let file = disk.open(&path, OpenMode::Create).or_else(|error| {
+        lock = RecordLock::Shared;
+        disk.open(&path, OpenMode::Read).map_err(|_| error)
+    });
+    let locked = file.and_then(|file| match file.metadata()?.kind {
+        NameKind::File => Ok((file.try_record_lock(lock)?, file)),
+        _ => Err(io::Error::other(format!("{NAME} is no regular file"))),
+    });
+    match locked {
+        Ok((true, file)) => {
+            if lock == RecordLock::Exclusive {
+                // Only for the message that another one prints; a full disk does not matter.
+                let _full = sign(&*file, owner);
+            }
+            Ok(Some(file))
+        }
+        Ok((false, file)) => Err(Error::Owned {
+            folder: settings.base.clone(),
+            owner: owner_of(&*file),
+        }),
+        Err(cause) => {
+            notices.push(format!(
+                "cannot own {}: {cause}; nothing keeps another daemon from its files",
+                settings.base.display()
+            ));
+            Ok(None)
+        }
+    }
+}
+
+/// Address and process number.
+fn sign(file: &dyn DiskFile, owner: &str) -> io::Result<()> {
+    // A file with another name is none of ours.
+    if file.metadata()?.links != 1 {
+        return Ok(());
+    }
+    let text = format!("{owner} {}\n", std::process::id());
+    file.set_len(0)?;
+    file.write_at(text.as_bytes(), 0)
+}
+
+fn owner_of(file: &dyn DiskFile) -> String {
+    let mut text = [0; TEXT_MAX];
+    let count = file.read_at(&mut text, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..count]);
+    text.trim().to_string()
+}
