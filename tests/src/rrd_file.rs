@@ -84,7 +84,7 @@ fn part(bytes: &[u8], at: usize) -> String {
     format!("row data at {}", (at - begin) / 8)
 }
 
-/// All regular files below a folder, in order; links are not followed.
+/// All regular files below a folder, in order, but for the one that says whose they are; links are not followed.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -92,7 +92,9 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() => found.push(entry.path()),
+                Ok(kind) if kind.is_file() && entry.file_name() != ".kymo-owner" => {
+                    found.push(entry.path());
+                }
                 _ => {}
             }
         }
