@@ -153,9 +153,9 @@ impl Journal {
         };
         if open.offset + ZEROS / 2 > open.filled && open.filled < file_bytes {
             let from = open.filled.max(open.offset);
-            let zeros = vec![0; ZEROS.min(file_bytes.saturating_sub(from)) as usize];
-            let _full = open.file.write_at(&zeros, from);
-            open.filled = from + zeros.len() as u64;
+            let to = from + ZEROS.min(file_bytes.saturating_sub(from));
+            let _full = open.file.write_zeros(from..to);
+            open.filled = to;
             open.map();
         }
     }
