@@ -12,7 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const SPARE: &str = "spare";
+/// Old files for the next uses: with one alone, two that become free at once would mean a new one.
+const SPARES: [&str; 2] = ["spare", "spare-2"];
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
@@ -49,7 +50,7 @@ pub(crate) struct Journal {
     /// Sequences of the files that are there, the open one too.
     sequences: Vec<u64>,
     last_sequence: u64,
-    spare: bool,
+    spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
     stamps: Stamps,
     /// Where the next frame begins, counted over all files.
@@ -99,7 +100,7 @@ impl Journal {
             names_unsynced: true,
             sequences,
             last_sequence,
-            spare: false,
+            spares: [false; SPARES.len()],
             buffer: vec![0; FRAME_HEAD_MAX],
             stamps: Stamps::default(),
             position,
@@ -153,9 +154,9 @@ impl Journal {
         };
         if open.offset + ZEROS / 2 > open.filled && open.filled < file_bytes {
             let from = open.filled.max(open.offset);
-            let zeros = vec![0; ZEROS.min(file_bytes.saturating_sub(from)) as usize];
-            let _full = open.file.write_at(&zeros, from);
-            open.filled = from + zeros.len() as u64;
+            let to = from + ZEROS.min(file_bytes.saturating_sub(from));
+            let _full = open.file.write_zeros(from..to);
+            open.filled = to;
             open.map();
         }
     }
@@ -169,14 +170,15 @@ impl Journal {
             real_ns,
             restates,
         };
-        let spare = self.folder.join(SPARE);
+        let which = self.spares.iter().position(|&there| there).unwrap_or(0);
+        let spare = self.folder.join(SPARES[which]);
         let file = self.disk.open(&spare, OpenMode::Create)?;
-        self.spare = true;
+        self.spares[which] = true;
         file.write_at(&head.page(), 0)?;
         let filled = file.metadata()?.size_bytes.max(FRAMES_OFFSET);
         self.disk
             .rename(&spare, &self.folder.join(name_of(head.sequence)))?;
-        self.spare = false;
+        self.spares[which] = false;
         self.names_unsynced = true;
         self.last_sequence = head.sequence;
         self.sequences.push(head.sequence);
@@ -294,18 +296,19 @@ impl Journal {
         }
     }
 
-    /// Takes the files before `sequence` out of use: one is kept as a spare, the others go.
+    /// Takes the files before `sequence` out of use: a few are kept as spares, the others go.
     pub(crate) fn drop_before(&mut self, sequence: u64) -> io::Result<()> {
         let (old, kept) = self.sequences.iter().partition(|&&known| known < sequence);
         self.sequences = kept;
         let old: Vec<u64> = old;
         for &sequence in &old {
             let path = self.folder.join(name_of(sequence));
-            if !self.spare && self.is_of_use(&path) {
-                self.disk.rename(&path, &self.folder.join(SPARE))?;
-                self.spare = true;
-            } else {
-                self.disk.unlink(&path)?;
+            match self.spares.iter().position(|there| !there) {
+                Some(which) if self.is_of_use(&path) => {
+                    self.disk.rename(&path, &self.folder.join(SPARES[which]))?;
+                    self.spares[which] = true;
+                }
+                _ => self.disk.unlink(&path)?,
             }
         }
         match old.is_empty() {
@@ -321,11 +324,11 @@ impl Journal {
     }
 }
 
-/// Journal files in a folder, by sequence; a spare of an earlier life is removed.
+/// Journal files in a folder, by sequence; spares of an earlier life are removed.
 pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
-    let (mut sequences, mut spare) = (Vec::new(), false);
+    let (mut sequences, mut spares) = (Vec::new(), Vec::<&str>::new());
     let listed = disk.list(folder, &mut |name, kind| {
-        spare |= name == SPARE;
+        spares.extend(SPARES.iter().find(|&&spare| name == spare));
         let digits = name.strip_prefix(PREFIX);
         if kind == NameKind::File
             && let Some(sequence) = digits.and_then(|digits| digits.parse().ok())
@@ -334,8 +337,8 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
         }
     });
     listed.tried("list", folder)?;
-    if spare {
-        let path = folder.join(SPARE);
+    for spare in spares {
+        let path = folder.join(spare);
         disk.unlink(&path).tried("remove", &path)?;
     }
     sequences.retain(|&sequence| sequence < 1 << 62);

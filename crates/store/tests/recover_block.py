@@ -1,5 +1,5 @@
-"""Prints all rows of a segment (docs/formats/store.md): `block CHUNK POSITION`, then `chunk slot archive number value`
-for each cell, the value as 16 hexadecimal digits. Needs python3 and zstd; checks no crc."""
+"""Prints all rows and points of a segment (docs/formats/store.md): `block CHUNK POSITION`, then `chunk slot archive number
+value` for each cell, the value as 16 hexadecimal digits, and `point chunk slot text` for each value. Needs python3 and zstd; checks no crc."""
 import struct, subprocess, sys
 class Bytes:
     def __init__(self, data, at=0): self.data, self.at = data, at
@@ -9,6 +9,33 @@ class Bytes:
     def varint(self):
         byte = self.take(1)[0]
         return byte if byte < 128 else byte - 128 + (self.varint() << 7)
+    def signed(self):
+        folded = self.varint()
+        return folded >> 1 ^ -(folded & 1)
+def column(raw, count):
+    kind, texts, at, out = raw.take(1)[0], {}, 0, []
+    for _ in range(raw.varint() if kind & 128 else 0):
+        at += raw.varint()
+        texts[at], at = raw.take(raw.varint()), at + 1
+    steps, first, low, unit = kind >> 6 & 1, raw.signed(), raw.signed(), raw.varint()
+    width = raw.take(1)[0] if unit else 0
+    bits, number = int.from_bytes(raw.take(((count - steps) * width + 7) // 8), "little"), first
+    for i in range(count):
+        code = bits >> (i - steps) * width & (1 << width) - 1 if i >= steps else 0
+        if not steps: number = first * i + low + unit * code
+        elif i > 0: number += low + unit * code
+        number = (number + 2**63) % 2**64 - 2**63
+        digits = str(abs(number)).rjust((kind & 31) + 1, "0")
+        whole, fraction = digits[:len(digits) - (kind & 31)], digits[len(digits) - (kind & 31):]
+        if kind & 32: fraction = fraction.rstrip("0")
+        text = "-" * (number < 0) + whole + "." * bool(fraction) + fraction
+        out.append(texts.get(i, text.encode()))
+    return out
+def points(raw):
+    while raw.at < len(raw.data):
+        member, count, size, fields = raw.take(1)[0] - 16, raw.varint(), raw.varint(), raw.varint()
+        columns = [column(raw, count) for _ in range(fields)] or [[raw.take(raw.varint()) for _ in range(count)]]
+        yield from ((member, b":".join(value)) for value in zip(*columns))
 def rows(raw):
     first, parts = 0, []
     for _ in range(raw.varint()):
@@ -32,7 +59,9 @@ while at < len(segment):
     head, frames, _ = Bytes(segment, at + 56), Bytes(segment, at + head_len), print("block", chunk, position)
     stamp, archives, names = head.varint(), [head.varint() for _ in range(head.varint())], frame(head, frames)
     for _ in range(head.varint()):
-        sixteen, state, points, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
+        sixteen, state, points_raw, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
+        for member, text in points(Bytes(points_raw)) if points_raw != b"\0" else ():
+            print("point", chunk, sixteen * 16 + member, text.decode())
         for archive in range(len(archives)):
             columns.append(frame(head, frames, columns))  # an empty one for none
             for member, number, cell in rows(Bytes(columns[-1])):

@@ -102,6 +102,11 @@ pub trait DiskFile: Send + Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes`, with one system call unless the kernel takes less.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Writes zeros where [`DiskFile::map`] is to be used, so that the kernel writes no more than the pages that were touched.
+    fn write_zeros(&self, range: Range<u64>) -> io::Result<()> {
+        let len = range.end.saturating_sub(range.start);
+        self.write_at(&vec![0; len as usize], range.start)
+    }
     /// Has short writes into a range that was written before cost no system call from now on, where that can be done.
     /// The range begins at a page and takes the place of an earlier one.
     fn map(&self, _range: Range<u64>) {}
@@ -199,6 +204,8 @@ pub(crate) struct RealFile {
 
 /// Longer writes are cheaper by a system call than by touching new pages.
 const SHORT: usize = 4096;
+/// The kernel keeps files in no smaller pieces.
+const PAGE: usize = 4096;
 
 impl RealFile {
     pub(crate) fn new(file: File) -> RealFile {
@@ -238,6 +245,19 @@ impl DiskFile for RealFile {
             }
         }
         self.file.write_all_at(bytes, offset)
+    }
+
+    /// The kernel's cache has one piece of memory for what one call writes, of a MiB and more, and what is touched in a
+    /// mapping makes all of its piece dirty.
+    fn write_zeros(&self, mut range: Range<u64>) -> io::Result<()> {
+        while range.start < range.end {
+            let page = (range.start / PAGE as u64 + 1) * PAGE as u64;
+            let piece = page.min(range.end) - range.start;
+            self.file
+                .write_all_at(&[0; PAGE][..piece as usize], range.start)?;
+            range.start += piece;
+        }
+        Ok(())
     }
 
     fn map(&self, range: Range<u64>) {

@@ -808,6 +808,12 @@ mod tests {
         assert!(!second.try_lock().unwrap());
         drop(file);
         assert!(second.try_lock().unwrap());
+        second.write_at(&[7; 10_000], 0).unwrap();
+        second.write_zeros(5..9_000).unwrap();
+        let mut bytes = [1; 10_001];
+        assert_eq!(second.read_at(&mut bytes, 0).unwrap(), 10_000);
+        let zeros = |at: &usize| bytes[*at] == 0;
+        assert!((0..10_000).filter(zeros).eq(5..9_000));
         second.set_len(4).unwrap();
         assert_eq!(second.metadata().unwrap().size_bytes, 4);
         disk.rename(&dir.join("f"), &dir.join("g")).unwrap();

@@ -1,8 +1,8 @@
-//! What docs/formats/store.md says is enough: a script of a few lines, which knows nothing else, reads the same rows.
+//! What docs/formats/store.md says is enough: a script of a few lines, which knows nothing else, reads the same rows and points.
 
 use super::segment::path_of;
 use super::tests::World;
-use super::{Placed, column};
+use super::{Placed, column, points};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
@@ -17,11 +17,17 @@ fn is_there(tool: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A block's rows as the script prints them.
+/// A block's rows and points as the script prints them.
 fn rows(world: &World, chunk: u32, placed: &Placed, out: &mut BTreeSet<String>) {
     let shape = &world.shapes[chunk as usize];
     let head = placed.head().unwrap().unwrap();
     for (sixteen, part) in &head.parts {
+        let raw = part.points.map(|frame| placed.frame(&frame).unwrap());
+        for (member, count, entry) in points::each_entry(&raw.flatten().unwrap_or_default()) {
+            let (slot, texts) = (sixteen * 16 + member, points::texts(count, entry).unwrap());
+            let texts = texts.iter().map(|text| str::from_utf8(text).unwrap());
+            out.extend(texts.map(|text| format!("point {chunk} {slot} {text}")));
+        }
         for (archive, frame) in part.rows.iter().enumerate() {
             let Some(frame) = frame else { continue };
             let raw = placed.frame(frame).unwrap().unwrap();
@@ -45,7 +51,7 @@ fn rows(world: &World, chunk: u32, placed: &Placed, out: &mut BTreeSet<String>) 
 }
 
 #[test]
-fn a_script_reads_the_same_rows() {
+fn a_script_reads_the_same_rows_and_points() {
     let missing: Vec<&str> = ["python3", "zstd"]
         .into_iter()
         .filter(|tool| !is_there(tool))
@@ -127,6 +133,7 @@ fn by_script(segment: &[u8]) -> Vec<String> {
             before.len() > row.len()
                 && before.starts_with(&format!("{row} "))
                 && !row.starts_with("block")
+                && !row.starts_with("point")
         };
         match lines.last_mut().filter(of_row) {
             Some(before) => write!(before, " {cell}").unwrap(),

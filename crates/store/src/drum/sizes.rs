@@ -8,7 +8,9 @@ use super::points;
 use super::samples;
 use super::segment::BLOCKS_OFFSET;
 use super::shape::Shape;
+use crate::entry::Identity;
 use crate::pending::Pending;
+use crate::roster::{About, Line, put_roster};
 use kymo_rrd::update::Now;
 use kymo_sys::sim_disk::next_random;
 use std::collections::BTreeSet;
@@ -196,6 +198,63 @@ fn measure(aligned: bool, mixed: bool) -> Bytes {
         bytes.head += head.part(0).unwrap().state.unwrap().offset as usize;
     }
     bytes
+}
+
+/// Names of a chunk of files that lie a hundred in a folder, as one saving has them: files as they were taken over, made by
+/// CREATE, and none.
+fn names(files: usize) -> usize {
+    let mut random = 3;
+    let lines: Vec<Line> = (0..CHUNK as u32)
+        .map(|at| {
+            let left = Identity {
+                device: 2049,
+                inode: 1_310_000 + u64::from(at),
+                size_bytes: 152_000,
+                mtime_ns: START * 1_000_000_000
+                    + (next_random(&mut random) % 50_000) as i64
+                    + 60_000 * i64::from(at),
+            };
+            let first = START as f64;
+            let stamp = START as f64 + 640.0;
+            Line {
+                slot: at as u8,
+                id: 5 + at,
+                path: format!(
+                    "/var/lib/rrdcached/db/h{:03}/f{:02}.rrd",
+                    at / 100,
+                    at % 100
+                )
+                .into_bytes(),
+                forgotten: false,
+                unsafe_birth: false,
+                applied: stamp,
+                shown: stamp,
+                base: (files == 0).then_some(START),
+                left: (files < 2).then_some((left, first, first)),
+                held: Pending::default(),
+            }
+        })
+        .collect();
+    let about = About {
+        front: vec![0; 100],
+        slots: 256,
+        next_id: 300,
+    };
+    let mut raw = Vec::new();
+    put_roster(&mut raw, &about, &lines);
+    packed(&raw)
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn bytes_a_name() {
+    for (files, what) in ["taken over", "made", "no files"].iter().enumerate() {
+        let bytes = names(files) as f64 / CHUNK as f64;
+        eprintln!(
+            "{what:10} {bytes:6.1} a group, {:5.2} a value",
+            bytes / VALUES as f64
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 /// So many bytes of blocks wait for a sync in memory.
-const UNSYNCED_MAX: usize = 32 << 20;
+const UNSYNCED_MAX: usize = 8 << 20;
 
 /// What appends.
 pub(super) struct Writer {
