@@ -284,6 +284,7 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         journal,
         queue: Vec::new(),
         due: Vec::new(),
+        merges_left: true,
         gone: Vec::new(),
         chunk_values,
         next: 0,

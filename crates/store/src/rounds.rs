@@ -204,12 +204,13 @@ impl Inner {
             });
             let due: Vec<u32> = due.map(|(id, _)| id).collect();
             due.into_iter().for_each(|id| state.queue_chunk(id));
-            if state.due.is_empty() && !long {
+            if state.due.is_empty() && !long && !state.merges_left {
                 return;
             }
         }
         self.save_queued();
-        self.merge();
+        let left = self.merge();
+        self.lock().merges_left = left;
         let useless = {
             let state = self.lock();
             state.journal.files_len() > 1 && first_needed(&state) > state.journal.oldest()

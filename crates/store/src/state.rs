@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) queue: Vec<u32>,
     /// Chunks that are to be saved.
     pub(crate) due: Vec<u32>,
+    /// There may be segments that are worth merging.
+    pub(crate) merges_left: bool,
     /// Groups that are gone, and no block says so yet: with their chunk.
     pub(crate) gone: Vec<(u32, u32)>,
     /// Values of a group after which its chunk is saved.
