@@ -285,6 +285,7 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         queue: Vec::new(),
         due: Vec::new(),
         merges_left: true,
+        silent: HashMap::new(),
         gone: Vec::new(),
         chunk_values,
         next: 0,

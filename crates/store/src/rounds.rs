@@ -19,8 +19,8 @@ use std::time::Duration;
 const ROUND: usize = 512;
 /// How often due files are looked for, so that they come together in rounds.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
-/// A missing file's values are kept so long.
-const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
+/// A missing file's values are kept so long, and a silent group.
+pub(crate) const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
 /// Files that could not be written are tried again after this.
@@ -261,7 +261,11 @@ impl Inner {
         let sweep_every_ns = self.settings.sweep_every.as_nanos() as u64;
         if now_ns.saturating_sub(state.sweep_ns) >= sweep_every_ns {
             state.sweep_ns = now_ns;
-            self.sweep(&mut state, now_ns);
+            let gone = self.sweep(&mut state, now_ns);
+            drop(state);
+            self.forget_gone(&gone, now_ns);
+            self.forget_silent(now_ns);
+            state = self.lock();
         }
         let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
         let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
@@ -273,10 +277,10 @@ impl Inner {
         }
     }
 
-    /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week go.
-    fn sweep(&self, state: &mut State, now_ns: u64) {
+    /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week.
+    fn sweep(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
         let Some(files) = self.settings.files else {
-            return;
+            return Vec::new();
         };
         let (mut due, mut gone) = (Vec::new(), Vec::new());
         for (id, group) in state.groups.iter() {
@@ -292,19 +296,7 @@ impl Inner {
             }
         }
         due.into_iter().for_each(|id| state.queue(id));
-        for id in gone {
-            let path = state
-                .groups
-                .get(id)
-                .map(|group| DisplayName(&group.path).to_string());
-            let path = path.unwrap_or_default();
-            state.notice(format!(
-                "cannot keep the values of {path}: it is gone since a week"
-            ));
-            state.put(id, &Entry::Gone { id }, now_ns);
-            state.forget_group(id);
-        }
-        let _the_next_start_finds_it_missing_again = state.journal.commit();
+        gone
     }
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.

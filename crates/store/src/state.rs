@@ -9,6 +9,7 @@ use crate::store::Stats;
 use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) struct State {
     pub(crate) queue: Vec<u32>,
     /// Chunks that are to be saved.
     pub(crate) due: Vec<u32>,
+    /// Groups that get no values any more, and since when that is known, monotonic.
+    pub(crate) silent: HashMap<u32, u64>,
     /// There may be segments that are worth merging.
     pub(crate) merges_left: bool,
     /// Groups that are gone, and no block says so yet: with their chunk.
