@@ -1,4 +1,5 @@
-//! What goes so that the store does not grow for ever: groups whose files are gone, and those that nobody sends values for.
+//! What goes so that the store does not grow for ever: groups whose files are gone, and those that nobody sends values
+//! for, and points where room is short. And what an administrator hears when there is more than was expected.
 
 use crate::drum::shape::Shape;
 use crate::entry::Entry;
@@ -11,6 +12,31 @@ use crate::store::Inner;
 use kymo_base::name::DisplayName;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+const MINUTE_NS: u64 = 60_000_000_000;
+const HOUR_NS: u64 = 60 * MINUTE_NS;
+
+/// What is counted for limits, and when the log was told of them, monotonic.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Groups that began in this minute.
+    pub(crate) new: u64,
+    minute_ns: u64,
+    /// There are more groups than expected, and that was said.
+    is_many: bool,
+    /// When it was said that new groups come too fast, and that archives take too much.
+    fast_ns: Option<u64>,
+    bytes_ns: Option<u64>,
+}
+
+/// Whether something is said that is said once an hour.
+fn is_due(told_ns: &mut Option<u64>, now_ns: u64) -> bool {
+    let due = told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= HOUR_NS);
+    if due {
+        *told_ns = Some(now_ns);
+    }
+    due
+}
 
 /// A group that may go, and what it was when that was found.
 struct Silent {
@@ -133,6 +159,44 @@ impl Inner {
         };
         let stat = self.tree.stat(names::path(&silent.path));
         stat.is_ok_and(|stat| left == Some(identity(&stat)))
+    }
+
+    /// Once a minute: more groups than expected, or new ones faster, are a line for the log. None is refused.
+    pub(crate) fn look_at_limits(&self, state: &mut State, now_ns: u64) {
+        let (max_series, max_new) = (self.settings.max_series, self.settings.max_new);
+        if now_ns.saturating_sub(state.told.minute_ns) < MINUTE_NS || state.told.new == 0 {
+            return;
+        }
+        let first = state.told.minute_ns == 0;
+        let new = std::mem::take(&mut state.told.new);
+        state.told.minute_ns = now_ns;
+        if !first && new > max_new && is_due(&mut state.told.fast_ns, now_ns) {
+            state.notice(format!(
+                "{new} new series in a minute, more than {max_new} (--max-new): does a name change all the time?"
+            ));
+        }
+        let count = state.groups.iter().count() as u64;
+        let was_many = std::mem::replace(&mut state.told.is_many, count > max_series);
+        if count > max_series && !was_many {
+            state.notice(format!(
+                "there are {count} series, more than {max_series} (--max-series); all are kept"
+            ));
+        }
+    }
+
+    /// Points go, the oldest first, where blocks take more than they may; archives stay whatever they take.
+    pub(crate) fn keep_below_cap(&self) {
+        let most = self.settings.store_bytes;
+        let Some(bytes) = self.drum.keep_below(most, self) else {
+            return;
+        };
+        let now_ns = self.clock.mono_ns();
+        let mut state = self.lock();
+        if is_due(&mut state.told.bytes_ns, now_ns) {
+            state.notice(format!(
+                "archives alone take {bytes} bytes, more than {most} (--store-bytes); all are kept"
+            ));
+        }
     }
 
     /// Nothing is known of these any more, and the journal says so; how many there were.

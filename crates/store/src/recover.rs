@@ -8,6 +8,7 @@ use crate::files::Worker;
 use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
+use crate::limits::Told;
 use crate::names;
 use crate::replay::{self, Source};
 use crate::roster::{Line, take_roster};
@@ -284,6 +285,7 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         journal,
         queue: Vec::new(),
         due: Vec::new(),
+        told: Told::default(),
         merges_left: true,
         silent: HashMap::new(),
         gone: Vec::new(),

@@ -209,6 +209,7 @@ impl Inner {
             }
         }
         self.save_queued();
+        self.keep_below_cap();
         let left = self.merge();
         self.lock().merges_left = left;
         let useless = {
@@ -248,6 +249,7 @@ impl Inner {
             return;
         }
         state.sync_ns = now_ns;
+        self.look_at_limits(&mut state, now_ns);
         drop(state);
         if let Err(error) = self.sync_to(u64::MAX) {
             self.lock()

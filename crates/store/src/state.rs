@@ -4,6 +4,7 @@ use crate::chunks::Chunks;
 use crate::entry::{self, Birth, Entry, Identity, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
+use crate::limits::Told;
 use crate::pending::{Mark, Pending, Texts};
 use crate::store::Stats;
 use kymo_sys::clock::Clock;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub(crate) due: Vec<u32>,
     /// Groups that get no values any more, and since when that is known, monotonic.
     pub(crate) silent: HashMap<u32, u64>,
+    /// What the log was told of limits, and when.
+    pub(crate) told: Told,
     /// There may be segments that are worth merging.
     pub(crate) merges_left: bool,
     /// Groups that are gone, and no block says so yet: with their chunk.

@@ -154,3 +154,97 @@ fn values_of_files_wait_for_a_base_that_is_away() {
     }
     assert_eq!(groups(&bench), 1);
 }
+
+/// Many values, ten seconds apart, so that no point is old; what the log says, and the most bytes of blocks and of points.
+fn stream(bench: &mut Bench, count: i64) -> (Vec<String>, u64, u64) {
+    let (mut said, mut most, mut points) = (Vec::new(), 0, 0);
+    for number in 0..count {
+        bench.now_s += 10;
+        bench.clock.advance_ns(10 * SECOND);
+        let text = format!("{}:{}.5", bench.now_s, number * number % 977);
+        for name in ["f0.rrd", "f1.rrd", "f2.rrd"] {
+            let text = if name == "f0.rrd" {
+                text.clone()
+            } else {
+                text.replace(".5", "")
+            };
+            bench.update(name, &[&text]).unwrap();
+        }
+        for _ in 0..3 {
+            bench.store().maintain();
+        }
+        said.extend(bench.store().take_notices());
+        if number % 20 == 0 {
+            let found = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder());
+            let found = found.unwrap();
+            let bytes = found.bytes;
+            let frames = bytes.rows + bytes.states + bytes.points + bytes.names;
+            let blocks = frames + bytes.heads - 4096 * found.segments;
+            (most, points) = (most.max(blocks), points.max(bytes.points));
+        }
+    }
+    (said, most, points)
+}
+
+#[test]
+fn points_go_where_room_is_short_and_archives_stay() {
+    let run = |store_bytes: u64| {
+        let mut bench = Bench::new(4, 3);
+        bench.settings.store_bytes = store_bytes;
+        bench.settings.segment_bytes = 8000;
+        bench.open();
+        let found = stream(&mut bench, 900);
+        bench.judge(bench.acked.len(), "with a cap");
+        let all = bench.acked.len();
+        bench.reopen();
+        bench.judge(all, "opened again");
+        found
+    };
+    let (said, most, points) = run(1 << 30);
+    assert!(most > 25_000 && points > 15_000, "{most} {points}");
+    assert_eq!(said, Vec::<String>::new());
+    let (said, most, points) = run(20_000);
+    // The segment that is written has its own room.
+    assert!(most < 20_000 + 5000 && points > 5000, "{most} {points}");
+    assert_eq!(said, Vec::<String>::new());
+    let (said, _, points) = run(500);
+    assert!(points < 5000, "{points}");
+    // In two and a half hours.
+    assert_eq!(said.len(), 3, "{said:?}");
+    for line in said {
+        assert!(
+            line.starts_with("archives alone take ") && line.contains("more than 500 "),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn many_series_are_told_of_once_and_all_are_kept() {
+    let mut bench = Bench::new(5, 60);
+    bench.settings.max_series = 30;
+    bench.settings.max_new = 15;
+    bench.open();
+    let mut said = Vec::new();
+    for number in 0..60 {
+        let name = format!("f{number}.rrd");
+        // Ten a minute, then twenty.
+        bench
+            .clock
+            .advance_ns(if number < 40 { 6 } else { 3 } * SECOND);
+        bench.now_s += 6;
+        let text = format!("{}:1", bench.now_s);
+        bench.update(&name, &[&text]).unwrap();
+        bench.store().maintain();
+        let notices = bench.store().take_notices().into_iter();
+        said.extend(notices.map(|line| (number, line)));
+    }
+    assert_eq!(groups(&bench), 60);
+    let many = said
+        .iter()
+        .filter(|(_, line)| line.contains("(--max-series)"));
+    let fast = said.iter().filter(|(_, line)| line.contains("(--max-new)"));
+    let (many, fast): (Vec<_>, Vec<_>) = (many.collect(), fast.collect());
+    assert!(many.len() == 1 && (30..45).contains(&many[0].0), "{said:?}");
+    assert!(fast.len() == 1 && fast[0].0 > 45, "{said:?}");
+}
