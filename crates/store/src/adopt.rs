@@ -194,6 +194,7 @@ impl Inner {
         if let Some(old) = new.old {
             state.replace_group(old, new.id, now_ns);
         }
+        state.told.new += u64::from(new.old.is_none());
         let (chunk, slot) = (new.birth.chunk, new.birth.slot);
         let group = state.groups.insert(new.id, path, (chunk, slot));
         group.state = Some(Packed::of(&new.birth.state));

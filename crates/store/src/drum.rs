@@ -10,6 +10,7 @@ pub(crate) mod block;
 mod bound;
 #[cfg(test)]
 mod by_hand;
+mod cap;
 pub(crate) mod captured;
 pub(crate) mod column;
 #[cfg(test)]
@@ -88,6 +89,10 @@ pub(crate) struct Drum {
 
 #[derive(Clone, Default)]
 struct Index {
+    /// Points before this stamp are dead: there is no room for them.
+    points_from: u64,
+    /// There are more bytes than there may be.
+    is_full: bool,
     segments: Vec<Arc<Segment>>,
     chunks: BTreeMap<u32, Arc<Vec<Placed>>>,
 }

@@ -22,6 +22,7 @@ pub mod fuzz;
 mod groups;
 mod import;
 mod journal;
+mod limits;
 mod list;
 mod look;
 mod names;

@@ -9,6 +9,7 @@ use crate::files::{Worker, is_ours};
 use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
+use crate::limits::Told;
 use crate::names;
 use crate::owner;
 use crate::replay::{self, Source};
@@ -332,6 +333,9 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         journal,
         queue: Vec::new(),
         due: Vec::new(),
+        told: Told::default(),
+        merges_left: true,
+        silent: HashMap::new(),
         gone: Vec::new(),
         chunk_values,
         next: 0,

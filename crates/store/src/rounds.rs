@@ -19,8 +19,8 @@ use std::time::Duration;
 const ROUND: usize = 512;
 /// How often due files are looked for, so that they come together in rounds.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
-/// A missing file's values are kept so long.
-const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
+/// A missing file's values are kept so long, and a silent group.
+pub(crate) const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
 /// Files that could not be written are tried again after this.
@@ -204,12 +204,14 @@ impl Inner {
             });
             let due: Vec<u32> = due.map(|(id, _)| id).collect();
             due.into_iter().for_each(|id| state.queue_chunk(id));
-            if state.due.is_empty() && !long {
+            if state.due.is_empty() && !long && !state.merges_left {
                 return;
             }
         }
         self.save_queued();
-        self.merge();
+        self.keep_below_cap();
+        let left = self.merge();
+        self.lock().merges_left = left;
         let useless = {
             let state = self.lock();
             state.journal.files_len() > 1 && first_needed(&state) > state.journal.oldest()
@@ -247,6 +249,7 @@ impl Inner {
             return;
         }
         state.sync_ns = now_ns;
+        self.look_at_limits(&mut state, now_ns);
         drop(state);
         if let Err(error) = self.sync_to(u64::MAX) {
             self.lock()
@@ -260,7 +263,11 @@ impl Inner {
         let sweep_every_ns = self.settings.sweep_every.as_nanos() as u64;
         if now_ns.saturating_sub(state.sweep_ns) >= sweep_every_ns {
             state.sweep_ns = now_ns;
-            self.sweep(&mut state, now_ns);
+            let gone = self.sweep(&mut state, now_ns);
+            drop(state);
+            self.forget_gone(&gone, now_ns);
+            self.forget_silent(now_ns);
+            state = self.lock();
         }
         let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
         let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
@@ -272,10 +279,10 @@ impl Inner {
         }
     }
 
-    /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week go.
-    fn sweep(&self, state: &mut State, now_ns: u64) {
+    /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week.
+    fn sweep(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
         let Some(files) = self.settings.files else {
-            return;
+            return Vec::new();
         };
         let (mut due, mut gone) = (Vec::new(), Vec::new());
         for (id, group) in state.groups.iter() {
@@ -291,19 +298,7 @@ impl Inner {
             }
         }
         due.into_iter().for_each(|id| state.queue(id));
-        for id in gone {
-            let path = state
-                .groups
-                .get(id)
-                .map(|group| DisplayName(&group.path).to_string());
-            let path = path.unwrap_or_default();
-            state.notice(format!(
-                "cannot keep the values of {path}: it is gone since a week"
-            ));
-            state.put(id, &Entry::Gone { id }, now_ns);
-            state.forget_group(id);
-        }
-        let _the_next_start_finds_it_missing_again = state.journal.commit();
+        gone
     }
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.

@@ -215,20 +215,21 @@ impl Inner {
         saver.builder.names(&roster)
     }
 
-    /// Merges segments as long as that is worth it.
-    pub(crate) fn merge(&self) {
+    /// Merges some segments if that is worth it; whether there may be more.
+    pub(crate) fn merge(&self) -> bool {
         const AT_ONCE: usize = 4;
         for _ in 0..AT_ONCE {
             match self.drum.merge(self) {
                 Ok(Some(_)) => {}
-                Ok(None) => return,
+                Ok(None) => return false,
                 Err(error) => {
                     self.lock()
                         .notice(format!("cannot merge segments: {error}"));
-                    return;
+                    return false;
                 }
             }
         }
+        true
     }
 }
 

@@ -40,6 +40,12 @@ pub struct Settings {
     pub journal_files: usize,
     /// A segment of blocks that is longer is followed by another.
     pub segment_bytes: u64,
+    /// Blocks take at most so many bytes, as far as dropping points helps.
+    pub store_bytes: u64,
+    /// More groups are told of in the log, and more new ones in a minute.
+    pub max_series: u64,
+    /// See `max_series`.
+    pub max_new: u64,
 }
 
 impl Settings {
@@ -62,6 +68,9 @@ impl Settings {
             chunk_values: 64,
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
+            store_bytes: 10 << 30,
+            max_series: 200_000,
+            max_new: 10_000,
             journal_files: 16,
         }
     }

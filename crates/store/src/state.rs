@@ -5,11 +5,13 @@ use crate::edits::Live;
 use crate::entry::{self, Birth, Entry, Identity, Value, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
+use crate::limits::Told;
 use crate::pending::{Mark, Pending, Texts};
 use crate::store::Stats;
 use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
@@ -28,6 +30,12 @@ pub(crate) struct State {
     pub(crate) queue: Vec<u32>,
     /// Chunks that are to be saved.
     pub(crate) due: Vec<u32>,
+    /// Groups that get no values any more, and since when that is known, monotonic.
+    pub(crate) silent: HashMap<u32, u64>,
+    /// What the log was told of limits, and when.
+    pub(crate) told: Told,
+    /// There may be segments that are worth merging.
+    pub(crate) merges_left: bool,
     /// Groups that are gone, and no block says so yet: with their chunk.
     pub(crate) gone: Vec<(u32, u32)>,
     /// Values of a group after which its chunk is saved.

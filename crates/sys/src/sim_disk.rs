@@ -355,8 +355,7 @@ impl Disk for SimDisk {
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let state = self.state();
-        Ok(state.metadata(state.file(path)?))
+        self.stat(path)
     }
 
     fn name_kind(&self, path: &Path) -> io::Result<NameKind> {

@@ -20,6 +20,8 @@ const SEGMENTS_MAX: usize = 64;
 /// A block of which a frame is longer when it is unpacked, or all frames together as they are, is followed by another.
 const COLUMN_BYTES: u64 = if cfg!(test) { 1500 } else { 8 << 20 };
 const BLOCK_BYTES: u64 = 256 << 20;
+/// Where room is short a segment is merged when one of so many of its bytes is dead.
+const TIMES_FULL: u64 = 8;
 /// Points are kept so long.
 pub(crate) const POINTS_KEPT_S: u64 = 48 * 3600;
 
@@ -75,8 +77,7 @@ impl Drum {
     }
 
     /// Bytes of all blocks, and how many of them are dead.
-    #[cfg(test)]
-    pub(super) fn weight(&self, groups: &dyn Groups) -> Weight {
+    pub(crate) fn weight(&self, groups: &dyn Groups) -> Weight {
         let index = self.index().clone();
         let weights = weigh(&index, groups);
         let sum = |sum: Weight, one: &Weight| Weight {
@@ -152,7 +153,9 @@ impl Drum {
             // of the run and older than others stay between them.
             for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
                 if neighbours.first().is_some_and(|placed| is_in(run, placed)) {
-                    Work::new(neighbours, blocks, &shape, chunk, groups)?.write(&mut new)?;
+                    let mut work = Work::new(neighbours, blocks, &shape, chunk, groups)?;
+                    work.points_from = index.points_from;
+                    work.write(&mut new)?;
                 }
             }
         }
@@ -234,13 +237,14 @@ fn choose(settled: &Settled, segment_bytes: u64, groups: &dyn Groups) -> Option<
     let most = segment_bytes.max(total / (SEGMENTS_MAX as u64 / 2));
     let segments = &index.segments;
     let weight = |segment: &Segment| weights.get(&segment.numbers).copied().unwrap_or_default();
+    let times = if index.is_full { TIMES_FULL } else { 2 };
     let closed = |segment: &Segment| !settled.busy.contains(&segment.numbers.first);
     let mut best: Vec<Arc<Segment>> = Vec::new();
     let mut run: Vec<Arc<Segment>> = Vec::new();
     let mut live = 0;
     for segment in segments {
         let it = weight(segment);
-        let worth = closed(segment) && 2 * it.dead >= it.bytes;
+        let worth = closed(segment) && times * it.dead >= it.bytes;
         if !worth || live + (it.bytes - it.dead) > most {
             run.clear();
             live = 0;
@@ -269,6 +273,11 @@ fn choose(settled: &Settled, segment_bytes: u64, groups: &dyn Groups) -> Option<
 }
 
 impl Index {
+    /// Whether the points of a block of a chunk with this newest stamp are dead.
+    pub(super) fn has_old_points(&self, placed: &Placed, stamp: u64) -> bool {
+        placed.stamp.saturating_add(POINTS_KEPT_S) < stamp || placed.stamp < self.points_from
+    }
+
     /// A run of segments has been replaced, and so have its blocks.
     fn swap(
         &mut self,
@@ -325,7 +334,7 @@ fn weigh(index: &Index, groups: &dyn Groups) -> BTreeMap<Numbers, Weight> {
                 live -= u64::from(if dead { bytes } else { 0 });
             }
             live -= placed.dead_by_group(shape, position, &budget, || groups.stamps(chunk));
-            if placed.stamp.saturating_add(POINTS_KEPT_S) < stamp {
+            if index.has_old_points(placed, stamp) {
                 live -= u64::from(placed.point_bytes);
             }
             let states = (0..SIXTEEN).filter(|&at| placed.has_state(at as u8));
@@ -364,6 +373,8 @@ struct Work<'a> {
     mine: Vec<(&'a Placed, Head)>,
     /// The newest row of each archive.
     newest: Vec<u64>,
+    /// Older points are dead.
+    points_from: u64,
     shape: &'a Shape,
     chunk: u32,
     groups: &'a dyn Groups,
@@ -422,6 +433,7 @@ impl<'a> Work<'a> {
             blocks,
             mine,
             newest,
+            points_from: 0,
             shape,
             chunk,
             groups,
@@ -599,7 +611,8 @@ impl<'a> Work<'a> {
         let newest = stamps.max().unwrap_or(0);
         let mut out = Vec::new();
         for (placed, head) in few {
-            if placed.point_bytes == 0 || placed.stamp.saturating_add(POINTS_KEPT_S) < newest {
+            let dead = placed.stamp.saturating_add(POINTS_KEPT_S) < newest;
+            if placed.point_bytes == 0 || dead || placed.stamp < self.points_from {
                 continue;
             }
             let frame = head.part(sixteen).and_then(|part| part.points);

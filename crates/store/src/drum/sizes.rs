@@ -8,6 +8,7 @@ use super::points;
 use super::samples;
 use super::segment::BLOCKS_OFFSET;
 use super::shape::Shape;
+use crate::edits::Live;
 use crate::entry::Identity;
 use crate::pending::Pending;
 use crate::roster::{About, Line, put_roster};
@@ -231,6 +232,10 @@ fn names(files: usize) -> usize {
                 shown: stamp,
                 base: (files == 0).then_some(START),
                 left: (files < 2).then_some((left, first, first)),
+                live: (files < 2).then_some(Live {
+                    updated: next_random(&mut random) as u32,
+                    tuned: next_random(&mut random) as u32,
+                }),
                 held: Pending::default(),
             }
         })

@@ -1,5 +1,5 @@
 //! The daemon's command line: all options of rrdcached 1.7.2 to 1.9, with its messages and exit codes, and
-//! `--durable` and `--files`.
+//! those of its own.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,9 +20,12 @@ use super::sockets;
 const PID_FILE: &str = "/var/run/rrdcached.pid";
 /// A long name that nobody can type.
 const UNNAMED: &str = "\0";
-/// Stand for `--durable` and `--files`, which have no letters.
+/// Stand for options without letters.
 const DURABLE: u8 = 1;
 const FILES: u8 = 2;
+const STORE_BYTES: u8 = 3;
+const MAX_SERIES: u8 = 4;
+const MAX_NEW: u8 = 5;
 /// Without `--files`, seconds.
 const FILES_AFTER: u64 = 7 * 86_400;
 
@@ -52,6 +55,9 @@ const KNOWN: &[Known] = &[
     (UNNAMED, b'z', Takes::Argument),
     ("durable", DURABLE, Takes::Nothing),
     ("files", FILES, Takes::Argument),
+    ("store-bytes", STORE_BYTES, Takes::Argument),
+    ("max-series", MAX_SERIES, Takes::Argument),
+    ("max-new", MAX_NEW, Takes::Argument),
 ];
 
 /// syslog's names, worst first.
@@ -113,6 +119,12 @@ pub struct Options {
     pub sweep_every: u64,
     /// `--files`, seconds; `None`: never.
     pub files: Option<u64>,
+    /// `--store-bytes`.
+    pub store_bytes: u64,
+    /// `--max-series`.
+    pub max_series: u64,
+    /// `--max-new`, in a minute.
+    pub max_new: u64,
     /// The rest.
     pub daemon: daemon::Settings,
 }
@@ -197,6 +209,9 @@ fn defaults() -> Options {
         jitter: 0,
         sweep_every: 3600,
         files: Some(FILES_AFTER),
+        store_bytes: 10 << 30,
+        max_series: 200_000,
+        max_new: 10_000,
         daemon: daemon::Settings::default(),
     }
 }
@@ -234,6 +249,12 @@ impl Reading<'_> {
             FILES => self.duration(argument, "age of files", 2, |options| {
                 options.files.get_or_insert(FILES_AFTER)
             }),
+            STORE_BYTES => match crate::options::size_bytes(&shown) {
+                Ok(bytes) => options.store_bytes = bytes,
+                Err(_) => self.invalid("store size", &shown, "not a size such as 500M or 10G"),
+            },
+            MAX_SERIES => self.count(&shown, |options| &mut options.max_series),
+            MAX_NEW => self.count(&shown, |options| &mut options.max_new),
             b'h' => self.help(1)?,
             b'L' => self.address(b""),
             b'l' => self.address(argument),
@@ -286,6 +307,18 @@ impl Reading<'_> {
             group: self.group,
             mode: self.mode,
         });
+    }
+
+    fn invalid(&mut self, what: &str, shown: &str, why: &str) {
+        (self.complain)(&format!("Invalid {what} {shown}: {why}"));
+        self.status = 2;
+    }
+
+    fn count(&mut self, shown: &str, slot: impl Fn(&mut Options) -> &mut u64) {
+        match shown.parse() {
+            Ok(count) => *slot(&mut self.options) = count,
+            Err(_) => self.invalid("number of series", shown, "not a number"),
+        }
     }
 
     fn duration(
@@ -539,6 +572,11 @@ Valid options are:
   --durable     Answer an update only when it is on the disk
   --files <age> An .rrd file is brought up to date when it is this old. Default: 7d
                 (FLUSH does it at once; 5m is what other daemons do; never: no files)
+  --store-bytes <size>
+                Past this the oldest points go; archives stay. Default: 10G
+  --max-series <n>
+                More series are a line in the log, and refused are none. Default: 200000
+  --max-new <n> The same for new series in a minute. Default: 10000
 
 See docs/rrdcached.md.
 ";
@@ -556,6 +594,29 @@ mod tests {
         let mut said = Vec::new();
         let options = read(&words, &mut |line| said.push(line.to_string()));
         (options, said.join("|"))
+    }
+
+    #[test]
+    fn limits_are_read() {
+        let (options, said) = read_line("--store-bytes 1.5G --max-series 7 --max-new=8");
+        let options = options.unwrap();
+        let limits = (options.store_bytes, options.max_series, options.max_new);
+        assert_eq!((limits, said.as_str()), ((3 << 29, 7, 8), ""));
+        for (line, text) in [
+            (
+                "--store-bytes many",
+                "Invalid store size many: not a size such as 500M or 10G",
+            ),
+            (
+                "--max-series -1",
+                "Invalid number of series -1: not a number",
+            ),
+            ("--max-new 1k", "Invalid number of series 1k: not a number"),
+        ] {
+            let (options, said) = read_line(line);
+            assert_eq!(options.err().map(|stop| stop.code), Some(2), "{line}");
+            assert_eq!(said, text);
+        }
     }
 
     #[test]

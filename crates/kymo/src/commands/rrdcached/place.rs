@@ -32,6 +32,9 @@ pub fn settings(options: &Options) -> Result<Settings, String> {
         files: options.files.map(Duration::from_secs),
         jitter: Duration::from_secs(options.jitter),
         sweep_every: Duration::from_secs(options.sweep_every),
+        store_bytes: options.store_bytes,
+        max_series: options.max_series,
+        max_new: options.max_new,
         ..Settings::new(folder, base)
     })
 }

@@ -1,0 +1,101 @@
+//! Many series with few values, and a year in which none came: what a store of a million is, at a twentieth of it.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, SECOND, START, folder, oracle};
+use kymo_store::Settings;
+use kymo_store::status::{Status, status};
+use std::sync::Arc;
+
+const SERIES: usize = 50_000;
+const YEAR: i64 = 31_536_000;
+
+/// A value for each series.
+fn round(bench: &Bench, stamp: i64) {
+    let store = bench.store();
+    for few in (0..SERIES).collect::<Vec<_>>().chunks(1000) {
+        let mut turn = store.turn();
+        for number in few {
+            let text = format!("{stamp}:{}", stamp % 100 + *number as i64);
+            let taken = turn.update(name(*number).as_bytes(), [text.as_bytes()]);
+            assert_eq!(taken, Ok(1));
+        }
+        turn.commit().unwrap();
+    }
+    // Merging takes some segments at a time, and has its turn before the next values come.
+    for _ in 0..3 {
+        store.maintain();
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("d{}/s{number}.rrd", number % 100)
+}
+
+fn look(bench: &Bench) -> Status {
+    let found = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder()).unwrap();
+    assert_eq!(found.notices, Vec::<String>::new());
+    assert_eq!(found.groups, SERIES as u64);
+    assert!(found.segments <= 64, "{found:?}");
+    found
+}
+
+#[test]
+fn many_series_with_a_year_between_their_values() {
+    let mut bench = Bench::new(5, 0);
+    bench.settings = Settings {
+        files: None,
+        chunk_values: 2,
+        segment_bytes: 70_000,
+        ..Settings::new(folder(), common::base())
+    };
+    bench.open();
+    let blank = common::rrd(b"GAUGE");
+    for number in 0..SERIES {
+        let name = name(number);
+        bench
+            .store()
+            .install(name.as_bytes(), &blank, false)
+            .unwrap();
+        bench.store().touch(name.as_bytes()).unwrap();
+    }
+    let stamps = [10, 20, 30, 40, 50, 60].map(|at| START + at);
+    let later = stamps.map(|stamp| stamp + YEAR);
+    let mut most = 0;
+    for stamp in stamps.iter().chain(&later) {
+        bench.clock.advance_ns(10 * SECOND);
+        if *stamp == later[0] {
+            bench.clock.advance_ns(YEAR as u64 * SECOND);
+        }
+        round(&bench, *stamp);
+        if stamp % 20 == START % 20 {
+            most = most.max(look(&bench).segments);
+        }
+    }
+    let found = look(&bench);
+    assert_eq!(found.chunks, SERIES.div_ceil(256) as u64, "{found:?}");
+    assert_eq!(
+        (found.unsaved.values, found.unsaved.groups),
+        (0, 0),
+        "{found:?}"
+    );
+    assert!(most > 50, "{most} segments at most");
+    // Rows from before the year are dead.
+    assert_eq!(found.rows.unwrap().0, (later[0] - 50) as f64, "{found:?}");
+    bench.reopen();
+    assert_eq!(look(&bench).groups, found.groups);
+    for number in (0..SERIES).step_by(997) {
+        let values = stamps.iter().chain(&later);
+        let values: Vec<String> = values
+            .map(|stamp| format!("{stamp}:{}", stamp % 100 + number as i64))
+            .collect();
+        let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let exported = bench.store().export(name(number).as_bytes()).unwrap();
+        assert!(
+            exported.bytes == oracle(&blank.to_bytes(), &values),
+            "{number}"
+        );
+    }
+}
