@@ -218,6 +218,9 @@ impl Inner {
             group.begun = epoch;
         }
         let count = group.pending.len();
+        if group.unsafe_birth {
+            (state.made, state.made_ns) = (state.made + 1, now_ns);
+        }
         if let Some(seen) = beginning.seen {
             state.groups.leave(new.id, seen);
         }

@@ -82,6 +82,8 @@ pub(crate) fn open(
     let locks = [Some(lock), owned].into_iter().flatten().collect();
     let store = Store::new(settings, disk, clock, tree, drum, state, locks);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
+    // Not once more after each start.
+    store.inner.lock().made = replayed.redone;
     if many {
         // Start after start that ends too soon must not fill the disk.
         store.inner.save_all();
@@ -344,6 +346,8 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         sweep_ns: now.mono_ns,
         checkpoint_ns: now.mono_ns,
         sync_ns: now.mono_ns,
+        made: 0,
+        made_ns: now.mono_ns,
         random: now.real_ns as u64,
         stats: Stats::default(),
         notices: Vec::new(),

@@ -23,6 +23,10 @@ const ROUND_EVERY: Duration = Duration::from_millis(500);
 const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
+/// So many files that were made, or this time after the last one, are enough for a checkpoint: until then a start makes
+/// them again.
+const MADE_MAX: u64 = 1000;
+const MADE_REST: Duration = Duration::from_secs(30);
 /// Files that could not be written are tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -265,9 +269,12 @@ impl Inner {
         let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
         let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
         let long = state.journal.files_len() > self.settings.journal_files;
+        let rest_ns = now_ns.saturating_sub(state.made_ns);
+        let rested = state.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
+        let made = rested || state.made >= MADE_MAX;
         let paused = now_ns.saturating_sub(state.checkpoint_ns) < RETRY.as_nanos() as u64;
         drop(state);
-        if (old || long) && !paused {
+        if (old || long || made) && !paused {
             self.checkpoint();
         }
     }
@@ -375,6 +382,7 @@ impl Inner {
         }
         state.checkpointing = true;
         state.checkpoint_ns = self.clock.mono_ns();
+        state.made = 0;
         let (position, old) = (state.journal.position, (state.epoch & 1) as usize);
         state.epoch += 1;
         while state.cycles[old] > 0 {

@@ -53,6 +53,9 @@ pub(crate) struct State {
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
+    /// Files made since the last checkpoint began, and when the last one was: a start would make them again.
+    pub(crate) made: u64,
+    pub(crate) made_ns: u64,
     pub(crate) random: u64,
     pub(crate) stats: Stats,
     pub(crate) notices: Vec<String>,

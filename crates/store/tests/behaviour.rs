@@ -604,6 +604,29 @@ fn files_that_others_rename() {
     }
 }
 
+/// Files that were made are not made once more by each start that follows a kill.
+#[test]
+fn a_checkpoint_follows_new_files() {
+    for (count, rest, redone) in [(3, 29, 3), (3, 30, 0), (1000, 6, 0)] {
+        let mut bench = bench(1);
+        let new = rrd(b"GAUGE");
+        for i in 0..count {
+            let name = format!("n{i}.rrd");
+            bench.store().install(name.as_bytes(), &new, false).unwrap();
+        }
+        bench.clock.advance_ns(rest * SECOND);
+        bench.store().maintain();
+        for redone in [redone, 0] {
+            bench.disk.kill();
+            bench.reopen();
+            assert_eq!(bench.replayed.redone, redone, "{count} {rest}");
+            bench.clock.advance_ns(30 * SECOND);
+            bench.store().maintain();
+        }
+        assert_eq!(bench.bytes("n2.rrd"), new.to_bytes());
+    }
+}
+
 /// Everything is in blocks.
 fn save(bench: &Bench) {
     bench.clock.advance_ns(7 * 3600 * SECOND);
