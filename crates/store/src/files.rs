@@ -279,7 +279,7 @@ impl Inner {
     }
 
     fn done(&self, state: &mut State, job: &Job, written: Written, now_ns: u64) {
-        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let due_ns = state.due_at(now_ns, &self.settings);
         let mut lines = Vec::new();
         let Some(group) = state.groups.get_mut(job.id) else {
             return;
@@ -313,7 +313,7 @@ impl Inner {
         group.redo = false;
         group.writing = false;
         group.gone_since = None;
-        group.flushed_ns = flushed_ns;
+        group.due_ns = due_ns;
         group.shown_ns = now_ns;
         // A file's stamp may be a rounding less than the value's.
         let upto = match written.refused.is_empty() {

@@ -174,13 +174,12 @@ impl Inner {
     /// A due file was not written: soon again, and a line for the log if it is not just a lock.
     fn put_off(&self, id: u32, error: &FileError) {
         let now_ns = self.clock.mono_ns();
-        let files_ns = self.settings.files.unwrap_or_default().as_nanos() as u64;
         let mut state = self.lock();
         let Some(group) = state.groups.get_mut(id) else {
             return;
         };
         // Due once more when the pause is over.
-        group.flushed_ns = (now_ns + RETRY.as_nanos() as u64).saturating_sub(files_ns);
+        group.due_ns = now_ns + RETRY.as_nanos() as u64;
         let path = DisplayName(&group.path).to_string();
         match error {
             FileError::Locked | FileError::Journal(_) => state.queue(id),
@@ -281,19 +280,15 @@ impl Inner {
 
     /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week go.
     fn sweep(&self, state: &mut State, now_ns: u64) {
-        let Some(files) = self.settings.files else {
+        if self.settings.files.is_none() {
             return;
-        };
+        }
         let (mut due, mut gone) = (Vec::new(), Vec::new());
         for (id, group) in state.groups.iter() {
-            let age_ns = now_ns.saturating_sub(group.flushed_ns);
             let gone_ns = group.gone_since.map(|since| now_ns.saturating_sub(since));
             if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !group.busy {
                 gone.push(id);
-            } else if group.last > group.upto
-                && age_ns >= files.as_nanos() as u64
-                && !group.suspended
-            {
+            } else if group.last > group.upto && now_ns >= group.due_ns && !group.suspended {
                 due.push(id);
             }
         }

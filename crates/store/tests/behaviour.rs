@@ -783,6 +783,51 @@ fn on_a_real_disk() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
+/// How old a file is its mtime tells, whenever the daemon was started.
+#[test]
+fn starts_make_no_file_younger() {
+    use kymo_store::{Settings, Store};
+    use kymo_sys::clock::{RealClock, Stamp};
+    use kymo_sys::disk::RealDisk;
+    use kymo_sys::sim_clock::SimClock;
+    use std::sync::Arc;
+    const DAY: u64 = 86_400 * SECOND;
+    let root = std::env::temp_dir().join(format!("kymo-age-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    std::fs::write(root.join("db/a.rrd"), rrd(b"GAUGE").to_bytes()).unwrap();
+    let settings = Settings::new(root.join("j"), root.join("db"));
+    let written_ns = RealClock.now().real_ns;
+    let update = |store: &Store, stamp: i64| {
+        let mut turn = store.turn();
+        let value = format!("{}:1", START + stamp);
+        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        turn.commit().unwrap();
+        store.turn().stats().queue_length
+    };
+    for (number, (age_ns, rest_ns)) in [(0, 7 * DAY), (6 * DAY, DAY), (30 * DAY, DAY / 24)]
+        .into_iter()
+        .enumerate()
+    {
+        let clock = Arc::new(SimClock::new(Stamp {
+            real_ns: written_ns + age_ns as i64,
+            mono_ns: 5 * SECOND,
+            boot_ns: 5 * SECOND,
+        }));
+        let (store, _) = Store::open(settings.clone(), Arc::new(RealDisk), clock.clone()).unwrap();
+        if number == 0 {
+            store.touch(b"a.rrd").unwrap();
+        }
+        let stamp = 100 * number as i64;
+        clock.advance_ns(rest_ns - 60 * SECOND);
+        if age_ns < 7 * DAY {
+            assert_eq!(update(&store, stamp + 10), 0, "{number}");
+        }
+        clock.advance_ns(120 * SECOND);
+        assert_eq!(update(&store, stamp + 20), 1, "{number}");
+    }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
 /// Updates, flushes, reads, checkpoints and due files at once; in the end every file has every value.
 #[test]
 fn many_threads() {
