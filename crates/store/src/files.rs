@@ -19,7 +19,7 @@ use crate::turn::stamp_of;
 use crate::{drum::shape, read::FileRows};
 use kymo_base::name::DisplayName;
 use kymo_rrd::{Kind, Rows, Rrd};
-use kymo_sys::disk::{DiskFile, RecordLock};
+use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe};
 use std::io;
 use std::sync::Arc;
@@ -206,7 +206,8 @@ impl Inner {
                 false => Ok(Found::Theirs),
             };
         }
-        if !same && is_tuned(job, &snapshot, &*file, &seen)? {
+        // What a crash left may have an older time than it should.
+        if (!same || job.writing) && is_tuned(job, &snapshot, &*file, &seen)? {
             return Ok(Found::Theirs);
         }
         if job.redo && job.unsafe_birth {
@@ -247,6 +248,40 @@ impl Inner {
             .tree
             .put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
         put.map(|stat| identity(&stat)).map_err(FileError::Io)
+    }
+
+    /// Writes over all of a file, which a crash may cut short: the journal knows before.
+    pub(crate) fn write_over(
+        &self,
+        id: Option<u32>,
+        file: &dyn DiskFile,
+        bytes: &[u8],
+    ) -> Result<Metadata, FileError> {
+        let mut jobs = Vec::new();
+        if let Some(id) = id
+            && let Some(group) = self.lock().groups.get(id)
+        {
+            jobs.push(Job::new(id, group, None, group.upto));
+        }
+        let announced = self.announce(&mut jobs).map_err(FileError::Journal);
+        let written = announced.and_then(|()| {
+            let written = file.write_at(bytes, 0).and_then(|()| file.sync_data());
+            written
+                .and_then(|()| file.metadata())
+                .map_err(FileError::Io)
+        });
+        let mut state = self.lock();
+        for job in &jobs {
+            if let Some(epoch) = job.started {
+                state.cycles[(epoch & 1) as usize] -= 1;
+            }
+            if let Err(error) = &written {
+                let _full = state.prepare(&*self.clock);
+                not_done(&mut state, job, error, self.clock.mono_ns());
+                let _the_next_start_looks_again = state.journal.commit();
+            }
+        }
+        written
     }
 
     fn finish(&self, jobs: Vec<Job>, outcomes: &mut Vec<(u32, Option<FileError>)>) {
