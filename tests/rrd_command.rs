@@ -186,6 +186,10 @@ fn files(folder: &PathBuf) -> Files {
             .ok()
             .filter(fs::Metadata::is_file)?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        // Ours says whose the folder is.
+        if name == ".kymo-owner" {
+            return None;
+        }
         let bytes = fs::read(entry.path()).unwrap_or_default();
         Some((name, (stat.permissions().mode(), bytes)))
     });

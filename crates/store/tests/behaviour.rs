@@ -828,6 +828,80 @@ fn starts_make_no_file_younger() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
+/// A file that is written once more keeps rows whose frames are damaged.
+#[test]
+fn damaged_frames_take_nothing_from_files() {
+    use kymo_store::Store;
+    use kymo_sys::clock::RealClock;
+    use kymo_sys::disk::RealDisk;
+    use std::sync::Arc;
+    let root = std::env::temp_dir().join(format!("kymo-damaged-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    let file = root.join("db/a.rrd");
+    std::fs::write(&file, rrd(b"GAUGE").to_bytes()).unwrap();
+    let mut settings = common::settings();
+    (settings.folder, settings.base) = (root.join("j"), root.join("db"));
+    let open = || Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock)).unwrap();
+    let (store, _) = open();
+    store.touch(b"a.rrd").unwrap();
+    for i in 1..9 {
+        let mut turn = store.turn();
+        let value = format!("{}:{i}", START + 10 * i);
+        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        turn.commit().unwrap();
+        store.maintain();
+        if i == 4 {
+            // What comes later says that this is on the disk: it cannot be taken for the end.
+            store.checkpoint();
+        }
+    }
+    store.flush(b"a.rrd").unwrap();
+    drop(store);
+    let expected = std::fs::read(&file).unwrap();
+    let modified = std::fs::metadata(&file).unwrap().modified().unwrap();
+    let names = |folder: &Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+        entries.map(|entry| entry.path()).collect()
+    };
+    let files: Vec<_> = names(&settings.folder)
+        .into_iter()
+        .map(|path| (std::fs::read(&path).unwrap(), path))
+        .collect();
+    let is_segment = |path: &Path| path.to_string_lossy().contains("segment-");
+    let segments = files.iter().filter(|(_, path)| is_segment(path));
+    let segment = segments.min_by_key(|(_, path)| path).unwrap();
+    let mut kept = 0;
+    for at in (4096..segment.0.len()).step_by(5) {
+        for path in names(&settings.folder) {
+            std::fs::remove_file(path).unwrap();
+        }
+        for (bytes, path) in &files {
+            let mut bytes = bytes.clone();
+            if *path == segment.1 {
+                bytes[at] ^= 0x55;
+            }
+            std::fs::write(path, bytes).unwrap();
+        }
+        let (store, _) = open();
+        store.flush(b"a.rrd").unwrap();
+        let notices = store.take_notices();
+        if notices
+            .iter()
+            .any(|line| line.contains("was written from blocks that are damaged"))
+        {
+            kept += 1;
+            assert!(std::fs::read(&file).unwrap() == expected, "{at}");
+        }
+        drop(store);
+        // As it was left.
+        std::fs::write(&file, &expected).unwrap();
+        let open = std::fs::File::options().write(true).open(&file).unwrap();
+        open.set_modified(modified).unwrap();
+    }
+    assert!(kept > 0);
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
 /// Updates, flushes, reads, checkpoints and due files at once; in the end every file has every value.
 #[test]
 fn many_threads() {
