@@ -186,7 +186,7 @@ fn files(folder: &PathBuf) -> Files {
             .ok()
             .filter(fs::Metadata::is_file)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Says whose files they are.
+        // Ours says whose the folder is.
         if name == ".kymo-owner" {
             return None;
         }

@@ -523,8 +523,9 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
         (path, bytes)
     };
     let files = rrd_file::files_below(&base).into_iter();
-    // Where ours has its journal when it is not told where.
-    let files = files.filter(|path| !path.starts_with(base.join(".kymo")));
+    // Where ours has its journal when it is not told where, and whose the folder is.
+    let own = [".kymo", ".kymo-owner"].map(|name| base.join(name));
+    let files = files.filter(|path| !own.iter().any(|own| path.starts_with(own)));
     let files = files.map(read).collect();
     let replies = wire.replies;
     Played { replies, files }

@@ -186,7 +186,7 @@ impl Inner {
     /// The journal knows of a group, and now memory does.
     fn begin_group(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
         let now_ns = self.clock.mono_ns();
-        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let due_ns = state.due_at(now_ns, &self.settings);
         let (sequence, epoch) = (state.journal.sequence(), state.epoch);
         let replaced = new.old.and_then(|old| state.groups.get(old));
         let busy = replaced.is_some_and(|group| group.busy);
@@ -208,7 +208,7 @@ impl Inner {
         let stamps = texts.iter().filter_map(stamp_of);
         group.last = stamps.fold(new.last_up as f64, f64::max);
         group.pending = new.carried;
-        group.flushed_ns = flushed_ns;
+        group.due_ns = due_ns;
         group.shown_ns = now_ns;
         group.busy = busy;
         group.suspended = suspended && beginning.cause == Cause::Tuned;
@@ -219,6 +219,9 @@ impl Inner {
             group.begun = epoch;
         }
         let count = group.pending.len();
+        if group.unsafe_birth {
+            (state.made, state.made_ns) = (state.made + 1, now_ns);
+        }
         if let Some(seen) = beginning.seen {
             state.groups.leave(new.id, seen);
         }

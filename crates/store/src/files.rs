@@ -11,15 +11,15 @@ use crate::error::FileError;
 use crate::groups::Group;
 use crate::names;
 use crate::pending::Texts;
-use crate::rrd_file::{identity, open_error, open_locked, read_header, seasons};
+use crate::rrd_file::{identity, open_error, open_locked, read_cells, read_header, seasons};
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::store::Inner;
 use crate::turn::stamp_of;
 use crate::{drum::shape, read::FileRows};
 use kymo_base::name::DisplayName;
-use kymo_rrd::{Kind, Rows, Rrd};
-use kymo_sys::disk::{DiskFile, RecordLock};
+use kymo_rrd::{Header, Kind, Rows, Rrd};
+use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe};
 use std::io;
 use std::sync::Arc;
@@ -59,6 +59,8 @@ struct Written {
     live: Live,
     /// The file's newest stamp.
     upto: f64,
+    /// Frames of blocks that could not be read.
+    damaged: u64,
     /// Which of the group's values were refused, by stamp and text.
     refused: Vec<(usize, String)>,
     values: Texts,
@@ -206,7 +208,8 @@ impl Inner {
                 false => Ok(Found::Theirs),
             };
         }
-        if !same && is_tuned(job, &snapshot, &*file, &seen)? {
+        // What a crash left may have an older time than it should.
+        if (!same || job.writing) && is_tuned(job, &snapshot, &*file, &seen)? {
             return Ok(Found::Theirs);
         }
         if job.redo && job.unsafe_birth {
@@ -226,9 +229,29 @@ impl Inner {
                 false => Ok(Found::Theirs),
             };
         }
-        write_rows(worker, &mut view, &*file, job.from)?;
+        let kept = self.kept(job, &view, &*file, &seen);
+        write_rows(worker, &mut view, &*file, job.from, kept.as_ref())?;
         let after = identity(&file.metadata().map_err(FileError::Io)?);
         Ok(written(worker, &view, after, values))
+    }
+
+    /// The header of a file that is written once more, if its rows are those that it had: after a power cut older ones
+    /// may lie there.
+    fn kept(&self, job: &Job, view: &View, file: &dyn DiskFile, seen: &Identity) -> Option<Header> {
+        let now = self.clock.now();
+        let booted_ns = now.real_ns.saturating_sub(now.boot_ns as i64);
+        let left = job
+            .left
+            .filter(|left| job.redo && left.mtime_ns > booted_ns)?;
+        let header = read_header(
+            file,
+            left.size_bytes.min(seen.size_bytes),
+            &mut Vec::new(),
+            &job.path,
+        );
+        header
+            .ok()
+            .filter(|header| header.rra == view.group.header.rra)
     }
 
     /// A file that is not there, or not all of it.
@@ -247,6 +270,40 @@ impl Inner {
             .tree
             .put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
         put.map(|stat| identity(&stat)).map_err(FileError::Io)
+    }
+
+    /// Writes over all of a file, which a crash may cut short: the journal knows before.
+    pub(crate) fn write_over(
+        &self,
+        id: Option<u32>,
+        file: &dyn DiskFile,
+        bytes: &[u8],
+    ) -> Result<Metadata, FileError> {
+        let mut jobs = Vec::new();
+        if let Some(id) = id
+            && let Some(group) = self.lock().groups.get(id)
+        {
+            jobs.push(Job::new(id, group, None, group.upto));
+        }
+        let announced = self.announce(&mut jobs).map_err(FileError::Journal);
+        let written = announced.and_then(|()| {
+            let written = file.write_at(bytes, 0).and_then(|()| file.sync_data());
+            written
+                .and_then(|()| file.metadata())
+                .map_err(FileError::Io)
+        });
+        let mut state = self.lock();
+        for job in &jobs {
+            if let Some(epoch) = job.started {
+                state.cycles[(epoch & 1) as usize] -= 1;
+            }
+            if let Err(error) = &written {
+                let _full = state.prepare(&*self.clock);
+                not_done(&mut state, job, error, self.clock.mono_ns());
+                let _the_next_start_looks_again = state.journal.commit();
+            }
+        }
+        written
     }
 
     fn finish(&self, jobs: Vec<Job>, outcomes: &mut Vec<(u32, Option<FileError>)>) {
@@ -279,7 +336,7 @@ impl Inner {
     }
 
     fn done(&self, state: &mut State, job: &Job, written: Written, now_ns: u64) {
-        let flushed_ns = state.flushed_at(now_ns, self.settings.jitter);
+        let due_ns = state.due_at(now_ns, &self.settings);
         let mut lines = Vec::new();
         let Some(group) = state.groups.get_mut(job.id) else {
             return;
@@ -291,6 +348,12 @@ impl Inner {
             .filter_map(stamp_of)
             .filter(|stamp| *stamp > group.shown)
             .count();
+        if written.damaged > 0 {
+            let (path, frames) = (DisplayName(&group.path), written.damaged);
+            lines.push(format!(
+                "{path} was written from blocks that are damaged in {frames} places: rows of it that the file did not have are unknown"
+            ));
+        }
         let before = group.pending.len();
         let mut refused = 0;
         if !written.refused.is_empty() {
@@ -313,7 +376,7 @@ impl Inner {
         group.redo = false;
         group.writing = false;
         group.gone_since = None;
-        group.flushed_ns = flushed_ns;
+        group.due_ns = due_ns;
         group.shown_ns = now_ns;
         // A file's stamp may be a rounding less than the value's.
         let upto = match written.refused.is_empty() {
@@ -339,11 +402,14 @@ impl Inner {
 }
 
 /// The rows since `from`, the seasons, and the header's changing part.
+///
+/// Rows that are damaged in the drum stay what `kept`, the header of the file so far, says they are.
 pub(crate) fn write_rows(
     worker: &mut Worker,
     view: &mut View,
     file: &dyn DiskFile,
     from: f64,
+    kept: Option<&Header>,
 ) -> Result<(), FileError> {
     let header = view.group.header.clone();
     let shape = view.shape.clone();
@@ -371,7 +437,13 @@ pub(crate) fn write_rows(
             let run = (newest + 1 - at).min(about.row_cnt - row);
             let mut cells = std::mem::take(&mut worker.cells);
             cells.resize(run as usize * shape.width, 0.0);
-            let read = view.numbered(archive, at, &mut cells);
+            let damaged = view.damaged;
+            let mut read = view.numbered(archive, at, &mut cells);
+            if let Some(kept) = kept.filter(|_| read.is_ok() && view.damaged > damaged) {
+                view.damaged = damaged;
+                read = read_kept(&shape, (archive, at), kept, file, &mut cells)
+                    .and_then(|()| view.overlay(archive, at, &mut cells));
+            }
             let done = read
                 .map_err(|error| FileError::Rrd(error.text))
                 .and_then(|()| {
@@ -391,6 +463,29 @@ pub(crate) fn write_rows(
     header.encode_live(&mut worker.out);
     file.write_at(&worker.out, header.live_offset())
         .map_err(FileError::Io)
+}
+
+/// What a file has of the rows `number..` of an archive; the others stay.
+fn read_kept(
+    shape: &shape::Shape,
+    (archive, number): (usize, u64),
+    kept: &Header,
+    file: &dyn DiskFile,
+    cells: &mut [f64],
+) -> Result<(), kymo_rrd::Error> {
+    let (about, newest) = (
+        &shape.archives[archive],
+        shape.newest(archive, kept.last_up),
+    );
+    let oldest = (newest + 1).saturating_sub(about.row_cnt);
+    for (at, cells) in (number..).zip(cells.chunks_mut(shape.width.max(1))) {
+        if (oldest..=newest).contains(&at) {
+            let row = row_of(at, newest, kept.cur_row[archive], about.row_cnt);
+            let first = about.base + row * shape.width as u64;
+            read_cells(file, kept.size_bytes(), first, cells)?;
+        }
+    }
+    Ok(())
 }
 
 fn put_cells(
@@ -423,6 +518,7 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
     Found::Ours(Written {
         identity,
         live: Live::of(header, &view.group.seasons),
+        damaged: view.damaged,
         upto,
         refused: refused.map(|(at, error)| (at, error.text)).collect(),
         values,

@@ -53,8 +53,8 @@ pub(crate) struct Group {
     pub(crate) unsafe_birth: bool,
     /// A write was announced in an earlier life, and not that it ended.
     pub(crate) writing: bool,
-    /// Monotonic nanoseconds from which on the intervals for its file and for `shown` count.
-    pub(crate) flushed_ns: u64,
+    /// Monotonic nanoseconds when its file is to be brought up to date, and from which on the interval for `shown` counts.
+    pub(crate) due_ns: u64,
     pub(crate) shown_ns: u64,
     /// FORGET came: nobody sees it until it is touched again.
     pub(crate) forgotten: bool,
@@ -189,7 +189,7 @@ impl Groups {
             redo: false,
             unsafe_birth: false,
             writing: false,
-            flushed_ns: 0,
+            due_ns: 0,
             shown_ns: 0,
             forgotten: false,
             suspended: false,

@@ -84,6 +84,8 @@ pub(crate) fn open(
     let locks = [Some(lock), owned].into_iter().flatten().collect();
     let store = Store::new(settings, disk, clock, tree, drum, state, locks);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
+    // Not once more after each start.
+    store.inner.lock().made = replayed.redone;
     if many {
         // Start after start that ends too soon must not fill the disk.
         store.inner.save_all();
@@ -172,23 +174,28 @@ fn settle(
     settings: &Settings,
     replayed: &mut Replayed,
 ) -> Vec<u32> {
-    let now_ns = clock.mono_ns();
+    let (now_ns, real_ns) = (clock.mono_ns(), clock.now().real_ns);
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
     let (mut redo, mut names) = (Vec::new(), Names::default());
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
-        let flushed_ns = state.flushed_at(now_ns, settings.jitter);
         if let Some(path) = names.of(state, tree, id) {
             state.groups.rename_file(id, &path);
         }
         let Some(group) = state.groups.get_mut(id) else {
             continue;
         };
-        group.flushed_ns = flushed_ns;
+        let left = group.left.map_or(real_ns, |left| left.mtime_ns);
+        let age_ns = u64::try_from(real_ns.saturating_sub(left)).unwrap_or(0);
         group.shown_ns = now_ns;
         replayed.values += group.pending.len() as u64;
         replayed.files += u64::from(!group.pending.is_empty() || group.redo);
+        let due_ns = state.due_after(now_ns, age_ns, settings);
+        let Some(group) = state.groups.get_mut(id) else {
+            continue;
+        };
+        group.due_ns = due_ns;
         if !group.redo {
             continue;
         }
@@ -355,6 +362,8 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         sweep_ns: now.mono_ns,
         checkpoint_ns: now.mono_ns,
         sync_ns: now.mono_ns,
+        made: 0,
+        made_ns: now.mono_ns,
         random: now.real_ns as u64,
         stats: Stats::default(),
         notices: Vec::new(),

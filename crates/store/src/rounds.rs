@@ -23,6 +23,10 @@ const ROUND_EVERY: Duration = Duration::from_millis(500);
 pub(crate) const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
+/// So many files that were made, or this time after the last one, are enough for a checkpoint: until then a start makes
+/// them again.
+const MADE_MAX: u64 = 1000;
+const MADE_REST: Duration = Duration::from_secs(30);
 /// Files that could not be written are tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -170,13 +174,12 @@ impl Inner {
     /// A due file was not written: soon again, and a line for the log if it is not just a lock.
     fn put_off(&self, id: u32, error: &FileError) {
         let now_ns = self.clock.mono_ns();
-        let files_ns = self.settings.files.unwrap_or_default().as_nanos() as u64;
         let mut state = self.lock();
         let Some(group) = state.groups.get_mut(id) else {
             return;
         };
         // Due once more when the pause is over.
-        group.flushed_ns = (now_ns + RETRY.as_nanos() as u64).saturating_sub(files_ns);
+        group.due_ns = now_ns + RETRY.as_nanos() as u64;
         let path = DisplayName(&group.path).to_string();
         match error {
             FileError::Locked | FileError::Journal(_) => state.queue(id),
@@ -272,28 +275,27 @@ impl Inner {
         let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
         let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
         let long = state.journal.files_len() > self.settings.journal_files;
+        let rest_ns = now_ns.saturating_sub(state.made_ns);
+        let rested = state.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
+        let made = rested || state.made >= MADE_MAX;
         let paused = now_ns.saturating_sub(state.checkpoint_ns) < RETRY.as_nanos() as u64;
         drop(state);
-        if (old || long) && !paused {
+        if (old || long || made) && !paused {
             self.checkpoint();
         }
     }
 
     /// Files that nobody updates are brought up to date, too; groups whose files are gone since a week.
     fn sweep(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
-        let Some(files) = self.settings.files else {
+        if self.settings.files.is_none() {
             return Vec::new();
-        };
+        }
         let (mut due, mut gone) = (Vec::new(), Vec::new());
         for (id, group) in state.groups.iter() {
-            let age_ns = now_ns.saturating_sub(group.flushed_ns);
             let gone_ns = group.gone_since.map(|since| now_ns.saturating_sub(since));
             if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !group.busy {
                 gone.push(id);
-            } else if group.last > group.upto
-                && age_ns >= files.as_nanos() as u64
-                && !group.suspended
-            {
+            } else if group.last > group.upto && now_ns >= group.due_ns && !group.suspended {
                 due.push(id);
             }
         }
@@ -370,6 +372,7 @@ impl Inner {
         }
         state.checkpointing = true;
         state.checkpoint_ns = self.clock.mono_ns();
+        state.made = 0;
         let (position, old) = (state.journal.position, (state.epoch & 1) as usize);
         state.epoch += 1;
         while state.cycles[old] > 0 {

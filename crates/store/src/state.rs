@@ -7,6 +7,7 @@ use crate::groups::Groups;
 use crate::journal::Journal;
 use crate::limits::Told;
 use crate::pending::{Mark, Pending, Texts};
+use crate::settings::Settings;
 use crate::store::Stats;
 use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
@@ -20,6 +21,8 @@ const FRAME_BYTES: usize = 1 << 20;
 /// After a journal file could not be begun, the next try is so much later.
 const RETRY_NS: u64 = 500_000_000;
 const EIO: i32 = 5;
+/// Files that are late at a start are due within this time.
+const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
 
 /// Everything a turn may change.
 pub(crate) struct State {
@@ -67,6 +70,9 @@ pub(crate) struct State {
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
+    /// Files made since the last checkpoint began, and when the last one was: a start would make them again.
+    pub(crate) made: u64,
+    pub(crate) made_ns: u64,
     pub(crate) random: u64,
     pub(crate) stats: Stats,
     pub(crate) notices: Vec<String>,
@@ -225,12 +231,26 @@ impl State {
         }
     }
 
-    /// Monotonic nanoseconds from which on a file's interval counts that is written now.
-    pub(crate) fn flushed_at(&mut self, now_ns: u64, jitter: Duration) -> u64 {
-        let jitter_ns = jitter.as_nanos() as u64;
-        match jitter_ns {
-            0 => now_ns,
-            _ => now_ns + next_random(&mut self.random) % jitter_ns,
+    /// Monotonic nanoseconds when a file is due that was written now.
+    pub(crate) fn due_at(&mut self, now_ns: u64, settings: &Settings) -> u64 {
+        let after_ns = nanos(settings.files.unwrap_or_default());
+        let jitter_ns = self.random_below(nanos(settings.jitter));
+        now_ns.saturating_add(after_ns).saturating_add(jitter_ns)
+    }
+
+    /// When one is due that was written so long ago, in another life. Those that are late do not come all at once.
+    pub(crate) fn due_after(&mut self, now_ns: u64, age_ns: u64, settings: &Settings) -> u64 {
+        let after_ns = nanos(settings.files.unwrap_or_default());
+        match after_ns.checked_sub(age_ns).filter(|&left| left > 0) {
+            Some(_) => self.due_at(now_ns, settings).saturating_sub(age_ns),
+            None => now_ns + self.random_below((after_ns / 8).min(LATE_SPREAD_NS)),
+        }
+    }
+
+    fn random_below(&mut self, limit: u64) -> u64 {
+        match limit {
+            0 => 0,
+            _ => next_random(&mut self.random) % limit,
         }
     }
 
@@ -399,4 +419,9 @@ impl State {
             self.notices.push(line);
         }
     }
+}
+
+/// A length of time; one that is too long is for ever.
+pub(crate) fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

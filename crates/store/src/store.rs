@@ -364,15 +364,12 @@ impl Store {
         let bytes = rrd.to_bytes();
         let seen = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
             // Another name of it must go on to be the same file.
-            true => {
-                let written = file.write_at(&bytes, 0).and_then(|()| file.sync_data());
-                written.and_then(|()| file.metadata())
-            }
+            true => inner.write_over(reserved.as_ref().map(|group| group.id), &*file, &bytes)?,
             false => inner
                 .tree
-                .put(&resolved, &bytes, Existing::Replace, Safe::Synced),
+                .put(&resolved, &bytes, Existing::Replace, Safe::Synced)
+                .map_err(FileError::Io)?,
         };
-        let seen = seen.map_err(FileError::Io)?;
         match known {
             Some(_) => inner.take_over(&resolved, &rrd, (false, Cause::Tuned), &seen, reserved),
             None => Ok(()),

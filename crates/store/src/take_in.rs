@@ -249,7 +249,7 @@ impl Inner {
         let theirs = &changed.theirs.header;
         let merged = edits.apply(&mut view.group, theirs);
         merged.map_err(|error| FileError::Rrd(error.text))?;
-        write_rows(worker, &mut view, &*changed.file, job.from)?;
+        write_rows(worker, &mut view, &*changed.file, job.from, None)?;
         // From now on it has what no block has.
         changed.file.sync_data().map_err(FileError::Io)?;
         let folder = names::path(&job.path).parent().unwrap_or(Path::new("/"));

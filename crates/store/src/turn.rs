@@ -108,10 +108,8 @@ impl<'a> Turn<'a> {
                 // Another daemon would write its file about now.
                 group.show(self.now_ns, &mut state.stats);
             }
-            let files = settings
-                .files
-                .is_some_and(|limit| is_old(group.flushed_ns, limit));
-            if files && !group.queued {
+            let due = settings.files.is_some() && self.now_ns >= group.due_ns;
+            if due && !group.queued {
                 state.queue(id);
             }
         }

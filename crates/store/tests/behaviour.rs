@@ -604,6 +604,29 @@ fn files_that_others_rename() {
     }
 }
 
+/// Files that were made are not made once more by each start that follows a kill.
+#[test]
+fn a_checkpoint_follows_new_files() {
+    for (count, rest, redone) in [(3, 29, 3), (3, 30, 0), (1000, 6, 0)] {
+        let mut bench = bench(1);
+        let new = rrd(b"GAUGE");
+        for i in 0..count {
+            let name = format!("n{i}.rrd");
+            bench.store().install(name.as_bytes(), &new, false).unwrap();
+        }
+        bench.clock.advance_ns(rest * SECOND);
+        bench.store().maintain();
+        for redone in [redone, 0] {
+            bench.disk.kill();
+            bench.reopen();
+            assert_eq!(bench.replayed.redone, redone, "{count} {rest}");
+            bench.clock.advance_ns(30 * SECOND);
+            bench.store().maintain();
+        }
+        assert_eq!(bench.bytes("n2.rrd"), new.to_bytes());
+    }
+}
+
 /// Everything is in blocks.
 fn save(bench: &Bench) {
     bench.clock.advance_ns(7 * 3600 * SECOND);
@@ -757,6 +780,125 @@ fn on_a_real_disk() {
         std::fs::read(root.join("db/a.rrd")).unwrap(),
         oracle(&bytes, &values)
     );
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// How old a file is its mtime tells, whenever the daemon was started.
+#[test]
+fn starts_make_no_file_younger() {
+    use kymo_store::{Settings, Store};
+    use kymo_sys::clock::{RealClock, Stamp};
+    use kymo_sys::disk::RealDisk;
+    use kymo_sys::sim_clock::SimClock;
+    use std::sync::Arc;
+    const DAY: u64 = 86_400 * SECOND;
+    let root = std::env::temp_dir().join(format!("kymo-age-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    std::fs::write(root.join("db/a.rrd"), rrd(b"GAUGE").to_bytes()).unwrap();
+    let settings = Settings::new(root.join("j"), root.join("db"));
+    let written_ns = RealClock.now().real_ns;
+    let update = |store: &Store, stamp: i64| {
+        let mut turn = store.turn();
+        let value = format!("{}:1", START + stamp);
+        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        turn.commit().unwrap();
+        store.turn().stats().queue_length
+    };
+    for (number, (age_ns, rest_ns)) in [(0, 7 * DAY), (6 * DAY, DAY), (30 * DAY, DAY / 24)]
+        .into_iter()
+        .enumerate()
+    {
+        let clock = Arc::new(SimClock::new(Stamp {
+            real_ns: written_ns + age_ns as i64,
+            mono_ns: 5 * SECOND,
+            boot_ns: 5 * SECOND,
+        }));
+        let (store, _) = Store::open(settings.clone(), Arc::new(RealDisk), clock.clone()).unwrap();
+        if number == 0 {
+            store.touch(b"a.rrd").unwrap();
+        }
+        let stamp = 100 * number as i64;
+        clock.advance_ns(rest_ns - 60 * SECOND);
+        if age_ns < 7 * DAY {
+            assert_eq!(update(&store, stamp + 10), 0, "{number}");
+        }
+        clock.advance_ns(120 * SECOND);
+        assert_eq!(update(&store, stamp + 20), 1, "{number}");
+    }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// A file that is written once more keeps rows whose frames are damaged.
+#[test]
+fn damaged_frames_take_nothing_from_files() {
+    use kymo_store::Store;
+    use kymo_sys::clock::RealClock;
+    use kymo_sys::disk::RealDisk;
+    use std::sync::Arc;
+    let root = std::env::temp_dir().join(format!("kymo-damaged-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("db")).unwrap();
+    let file = root.join("db/a.rrd");
+    std::fs::write(&file, rrd(b"GAUGE").to_bytes()).unwrap();
+    let mut settings = common::settings();
+    (settings.folder, settings.base) = (root.join("j"), root.join("db"));
+    let open = || Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock)).unwrap();
+    let (store, _) = open();
+    store.touch(b"a.rrd").unwrap();
+    for i in 1..9 {
+        let mut turn = store.turn();
+        let value = format!("{}:{i}", START + 10 * i);
+        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        turn.commit().unwrap();
+        store.maintain();
+        if i == 4 {
+            // What comes later says that this is on the disk: it cannot be taken for the end.
+            store.checkpoint();
+        }
+    }
+    store.flush(b"a.rrd").unwrap();
+    drop(store);
+    let expected = std::fs::read(&file).unwrap();
+    let modified = std::fs::metadata(&file).unwrap().modified().unwrap();
+    let names = |folder: &Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+        entries.map(|entry| entry.path()).collect()
+    };
+    let files: Vec<_> = names(&settings.folder)
+        .into_iter()
+        .map(|path| (std::fs::read(&path).unwrap(), path))
+        .collect();
+    let is_segment = |path: &Path| path.to_string_lossy().contains("segment-");
+    let segments = files.iter().filter(|(_, path)| is_segment(path));
+    let segment = segments.min_by_key(|(_, path)| path).unwrap();
+    let mut kept = 0;
+    for at in (4096..segment.0.len()).step_by(5) {
+        for path in names(&settings.folder) {
+            std::fs::remove_file(path).unwrap();
+        }
+        for (bytes, path) in &files {
+            let mut bytes = bytes.clone();
+            if *path == segment.1 {
+                bytes[at] ^= 0x55;
+            }
+            std::fs::write(path, bytes).unwrap();
+        }
+        let (store, _) = open();
+        store.flush(b"a.rrd").unwrap();
+        let notices = store.take_notices();
+        if notices
+            .iter()
+            .any(|line| line.contains("was written from blocks that are damaged"))
+        {
+            kept += 1;
+            assert!(std::fs::read(&file).unwrap() == expected, "{at}");
+        }
+        drop(store);
+        // As it was left.
+        std::fs::write(&file, &expected).unwrap();
+        let open = std::fs::File::options().write(true).open(&file).unwrap();
+        open.set_modified(modified).unwrap();
+    }
+    assert!(kept > 0);
     std::fs::remove_dir_all(&root).unwrap();
 }
 

@@ -418,3 +418,59 @@ fn power_cut_while_edits_are_merged() {
     }
     assert!(cuts > 10 && torn > 10, "{cuts} {torn}");
 }
+
+/// A file with two names is tuned where it lies, and the power fails meanwhile.
+#[test]
+fn power_cut_while_a_file_with_two_names_is_tuned() {
+    let (mut cuts, mut before, mut after) = (0, 0, 0);
+    for at in 1..80 {
+        let mut bench = Bench::new(at, 1);
+        bench.open();
+        let name = bench.files[0].0.clone();
+        let base = common::base();
+        bench
+            .disk
+            .hard_link(&base.join(&name), &base.join("other.rrd"));
+        let values = ["1000000010:1", "1000000020:2", "1000000030:3"];
+        bench.update(&name, &values).unwrap();
+        bench.flush(&name).unwrap();
+        bench.store().checkpoint();
+        bench.sync();
+        let edit = |mut rrd: kymo_rrd::Rrd| {
+            // One byte, which is there or not.
+            rrd.header.ds[0].par[0] = 15;
+            Ok(rrd)
+        };
+        let counts = bench.disk.counts();
+        bench.disk.set_faults(Faults {
+            power_off_at: Some(counts.operations + at / 4),
+            ..Faults::default()
+        });
+        let tuned = bench.store().rewrite(name.as_bytes(), &mut { edit });
+        cuts += u64::from(bench.disk.counts().faults > counts.faults);
+        bench.disk.set_faults(Faults::default());
+        bench.disk.crash_by_chance(at);
+        bench.reopen();
+        no_damage(&bench, &format!("cut at {at}"));
+        bench.update(&name, &["1000000060:77"]).unwrap();
+        bench.flush(&name).unwrap();
+        let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let old = common::oracle(&bench.files[0].1, &texts);
+        let new = edit(kymo_rrd::Rrd::parse(&old).unwrap())
+            .unwrap()
+            .to_bytes();
+        let [old, new] = [old, new].map(|bytes| common::oracle(&bytes, &[b"1000000060:77"]));
+        let bytes = bench.bytes(&name);
+        assert_eq!(bytes, bench.bytes("other.rrd"));
+        assert!(
+            bytes == new || bytes == old && tuned.is_err(),
+            "cut at {at}, {tuned:?}"
+        );
+        before += u64::from(bytes == old);
+        after += u64::from(bytes == new);
+    }
+    assert!(
+        cuts > 20 && before > 5 && after > 5,
+        "{cuts} {before} {after}"
+    );
+}

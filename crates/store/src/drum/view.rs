@@ -37,6 +37,16 @@ impl View {
         out: &mut [f64],
     ) -> Result<(), Error> {
         out.fill(UNKNOWN);
+        self.overlay(archive, number, out)
+    }
+
+    /// The same, but what is nowhere, or damaged, stays what it is.
+    pub(crate) fn overlay(
+        &mut self,
+        archive: usize,
+        number: u64,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
         let newest = self.shape.newest(archive, self.group.header.last_up);
         self.fill_from_base(archive, (number, newest), out)?;
         let at = (self.slot, archive);
