@@ -109,7 +109,7 @@ impl Inner {
         let forgotten = self.forget(&mut state, &ids, now_ns);
         if forgotten > 0 {
             state.notice(format!(
-                "{forgotten} series without new values since their archives began are no longer kept"
+                "{forgotten} series that got no values for as long as their archives reach are no longer kept"
             ));
         }
     }

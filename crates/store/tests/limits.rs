@@ -69,7 +69,7 @@ fn series_without_files_go_when_they_were_silent_for_long() {
     let said = hours(&mut bench, "f2.rrd", 7 * 24);
     assert_eq!((groups(&bench), said), (3, vec![]));
     let said = hours(&mut bench, "f2.rrd", 4);
-    let line = "2 series without new values since their archives began are no longer kept";
+    let line = "2 series that got no values for as long as their archives reach are no longer kept";
     assert_eq!((groups(&bench), said), (1, vec![line.to_string()]));
     assert!(bench.store().export(b"f0.rrd").is_err());
     let listed = bench
