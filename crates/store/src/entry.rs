@@ -5,7 +5,8 @@ use crate::edits::Live;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
+use crate::value::Stamps;
+use kymo_base::varint::{put, put_bytes, take, take_bytes};
 
 const SHAPE: u8 = 1;
 const VALUES: u8 = 2;
@@ -19,6 +20,8 @@ const NOT_STARTED: u8 = 9;
 const SHOWN: u8 = 10;
 const LIVE: u8 = 11;
 const RENAMED: u8 = 12;
+/// One value.
+const ONE: u8 = 13;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -28,8 +31,6 @@ const VALUES_MAX: usize = 127;
 const TEXT_MAX: usize = 64 << 20;
 /// Longest header or archive that is believed.
 const PACKED_MAX: usize = 128 << 20;
-/// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
-const DIGITS_MAX: usize = 18;
 
 /// Which file it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +186,7 @@ impl Entry<'_> {
                 id,
                 count: take(input)?,
             },
+            ONE => Entry::Values { id, count: 1 },
             START => Entry::Start {
                 id,
                 upto: f64::from_le_bytes(take_array(input)?),
@@ -287,18 +289,10 @@ fn take_array<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
     Some(*front)
 }
 
-/// Begins a [`Entry::Values`]; `count` calls of [`Value::put`] must follow.
+/// Begins a [`Entry::Values`]; `count` values must follow.
 pub(crate) fn put_values_head(out: &mut Vec<u8>, id: u32, count: u64) {
     put_head(out, VALUES, id);
     put(out, count);
-}
-
-/// The stamps before this one in a frame, and whose values were the last: they are written as differences.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamps {
-    seconds: u64,
-    micros: u64,
-    pub(crate) id: u32,
 }
 
 /// The values of one group while they are appended. A single one needs no more than a byte before it, mostly: clients
@@ -306,8 +300,8 @@ pub(crate) struct Stamps {
 pub(crate) struct ValuesHead {
     id: u32,
     at: usize,
-    /// Where the count is; none as long as one byte is the whole head.
-    count_at: Option<usize>,
+    /// Where the first value is.
+    first_at: usize,
     count: usize,
 }
 
@@ -316,22 +310,16 @@ impl ValuesHead {
     pub(crate) fn begin(out: &mut Vec<u8>, stamps: &mut Stamps, id: u32) -> ValuesHead {
         let (at, step) = (out.len(), id.wrapping_sub(stamps.id));
         stamps.id = id;
-        let mut head = ValuesHead {
-            id,
-            at,
-            count_at: None,
-            count: 1,
-        };
         match step < u32::from(NEXT) {
             true => out.push(NEXT | step as u8),
-            false => head.put_long(out),
+            false => put_head(out, ONE, id),
         }
-        head
-    }
-
-    fn put_long(&mut self, out: &mut Vec<u8>) {
-        put_values_head(out, self.id, 1);
-        self.count_at = Some(out.len() - 1);
+        ValuesHead {
+            id,
+            at,
+            first_at: out.len(),
+            count: 1,
+        }
     }
 
     /// Another value follows; `false`: it needs a head of its own.
@@ -339,16 +327,16 @@ impl ValuesHead {
         if self.count == VALUES_MAX {
             return false;
         }
-        if self.count_at.is_none() {
-            let first = out.split_off(self.at + 1);
+        if self.count == 1 {
+            let first = out.split_off(self.first_at);
             out.truncate(self.at);
-            self.put_long(out);
+            put_values_head(out, self.id, 1);
+            self.first_at = out.len();
             out.extend_from_slice(&first);
         }
         self.count += 1;
-        if let Some(at) = self.count_at {
-            out[at] = self.count as u8;
-        }
+        // The head ends with the count.
+        out[self.first_at - 1] = self.count as u8;
         true
     }
 }
@@ -361,334 +349,9 @@ pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     Some(stamps.id)
 }
 
-/// What a value's text is, read once for all who keep it: the journal and memory, with stamps before it of their own.
-#[derive(Default)]
-pub(crate) struct Value {
-    /// `None`: printing numbers would not give the same text.
-    stamp: Option<Number>,
-    /// What follows the stamp; else the text.
-    rest: Vec<u8>,
-}
-
-impl Value {
-    /// Takes in another text; memory is kept.
-    pub(crate) fn read(&mut self, text: &[u8]) {
-        self.rest.clear();
-        self.stamp = read_numbers(text, &mut self.rest);
-        if self.stamp.is_none() {
-            self.rest.clear();
-            self.rest.extend_from_slice(text);
-        }
-    }
-
-    /// Its stamp, if that is an integer which is a double without rounding.
-    pub(crate) fn seconds(&self) -> Option<f64> {
-        match self.stamp {
-            Some(Number::Integer(seconds)) if seconds < EXACT_END => Some(seconds as f64),
-            _ => None,
-        }
-    }
-
-    /// Appends it: as numbers if printing them gives the same text, else the text.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, stamps: &mut Stamps) {
-        match self.stamp {
-            Some(Number::Integer(seconds)) => {
-                put(out, zigzag(seconds, stamps.seconds) << 2);
-                stamps.seconds = seconds;
-            }
-            Some(Number::Micros(micros)) => {
-                put(out, zigzag(micros as u64, stamps.micros) << 2 | 2);
-                stamps.micros = micros as u64;
-            }
-            _ => put(out, (self.rest.len() as u64) << 2 | 1),
-        }
-        out.extend_from_slice(&self.rest);
-    }
-}
-
-/// Appends a value.
-pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
-    let mut value = Value::default();
-    value.read(text);
-    value.put(out, stamps);
-}
-
-/// The stamp; the fields behind it, and before them how many there are, go to `rest`.
-fn read_numbers(text: &[u8], rest: &mut Vec<u8>) -> Option<Number> {
-    let colon = text.iter().position(|&byte| byte == b':')?;
-    let (stamp, mut left) = text.split_at(colon);
-    let stamp = number_of(stamp).filter(|stamp| !matches!(stamp, Number::Unknown))?;
-    rest.push(0);
-    let mut count = 0u8;
-    while let Some((_, behind)) = left.split_first() {
-        let end = behind
-            .iter()
-            .position(|&byte| byte == b':')
-            .unwrap_or(behind.len());
-        let (field, behind) = behind.split_at(end);
-        match number_of(field) {
-            Some(Number::Integer(value)) => put(rest, value << 2),
-            Some(Number::Micros(value)) => put(rest, zigzag(value as u64, 0) << 2 | 2),
-            Some(Number::Unknown) => rest.push(3),
-            None => {
-                put(rest, (field.len() as u64) << 2 | 1);
-                rest.extend_from_slice(field);
-            }
-        }
-        count = count.checked_add(1).filter(|&count| count < 128)?;
-        left = behind;
-    }
-    rest[0] = count;
-    Some(stamp)
-}
-
-/// Integers below are doubles without rounding.
-pub(crate) const EXACT_END: u64 = 1 << 53;
-
-#[derive(Clone, Copy)]
-enum Number {
-    Integer(u64),
-    /// Six digits after the point.
-    Micros(i64),
-    /// `U`.
-    Unknown,
-}
-
-/// The number a text stands for, if the text is how that number is printed.
-fn number_of(text: &[u8]) -> Option<Number> {
-    if text == b"U" {
-        return Some(Number::Unknown);
-    }
-    let (negative, digits) = match text.split_first()? {
-        (b'-', digits) => (true, digits),
-        _ => (false, text),
-    };
-    let whole = digits.len().checked_sub(7).filter(|&at| digits[at] == b'.');
-    let (integer, fraction) = match whole {
-        Some(at) => (&digits[..at], &digits[at + 1..]),
-        None => (digits, &digits[..0]),
-    };
-    if integer.is_empty() || integer.len() + fraction.len() > DIGITS_MAX {
-        return None;
-    }
-    if integer[0] == b'0' && integer.len() > 1 {
-        return None;
-    }
-    let mut value = 0u64;
-    for &byte in integer.iter().chain(fraction) {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        value = value * 10 + u64::from(byte - b'0');
-    }
-    match (whole, negative) {
-        (None, false) => Some(Number::Integer(value)),
-        (Some(_), false) => Some(Number::Micros(value as i64)),
-        (Some(_), true) if value != 0 => Some(Number::Micros(-(value as i64))),
-        _ => None,
-    }
-}
-
-/// Takes a value off the front and appends its text to `text`.
-pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<u8>) -> Option<()> {
-    let head = take(input)?;
-    match head & 3 {
-        0 => {
-            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
-            print_integer(text, stamps.seconds);
-        }
-        2 => {
-            stamps.micros = unzigzag(head >> 2, stamps.micros);
-            print_micros(text, stamps.micros as i64);
-        }
-        1 => return take_text(input, head >> 2, text),
-        _ => return None,
-    }
-    let [count] = take_array(input)?;
-    for _ in 0..count {
-        text.push(b':');
-        let field = take(input)?;
-        match field & 3 {
-            0 => print_integer(text, field >> 2),
-            1 => take_text(input, field >> 2, text)?,
-            2 => print_micros(text, unzigzag(field >> 2, 0) as i64),
-            _ => text.push(b'U'),
-        }
-    }
-    Some(())
-}
-
-/// Takes a value off the front without its text; its stamp, if that is an integer.
-pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Option<u64>> {
-    let head = take(input)?;
-    let stamp = match head & 3 {
-        0 => {
-            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
-            Some(stamps.seconds)
-        }
-        2 => {
-            stamps.micros = unzigzag(head >> 2, stamps.micros);
-            None
-        }
-        1 => return skip_text(input, head >> 2).map(|()| None),
-        _ => return None,
-    };
-    let [count] = take_array(input)?;
-    for _ in 0..count {
-        let field = take(input)?;
-        if field & 3 == 1 {
-            skip_text(input, field >> 2)?;
-        }
-    }
-    Some(stamp)
-}
-
-fn skip_text(input: &mut &[u8], len: u64) -> Option<()> {
-    *input = input.get(usize::try_from(len).ok()?..)?;
-    Some(())
-}
-
-fn take_text(input: &mut &[u8], len: u64, text: &mut Vec<u8>) -> Option<()> {
-    text.extend_from_slice(take_slice(input, len)?);
-    Some(())
-}
-
-fn take_slice<'a>(input: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
-    let (front, rest) = input.split_at_checked(usize::try_from(len).ok()?)?;
-    *input = rest;
-    Some(front)
-}
-
-/// A field of a value, its stamp among them.
-#[derive(Clone, Copy)]
-pub(crate) enum Field<'a> {
-    /// What is printed with so many digits after the point.
-    Number(i64, u8),
-    /// A text, or several fields with a colon between them.
-    Text(&'a [u8]),
-}
-
-/// Takes a value off the front, field after field; printing them with a colon between them gives the text.
-pub(crate) fn take_fields<'a>(
-    input: &mut &'a [u8],
-    stamps: &mut Stamps,
-    each: &mut impl FnMut(Field<'a>),
-) -> Option<()> {
-    let head = take(input)?;
-    match head & 3 {
-        0 => {
-            stamps.seconds = unzigzag(head >> 2, stamps.seconds);
-            each(Field::Number(stamps.seconds as i64, 0));
-        }
-        2 => {
-            stamps.micros = unzigzag(head >> 2, stamps.micros);
-            each(Field::Number(stamps.micros as i64, 6));
-        }
-        1 => {
-            each(Field::Text(take_slice(input, head >> 2)?));
-            return Some(());
-        }
-        _ => return None,
-    }
-    let [count] = take_array(input)?;
-    for _ in 0..count {
-        let field = take(input)?;
-        each(match field & 3 {
-            0 => Field::Number((field >> 2) as i64, 0),
-            1 => Field::Text(take_slice(input, field >> 2)?),
-            2 => Field::Number(unzigzag(field >> 2, 0) as i64, 6),
-            _ => Field::Text(b"U"),
-        });
-    }
-    Some(())
-}
-
-fn print_integer(text: &mut Vec<u8>, value: u64) {
-    let mut digits = [0; 20];
-    let (mut at, mut left) = (digits.len(), value);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    text.extend_from_slice(&digits[at..]);
-}
-
-fn print_micros(text: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        text.push(b'-');
-    }
-    print_integer(text, value.unsigned_abs() / 1_000_000);
-    text.push(b'.');
-    let fraction = value.unsigned_abs() % 1_000_000;
-    text.extend_from_slice(format!("{fraction:06}").as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn round_trip(texts: &[&[u8]]) -> Vec<u8> {
-        let (mut out, mut stamps) = (Vec::new(), Stamps::default());
-        for text in texts {
-            put_value(&mut out, &mut stamps, text);
-        }
-        let (mut input, mut stamps) = (&out[..], Stamps::default());
-        for text in texts {
-            let (mut skipped, mut skipped_stamps) = (input, stamps);
-            let stamp = skip_value(&mut skipped, &mut skipped_stamps).unwrap();
-            let mut back = Vec::new();
-            take_value(&mut input, &mut stamps, &mut back).unwrap();
-            assert_eq!(&back, text, "{}", String::from_utf8_lossy(text));
-            assert_eq!(skipped, input);
-            if let Some(stamp) = stamp {
-                assert_eq!(crate::turn::stamp_of(text), Some(stamp as f64));
-            }
-        }
-        assert!(input.is_empty());
-        out
-    }
-
-    #[test]
-    fn values_come_back_as_they_were_sent() {
-        for (text, bytes) in [
-            (&b"1000000010:1"[..], 7),
-            (b"1000000010.123456:0.500000", 13),
-            (b"1000000010:U:1", 8),
-            (b"1000000010:-0.000000", 16),
-            (b"1000000010:-1.500000", 10),
-            (b"1000000010:01", 9),
-            (b"1000000010:", 7),
-            (b"1000000010::", 8),
-            (b"01000000010:1", 14),
-            (b"1000000010:1e5:nan", 14),
-            (b"99999999999999999999:1", 23),
-            (b"1000000010:999999999999999", 14),
-            (b"1000000010:18446744073709551615", 27),
-            (b"", 1),
-            (b":", 2),
-            (b"-5:1", 5),
-            (b"U:1", 4),
-        ] {
-            let got = round_trip(&[text]).len();
-            assert_eq!(got, bytes, "{}", String::from_utf8_lossy(text));
-        }
-        assert_eq!(round_trip(&[b"1000000010:1", b"1000000020:2"]).len(), 7 + 3);
-        let many = [b"1000000010".to_vec(), b":1".repeat(300)].concat();
-        round_trip(&[&many, b"1000000011:1"]);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_comes_back(texts in proptest::collection::vec("[-0-9.:UeN]{0,24}", 0..9)) {
-            let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-            round_trip(&texts);
-        }
-    }
 
     #[test]
     fn entries_come_back_and_short_ones_are_refused() {

@@ -4,9 +4,10 @@
 //! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
 //! written again.
 
-use crate::entry::{Entry, Stamps};
+use crate::entry::Entry;
 use crate::error::{Error, Tried};
 use crate::frame::{self, FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
+use crate::value::Stamps;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -44,6 +44,7 @@ mod stock;
 pub mod store;
 mod take_in;
 pub mod turn;
+mod value;
 pub mod verify;
 
 pub use error::{Error, FetchError, FileError, Refusal};

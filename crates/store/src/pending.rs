@@ -1,9 +1,9 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
-use crate::entry::{
+use crate::turn::stamp_of;
+use crate::value::{
     EXACT_END, Field, Stamps, Value, put_value, skip_value, take_fields, take_value,
 };
-use crate::turn::stamp_of;
 use kymo_sys::prefetch::prefetch;
 
 /// Values in their order.

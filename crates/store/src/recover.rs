@@ -3,7 +3,6 @@
 use crate::chunks::Chunks;
 use crate::drum::Drum;
 use crate::drum::block::CHUNK;
-use crate::entry::Value;
 use crate::error::{Error, Tried};
 use crate::files::{Worker, is_ours};
 use crate::frame::{FRAMES_OFFSET, FileHead};
@@ -19,6 +18,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::stock;
 use crate::store::{Replayed, Stats, Store};
+use crate::value::Value;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};

@@ -4,11 +4,12 @@
 //! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
 //! or a later file begins with all that memory held.
 
-use crate::entry::{self, Birth, Entry, Packed, Stamps};
+use crate::entry::{self, Birth, Entry, Packed};
 use crate::frame::{self, FileHead, Frame};
 use crate::names;
 use crate::state::State;
 use crate::turn::stamp_of;
+use crate::value::{Stamps, take_value};
 use kymo_base::name::DisplayName;
 use std::collections::HashMap;
 
@@ -220,7 +221,7 @@ impl Teller<'_> {
         }
         for _ in 0..count {
             text.clear();
-            entry::take_value(input, stamps, &mut text)?;
+            take_value(input, stamps, &mut text)?;
             let Some(group) = group.as_deref_mut() else {
                 continue;
             };

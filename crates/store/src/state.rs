@@ -2,13 +2,14 @@
 
 use crate::chunks::Chunks;
 use crate::edits::Live;
-use crate::entry::{self, Birth, Entry, Identity, Value, ValuesHead};
+use crate::entry::{Birth, Entry, Identity, ValuesHead};
 use crate::groups::Groups;
 use crate::journal::Journal;
 use crate::limits::Told;
 use crate::pending::{Mark, Pending, Texts};
 use crate::settings::Settings;
 use crate::store::Stats;
+use crate::value::{self, Value};
 use kymo_sys::clock::Clock;
 use kymo_sys::sim_disk::next_random;
 use std::borrow::Cow;
@@ -331,7 +332,7 @@ impl State {
             if !head.as_mut().is_some_and(|head| head.another(out)) {
                 head = Some(ValuesHead::begin(out, stamps, id));
             }
-            entry::put_value(out, stamps, text);
+            value::put_value(out, stamps, text);
         }
     }
 

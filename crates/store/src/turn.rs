@@ -1,11 +1,12 @@
 //! One turn of the event loop: all requests that are ready, one lock, one write of the journal.
 
-use crate::entry::{Entry, Value, ValuesHead};
+use crate::entry::{Entry, ValuesHead};
 use crate::error::Refusal;
 use crate::groups::Group;
 use crate::names;
 use crate::state::{State, Undo};
 use crate::store::{Inner, Stats};
+use crate::value::Value;
 use kymo_rrd::number::{Parsed, strtodbl};
 use std::io;
 use std::sync::MutexGuard;

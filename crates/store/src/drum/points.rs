@@ -3,8 +3,8 @@
 //! Layout: docs/formats/store.md, "Points".
 
 use super::block::SIXTEEN;
-use crate::entry::Field;
 use crate::pending::{Pending, Texts, Values};
+use crate::value::Field;
 use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
 
 /// Values of an entry; a group that has more has several entries.

@@ -1,13 +1,14 @@
 //! The journal's files: heads, frames and entries, and which gaps between frames are damage.
 
 use super::{Check, Seen, Weight};
-use crate::entry::{Entry, Stamps, take_next, take_value};
+use crate::entry::{Entry, take_next};
 use crate::error::{Error, Tried};
 use crate::frame::{self, FRAMES_OFFSET, FileHead, Frame};
 use crate::journal;
 use crate::look::TRIES;
 use crate::recover::SOURCE_MAX;
 use crate::replay::proofs;
+use crate::value::{Stamps, take_value};
 use kymo_sys::disk::OpenMode;
 use std::io;
 use std::path::{Path, PathBuf};
