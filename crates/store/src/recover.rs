@@ -208,7 +208,10 @@ fn settle(
 
 /// Files of folders, by device and inode.
 #[derive(Default)]
-struct Names(HashMap<Vec<u8>, HashMap<(u64, u64), Vec<u8>>>);
+struct Names(HashMap<Vec<u8>, Folder>);
+
+/// Paths by device and inode.
+type Folder = HashMap<(u64, u64), Vec<u8>>;
 
 impl Names {
     /// The name, in its folder, of a file that is to be written once more and was renamed meanwhile: it is not to be
@@ -220,7 +223,7 @@ impl Names {
         let cut = group.path.iter().rposition(|&byte| byte == b'/');
         let folder = group.path[..cut.filter(|_| missing)?].to_vec();
         let files = self.0.entry(folder).or_insert_with_key(|folder| {
-            let (mut found, mut files) = (Vec::new(), HashMap::new());
+            let (mut found, mut files) = (Vec::new(), Folder::new());
             let _unreadable = tree.list(names::path(folder), &mut |name, kind| {
                 if kind == NameKind::File && name.ends_with(b".rrd") {
                     found.push([folder, &b"/"[..], name].concat());

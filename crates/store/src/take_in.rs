@@ -203,8 +203,9 @@ impl Inner {
         let mut job = {
             let state = self.lock();
             let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
-            let snapshot = self.snapshot(&state, group, group.applied);
-            Job::new(id, group, snapshot, group.applied)
+            // What is in the file was there when it was tuned.
+            let until = group.applied.max(group.upto);
+            Job::new(id, group, self.snapshot(&state, group, until), until)
         };
         let announced = self.announce(std::slice::from_mut(&mut job));
         let written = announced
