@@ -243,6 +243,8 @@ fn carried(
     let mut carried = Carried::default();
     let mut last = match cause {
         Cause::Created => stamp.max(old.shown),
+        // The file's stamp may be a rounding less than the value's.
+        Cause::Tuned => stamp.max(old.upto),
         _ => stamp,
     };
     let mut carry = |texts: &Texts, fits: bool| {

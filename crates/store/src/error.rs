@@ -32,13 +32,15 @@ pub enum Error {
         /// What the other one wrote there: its address and its process number.
         owner: String,
     },
-    /// The folder is of another version.
-    #[error("cannot open the store in {}: its version is {version}, this build knows 1", path.display())]
+    /// A file of the folder is of another version.
+    #[error("cannot open the store in {}: its version is {version}, this build knows {known}", path.display())]
     Version {
         /// The journal file.
         path: PathBuf,
         /// What it says.
         version: u32,
+        /// What is known of such files.
+        known: u32,
     },
 }
 
@@ -47,6 +49,28 @@ fn shown(owner: &str) -> String {
     match owner.rsplit_once(' ') {
         Some((address, pid)) => format!("{address} (process {pid})"),
         None => "an unknown address".into(),
+    }
+}
+
+impl Error {
+    /// A segment of another version.
+    pub(crate) fn segment_version(path: PathBuf, version: u32) -> Error {
+        let known = crate::drum::segment::VERSION;
+        Error::Version {
+            path,
+            version,
+            known,
+        }
+    }
+
+    /// A journal file of another version.
+    pub(crate) fn journal_version(path: PathBuf, version: u32) -> Error {
+        let known = crate::frame::VERSION;
+        Error::Version {
+            path,
+            version,
+            known,
+        }
     }
 }
 

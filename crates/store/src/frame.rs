@@ -9,7 +9,7 @@ use std::ops::Range;
 /// The first eight bytes of a journal file.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
 /// The format's version; others are refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Where frames start.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
 /// Bytes of a file's head.
@@ -17,8 +17,9 @@ pub(crate) const HEAD_LEN: usize = 56;
 /// Where the head lies a second time.
 const COPY_OFFSET: usize = 2048;
 /// The longest a frame's head can be.
-pub(crate) const FRAME_HEAD_MAX: usize = 29;
-const FRAME_HEAD_MIN: usize = 11;
+pub(crate) const FRAME_HEAD_MAX: usize = 30;
+/// Bytes of a frame behind its checksum are at least so many.
+const BODY_MIN: usize = 3;
 const RESTATES: u32 = 1;
 
 /// What a journal file starts with.
@@ -34,6 +35,8 @@ pub(crate) struct FileHead {
     pub(crate) real_ns: i64,
     /// It begins with all that memory held: what is missing before it is in it.
     pub(crate) restates: bool,
+    /// In each of its frames the first stamp is told as if this one, seconds since 1970, were before it.
+    pub(crate) stamp_s: u32,
 }
 
 impl FileHead {
@@ -48,7 +51,7 @@ impl FileHead {
         bytes.extend_from_slice(&self.real_ns.to_le_bytes());
         let flags = if self.restates { RESTATES } else { 0 };
         bytes.extend_from_slice(&flags.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.stamp_s.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -92,6 +95,7 @@ impl FileHead {
             base: u64_at(bytes, 32),
             real_ns: u64_at(bytes, 40) as i64,
             restates: u32_at(bytes, 48) & RESTATES != 0,
+            stamp_s: u32_at(bytes, 52),
         };
         // A position can always be added to.
         let sane = head.base < 1 << 62 && head.sequence < 1 << 62;
@@ -113,25 +117,25 @@ pub(crate) fn seal(
     synced: u64,
 ) -> usize {
     let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
-    front.extend_from_slice(&[0; 8]);
     front.push(head.tag());
     varint::put(&mut front, number);
     varint::put(&mut front, position - synced);
-    let start = FRAME_HEAD_MAX - front.len();
-    buffer[start..FRAME_HEAD_MAX].copy_from_slice(&front);
-    let frame = &mut buffer[start..];
-    let len = frame.len() as u32;
-    frame[..4].copy_from_slice(&len.to_le_bytes());
-    let crc = checksum(head.generation, position, frame);
-    frame[4..8].copy_from_slice(&crc.to_le_bytes());
+    let body = FRAME_HEAD_MAX - front.len();
+    buffer[body..FRAME_HEAD_MAX].copy_from_slice(&front);
+    front.clear();
+    varint::put(&mut front, (buffer.len() - body) as u64);
+    let crc = checksum(head.generation, position, &front, &buffer[body..]);
+    front.extend_from_slice(&crc.to_le_bytes());
+    let start = body - front.len();
+    buffer[start..body].copy_from_slice(&front);
     start
 }
 
-fn checksum(generation: u64, position: u64, frame: &[u8]) -> u32 {
+fn checksum(generation: u64, position: u64, len: &[u8], body: &[u8]) -> u32 {
     let crc = crc32c::crc32c(&generation.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &position.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc, &frame[..4]);
-    crc32c::crc32c_append(crc, &frame[8..])
+    let crc = crc32c::crc32c_append(crc, len);
+    crc32c::crc32c_append(crc, body)
 }
 
 /// A valid frame.
@@ -166,17 +170,13 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
 }
 
 fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Frame> {
-    let front = bytes.get(at..)?;
-    let len = u32_at(front.get(..FRAME_HEAD_MIN)?, 0) as usize;
-    if len < FRAME_HEAD_MIN || front[8] != head.tag() {
-        return None;
-    }
-    let frame = front.get(..len)?;
+    let (len, crc, body) = parts(bytes.get(at..)?, head)?;
     let position = head.base + (at as u64 - FRAMES_OFFSET);
-    if checksum(head.generation, position, frame) != u32_at(frame, 4) {
+    if checksum(head.generation, position, len, body) != crc {
         return None;
     }
-    let mut rest = &frame[9..];
+    let len = len.len() + 4 + body.len();
+    let mut rest = &body[1..];
     let number = varint::take(&mut rest)?;
     let behind = varint::take(&mut rest)?;
     let whole = number > after && behind <= position;
@@ -189,6 +189,17 @@ fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Fram
     })
 }
 
+/// The bytes of a frame's length, its checksum, and what is behind them, if there may be a frame.
+fn parts<'a>(bytes: &'a [u8], head: &FileHead) -> Option<(&'a [u8], u32, &'a [u8])> {
+    let mut rest = bytes;
+    let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
+    let len = &bytes[..bytes.len() - rest.len()];
+    let (crc, rest) = rest.split_first_chunk()?;
+    let body = rest.get(..body_len)?;
+    let may_be = body_len >= BODY_MIN && body[0] == head.tag();
+    may_be.then_some((len, u32::from_le_bytes(*crc), body))
+}
+
 /// Looks for a frame behind a place where none is.
 fn search(
     bytes: &[u8],
@@ -199,13 +210,10 @@ fn search(
 ) -> Option<Frame> {
     let mut at = from + 1;
     loop {
-        // What was not written yet is zeros, most of a file; a frame has at most three of them in front.
-        let zeros = bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
-        at += zeros.saturating_sub(3);
-        let front = bytes.get(at..at + FRAME_HEAD_MIN)?;
-        let len = u32_at(front, 0) as usize;
-        if front[8] == head.tag() && len >= FRAME_HEAD_MIN && len <= bytes.len() - at {
-            *budget = budget.checked_sub(len)?;
+        // What was not written yet is zeros, most of a file; no frame begins with one.
+        at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
+        if let Some((_, _, body)) = parts(&bytes[at..], head) {
+            *budget = budget.checked_sub(body.len())?;
             if let Some(frame) = frame_at(bytes, head, at, after) {
                 return Some(frame);
             }
@@ -232,6 +240,7 @@ mod tests {
         base: 1000,
         real_ns: -1,
         restates: true,
+        stamp_s: 5,
     };
 
     fn example() -> Vec<u8> {

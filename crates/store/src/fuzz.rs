@@ -35,6 +35,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
         base: 0,
         real_ns: 0,
         restates: false,
+        stamp_s: 0,
     };
     let mut file = head.page();
     file.resize(FRAMES_OFFSET as usize, 0);

@@ -54,6 +54,8 @@ pub(crate) struct Journal {
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
     stamps: Stamps,
+    /// Seconds since 1970 of the newest value.
+    newest_s: u32,
     /// Where the next frame begins, counted over all files.
     pub(crate) position: u64,
     /// What lies before it is on the disk.
@@ -104,6 +106,7 @@ impl Journal {
             spares: [false; SPARES.len()],
             buffer: vec![0; FRAME_HEAD_MAX],
             stamps: Stamps::default(),
+            newest_s: 0,
             position,
             synced: position,
             bytes_written: 0,
@@ -170,6 +173,10 @@ impl Journal {
             base: self.position,
             real_ns,
             restates,
+            stamp_s: match self.newest_s {
+                0 => u32::try_from(real_ns / 1_000_000_000).unwrap_or(0),
+                newest_s => newest_s,
+            },
         };
         let which = self.spares.iter().position(|&there| there).unwrap_or(0);
         let spare = self.folder.join(SPARES[which]);
@@ -195,6 +202,7 @@ impl Journal {
             self.unsynced.push(old.file);
             self.rotations += 1;
         }
+        self.begin_stamps();
         Ok(())
     }
 
@@ -216,7 +224,12 @@ impl Journal {
     pub(crate) fn abandon(&mut self) {
         self.buffer.truncate(FRAME_HEAD_MAX);
         self.buffer.shrink_to(8 << 20);
-        self.stamps = Stamps::default();
+        self.begin_stamps();
+    }
+
+    fn begin_stamps(&mut self) {
+        let open = self.open.as_ref();
+        self.stamps = Stamps::at(open.map_or(0, |open| open.head.stamp_s));
     }
 
     /// Whether something was gathered.
@@ -227,6 +240,9 @@ impl Journal {
     /// Writes what was gathered as one frame. On an error nothing of it will ever be read.
     pub(crate) fn commit(&mut self) -> io::Result<u64> {
         let written = self.write();
+        if written.is_ok() {
+            self.newest_s = self.newest_s.max(self.stamps.newest_s());
+        }
         self.abandon();
         written.map(|()| self.position)
     }

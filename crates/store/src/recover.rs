@@ -30,8 +30,8 @@ use std::sync::Arc;
 
 /// A journal file longer than this is none of ours.
 pub(crate) const SOURCE_MAX: u64 = 4 << 30;
-/// More journal files than this are not left for later.
-const FILES_MAX: usize = 8;
+/// So many times the journal files that there should be are not left for later.
+const FILES_MAX: usize = 4;
 /// Files that are redone together.
 const ROUND: usize = 512;
 
@@ -61,18 +61,19 @@ pub(crate) fn open(
     }
     let sources = read_sources(&*disk, &folder, &mut sequences, &mut replayed.notices)?;
     let opened = Drum::open(disk.clone(), &folder, &*clock).tried("open", &folder)?;
-    let (mut drum, found) = opened.map_err(|(path, version)| Error::Version { path, version })?;
+    let (mut drum, found) =
+        opened.map_err(|(path, version)| Error::segment_version(path, version))?;
     drum.segment_bytes = settings.segment_bytes;
     replayed.notices.extend(found.notices);
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), &folder, size, sequences, 0);
     let mut state = new_state(journal, &*clock, settings.chunk_values);
     let saved = take_blocks(&mut state, &drum, &mut replayed.notices);
-    let position = |chunk: u32| saved.get(&chunk).copied().unwrap_or(0);
+    let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
     let mut story = replay::replay(&sources, &mut state, &position);
     drop(sources);
     replayed.notices.append(&mut story.notices);
-    let furthest = saved.values().copied().max().unwrap_or(0);
+    let furthest = saved.iter().copied().max().unwrap_or(0);
     state.journal.go_on_at(story.position.max(furthest));
     let redo = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
     if let Err(error) = state.prepare(&*clock) {
@@ -80,7 +81,7 @@ pub(crate) fn open(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
     }
-    let many = state.journal.files_len() > FILES_MAX;
+    let many = state.journal.files_len() > FILES_MAX * settings.journal_files;
     let locks = [Some(lock), owned].into_iter().flatten().collect();
     let store = Store::new(settings, disk, clock, tree, drum, state, locks);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
@@ -95,15 +96,13 @@ pub(crate) fn open(
     Ok((store, replayed))
 }
 
-/// Groups as the newest blocks of their chunks have them; up to which position that is.
-pub(crate) fn take_blocks(
-    state: &mut State,
-    drum: &Drum,
-    notices: &mut Vec<String>,
-) -> HashMap<u32, u64> {
-    let mut saved = HashMap::new();
-    for chunk in drum.chunks() {
-        saved.insert(chunk, drum.position(chunk));
+/// Groups as the newest blocks of their chunks have them; up to which position that is, chunk by chunk.
+pub(crate) fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> Vec<u64> {
+    let mut saved = Vec::new();
+    // Numbers of chunks are below this.
+    for chunk in drum.chunks().into_iter().filter(|&chunk| chunk < 1 << 24) {
+        saved.resize(saved.len().max(chunk as usize + 1), 0);
+        saved[chunk as usize] = drum.position(chunk);
         let blocks = drum.blocks(chunk);
         let mut damaged = false;
         let roster = blocks.iter().rev().find_map(|placed| {
@@ -225,7 +224,7 @@ impl Names {
         let cut = group.path.iter().rposition(|&byte| byte == b'/');
         let folder = group.path[..cut.filter(|_| missing)?].to_vec();
         let files = self.0.entry(folder).or_insert_with_key(|folder| {
-            let (mut found, mut files) = (Vec::new(), HashMap::new());
+            let (mut found, mut files) = (Vec::new(), Inodes::new());
             let _unreadable = tree.list(names::path(folder), &mut |name, kind| {
                 if kind == NameKind::File && name.ends_with(b".rrd") {
                     found.push([folder, &b"/"[..], name].concat());
@@ -280,7 +279,7 @@ pub(crate) fn read_sources(
         let path = folder.join(journal::name_of(sequence));
         let read = read_source(disk, &path);
         match read.map(|bytes| (FileHead::parse(&bytes, sequence), bytes)) {
-            Ok((Err(version), _)) => return Err(Error::Version { path, version }),
+            Ok((Err(version), _)) => return Err(Error::journal_version(path, version)),
             Ok((Ok(Some(head)), bytes)) if head.sequence == sequence => {
                 sources.push(Source { head, bytes });
             }

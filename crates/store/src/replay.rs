@@ -9,7 +9,7 @@ use crate::frame::{self, FileHead, Frame};
 use crate::names;
 use crate::state::State;
 use crate::turn::stamp_of;
-use crate::value::{Stamps, take_value};
+use crate::value::{Stamps, Value};
 use kymo_base::name::DisplayName;
 use std::collections::HashMap;
 
@@ -38,6 +38,8 @@ struct Teller<'a> {
     starts: HashMap<u32, u64>,
     notices: Vec<String>,
     sequence: u64,
+    /// Memory for the value that is read.
+    value: Value,
     text: Vec<u8>,
 }
 
@@ -51,6 +53,7 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
         starts: HashMap::new(),
         notices: Vec::new(),
         sequence: 0,
+        value: Value::default(),
         text: Vec::new(),
     };
     let walked: Vec<Vec<Frame>> = sources
@@ -90,7 +93,8 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
             }
             position = frame.end;
             let entries = &source.bytes[frame.entries.clone()];
-            if teller.tell(entries, frame.position).is_none() {
+            let stamps = Stamps::at(source.head.stamp_s);
+            if teller.tell(entries, frame.position, stamps).is_none() {
                 story.notices.push(format!(
                     "journal file {} has an entry at byte {} of the journal that is not understood",
                     source.head.sequence, frame.position
@@ -114,8 +118,7 @@ pub(crate) fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
 
 impl Teller<'_> {
     /// Applies the entries of one frame; `None` when one is not understood.
-    fn tell(&mut self, mut input: &[u8], position: u64) -> Option<()> {
-        let mut stamps = Stamps::default();
+    fn tell(&mut self, mut input: &[u8], position: u64, mut stamps: Stamps) -> Option<()> {
         while !input.is_empty() {
             if let Some(id) = entry::take_next(&mut input, &mut stamps) {
                 self.values(id, 1, position, &mut input, &mut stamps)?;
@@ -212,27 +215,27 @@ impl Teller<'_> {
         stamps: &mut Stamps,
     ) -> Option<()> {
         let saved = self.is_saved(id, position);
-        let mut text = std::mem::take(&mut self.text);
+        let Teller { value, text, .. } = self;
         let mut taken = 0;
+        self.state.groups.expect_next(id);
         let mut group = self.state.groups.get_mut(id).filter(|_| !saved);
         if let Some(group) = group.as_deref_mut().filter(|group| group.forgotten) {
             group.forgotten = false;
             group.last = group.newest();
         }
         for _ in 0..count {
-            text.clear();
-            take_value(input, stamps, &mut text)?;
+            value.take(input, stamps)?;
             let Some(group) = group.as_deref_mut() else {
                 continue;
             };
             // A value that was restated is there already.
-            if let Some(stamp) = stamp_of(&text).filter(|stamp| *stamp > group.last) {
+            let stamp = value.seconds().or_else(|| stamp_of(value.stamp_text(text)));
+            if let Some(stamp) = stamp.filter(|stamp| *stamp > group.last) {
                 group.last = stamp;
-                group.pending.push(&text);
+                group.pending.push_value(value);
                 taken += 1;
             }
         }
-        self.text = text;
         if let Some(group) = group {
             let (chunk, after) = (group.chunk, group.pending.len());
             self.state.count(chunk, after - taken, after);

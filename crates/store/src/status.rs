@@ -97,12 +97,12 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
     let mut sequences = journal::list(&**disk, folder)?;
     let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
     let opened = Drum::open(disk.clone(), folder, clock).tried("open", folder)?;
-    let (drum, found) = opened.map_err(|(path, version)| Error::Version { path, version })?;
+    let (drum, found) = opened.map_err(|(path, version)| Error::segment_version(path, version))?;
     notices.extend(found.notices);
     let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
     let mut state = new_state(journal, clock, 0);
     let saved = take_blocks(&mut state, &drum, &mut notices);
-    let position = |chunk: u32| saved.get(&chunk).copied().unwrap_or(0);
+    let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
     notices.extend(replay::replay(&sources, &mut state, &position).notices);
     let sizes = drum.sizes();
     let (rows, points) = reaches(&drum, &state).tried("read the segments of", folder)?;

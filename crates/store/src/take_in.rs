@@ -203,10 +203,9 @@ impl Inner {
         let mut job = {
             let state = self.lock();
             let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
-            // Values that are in the file were applied by its old definitions, whether a block has them or not.
-            let upto = group.applied.max(group.upto);
-            let snapshot = self.snapshot(&state, group, upto);
-            Job::new(id, group, snapshot, upto)
+            // What is in the file was there when it was tuned.
+            let until = group.applied.max(group.upto);
+            Job::new(id, group, self.snapshot(&state, group, until), until)
         };
         let announced = self.announce(std::slice::from_mut(&mut job));
         let written = announced

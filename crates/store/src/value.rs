@@ -32,6 +32,16 @@ impl Stamps {
         }
     }
 
+    fn second(&mut self, step: u64) -> u64 {
+        self.seconds = unzigzag(step, self.seconds);
+        self.seconds
+    }
+
+    fn micro(&mut self, step: u64) -> u64 {
+        self.micros = unzigzag(step, self.micros);
+        self.micros
+    }
+
     /// Seconds since 1970 of the newest.
     pub(crate) fn newest_s(&self) -> u32 {
         let seconds = self.seconds.max(self.micros / 1_000_000);
@@ -127,6 +137,51 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Takes a value off the front as it is.
+    pub(crate) fn take(&mut self, input: &mut &[u8], stamps: &mut Stamps) -> Option<()> {
+        let head = take_head(input)?;
+        self.rest.clear();
+        let Head::Stamp {
+            step,
+            is_micros,
+            count,
+        } = head
+        else {
+            self.stamp = None;
+            let Head::Text(len) = head else { return None };
+            self.rest.extend_from_slice(take_slice(input, len)?);
+            return Some(());
+        };
+        self.fields = count;
+        self.stamp = Some(match is_micros {
+            false => Number::Integer(stamps.second(step)),
+            true => Number::Decimal(stamps.micro(step) as i64, MICRO_DIGITS),
+        });
+        let fields = *input;
+        for _ in 0..count {
+            take_field(input)?;
+        }
+        self.rest
+            .extend_from_slice(&fields[..fields.len() - input.len()]);
+        Some(())
+    }
+
+    /// Its stamp, and what is between that and the first field.
+    pub(crate) fn stamp_text<'a>(&'a self, text: &'a mut Vec<u8>) -> &'a [u8] {
+        text.clear();
+        match self.stamp {
+            Some(Number::Integer(value)) => print(text, value as i64, 0),
+            Some(Number::Decimal(value, digits)) => print(text, value, digits),
+            _ => return &self.rest,
+        }
+        if self.fields > 0 {
+            text.push(b':');
+        }
+        text
+    }
+}
+
 /// Appends a value.
 pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
     let mut value = Value::default();
@@ -207,35 +262,57 @@ pub(crate) fn take_fields<'a>(
     stamps: &mut Stamps,
     each: &mut impl FnMut(Field<'a>),
 ) -> Option<()> {
+    let (step, is_micros, count) = match take_head(input)? {
+        Head::Stamp {
+            step,
+            is_micros,
+            count,
+        } => (step, is_micros, count),
+        Head::Text(len) => {
+            each(Field::Text(take_slice(input, len)?));
+            return Some(());
+        }
+    };
+    each(match is_micros {
+        false => Field::Number(stamps.second(step) as i64, 0),
+        true => Field::Number(stamps.micro(step) as i64, MICRO_DIGITS),
+    });
+    for _ in 0..count {
+        each(take_field(input)?);
+    }
+    Some(())
+}
+
+/// What a value begins with.
+enum Head {
+    /// How far its stamp is from the one before, and how many fields follow.
+    Stamp {
+        step: u64,
+        is_micros: bool,
+        count: u8,
+    },
+    /// The length of the text that it is.
+    Text(u64),
+}
+
+fn take_head(input: &mut &[u8]) -> Option<Head> {
     let head = take(input)?;
     let rest = head >> 2;
     let (step, is_micros, count) = match head & 3 {
         0 => (rest, false, 1),
         2 => (rest, true, 1),
-        1 => {
-            each(Field::Text(take_slice(input, rest)?));
-            return Some(());
-        }
+        1 => return Some(Head::Text(rest)),
         _ => {
             let (&count, left) = input.split_first()?;
             *input = left;
             (rest >> 1, rest & 1 == 1, count)
         }
     };
-    match is_micros {
-        false => {
-            stamps.seconds = unzigzag(step, stamps.seconds);
-            each(Field::Number(stamps.seconds as i64, 0));
-        }
-        true => {
-            stamps.micros = unzigzag(step, stamps.micros);
-            each(Field::Number(stamps.micros as i64, MICRO_DIGITS));
-        }
-    }
-    for _ in 0..count {
-        each(take_field(input)?);
-    }
-    Some(())
+    Some(Head::Stamp {
+        step,
+        is_micros,
+        count,
+    })
 }
 
 fn take_field<'a>(input: &mut &'a [u8]) -> Option<Field<'a>> {
@@ -319,12 +396,22 @@ mod tests {
         }
         let (mut input, mut stamps) = (&out[..], Stamps::default());
         for text in texts {
-            let (mut skipped, mut skipped_stamps) = (input, stamps);
+            let before = (input, stamps);
+            let (mut skipped, mut skipped_stamps) = before;
             let stamp = skip_value(&mut skipped, &mut skipped_stamps).unwrap();
             let mut back = Vec::new();
             take_value(&mut input, &mut stamps, &mut back).unwrap();
             assert_eq!(&back, text, "{}", String::from_utf8_lossy(text));
             assert_eq!(skipped, input);
+            let (mut whole, mut whole_stamps, mut value) = (before.0, before.1, Value::default());
+            value.take(&mut whole, &mut whole_stamps).unwrap();
+            let (mut again, mut again_stamps) = (Vec::new(), before.1);
+            value.put(&mut again, &mut again_stamps);
+            assert_eq!(again, before.0[..before.0.len() - input.len()]);
+            assert_eq!(
+                crate::turn::stamp_of(value.stamp_text(&mut Vec::new())),
+                crate::turn::stamp_of(text)
+            );
             if let Some(stamp) = stamp {
                 assert_eq!(crate::turn::stamp_of(text), Some(stamp as f64));
             }
@@ -336,19 +423,27 @@ mod tests {
     #[test]
     fn values_come_back_as_they_were_sent() {
         for (text, bytes) in [
-            (&b"1000000010:1"[..], 7),
-            (b"1000000010.123456:0.500000", 13),
+            (&b"1000000010:1"[..], 6),
+            (b"1000000010.123456:0.500000", 12),
             (b"1000000010:U:1", 8),
-            (b"1000000010:-0.000000", 16),
-            (b"1000000010:-1.500000", 10),
-            (b"1000000010:01", 9),
-            (b"1000000010:", 7),
+            (b"1000000010:-0.000000", 15),
+            (b"1000000010:-1.500000", 9),
+            (b"1000000010:123.45", 8),
+            (b"1000000010:-5", 7),
+            (b"1000000010:0.1234567", 9),
+            (b"1000000010:0.12345678", 16),
+            (b"1000000010:1.", 8),
+            (b"1000000010:.5", 8),
+            (b"1000000010:01", 8),
+            (b"1000000010:", 6),
             (b"1000000010::", 8),
             (b"01000000010:1", 14),
             (b"1000000010:1e5:nan", 14),
             (b"99999999999999999999:1", 23),
-            (b"1000000010:999999999999999", 14),
-            (b"1000000010:18446744073709551615", 27),
+            (b"1000000010:999999999999999", 13),
+            (b"1000000010:-12345678901234567", 14),
+            (b"1000000010:-123456789012345678", 25),
+            (b"1000000010:18446744073709551615", 26),
             (b"", 1),
             (b":", 2),
             (b"-5:1", 5),
@@ -357,7 +452,7 @@ mod tests {
             let got = round_trip(&[text]).len();
             assert_eq!(got, bytes, "{}", String::from_utf8_lossy(text));
         }
-        assert_eq!(round_trip(&[b"1000000010:1", b"1000000020:2"]).len(), 7 + 3);
+        assert_eq!(round_trip(&[b"1000000010:1", b"1000000020:2"]).len(), 6 + 2);
         let many = [b"1000000010".to_vec(), b":1".repeat(300)].concat();
         round_trip(&[&many, b"1000000011:1"]);
     }

@@ -195,7 +195,7 @@ impl Check<'_> {
         };
         self.done.insert(numbers);
         let segment = match opened {
-            Opened::Version(version) => return Err(Error::Version { path, version }),
+            Opened::Version(version) => return Err(Error::segment_version(path, version)),
             Opened::Headless(why) => {
                 let seen = self.headless(&path, &why);
                 self.take(seen);

@@ -431,7 +431,7 @@ fn files_that_others_change() {
 /// What rrdtool tune does, while the file is behind: nothing is lost, and what comes later has the new definitions.
 #[test]
 fn files_that_others_tune() {
-    for (crash, pending) in [(false, false), (false, true), (true, false), (true, true)] {
+    for (crash, pending, flushed) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
         let mut bench = bench(1);
         let values: Vec<String> = (1..30).map(|i| format!("{}:{i}", START + i * 10)).collect();
         let (early, late) = values.split_at(values.len() - usize::from(pending));
@@ -443,6 +443,9 @@ fn files_that_others_tune() {
         save(&bench);
         for value in late {
             bench.update("f0.rrd", &[value]).unwrap();
+        }
+        if flushed {
+            bench.flush("f0.rrd").unwrap();
         }
         tune(&bench, "f0.rrd", |rrd| {
             rrd.header.ds[0].par[2] = 20f64.to_bits()
@@ -463,9 +466,12 @@ fn files_that_others_tune() {
         bench.flush("f0.rrd").unwrap();
         let mut expected: Vec<&[u8]> = vec![b"1000000005:1"];
         expected.extend(early.iter().map(|value| value.as_bytes()));
+        let mut later: Vec<&[u8]> = late.iter().map(|value| value.as_bytes()).collect();
+        if flushed {
+            expected.append(&mut later);
+        }
         let mut rrd = Rrd::parse(&oracle(&bench.files[0].1, &expected)).unwrap();
         rrd.header.ds[0].par[2] = 20f64.to_bits();
-        let mut later: Vec<&[u8]> = late.iter().map(|value| value.as_bytes()).collect();
         later.push(b"1000000300:7");
         assert_eq!(
             bench.bytes("f0.rrd"),

@@ -1,4 +1,4 @@
-//! Journals that are cut, flipped, made up; and one of version 1 that every build reads.
+//! Journals that are cut, flipped, made up; and one of version 2 that every build reads.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -123,10 +123,10 @@ fn a_journal_made_to_be_slow_is_not() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// `tests/fixtures/journal-1` was written by the first build that knew version 1; KYMO_BLESS=1 makes it anew.
+/// `tests/fixtures/journal-2` was written by the first build that knew version 2; KYMO_BLESS=1 makes it anew.
 #[test]
-fn version_1_is_read_for_ever() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journal-1");
+fn version_2_is_read_for_ever() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journal-2");
     let mut bench = Bench::new(3, 2);
     if std::env::var_os("KYMO_BLESS").is_some() {
         bench.open();
@@ -154,7 +154,7 @@ fn version_1_is_read_for_ever() {
     bench.open();
     assert_eq!(bench.replayed.notices, Vec::<String>::new());
     assert!(bench.replayed.values > 5, "{:?}", bench.replayed);
-    bench.judge(written.acked.len(), "version 1");
+    bench.judge(written.acked.len(), "version 2");
 }
 
 fn script(bench: &mut Bench) {

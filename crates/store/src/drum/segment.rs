@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
-const VERSION: u32 = 1;
+/// Of the format.
+pub(crate) const VERSION: u32 = 1;
 const HEAD_LEN: usize = 64;
 /// Where the head is written, once in each of two sectors.
 const HEADS: [usize; 2] = [0, 2048];

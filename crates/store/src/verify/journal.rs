@@ -47,7 +47,7 @@ impl Check<'_> {
             seen.counts.bytes += bytes.len() as u64;
             self.progress(seen.counts.bytes);
             match FileHead::parse(&bytes, sequence) {
-                Err(version) => return Err(Error::Version { path, version }),
+                Err(version) => return Err(Error::journal_version(path, version)),
                 Ok(Some(head)) if head.sequence == sequence => files.push(walk(path, head, &bytes)),
                 // Taken for its next use when the power went.
                 Ok(Some(_)) => seen.find(Weight::Note, &path, 0, "its head is another file's"),
@@ -101,7 +101,9 @@ fn headless(path: &Path, bytes: &[u8], seen: &mut Seen) {
 fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
     let frames = frame::walk(bytes, &head);
     let entries = frames.iter().map(|frame| &bytes[frame.entries.clone()]);
-    let understood = entries.map(|input| are_entries(input).is_some()).collect();
+    let understood = entries
+        .map(|input| are_entries(input, Stamps::at(head.stamp_s)).is_some())
+        .collect();
     Walked {
         path,
         head,
@@ -110,8 +112,8 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
     }
 }
 
-fn are_entries(mut input: &[u8]) -> Option<()> {
-    let (mut stamps, mut text) = (Stamps::default(), Vec::new());
+fn are_entries(mut input: &[u8], mut stamps: Stamps) -> Option<()> {
+    let mut text = Vec::new();
     while !input.is_empty() {
         let count = match take_next(&mut input, &mut stamps) {
             Some(_) => 1,
