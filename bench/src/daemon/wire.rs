@@ -57,6 +57,10 @@ impl Wire {
     /// A request and the lines that follow its reply's first.
     pub fn lines(&mut self, line: &str) -> Result<String> {
         self.send(format!("{line}\n").as_bytes())?;
+        self.read_lines()
+    }
+
+    fn read_lines(&mut self) -> Result<String> {
         let count = self.count()?;
         let mut text = String::new();
         for _ in 0..count {
@@ -73,17 +77,16 @@ impl Wire {
         count.ok_or_else(|| Fault::because("count the lines of", self.line.trim()))
     }
 
-    /// Rows that a FETCH is answered with, each read to its end.
-    pub fn text_rows(&mut self, line: &str) -> Result<u64> {
-        let text = self.lines(line)?;
+    /// Rows that a FETCH that was sent is answered with, each read to its end.
+    pub fn text_rows(&mut self) -> Result<u64> {
+        let text = self.read_lines()?;
         let rows = text.lines().skip_while(|line| !line.starts_with("DSName"));
         Ok(rows.skip(1).count() as u64)
     }
 
-    /// Rows that a FETCHBIN of one source is answered with, each read to its end. How many lines that is, stock does
-    /// not know: it counts the line feeds among the numbers.
-    pub fn binary_rows(&mut self, line: &str) -> Result<u64> {
-        self.send(format!("{line}\n").as_bytes())?;
+    /// Rows that a FETCHBIN of one source that was sent is answered with, each read to its end. How many lines that is,
+    /// stock does not know: it counts the line feeds among the numbers.
+    pub fn binary_rows(&mut self) -> Result<u64> {
         self.reply()?;
         while !self.line.starts_with("DSName") {
             self.reply()?;
@@ -148,8 +151,8 @@ mod tests {
                 .unwrap();
             let mut wire = Wire::over(here).unwrap();
             let rows = match reply.contains("BinaryData") {
-                true => wire.binary_rows("FETCHBIN a AVERAGE"),
-                false => wire.text_rows("FETCH a AVERAGE"),
+                true => wire.binary_rows(),
+                false => wire.text_rows(),
             };
             assert_eq!(rows.unwrap(), want);
             assert_eq!(wire.reply().unwrap(), "0 PONG\n");

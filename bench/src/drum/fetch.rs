@@ -1,6 +1,7 @@
 //! FETCH with a value pending: each question comes right after one new value for its series, and is answered from what
-//! was just taken in. Only the question is timed; as the kernel places client and daemon, and on one CPU, where nobody
-//! has to wake another up.
+//! was just taken in. First values and questions of all series are sent in one go, so that nobody waits for anybody, and
+//! the daemon's work is what takes time; then each question alone, which is timed without its value, beside a PING; as
+//! the kernel places client and daemon, and on one CPU, where nobody has to wake another up.
 
 use super::intake::{Form, round};
 use super::series::{Crowd, Stamps};
@@ -9,15 +10,15 @@ use crate::daemon::files::{self, BIRTH, STEP};
 use crate::daemon::side::{Side, Who, in_turns, of, on_one_cpu, present};
 use crate::daemon::{tell, wire::Wire};
 use crate::fault::{Fault, Result};
-use crate::figures::{median, ratio, significant};
+use crate::figures::{median, ratio};
 use crate::report::Outcome;
 use crate::row::Row;
 use std::time::Instant;
 
 pub const ROW: Row = Row {
     name: "drum-fetch",
-    work: "FETCH of 1,200 rows, of 60, FETCHBIN of 1,200, each after one new value; 200 series, 2,000 questions",
-    bar: "≤ 1/3, 1/4, 1/8 of stock's time",
+    work: "FETCH of 1,200 rows, of 60, FETCHBIN of 1,200, each after one new value, in a row; and one at a time, told beside a PING; 200 series, 2,000 questions",
+    bar: "in a row ≤ 1/3, 1/4, 1/8 of stock's time",
     aim: "the same",
     run,
 };
@@ -55,7 +56,13 @@ const QUESTIONS: [Question; 3] = [
 ];
 
 /// Microseconds of each asking, question by question.
-type Times = [Vec<f64>; QUESTIONS.len()];
+#[derive(Clone, Default)]
+struct Times {
+    /// One of those that were sent in one go, on average.
+    in_a_row: [Vec<f64>; QUESTIONS.len()],
+    alone: [Vec<f64>; QUESTIONS.len()],
+    pings: Vec<f64>,
+}
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = judge(&times(bench)?);
@@ -96,25 +103,38 @@ fn times(bench: &Bench) -> Result<Vec<(Who, Vec<Times>)>> {
 fn judge(found: &[(Who, Vec<Times>)]) -> Outcome {
     let mut outcome = Outcome::default();
     for (index, question) in QUESTIONS.iter().enumerate() {
-        let times = |who| -> Option<Vec<f64>> {
-            let rounds = of(found, who)?.iter();
-            Some(rounds.flat_map(|times| times[index].clone()).collect())
-        };
-        for who in [Who::Stock, Who::Ours] {
-            if let Some(times) = times(who) {
-                let rate = times.len() as f64 * 1e6 / times.iter().sum::<f64>();
-                let name = format!("{}: {}", question.name, who.name());
-                let (told, rate) = (tell(&name, "us", &times), significant(rate));
-                outcome.figure(format!("{told}, {rate} a second"));
-            }
-        }
-        if let (Some(stock), Some(ours)) = (times(Who::Stock), times(Who::Ours)) {
-            let (stock, ours) = (median(&stock), median(&ours));
-            outcome.figure(format!("{} of stock", ratio(ours, stock)));
-            outcome.check(Some(ours / stock), 1.0 / question.bar, 1.0 / question.bar);
+        let name = format!("{} in a row", question.name);
+        let share = compare(&mut outcome, found, &name, |times| &times.in_a_row[index]);
+        outcome.check(share, 1.0 / question.bar, 1.0 / question.bar);
+        compare(&mut outcome, found, question.name, |times| {
+            &times.alone[index]
+        });
+    }
+    compare(&mut outcome, found, "PING", |times| &times.pings);
+    outcome
+}
+
+/// Tells times of both, and what share of stock's ours is.
+fn compare(
+    outcome: &mut Outcome,
+    found: &[(Who, Vec<Times>)],
+    name: &str,
+    which: impl Fn(&Times) -> &Vec<f64>,
+) -> Option<f64> {
+    let times = |who| -> Option<Vec<f64>> {
+        let rounds = of(found, who)?.iter();
+        Some(rounds.flat_map(|times| which(times).clone()).collect())
+    };
+    for who in [Who::Stock, Who::Ours] {
+        if let Some(times) = times(who) {
+            let name = format!("{name}: {}", who.name());
+            outcome.figure(tell(&name, "us", &times));
         }
     }
-    outcome
+    let (stock, ours) = (times(Who::Stock)?, times(Who::Ours)?);
+    let (stock, ours) = (median(&stock), median(&ours));
+    outcome.figure(format!("{} of stock", ratio(ours, stock)));
+    Some(ours / stock)
 }
 
 /// Every question of every series, each after a value.
@@ -122,31 +142,69 @@ fn ask_all(side: &mut Side, crowd: &mut Crowd, turn: u64) -> Result<Times> {
     let mut wire = side.connect()?;
     let mut times = Times::default();
     for (index, question) in (0..).zip(&QUESTIONS) {
-        let step = STEPS_BEFORE + 1 + turn * QUESTIONS.len() as u64 + index;
+        let step = STEPS_BEFORE + 1 + 2 * (turn * QUESTIONS.len() as u64 + index);
         let at = BIRTH + STEP * step;
+        let in_a_row = ask_in_a_row(&mut wire, question, crowd, at)?;
+        times.in_a_row[index as usize].push(in_a_row);
         for series in 0..crowd.len() {
             let mut line = Vec::new();
-            crowd.lines(series..series + 1, at, &mut line);
+            crowd.lines(series..series + 1, at + STEP, &mut line);
             wire.one_by_one(&line)?;
-            times[index as usize].push(ask(&mut wire, question, series, at)?);
+            let line = question.line(series, at + STEP);
+            times.alone[index as usize].push(timed(|| {
+                wire.send(line.as_bytes())?;
+                question.is_answered(&mut wire, &line)
+            })?);
         }
+    }
+    for _ in 0..crowd.len() {
+        times.pings.push(timed(|| wire.ask("PING"))?);
     }
     Ok(times)
 }
 
-fn ask(wire: &mut Wire, question: &Question, series: usize, last: u64) -> Result<f64> {
-    let (name, verb) = (files::name(series), question.verb);
-    // A row more than the end says is answered.
-    let (start, end) = (last - question.rows * STEP, last - STEP);
-    let line = format!("{verb} {name} AVERAGE {start} {end}");
+/// All series at once; microseconds for a value and a question.
+fn ask_in_a_row(wire: &mut Wire, question: &Question, crowd: &mut Crowd, at: u64) -> Result<f64> {
+    let (mut lines, mut questions) = (Vec::new(), Vec::new());
+    for series in 0..crowd.len() {
+        crowd.lines(series..series + 1, at, &mut lines);
+        questions.push(question.line(series, at));
+        lines.extend_from_slice(questions[series].as_bytes());
+    }
+    let all = timed(|| {
+        wire.send(&lines)?;
+        for line in &questions {
+            wire.reply()?;
+            question.is_answered(wire, line)?;
+        }
+        Ok(())
+    })?;
+    Ok(all / questions.len() as f64)
+}
+
+/// Microseconds.
+fn timed(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let begun = Instant::now();
-    let rows = match verb {
-        "FETCHBIN" => wire.binary_rows(&line)?,
-        _ => wire.text_rows(&line)?,
-    };
-    let micros = begun.elapsed().as_secs_f64() * 1e6;
-    match rows == question.rows {
-        true => Ok(micros),
-        false => Err(Fault::new(format!("{line} is answered by {rows} rows"))),
+    work()?;
+    Ok(begun.elapsed().as_secs_f64() * 1e6)
+}
+
+impl Question {
+    fn line(&self, series: usize, last: u64) -> String {
+        let (name, verb) = (files::name(series), self.verb);
+        // A row more than the end says is answered.
+        let (start, end) = (last - self.rows * STEP, last - STEP);
+        format!("{verb} {name} AVERAGE {start} {end}\n")
+    }
+
+    fn is_answered(&self, wire: &mut Wire, line: &str) -> Result<()> {
+        let rows = match self.verb {
+            "FETCHBIN" => wire.binary_rows()?,
+            _ => wire.text_rows()?,
+        };
+        match rows == self.rows {
+            true => Ok(()),
+            false => Err(Fault::new(format!("{line} is answered by {rows} rows"))),
+        }
     }
 }

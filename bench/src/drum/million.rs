@@ -21,12 +21,13 @@ use std::time::Instant;
 pub const ROW: Row = Row {
     name: "drum-million",
     work: "1,000,000 series without files, 360 values each, a year's gap in the middle: memory, CPU, segments, disk",
-    bar: "none: told",
-    aim: "",
+    bar: "≤ 2.5 GiB, ≤ 64 segments",
+    aim: "the same",
     run,
 };
 
 const GAP_SECONDS: u64 = 365 * 86_400;
+const MEMORY_BYTES: f64 = 2.5 * (1u64 << 30) as f64;
 /// What a block of `stat` is.
 const BLOCK_BYTES: u64 = 512;
 
@@ -46,7 +47,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let cost = mark.to_the_end(&mut side)?;
     let (segments, on_disk) = on_disk(&side)?;
     let a_value = |total: f64| significant(total / values as f64);
-    Ok(Outcome::new(vec![
+    let mut outcome = Outcome::new(vec![
         format!("{series} series × {steps} values"),
         format!("CREATEd in {} s", significant(created)),
         format!("RssAnon at most {}", bytes(peak as f64)),
@@ -55,7 +56,10 @@ fn run(bench: &Bench) -> Result<Outcome> {
         format!("{} bytes written", a_value(cost.bytes)),
         format!("{segments} segments"),
         format!("{} on the disk", bytes(on_disk as f64)),
-    ]))
+    ]);
+    outcome.check(Some(peak as f64), MEMORY_BYTES, MEMORY_BYTES);
+    outcome.check(Some(segments as f64), 64.0, 64.0);
+    Ok(outcome)
 }
 
 /// The most RssAnon that was seen after a step.

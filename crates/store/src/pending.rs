@@ -1,9 +1,7 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
 use crate::turn::stamp_of;
-use crate::value::{
-    EXACT_END, Field, Stamps, Value, put_value, skip_value, take_fields, take_value,
-};
+use crate::value::{EXACT_END, Field, Stamps, Value, skip_value, take_fields, take_value};
 use kymo_sys::prefetch::prefetch;
 
 /// Values in their order.
@@ -74,11 +72,17 @@ impl Texts {
 
 impl Pending {
     pub(crate) fn push(&mut self, text: &[u8]) {
-        put_value(&mut self.bytes, &mut self.stamps, text);
-        self.count += 1;
+        let mut value = Value::default();
+        value.read(text);
+        self.push_value(&value);
     }
 
     pub(crate) fn push_value(&mut self, value: &Value) {
+        let (len, room) = (self.bytes.len(), value.len_max());
+        if self.bytes.capacity() - len < room {
+            // By a quarter: twice as much would be half empty for most, and there are very many.
+            self.bytes.reserve_exact(room + (len / 4).max(16));
+        }
         value.put(&mut self.bytes, &mut self.stamps);
         self.count += 1;
     }

@@ -11,6 +11,8 @@ const DIGITS_MAX_OTHERS: usize = 17;
 const FRACTION_MAX: usize = 7;
 /// Digits after the point of most that have some.
 const MICRO_DIGITS: u8 = 6;
+/// Bytes of a value before its fields, or its text.
+const HEAD_MAX: usize = 11;
 /// Integers below are doubles without rounding.
 pub(crate) const EXACT_END: u64 = 1 << 53;
 
@@ -105,6 +107,11 @@ impl Value {
             Some(Number::Integer(seconds)) if seconds < EXACT_END => Some(seconds as f64),
             _ => None,
         }
+    }
+
+    /// It takes no more bytes.
+    pub(crate) fn len_max(&self) -> usize {
+        self.rest.len() + HEAD_MAX
     }
 
     /// Appends it: as numbers if printing them gives the same text, else the text.

@@ -37,7 +37,7 @@ pub fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Result<()>
           \t\tresize, flushcached\n\n",
     )?;
     match mode {
-        Mode::Plain => Ok(()),
+        Mode::Plain => out.write_all(b"Of kymo's store: import, export (each with --help)\n\n"),
         Mode::Piped => out.write_all(b"Valid remote commands: quit, ls, cd, mkdir, pwd\n\n"),
     }
 }
