@@ -39,7 +39,7 @@ fn say(answers: &mut Answers, fields: Fields) {
         Err(Refusal::Usage(verb)) => answers.usage(verb),
         Ok(Request::Batch) => answers.batch(),
         Ok(Request::EndBatch) => answers.end_batch(),
-        Ok(Request::Help(word)) => answers.help(word),
+        Ok(Request::Help(word)) => answers.help(word, None),
         Ok(Request::Update { values, .. }) => answers.enqueued(values.count()),
         Ok(Request::Create { rest, .. }) => {
             let words = create_words(rest).unwrap_or_default();

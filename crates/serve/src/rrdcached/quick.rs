@@ -17,6 +17,8 @@ use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
 pub const UNSENT_MAX: usize = 1 << 20;
+/// What HELP of a command says where there are no files. `kymo rrd export` looks for it.
+const NO_FILES: &str = "This daemon keeps no .rrd files (--files never).";
 /// Bytes of errors that a BATCH may gather.
 const BATCH_ERRORS_MAX: usize = 16 << 20;
 
@@ -178,7 +180,10 @@ impl<'a> Service<'a> {
                 self.turn.flush_all();
                 answers.ok(&[b"Started flush."]);
             }
-            Request::Help(word) => answers.help(word),
+            Request::Help(word) => {
+                let none = self.shared.store.is_without_files();
+                answers.help(word, none.then_some(NO_FILES));
+            }
             Request::Ping => answers.ok(&[b"PONG"]),
             Request::Batch => answers.batch(),
             Request::EndBatch => answers.end_batch(),

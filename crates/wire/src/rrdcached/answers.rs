@@ -139,8 +139,8 @@ impl Answers {
         self.error(&[b"Usage: ", syntax.trim_end_matches('\n').as_bytes()]);
     }
 
-    /// HELP, or HELP of a word.
-    pub fn help(&mut self, word: Option<&[u8]>) {
+    /// HELP, or HELP of a word, with a line more behind that.
+    pub fn help(&mut self, word: Option<&[u8]>, note: Option<&str>) {
         let entry = word.and_then(Verb::named).map(Verb::entry);
         let Some(syntax) = entry.and_then(|entry| entry.syntax) else {
             let lines: String = TABLE.iter().filter_map(|entry| entry.syntax).collect();
@@ -150,6 +150,10 @@ impl Answers {
         let mut lines = format!("Usage: {syntax}\n");
         if let Some(help) = help {
             lines.push_str(help);
+            lines.push('\n');
+        }
+        if let Some(note) = note {
+            lines.push_str(note);
             lines.push('\n');
         }
         self.ok_with(lines.as_bytes(), &[b"Help for ", name.as_bytes()]);
@@ -194,13 +198,13 @@ mod tests {
             (|a| a.enqueued(12), "0 errors, enqueued 12 value(s).\n"),
             (|a| a.usage(Verb::Flush), "-1 Usage: FLUSH <filename>\n"),
             (
-                |a| a.help(Some(b"flush")),
+                |a| a.help(Some(b"flush"), None),
                 "5 Help for FLUSH\nUsage: FLUSH <filename>\n\n\
                  Adds the given filename to the head of the update queue and returns\n\
                  after it has been dequeued.\n\n",
             ),
             (
-                |a| a.help(Some(b"HELP")),
+                |a| a.help(Some(b"HELP"), None),
                 "2 Help for HELP\nUsage: HELP [<command>]\n\n",
             ),
         ];
@@ -214,7 +218,7 @@ mod tests {
             Some(b"WROTE"),
             Some(b"."),
         ] {
-            let overview = said(|a| a.help(word));
+            let overview = said(|a| a.help(word, None));
             assert!(overview.starts_with("24 Command overview\nUPDATE <filename>"));
             assert_eq!(overview.matches('\n').count(), 25);
         }

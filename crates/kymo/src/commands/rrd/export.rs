@@ -170,8 +170,8 @@ fn below(target: &Path, base: &Path, path: &[u8]) -> PathBuf {
 /// Has a daemon write everything, and waits for it.
 fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
     let mut client = Client::from_environment();
-    let ask = |client: &mut Client, word: &[u8]| {
-        let reply = client.request(&[word]).map_err(|refusal| match refusal {
+    let ask = |client: &mut Client, words: &[&[u8]]| {
+        let reply = client.request(words).map_err(|refusal| match refusal {
             Refusal::TooLong => "the request is too long".to_string(),
             Refusal::Failed(message) => String::from_utf8_lossy(&message.0).into_owned(),
         });
@@ -179,12 +179,18 @@ fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
     };
     let connected = client.connect(Some(address));
     connected.map_err(|message| String::from_utf8_lossy(&message.0).into_owned())?;
-    ask(&mut client, b"FLUSHALL")?;
+    let help = ask(&mut client, &[b"HELP", b"FLUSHALL"])?;
+    let mut lines = help.lines.iter().map(|line| String::from_utf8_lossy(line));
+    if lines.any(|line| line.contains("keeps no .rrd files")) {
+        let line = "cannot export: the daemon keeps no .rrd files (--files never); end it, and give --store and -b";
+        return Err(Stop::Refuse(line.into()));
+    }
+    ask(&mut client, &[b"FLUSHALL"])?;
     let mut progress = Progress::new();
     let (mut least, mut since) = (usize::MAX, Instant::now());
     loop {
         // QUEUE does not tell of those that are just being written.
-        let stats = ask(&mut client, b"STATS")?;
+        let stats = ask(&mut client, &[b"STATS"])?;
         let mut lines = stats.lines.iter().map(|line| String::from_utf8_lossy(line));
         let left = lines.find_map(|line| line.strip_prefix("QueueLength: ")?.trim().parse().ok());
         let left: usize = left.ok_or_else(|| {
