@@ -19,6 +19,7 @@ mod damage;
 mod faults;
 pub(crate) mod fuzz;
 pub(crate) mod merge;
+mod near;
 pub(crate) mod points;
 pub(crate) mod reach;
 mod recover;
@@ -209,11 +210,15 @@ impl Placed {
         }
     }
 
-    pub(crate) fn head(&self) -> io::Result<Option<block::Head>> {
+    pub(crate) fn head(&self) -> io::Result<Option<Arc<block::Head>>> {
         match &self.memory {
-            Some(bytes) => Ok(block::Head::parse(bytes)),
-            None => self.segment.head(self.offset),
+            Some(bytes) => Ok(block::Head::parse(bytes).map(Arc::new)),
+            None => near::head(self.at(), || self.segment.head(self.offset)),
         }
+    }
+
+    fn at(&self) -> near::At {
+        (self.segment.opened, self.offset)
     }
 
     /// A frame of at most [`block::FRAME_MAX`] bytes; `None`: it is damaged.
@@ -249,6 +254,19 @@ impl Placed {
         // Groups with the same rows have the same frames.
         let same_groups = (self.sixteens, self.states) == (other.sixteens, other.states);
         same(self) == same(other) && same_groups && self.newest == other.newest
+    }
+}
+
+/// [`states`] for who reads one group after the other.
+pub(crate) fn states_again(
+    blocks: &[Placed],
+    shape: &Shape,
+    sixteen: u8,
+) -> io::Result<Arc<block::States>> {
+    let mut newest = blocks.iter().rev();
+    match newest.find(|placed| placed.has_state(sixteen)) {
+        Some(newest) => near::states(newest.at(), sixteen, || states(blocks, shape, sixteen)),
+        None => Ok(Arc::default()),
     }
 }
 

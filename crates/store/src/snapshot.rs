@@ -3,7 +3,7 @@
 use crate::drum::apply::Applier;
 use crate::drum::shape::Shape;
 use crate::drum::view::{Base, View};
-use crate::drum::{Placed, block, states};
+use crate::drum::{Placed, block, states_again};
 use crate::entry::Packed;
 use crate::error::FileError;
 use crate::groups::Group;
@@ -88,8 +88,8 @@ impl Snapshot {
         let io = FileError::Io;
         let sixteen = block::SIXTEEN as u8;
         let in_block = match &self.state {
-            Some(_) => Vec::new(),
-            None => states(&self.blocks, &self.shape, self.slot / sixteen).map_err(io)?,
+            Some(_) => Arc::default(),
+            None => states_again(&self.blocks, &self.shape, self.slot / sixteen).map_err(io)?,
         };
         let mine = in_block.iter().find(|(at, _)| *at == self.slot % sixteen);
         let fresh = self.state.as_ref().map(Packed::words);

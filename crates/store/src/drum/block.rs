@@ -559,7 +559,7 @@ pub(crate) fn unpack(frame: &Frame, bytes: &[u8], max: usize) -> Option<Vec<u8>>
     if frame.raw as usize > max || content != u64::from(frame.raw) {
         return None;
     }
-    let raw = zstd::bulk::decompress(bytes, frame.raw as usize).ok()?;
+    let raw = super::near::unpack(bytes, frame.raw as usize)?;
     (raw.len() == frame.raw as usize).then_some(raw)
 }
 

@@ -370,7 +370,7 @@ fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
 struct Work<'a> {
     /// All blocks of the chunk, and these with their heads.
     blocks: &'a [Placed],
-    mine: Vec<(&'a Placed, Head)>,
+    mine: Vec<(&'a Placed, Arc<Head>)>,
     /// The newest row of each archive.
     newest: Vec<u64>,
     /// Older points are dead.
@@ -512,7 +512,7 @@ impl<'a> Work<'a> {
     }
 
     /// Which of these blocks has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
-    fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Head)> {
+    fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Arc<Head>)> {
         let with = self.blocks.iter().rev().filter(|placed| has(placed));
         let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));
         let mut kept = with.take(2).filter_map(mine);
@@ -546,7 +546,7 @@ impl<'a> Work<'a> {
             .is_alive(self.chunk, sixteen * SIXTEEN as u8 + member)
     }
 
-    fn rows(&self, few: &[(&Placed, Head)], builder: &mut Builder, sixteen: u8) -> io::Result<()> {
+    fn rows(&self, few: &[(&Placed, Arc<Head>)], builder: &mut Builder, sixteen: u8) -> io::Result<()> {
         let members = self.members(sixteen)?;
         for archive in 0..self.shape.archives.len() {
             let mut frames = Vec::new();
@@ -603,7 +603,7 @@ impl<'a> Work<'a> {
 
     fn points(
         &self,
-        few: &[(&Placed, Head)],
+        few: &[(&Placed, Arc<Head>)],
         builder: &mut Builder,
         sixteen: u8,
     ) -> io::Result<()> {

@@ -7,6 +7,7 @@ use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
 use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
@@ -37,6 +38,13 @@ pub(crate) struct Segment {
     pub(crate) numbers: Numbers,
     pub(crate) generation: u64,
     pub(crate) file: Box<dyn DiskFile>,
+    /// No other that was ever opened has it.
+    pub(super) opened: u64,
+}
+
+fn next_opened() -> u64 {
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    OPENED.fetch_add(1, Ordering::Relaxed)
 }
 
 /// What a name in the folder stands for.
@@ -76,6 +84,7 @@ impl Segment {
             numbers,
             generation,
             file,
+            opened: next_opened(),
         })
     }
 
@@ -101,6 +110,7 @@ impl Segment {
             numbers,
             generation: word(16),
             file,
+            opened: next_opened(),
         }))
     }
 

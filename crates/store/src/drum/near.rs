@@ -1,0 +1,87 @@
+//! What a thread read last, for what it reads next: groups are asked for one after the other, and those of a chunk have
+//! the heads of its blocks in common, those of a sixteen their states, too.
+
+use super::block::{Head, States};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// Heads that are kept.
+const HEADS: usize = 64;
+/// Frames of a head, and words of states, that are kept: more would be much memory.
+const FRAMES_MAX: usize = 4096;
+const WORDS_MAX: usize = 1 << 16;
+
+/// Where a block is: which opened segment, and its offset.
+pub(super) type At = (u64, u64);
+
+#[derive(Default)]
+struct Near {
+    heads: VecDeque<(At, Arc<Head>)>,
+    states: Option<(At, u8, Arc<States>)>,
+    unpacker: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+thread_local! {
+    static NEAR: RefCell<Near> = RefCell::default();
+}
+
+/// The head of a block; `read` reads it.
+pub(super) fn head(
+    at: At,
+    read: impl FnOnce() -> io::Result<Option<Head>>,
+) -> io::Result<Option<Arc<Head>>> {
+    let known = NEAR.with_borrow(|near| {
+        let mut heads = near.heads.iter();
+        heads
+            .find(|(known, _)| *known == at)
+            .map(|(_, head)| head.clone())
+    });
+    if known.is_some() {
+        return Ok(known);
+    }
+    let head = read()?.map(Arc::new);
+    if let Some(head) = &head
+        && head.parts.len() * head.newest.len() <= FRAMES_MAX
+    {
+        NEAR.with_borrow_mut(|near| {
+            near.heads.truncate(HEADS - 1);
+            near.heads.push_front((at, head.clone()));
+        });
+    }
+    Ok(head)
+}
+
+/// The states of a sixteen, of which those of the block at `at` are the newest; `read` reads them.
+pub(super) fn states(
+    at: At,
+    sixteen: u8,
+    read: impl FnOnce() -> io::Result<States>,
+) -> io::Result<Arc<States>> {
+    let known = NEAR.with_borrow(|near| {
+        let known = near.states.as_ref();
+        let known = known.filter(|(place, which, _)| (*place, *which) == (at, sixteen));
+        known.map(|(_, _, states)| states.clone())
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let states = Arc::new(read()?);
+    if states.iter().map(|(_, words)| words.len()).sum::<usize>() <= WORDS_MAX {
+        NEAR.with_borrow_mut(|near| near.states = Some((at, sixteen, states.clone())));
+    }
+    Ok(states)
+}
+
+/// Unpacks what takes `len` bytes then; `None`: it is damaged.
+pub(super) fn unpack(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
+    NEAR.with_borrow_mut(|near| {
+        // To begin one takes longer than most frames do.
+        let unpacker = match near.unpacker.take() {
+            Some(unpacker) => unpacker,
+            None => zstd::bulk::Decompressor::new().ok()?,
+        };
+        near.unpacker.insert(unpacker).decompress(bytes, len).ok()
+    })
+}
