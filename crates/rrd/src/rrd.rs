@@ -36,8 +36,11 @@ impl Rrd {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.header.file_size_bytes() as usize);
         self.header.encode(&mut out);
-        for cell in &self.cells {
-            out.extend_from_slice(&cell.to_le_bytes());
+        let rows = out.len();
+        out.resize(rows + 8 * self.cells.len(), 0);
+        let places = out[rows..].as_chunks_mut().0;
+        for (place, cell) in places.iter_mut().zip(&self.cells) {
+            *place = cell.to_le_bytes();
         }
         out
     }

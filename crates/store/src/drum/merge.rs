@@ -546,7 +546,12 @@ impl<'a> Work<'a> {
             .is_alive(self.chunk, sixteen * SIXTEEN as u8 + member)
     }
 
-    fn rows(&self, few: &[(&Placed, Arc<Head>)], builder: &mut Builder, sixteen: u8) -> io::Result<()> {
+    fn rows(
+        &self,
+        few: &[(&Placed, Arc<Head>)],
+        builder: &mut Builder,
+        sixteen: u8,
+    ) -> io::Result<()> {
         let members = self.members(sixteen)?;
         for archive in 0..self.shape.archives.len() {
             let mut frames = Vec::new();

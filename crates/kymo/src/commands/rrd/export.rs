@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -17,6 +18,8 @@ use crate::progress::Progress;
 
 /// Files that are written together.
 const ROUND: usize = 256;
+/// Between two syncs.
+const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// Between two questions to a daemon.
 const PAUSE: Duration = Duration::from_millis(200);
 /// A daemon whose queue does not become shorter for so long has files that it cannot write.
@@ -75,14 +78,42 @@ fn offline(options: Options) -> Result<bool, Stop> {
     };
     let failed = match &options.output {
         Some(target) => to_target(&store, &names, &base, target)?,
-        None => in_place(&store, &names),
+        None => in_place(&store, &names, &base)?,
     };
     let ended = store.shutdown(false);
     ended.map_err(|error| format!("cannot end in order: {error}"))?;
     Ok(failed)
 }
 
-fn in_place(store: &Store, names: &[Vec<u8>]) -> bool {
+/// Whether something was left out. The disk begins while there is still something to write: what is exported is to be
+/// there at the end.
+fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop> {
+    let ended = AtomicBool::new(false);
+    let (mut failed, synced) = std::thread::scope(|scope| {
+        let syncing = scope.spawn(|| -> std::io::Result<()> {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(SYNC_PAUSE);
+                RealDisk.sync_file_system(base)?;
+            }
+            Ok(())
+        });
+        let failed = write_in_place(store, names);
+        ended.store(true, Ordering::Relaxed);
+        (failed, syncing.join())
+    });
+    // An error is told once: without a checkpoint the next start writes the files once more.
+    let cannot = |error: String| format!("cannot sync {}: {error}", base.display());
+    let synced = synced.unwrap_or_else(|_| Err(std::io::Error::other("it ended early")));
+    synced.map_err(|error| cannot(error.to_string()))?;
+    store.checkpoint();
+    for notice in store.take_notices() {
+        eprintln!("kymo: {notice}");
+        failed = true;
+    }
+    Ok(failed)
+}
+
+fn write_in_place(store: &Store, names: &[Vec<u8>]) -> bool {
     let (mut progress, mut failed) = (Progress::new(), false);
     for (round, names) in names.chunks(ROUND).enumerate() {
         let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
@@ -97,11 +128,6 @@ fn in_place(store: &Store, names: &[Vec<u8>]) -> bool {
         progress.show(|| format!("{} files exported", round * ROUND + names.len()));
     }
     progress.clear();
-    store.checkpoint();
-    for notice in store.take_notices() {
-        eprintln!("kymo: {notice}");
-        failed = true;
-    }
     failed
 }
 
