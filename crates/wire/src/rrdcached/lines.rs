@@ -119,8 +119,9 @@ impl Table<'_> {
             put(out, format_args!(": BinaryData {count} 8 LITTLE\n"));
             let from = out.len();
             out.resize(from + 8 * count, 0);
-            let places = out[from..].as_chunks_mut().0;
-            for (place, (_, cells)) in places.iter_mut().zip(self.rows()) {
+            let places = out[from..].as_chunks_mut().0.iter_mut();
+            let rows = self.cells.chunks_exact(self.names.len().max(1));
+            for (place, cells) in places.zip(rows) {
                 *place = cells.get(column).copied().unwrap_or(f64::NAN).to_le_bytes();
             }
             out.push(b'\n');
