@@ -34,6 +34,8 @@ pub(crate) struct Beginning {
     /// Which file it is.
     pub(crate) seen: Option<Identity>,
     pub(crate) cause: Cause,
+    /// Values up to this stamp are in its file.
+    pub(crate) has: f64,
 }
 
 /// A group that the journal knows of.
@@ -77,6 +79,7 @@ impl Inner {
             base: Some(header.last_up),
             seen: Some(seen),
             cause: Cause::Found,
+            has: f64::NEG_INFINITY,
         };
         self.adopt_as(path, header, seasons, beginning)
     }
@@ -121,7 +124,15 @@ impl Inner {
             (Cause::Tuned, Some(group)) => (group.forgotten, stamp.max(group.shown)),
             _ => (false, stamp),
         };
-        let carried = replaced.map(|group| carried(&state, group, (header, stamp), &sent, cause));
+        let carried = replaced.map(|group| {
+            carried(
+                &state,
+                group,
+                (header, stamp),
+                &sent,
+                (cause, beginning.has),
+            )
+        });
         let carried = carried.unwrap_or_default();
         let notice = replaced.and_then(|group| notice(group, stamp, &sent, &carried));
         let left = beginning.seen.map(|seen| (seen, stamp, live));
@@ -179,7 +190,13 @@ impl Inner {
             let (chunk, slot, after) = (group.chunk, group.slot, stamp.min(group.upto));
             seen = now;
             drop(state);
-            found = sent(&self.drum.blocks(chunk), slot, after).map_err(FileError::Io)?;
+            found = sent(
+                &self.drum.blocks(chunk),
+                self.drum.points_from(),
+                slot,
+                after,
+            )
+            .map_err(FileError::Io)?;
         }
     }
 
@@ -238,13 +255,13 @@ fn carried(
     old: &Group,
     (header, stamp): (&Header, f64),
     sent: &Sent,
-    cause: Cause,
+    (cause, has): (Cause, f64),
 ) -> Carried {
     let mut carried = Carried::default();
     let mut last = match cause {
         Cause::Created => stamp.max(old.shown),
         // The file's stamp may be a rounding less than the value's.
-        Cause::Tuned => stamp.max(old.upto),
+        Cause::Tuned => stamp.max(old.upto).max(has),
         _ => stamp,
     };
     let mut carry = |texts: &Texts, fits: bool| {

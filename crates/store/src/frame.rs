@@ -18,8 +18,11 @@ pub(crate) const HEAD_LEN: usize = 56;
 const COPY_OFFSET: usize = 2048;
 /// The longest a frame's head can be.
 pub(crate) const FRAME_HEAD_MAX: usize = 30;
-/// Bytes of a frame behind its checksum are at least so many.
-const BODY_MIN: usize = 3;
+/// So many writes in a row that failed are believed.
+const WRITES_FAILED_MAX: u64 = 1 << 16;
+/// A search may look at so many times the bytes of a file, and at so many in all.
+const SEARCH_TIMES: usize = 64;
+const SEARCH_MAX: usize = 8 << 30;
 const RESTATES: u32 = 1;
 
 /// What a journal file starts with.
@@ -158,7 +161,7 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     let (mut at, mut number) = (FRAMES_OFFSET as usize, 0);
     // Each candidate of a search costs a checksum: a hostile file must not make that quadratic.
-    let mut budget = 4 * bytes.len() + (64 << 10);
+    let mut budget = (SEARCH_TIMES * bytes.len()).clamp(64 << 10, SEARCH_MAX);
     while let Some(frame) =
         frame_at(bytes, head, at, number).or_else(|| search(bytes, head, at, number, &mut budget))
     {
@@ -170,34 +173,54 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
 }
 
 fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Frame> {
-    let (len, crc, body) = parts(bytes.get(at..)?, head)?;
-    let position = head.base + (at as u64 - FRAMES_OFFSET);
-    if checksum(head.generation, position, len, body) != crc {
+    let parts = parts(bytes, head, at)?;
+    let Parts { position, body, .. } = parts;
+    if checksum(head.generation, position, parts.len, body) != parts.crc {
         return None;
     }
-    let len = len.len() + 4 + body.len();
-    let mut rest = &body[1..];
-    let number = varint::take(&mut rest)?;
-    let behind = varint::take(&mut rest)?;
-    let whole = number > after && behind <= position;
-    whole.then(|| Frame {
+    let len = parts.len.len() + 4 + body.len();
+    (parts.number > after).then(|| Frame {
         position,
         end: position + len as u64,
-        synced: position - behind,
-        number,
-        entries: at + len - rest.len()..at + len,
+        synced: position - parts.behind,
+        number: parts.number,
+        entries: at + len - parts.entries_len..at + len,
     })
 }
 
-/// The bytes of a frame's length, its checksum, and what is behind them, if there may be a frame.
-fn parts<'a>(bytes: &'a [u8], head: &FileHead) -> Option<(&'a [u8], u32, &'a [u8])> {
-    let mut rest = bytes;
+/// What there may be a frame of.
+struct Parts<'a> {
+    position: u64,
+    /// The bytes of its length.
+    len: &'a [u8],
+    crc: u32,
+    body: &'a [u8],
+    number: u64,
+    behind: u64,
+    entries_len: usize,
+}
+
+/// Looks at a place as if a frame were there; `None`: there is none, whatever the checksum may be.
+fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
+    let front = bytes.get(at..)?;
+    let mut rest = front;
     let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
-    let len = &bytes[..bytes.len() - rest.len()];
+    let len = &front[..front.len() - rest.len()];
     let (crc, rest) = rest.split_first_chunk()?;
     let body = rest.get(..body_len)?;
-    let may_be = body_len >= BODY_MIN && body[0] == head.tag();
-    may_be.then_some((len, u32::from_le_bytes(*crc), body))
+    let mut rest = body.strip_prefix(&[head.tag()])?;
+    let number = varint::take(&mut rest)?;
+    let behind = varint::take(&mut rest)?;
+    let position = head.base + (at as u64 - FRAMES_OFFSET);
+    (behind <= position).then_some(Parts {
+        position,
+        len,
+        crc: u32::from_le_bytes(*crc),
+        body,
+        number,
+        behind,
+        entries_len: rest.len(),
+    })
 }
 
 /// Looks for a frame behind a place where none is.
@@ -212,8 +235,11 @@ fn search(
     loop {
         // What was not written yet is zeros, most of a file; no frame begins with one.
         at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
-        if let Some((_, _, body)) = parts(&bytes[at..], head) {
-            *budget = budget.checked_sub(body.len())?;
+        // Numbers rise by one from frame to frame, and for each write that failed.
+        let most = after + (at - from) as u64 + WRITES_FAILED_MAX;
+        let is_likely = |parts: &Parts| parts.number > after && parts.number <= most;
+        if let Some(parts) = parts(bytes, head, at).filter(is_likely) {
+            *budget = budget.checked_sub(parts.body.len())?;
             if let Some(frame) = frame_at(bytes, head, at, after) {
                 return Some(frame);
             }
@@ -278,6 +304,37 @@ mod tests {
             assert_eq!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
             flipped[COPY_OFFSET + at] ^= 1;
             assert_ne!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
+        }
+    }
+
+    /// Of a long frame that is damaged nothing may be taken for a frame so often that those behind it are not found.
+    #[test]
+    fn what_is_behind_a_long_damaged_frame_is_found() {
+        for sequence in [1, 7, 0x81, 0x90] {
+            let head = FileHead { sequence, ..HEAD };
+            let mut bytes = head.page();
+            bytes.resize(FRAMES_OFFSET as usize, 0);
+            let mut random = sequence;
+            let values = |count: usize, random: &mut u64| -> Vec<u8> {
+                let each = (0..count).flat_map(|_| {
+                    let value = kymo_sys::sim_disk::next_random(random);
+                    [0x81, 0, value as u8 | 0x80, (value >> 8) as u8 & 0x7f]
+                });
+                each.collect()
+            };
+            for (number, count) in [(1, 3), (2, 1 << 18), (3, 3), (4, 1 << 10)] {
+                let mut buffer = vec![0; FRAME_HEAD_MAX];
+                buffer.extend(values(count, &mut random));
+                let position = head.base + bytes.len() as u64 - FRAMES_OFFSET;
+                let start = seal(&mut buffer, &head, position, number, position);
+                bytes.extend_from_slice(&buffer[start..]);
+            }
+            bytes[FRAMES_OFFSET as usize + 1000] ^= 4;
+            let numbers: Vec<u64> = walk(&bytes, &head)
+                .iter()
+                .map(|frame| frame.number)
+                .collect();
+            assert_eq!(numbers, [1, 3, 4], "sequence {sequence}");
         }
     }
 

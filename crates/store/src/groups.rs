@@ -132,6 +132,17 @@ impl Groups {
         }
     }
 
+    /// After a start: who came later has a path and a file, whatever was there before.
+    pub(crate) fn index_again(&mut self) {
+        for (id, group) in (0..).zip(&self.slots) {
+            let Some(group) = group else { continue };
+            self.by_path.insert(group.path.clone(), id);
+            if let Some(left) = &group.left {
+                self.by_inode.insert((left.device, left.inode), id);
+            }
+        }
+    }
+
     /// A file is no longer found by its inode.
     fn let_go(&mut self, id: u32, left: Option<Identity>) {
         let place = left.map(|left| (left.device, left.inode));

@@ -31,6 +31,7 @@ impl Inner {
             base: None,
             seen: None,
             cause,
+            has: f64::NEG_INFINITY,
         };
         let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), beginning)?;
         let place = self

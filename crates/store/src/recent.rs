@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const BYTES_MAX: usize = 32 << 20;
 /// And so many cells of an archive.
 const CELLS_MAX: usize = 8192;
+/// What a series takes beside its header and cells, about.
+const FIXED_BYTES: usize = 1024;
 /// What works on them at the same time.
 const APPLIERS_MAX: usize = 8;
 
@@ -95,14 +97,23 @@ impl Recent {
 
     pub(crate) fn put(&self, id: u32, series: Box<Series>) {
         let bytes = series.bytes();
-        let mut kept = locked(&self.series);
-        let kept = &mut *kept;
-        if kept.young_bytes + bytes > BYTES_MAX / 2 {
-            kept.old = mem::take(&mut kept.young);
-            kept.young_bytes = 0;
+        if bytes > BYTES_MAX / 8 {
+            return;
         }
-        let before = kept.young.insert(id, series);
-        kept.young_bytes += bytes - before.map_or(0, |series| series.bytes());
+        let mut kept = locked(&self.series);
+        let mut gone = HashMap::new();
+        if kept.young_bytes + bytes > BYTES_MAX / 2 {
+            kept.young_bytes = 0;
+            let young = mem::take(&mut kept.young);
+            gone = mem::replace(&mut kept.old, young);
+        }
+        kept.young_bytes += bytes;
+        if let Some(before) = kept.young.insert(id, series) {
+            kept.young_bytes -= before.bytes();
+        }
+        drop(kept);
+        // Many at once: nobody has to wait for that.
+        drop(gone);
     }
 
     pub(crate) fn applier(&self) -> Applier {
@@ -191,7 +202,7 @@ impl Series {
     fn bytes(&self) -> usize {
         let cells = self.archives.iter().map(|kept| kept.cells.capacity());
         let header = self.shape.header_bytes() as usize;
-        header + 8 * cells.sum::<usize>()
+        FIXED_BYTES + header + 8 * cells.sum::<usize>()
     }
 }
 

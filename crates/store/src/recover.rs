@@ -174,6 +174,8 @@ fn settle(
     replayed: &mut Replayed,
 ) -> Vec<u32> {
     let (now_ns, real_ns) = (clock.mono_ns(), clock.now().real_ns);
+    // A group may have been found before the one whose place it has taken.
+    state.groups.index_again();
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
     let (mut redo, mut names) = (Vec::new(), Names::default());

@@ -309,16 +309,19 @@ impl Teller<'_> {
 
     /// What was written before `position` is on the disk.
     fn checkpoint(&mut self, position: u64) {
-        for (id, at) in &self.starts {
-            let Some(group) = self.state.groups.get_mut(*id) else {
-                continue;
+        let groups = &mut self.state.groups;
+        self.starts.retain(|id, at| {
+            let Some(group) = groups.get_mut(*id) else {
+                return false;
             };
-            if *at < position && !group.writing {
+            let settled = *at < position && !group.writing;
+            if settled {
                 group.redo = false;
                 group.unsafe_birth = false;
                 group.started = 0;
                 group.safe = group.upto;
             }
-        }
+            !settled
+        });
     }
 }

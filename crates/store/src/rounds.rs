@@ -217,7 +217,10 @@ impl Inner {
         self.lock().merges_left = left;
         let useless = {
             let state = self.lock();
-            state.journal.files_len() > 1 && first_needed(&state) > state.journal.oldest()
+            // The second looks at all groups.
+            state.journal.files_len() > 1
+                && first_unsaved(&state) > state.journal.oldest()
+                && first_needed(&state) > state.journal.oldest()
         };
         if useless {
             self.checkpoint();
@@ -305,6 +308,7 @@ impl Inner {
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
     pub(crate) fn checkpoint(&self) {
+        let made = self.lock().made;
         let Some((position, folders, first)) = self.begin_checkpoint() else {
             return;
         };
@@ -315,6 +319,7 @@ impl Inner {
                 "cannot sync a segment: {error}; another one is begun"
             ));
             state.checkpointing = false;
+            state.made = state.made.max(made);
             self.changed.notify_all();
             return;
         }
@@ -340,6 +345,9 @@ impl Inner {
             if let Err(error) = state.journal.drop_before(first) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
+        } else {
+            // Soon once more.
+            state.made = state.made.max(made);
         }
         state.checkpointing = false;
         self.changed.notify_all();

@@ -1,5 +1,6 @@
 //! The front of an .rrd file, read with one system call, and rrdtool's words for what is wrong with it.
 
+use crate::drum::shape::Shape;
 use crate::entry::Identity;
 use crate::error::FileError;
 use crate::names;
@@ -77,8 +78,14 @@ pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
 /// The archives that updates change in place, as they are now.
 pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Vec<f64>>, FileError> {
     let mut all = Vec::new();
+    let is_seasonal =
+        |rra: &kymo_rrd::header::RraDef| matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL");
+    // They become state: of how much is believed there is a limit, and nothing is allocated for more.
+    if header.rra.iter().any(is_seasonal) && Shape::of(header).is_none() {
+        return Err(FileError::Rrd("has a damaged header".into()));
+    }
     for (archive, rra) in header.rra.iter().enumerate() {
-        if !matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL") {
+        if !is_seasonal(rra) {
             continue;
         }
         let first = header.cell(archive, 0);

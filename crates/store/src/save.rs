@@ -240,6 +240,11 @@ impl Groups for Inner {
         (!chunk.is_empty()).then(|| chunk.shape.clone())
     }
 
+    fn settle(&self) -> io::Result<()> {
+        let any = !self.lock().gone.is_empty();
+        if any { self.sync_to(u64::MAX) } else { Ok(()) }
+    }
+
     fn is_alive(&self, chunk: u32, slot: u8) -> bool {
         let state = self.lock();
         let members = state.chunks.get(chunk).map(|chunk| &chunk.members);

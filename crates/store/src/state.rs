@@ -53,8 +53,8 @@ pub(crate) struct State {
     pub(crate) undo: Vec<Undo>,
     /// The numbers before the first of them.
     pub(crate) stats_before: Stats,
-    /// FORGET's victims.
-    pub(crate) dropped: Vec<(u32, Pending)>,
+    /// FORGET's victims: their values, and whether they were suspended.
+    pub(crate) dropped: Vec<(u32, Pending, bool)>,
     /// Memory for the value that is read.
     pub(crate) value: Value,
     pub(crate) turns: u64,
@@ -392,10 +392,10 @@ impl State {
                 continue;
             };
             let (chunk, before) = (group.chunk, group.pending.len());
-            let dropped = self.dropped.iter().position(|(id, _)| *id == undo.id);
+            let dropped = self.dropped.iter().position(|(id, ..)| *id == undo.id);
             match dropped {
                 Some(at) => {
-                    group.pending = self.dropped.swap_remove(at).1;
+                    (_, group.pending, group.suspended) = self.dropped.swap_remove(at);
                     group.forgotten = false;
                 }
                 None => group.pending.truncate(undo.mark),

@@ -11,10 +11,11 @@ use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
 use crate::recent::Recent;
 use crate::recover;
-use crate::rrd_file::{identity, open_error, open_locked, read_header};
+use crate::rrd_file::{identity, open_error, open_locked, read_header, rrd_error};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::turn::{Position, Turn};
+use kymo_rrd::header::MEMORY_CELLS_MAX;
 use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, RecordLock};
@@ -341,23 +342,36 @@ impl Store {
         if inner.settings.files.is_none() {
             return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), edit);
         }
-        if let Some(id) = known {
-            // What counts as written must be in it.
-            let behind = inner.lock().groups.get(id).is_some_and(Group::is_behind);
-            if behind {
-                inner.flush_id(id)?;
+        let is_behind = |id| inner.lock().groups.get(id).is_some_and(Group::is_behind);
+        let known = match known {
+            Some(id) => {
+                // Others may have changed it, and what counts as written must be in it.
+                let id = inner.verified_soon(id)?;
+                if is_behind(id) {
+                    inner.flush_id(id)?;
+                }
+                inner.any(name, &spelled)
             }
-        }
+            None => None,
+        };
         let reserved = known.map(|id| inner.reserve(id));
         let reserved = reserved.transpose()?.flatten();
+        if known.is_some_and(is_behind) {
+            let text = "its file is behind, and it is suspended: RESUME it first";
+            return Err(FileError::Rrd(text.into()));
+        }
         let resolved = inner.tree.resolve(names::path(&spelled));
         let resolved = resolved.map_err(|error| opening(&spelled, open_error(error)))?;
         let path = resolved.as_os_str().as_bytes();
         let file = inner.locked(path, RecordLock::Exclusive);
         let file = file.map_err(|error| opening(&spelled, error))?;
         let stat = file.metadata().map_err(FileError::Io)?;
-        read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
-        let mut bytes = vec![0; stat.size_bytes as usize];
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
+        if header.cell_count() > MEMORY_CELLS_MAX {
+            let text = format!("has more than {MEMORY_CELLS_MAX} cells");
+            return Err(rrd_error(&spelled, &text));
+        }
+        let mut bytes = vec![0; header.file_size_bytes() as usize];
         let count = file.read_at(&mut bytes, 0).map_err(FileError::Io)?;
         let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
         let rrd = edit(rrd).map_err(|error| FileError::Rrd(error.text))?;
@@ -491,13 +505,7 @@ impl Inner {
             if self.settings.files.is_none() {
                 return self.show(id);
             }
-            id = match self.verified(id) {
-                Err(FileError::Locked) if self.clock.mono_ns() < deadline => {
-                    std::thread::sleep(LOCK_PAUSE);
-                    continue;
-                }
-                verified => verified?,
-            };
+            id = self.verified_soon(id)?;
             let path = {
                 let mut state = self.lock();
                 let Some(group) = state.groups.get_mut(id) else {
@@ -539,6 +547,19 @@ impl Inner {
                     state.queue(id);
                     return error.map_or(Ok(()), Err);
                 }
+            }
+        }
+    }
+
+    /// [`Inner::verified`], waiting for a lock as long as a FLUSH does.
+    fn verified_soon(&self, id: u32) -> Result<u32, FileError> {
+        let deadline = self.lock_deadline();
+        loop {
+            match self.verified(id) {
+                Err(FileError::Locked) if self.clock.mono_ns() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                verified => return verified,
             }
         }
     }
@@ -686,6 +707,7 @@ impl Inner {
             base,
             seen: Some(identity(seen)),
             cause,
+            has: f64::NEG_INFINITY,
         };
         let id = self.adopt_as(&path, &rrd.header, seasons, beginning)?;
         if let Some(group) = self.lock().groups.get_mut(id) {

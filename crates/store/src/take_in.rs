@@ -229,6 +229,7 @@ impl Inner {
             base: Some(group.header.last_up),
             seen: Some(seen),
             cause: Cause::Tuned,
+            has: job.target,
         };
         let begun = self.adopt_as(&changed.path, &group.header, group.seasons, beginning);
         drop(held);

@@ -140,10 +140,11 @@ impl<'a> Turn<'a> {
             state.stats_before = state.stats;
         }
         remember(&mut state.undo, state.turns, id, group, since);
-        // The undo's mark counts from before the turn; what was added since is cut off first.
-        if let Some(undo) = state.undo.iter_mut().rev().find(|undo| undo.id == id) {
-            group.pending.truncate(undo.mark);
-            state.dropped.push((id, group.pending.clone()));
+        // As it was before the turn.
+        if let Some(undo) = state.undo.iter().rev().find(|undo| undo.id == id) {
+            let mut before = group.pending.clone();
+            before.truncate(undo.mark);
+            state.dropped.push((id, before, group.suspended));
         }
         group.pending.cut_after(group.shown);
         group.forgotten = true;

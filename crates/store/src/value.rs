@@ -87,7 +87,11 @@ impl Value {
         let colon = text.iter().position(|&byte| byte == b':')?;
         let (stamp, mut left) = text.split_at(colon);
         let stamp = number_of(stamp)?;
-        if !matches!(stamp, Number::Integer(_) | Number::Decimal(_, MICRO_DIGITS)) {
+        // Of others the differences would not fit.
+        if !matches!(
+            stamp,
+            Number::Integer(_) | Number::Decimal(0.., MICRO_DIGITS)
+        ) {
             return None;
         }
         self.fields = 0;

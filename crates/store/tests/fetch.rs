@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Bench, START, oracle};
+use common::{Bench, SECOND, START, oracle, rrd};
 use kymo_rrd::Rrd;
 use kymo_rrd::fetch::{Fetched, fetch};
 
@@ -76,4 +76,72 @@ fn what_was_forgotten_is_not_in_it() {
         bench.update("f0.rrd", &[&text(step + 1)]).unwrap();
         check(&mut bench, "f0.rrd");
     }
+}
+
+fn rows(bench: &Bench, name: &str) -> Vec<u64> {
+    let range = (START, bench.now_s + 20);
+    let found = bench.store().fetch(name.as_bytes(), b"AVERAGE", range);
+    found
+        .unwrap()
+        .rows
+        .iter()
+        .map(|cell| cell.to_bits())
+        .collect()
+}
+
+fn text(step: i64) -> String {
+    format!("{}:{step}", START + 10 * step)
+}
+
+#[test]
+fn a_value_and_forget_in_one_turn_are_the_same_after_a_start() {
+    let mut bench = Bench::new(1, 1);
+    bench.open();
+    bench.update("f0.rrd", &[&text(1)]).unwrap();
+    bench.clock.advance_ns(301 * SECOND);
+    let mut turn = bench.store().turn();
+    // It counts as written at once, so that FORGET leaves it.
+    turn.update(b"f0.rrd", [text(4).as_bytes()]).unwrap();
+    assert!(turn.forget(b"f0.rrd"));
+    turn.commit().unwrap();
+    bench.now_s = START + 60;
+    let refused = bench.update("f0.rrd", &[&text(3)]);
+    assert!(refused.is_err(), "{refused:?}");
+    bench.update("f0.rrd", &[&text(5)]).unwrap();
+    let before = rows(&bench, "f0.rrd");
+    bench.reopen();
+    assert_eq!(rows(&bench, "f0.rrd"), before);
+}
+
+#[test]
+fn a_tuned_series_is_found_after_a_start() {
+    let mut bench = Bench::new(1, 0);
+    bench.settings.files = None;
+    bench.open();
+    for (name, kind) in [(b"f0.rrd", &b"GAUGE"[..]), (b"f1.rrd", b"COUNTER")] {
+        bench.store().install(name, &rrd(kind), true).unwrap();
+    }
+    let send = |bench: &mut Bench, steps: std::ops::Range<i64>| {
+        for step in steps {
+            bench.update("f0.rrd", &[&text(step)]).unwrap();
+            bench.update("f1.rrd", &[&text(step)]).unwrap();
+        }
+        bench.now_s = START + 100;
+        bench.store().maintain();
+    };
+    // Both chunks are saved; then f1 moves to that of f0, which is saved alone.
+    send(&mut bench, 1..5);
+    let tune = &mut |mut rrd: Rrd| {
+        rrd.header.ds[0].dst = kymo_rrd::header::field(b"GAUGE");
+        Ok(rrd)
+    };
+    bench.store().rewrite(b"f1.rrd", tune).unwrap();
+    send(&mut bench, 5..9);
+    let before = rows(&bench, "f1.rrd");
+    bench.reopen();
+    bench.update("f1.rrd", &[&text(9)]).unwrap();
+    let after = rows(&bench, "f1.rrd");
+    // Of seven rows the oldest is gone, and there is a new one.
+    assert_eq!(after[2..8], before[2..8]);
+    assert!(f64::from_bits(after[8]).is_finite());
 }

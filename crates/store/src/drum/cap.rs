@@ -29,7 +29,14 @@ impl Drum {
         }
         let mut index = self.index();
         index.points_from = index.points_from.max(from);
+        // Where archives alone are too many, merging early would free nothing.
+        index.is_full &= live - sum <= most;
         (live - sum > most).then_some(live - sum)
+    }
+
+    /// Points of blocks before this stamp may have been dropped.
+    pub(crate) fn points_from(&self) -> u64 {
+        self.index().points_from
     }
 
     /// Stamps of blocks with points that are alive, and their bytes.

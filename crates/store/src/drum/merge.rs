@@ -31,6 +31,8 @@ pub(crate) trait Groups {
     fn shape(&self, chunk: u32) -> Option<Arc<Shape>>;
     /// Whether a group is still there.
     fn is_alive(&self, chunk: u32, slot: u8) -> bool;
+    /// When this returns the disk knows of those that are gone.
+    fn settle(&self) -> io::Result<()>;
     /// Up to which second the group of each slot is saved at least; `None`: it is gone.
     fn stamps(&self, chunk: u32) -> Vec<Option<i64>>;
 }
@@ -160,6 +162,7 @@ impl Drum {
             }
         }
         merged.bytes_after = new.offset - BLOCKS_OFFSET;
+        groups.settle()?;
         self.replace(run, new)?;
         Ok(merged)
     }

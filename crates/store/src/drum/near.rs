@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Heads that are kept.
 const HEADS: usize = 64;
-/// Frames of a head, and words of states, that are kept: more would be much memory.
-const FRAMES_MAX: usize = 4096;
+/// Frames of all heads, and words of states, that are kept: more would be much memory.
+const FRAMES_MAX: usize = 1 << 15;
 const WORDS_MAX: usize = 1 << 16;
 
 /// Where a block is: which opened segment, and its offset.
@@ -42,12 +42,17 @@ pub(super) fn head(
         return Ok(known);
     }
     let head = read()?.map(Arc::new);
-    if let Some(head) = &head
-        && head.parts.len() * head.newest.len() <= FRAMES_MAX
-    {
+    if let Some(head) = &head {
+        let frames = |head: &Head| (head.parts.len() + 1) * (head.newest.len() + 1);
         NEAR.with_borrow_mut(|near| {
             near.heads.truncate(HEADS - 1);
             near.heads.push_front((at, head.clone()));
+            let mut all: usize = near.heads.iter().map(|(_, head)| frames(head)).sum();
+            while all > FRAMES_MAX
+                && let Some((_, oldest)) = near.heads.pop_back()
+            {
+                all -= frames(&oldest);
+            }
         });
     }
     Ok(head)

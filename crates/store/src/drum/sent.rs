@@ -18,10 +18,13 @@ pub(crate) struct Sent {
 }
 
 /// The values of the group at this place of a chunk that have later stamps.
-pub(crate) fn sent(blocks: &[Placed], slot: u8, after: f64) -> io::Result<Sent> {
+///
+/// `points_from`: merges may have dropped those of blocks before this stamp.
+pub(crate) fn sent(blocks: &[Placed], points_from: u64, slot: u8, after: f64) -> io::Result<Sent> {
     let newest = blocks.iter().map(|placed| placed.stamp).max();
+    let kept = newest.unwrap_or(0).saturating_sub(POINTS_KEPT_S);
     let mut sent = Sent {
-        from: newest.unwrap_or(0).saturating_sub(POINTS_KEPT_S) as f64,
+        from: kept.max(points_from) as f64,
         ..Sent::default()
     };
     let has_later = |placed: &&Placed| placed.point_bytes > 0 && placed.stamp as f64 + 1.0 > after;

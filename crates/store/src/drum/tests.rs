@@ -56,6 +56,10 @@ impl Groups for World {
         self.shapes.get(chunk as usize).cloned()
     }
 
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn is_alive(&self, _chunk: u32, _slot: u8) -> bool {
         true
     }

@@ -139,6 +139,7 @@ impl Inner {
                     base: Some(header.last_up),
                     seen: Some(file.seen),
                     cause: Cause::Found,
+                    has: f64::NEG_INFINITY,
                 };
                 self.adopt_as(&file.path, header, seasons_of(&file.rrd), beginning)?
             }

@@ -79,7 +79,13 @@ impl Table<'_> {
 
     /// How many lines FETCH has.
     pub fn text_lines(&self) -> usize {
-        HEAD_LINES + 1 + self.rows().count()
+        let names = self
+            .wanted
+            .iter()
+            .filter_map(|&column| self.names.get(column));
+        // A name is whatever a file says, and a line more is one that the client must know of.
+        let feeds = names.map(|name| name.iter().filter(|&&byte| byte == b'\n').count());
+        HEAD_LINES + 1 + feeds.sum::<usize>() + self.rows().count()
     }
 
     /// How many lines FETCHBIN has, as its status counts them.

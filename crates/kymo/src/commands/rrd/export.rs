@@ -12,6 +12,8 @@ use clap::Parser;
 use kymo_store::Store;
 use kymo_sys::disk::{Disk as _, RealDisk};
 
+use kymo_base::name::DisplayName;
+
 use super::client::{Client, Refusal};
 use super::store::{self, Stop};
 use crate::progress::Progress;
@@ -107,7 +109,7 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
     synced.map_err(|error| cannot(error.to_string()))?;
     store.checkpoint();
     for notice in store.take_notices() {
-        eprintln!("kymo: {notice}");
+        eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
         failed = true;
     }
     Ok(failed)
@@ -201,7 +203,7 @@ fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
             Refusal::TooLong => "the request is too long".to_string(),
             Refusal::Failed(message) => String::from_utf8_lossy(&message.0).into_owned(),
         });
-        reply.map_err(|cause| format!("cannot export: {cause}"))
+        reply.map_err(|cause| format!("cannot export: {}", DisplayName(cause.as_bytes())))
     };
     let connected = client.connect(Some(address));
     connected.map_err(|message| String::from_utf8_lossy(&message.0).into_owned())?;

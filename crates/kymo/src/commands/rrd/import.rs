@@ -14,6 +14,8 @@ use clap::Parser;
 use kymo_store::{FileError, Store, WholeFile};
 use kymo_sys::disk::RealDisk;
 
+use kymo_base::name::DisplayName;
+
 use super::store::{self, Stop};
 use crate::progress::Progress;
 
@@ -63,7 +65,7 @@ pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     let ended = store.finish_import().and_then(|()| store.shutdown(false));
     ended.map_err(|error| format!("cannot end in order: {error}"))?;
     for notice in store.take_notices() {
-        eprintln!("kymo: {notice}");
+        eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
         tally.failed += 1;
     }
     let Tally {
