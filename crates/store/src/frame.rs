@@ -110,19 +110,19 @@ impl FileHead {
     }
 }
 
-/// Completes a frame: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and the entries; where the frame
+/// Completes a frame, which tells how far the disk is or does not: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and the entries; where the frame
 /// begins in it.
 pub(crate) fn seal(
     buffer: &mut [u8],
     head: &FileHead,
     position: u64,
     number: u64,
-    synced: u64,
+    synced: Option<u64>,
 ) -> usize {
     let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
     front.push(head.tag());
     varint::put(&mut front, number);
-    varint::put(&mut front, position - synced);
+    varint::put(&mut front, synced.map_or(0, |synced| position - synced + 1));
     let body = FRAME_HEAD_MAX - front.len();
     buffer[body..FRAME_HEAD_MAX].copy_from_slice(&front);
     front.clear();
@@ -182,7 +182,7 @@ fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Fram
     (parts.number > after).then(|| Frame {
         position,
         end: position + len as u64,
-        synced: position - parts.behind,
+        synced: parts.behind.map_or(0, |behind| position - behind),
         number: parts.number,
         entries: at + len - parts.entries_len..at + len,
     })
@@ -196,7 +196,8 @@ struct Parts<'a> {
     crc: u32,
     body: &'a [u8],
     number: u64,
-    behind: u64,
+    /// How far the disk is, if it tells.
+    behind: Option<u64>,
     entries_len: usize,
 }
 
@@ -210,9 +211,10 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     let body = rest.get(..body_len)?;
     let mut rest = body.strip_prefix(&[head.tag()])?;
     let number = varint::take(&mut rest)?;
-    let behind = varint::take(&mut rest)?;
+    let behind = varint::take(&mut rest)?.checked_sub(1);
     let position = head.base + (at as u64 - FRAMES_OFFSET);
-    (behind <= position).then_some(Parts {
+    let may_be = behind.is_none_or(|behind| behind <= position);
+    may_be.then_some(Parts {
         position,
         len,
         crc: u32::from_le_bytes(*crc),
@@ -276,7 +278,7 @@ mod tests {
             let mut buffer = vec![0; FRAME_HEAD_MAX];
             buffer.extend_from_slice(entries);
             let position = HEAD.base + bytes.len() as u64 - FRAMES_OFFSET;
-            let start = seal(&mut buffer, &HEAD, position, number, 990);
+            let start = seal(&mut buffer, &HEAD, position, number, Some(990));
             bytes.extend_from_slice(&buffer[start..]);
         }
         bytes
@@ -326,7 +328,7 @@ mod tests {
                 let mut buffer = vec![0; FRAME_HEAD_MAX];
                 buffer.extend(values(count, &mut random));
                 let position = head.base + bytes.len() as u64 - FRAMES_OFFSET;
-                let start = seal(&mut buffer, &head, position, number, position);
+                let start = seal(&mut buffer, &head, position, number, Some(position));
                 bytes.extend_from_slice(&buffer[start..]);
             }
             bytes[FRAMES_OFFSET as usize + 1000] ^= 4;

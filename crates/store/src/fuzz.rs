@@ -50,7 +50,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
         buffer.extend_from_slice(entries);
         number += 1;
         let position = file.len() as u64 - FRAMES_OFFSET;
-        let start = frame::seal(&mut buffer, &head, position, number, position);
+        let start = frame::seal(&mut buffer, &head, position, number, Some(position));
         file.extend_from_slice(&buffer[start..]);
         rest = left;
     }

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Old files for the next uses: with one alone, two that become free at once would mean a new one.
 const SPARES: [&str; 2] = ["spare", "spare-2"];
+/// Frames that need not tell how far the disk is, at most.
+const TOLD_EVERY: u64 = 16;
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
@@ -60,6 +62,8 @@ pub(crate) struct Journal {
     pub(crate) position: u64,
     /// What lies before it is on the disk.
     pub(crate) synced: u64,
+    /// Of that, what a frame of the open file has told last.
+    told: u64,
     pub(crate) bytes_written: u64,
     pub(crate) rotations: u64,
     pub(crate) given_up: u64,
@@ -109,6 +113,7 @@ impl Journal {
             newest_s: 0,
             position,
             synced: position,
+            told: u64::MAX,
             bytes_written: 0,
             rotations: 0,
             given_up: 0,
@@ -203,6 +208,7 @@ impl Journal {
             self.rotations += 1;
         }
         self.begin_stamps();
+        self.told = u64::MAX;
         Ok(())
     }
 
@@ -253,6 +259,8 @@ impl Journal {
         }
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
+        // Where it has changed, and now and then in case the frame that told it is damaged.
+        let tells = self.told != self.synced || open.number.is_multiple_of(TOLD_EVERY);
         // A frame that failed must not come to life when a shorter one takes its place.
         open.number += 1;
         let start = frame::seal(
@@ -260,11 +268,12 @@ impl Journal {
             &open.head,
             self.position,
             open.number,
-            self.synced,
+            tells.then_some(self.synced),
         );
         let frame = &self.buffer[start..];
         match open.file.write_at(frame, open.offset) {
             Ok(()) => {
+                self.told = self.synced;
                 open.offset += frame.len() as u64;
                 self.position += frame.len() as u64;
                 self.bytes_written += frame.len() as u64;
