@@ -42,12 +42,12 @@ impl Inner {
             verified => verified?,
         };
         let mut applier = self.recent.applier();
-        let mut found = self.fetch_recent(id, wanted, &mut applier)?;
-        if found.is_none() {
-            found = Some(self.fetch_anew(id, wanted, &mut applier)?);
-        }
+        let found = match self.fetch_recent(id, wanted, &mut applier)? {
+            Some(found) => found,
+            None => self.fetch_anew(id, wanted, &mut applier)?,
+        };
         self.recent.put_applier(applier);
-        Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read")))?)
+        Ok(found?)
     }
 
     /// From what an earlier fetch left, if that is enough.
