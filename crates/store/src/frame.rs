@@ -9,19 +9,19 @@ use std::ops::Range;
 /// The first eight bytes of a journal file.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
 /// The format's version; others are refused.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Where frames start.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
 /// Bytes of a file's head.
 pub(crate) const HEAD_LEN: usize = 56;
 /// Where the head lies a second time.
 const COPY_OFFSET: usize = 2048;
-/// The longest a frame's head can be.
-pub(crate) const FRAME_HEAD_MAX: usize = 30;
-/// So many writes in a row that failed are believed.
-const WRITES_FAILED_MAX: u64 = 1 << 16;
-/// A search may look at so many times the bytes of a file, and at so many in all.
-const SEARCH_TIMES: usize = 64;
+/// The longest a frame's head can be: a length, a checksum, a mark, how far the disk is.
+pub(crate) const FRAME_HEAD_MAX: usize = 10 + 4 + 1 + 10;
+/// In a mark: the frame tells how far the disk is.
+const TELLS: u8 = 0x80;
+/// A search may take checksums of so many times the bytes of a file, and of so many in all.
+const SEARCH_TIMES: usize = 1024;
 const SEARCH_MAX: usize = 8 << 30;
 const RESTATES: u32 = 1;
 
@@ -105,24 +105,30 @@ impl FileHead {
         Ok(sane.then_some(head))
     }
 
-    fn tag(&self) -> u8 {
-        self.sequence as u8
+    /// What a frame at this position has behind its checksum: seven bits that the bytes there seldom are by chance, whatever
+    /// repeats in them.
+    fn mark(&self, position: u64) -> u8 {
+        let mixed = self
+            .generation
+            .wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (mixed >> 57) as u8
     }
 }
 
-/// Completes a frame, which tells how far the disk is or does not: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and the entries; where the frame
-/// begins in it.
+/// Completes a frame, which tells how far the disk is or does not: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and
+/// the entries; where the frame begins in it.
 pub(crate) fn seal(
     buffer: &mut [u8],
     head: &FileHead,
     position: u64,
-    number: u64,
     synced: Option<u64>,
 ) -> usize {
     let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
-    front.push(head.tag());
-    varint::put(&mut front, number);
-    varint::put(&mut front, synced.map_or(0, |synced| position - synced + 1));
+    front.push(head.mark(position));
+    if let Some(synced) = synced {
+        front[0] |= TELLS;
+        varint::put(&mut front, position - synced);
+    }
     let body = FRAME_HEAD_MAX - front.len();
     buffer[body..FRAME_HEAD_MAX].copy_from_slice(&front);
     front.clear();
@@ -150,8 +156,6 @@ pub(crate) struct Frame {
     pub(crate) end: u64,
     /// Everything before this was on the disk when the frame was written.
     pub(crate) synced: u64,
-    /// Rises from frame to frame of a file.
-    number: u64,
     /// Where its entries are in the file's bytes.
     pub(crate) entries: Range<usize>,
 }
@@ -159,32 +163,36 @@ pub(crate) struct Frame {
 /// All valid frames of a file, in order. Where two of them do not touch, something is damaged between them.
 pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
-    let (mut at, mut number) = (FRAMES_OFFSET as usize, 0);
+    let mut at = FRAMES_OFFSET as usize;
     // Each candidate of a search costs a checksum: a hostile file must not make that quadratic.
-    let mut budget = (SEARCH_TIMES * bytes.len()).clamp(64 << 10, SEARCH_MAX);
+    let mut budget = (SEARCH_TIMES * bytes.len()).min(SEARCH_MAX);
     while let Some(frame) =
-        frame_at(bytes, head, at, number).or_else(|| search(bytes, head, at, number, &mut budget))
+        frame_at(bytes, head, at).or_else(|| search(bytes, head, at, &mut budget))
     {
         at = frame.entries.end;
-        number = frame.number;
         frames.push(frame);
     }
     frames
 }
 
-fn frame_at(bytes: &[u8], head: &FileHead, at: usize, after: u64) -> Option<Frame> {
-    let parts = parts(bytes, head, at)?;
-    let Parts { position, body, .. } = parts;
-    if checksum(head.generation, position, parts.len, body) != parts.crc {
+fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
+    let Parts {
+        position,
+        len,
+        crc,
+        body,
+        behind,
+        entries_len,
+    } = parts(bytes, head, at)?;
+    if checksum(head.generation, position, len, body) != crc {
         return None;
     }
-    let len = parts.len.len() + 4 + body.len();
-    (parts.number > after).then(|| Frame {
+    let len = len.len() + 4 + body.len();
+    Some(Frame {
         position,
         end: position + len as u64,
-        synced: parts.behind.map_or(0, |behind| position - behind),
-        number: parts.number,
-        entries: at + len - parts.entries_len..at + len,
+        synced: behind.map_or(0, |behind| position - behind),
+        entries: at + len - entries_len..at + len,
     })
 }
 
@@ -195,7 +203,6 @@ struct Parts<'a> {
     len: &'a [u8],
     crc: u32,
     body: &'a [u8],
-    number: u64,
     /// How far the disk is, if it tells.
     behind: Option<u64>,
     entries_len: usize,
@@ -209,40 +216,35 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     let len = &front[..front.len() - rest.len()];
     let (crc, rest) = rest.split_first_chunk()?;
     let body = rest.get(..body_len)?;
-    let mut rest = body.strip_prefix(&[head.tag()])?;
-    let number = varint::take(&mut rest)?;
-    let behind = varint::take(&mut rest)?.checked_sub(1);
+    let (&mark, mut rest) = body.split_first()?;
     let position = head.base + (at as u64 - FRAMES_OFFSET);
+    if mark & !TELLS != head.mark(position) {
+        return None;
+    }
+    let behind = match mark & TELLS != 0 {
+        true => Some(varint::take(&mut rest)?),
+        false => None,
+    };
     let may_be = behind.is_none_or(|behind| behind <= position);
     may_be.then_some(Parts {
         position,
         len,
         crc: u32::from_le_bytes(*crc),
         body,
-        number,
         behind,
         entries_len: rest.len(),
     })
 }
 
 /// Looks for a frame behind a place where none is.
-fn search(
-    bytes: &[u8],
-    head: &FileHead,
-    from: usize,
-    after: u64,
-    budget: &mut usize,
-) -> Option<Frame> {
+fn search(bytes: &[u8], head: &FileHead, from: usize, budget: &mut usize) -> Option<Frame> {
     let mut at = from + 1;
     loop {
         // What was not written yet is zeros, most of a file; no frame begins with one.
         at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
-        // Numbers rise by one from frame to frame, and for each write that failed.
-        let most = after + (at - from) as u64 + WRITES_FAILED_MAX;
-        let is_likely = |parts: &Parts| parts.number > after && parts.number <= most;
-        if let Some(parts) = parts(bytes, head, at).filter(is_likely) {
+        if let Some(parts) = parts(bytes, head, at) {
             *budget = budget.checked_sub(parts.body.len())?;
-            if let Some(frame) = frame_at(bytes, head, at, after) {
+            if let Some(frame) = frame_at(bytes, head, at) {
                 return Some(frame);
             }
         }
@@ -274,11 +276,11 @@ mod tests {
     fn example() -> Vec<u8> {
         let mut bytes = HEAD.page();
         bytes.resize(FRAMES_OFFSET as usize, 0);
-        for (number, entries) in [(1, &b"one"[..]), (2, b"two"), (5, &[0; 300])] {
+        for entries in [&b"one"[..], b"two", &[0; 300]] {
             let mut buffer = vec![0; FRAME_HEAD_MAX];
             buffer.extend_from_slice(entries);
             let position = HEAD.base + bytes.len() as u64 - FRAMES_OFFSET;
-            let start = seal(&mut buffer, &HEAD, position, number, Some(990));
+            let start = seal(&mut buffer, &HEAD, position, Some(990));
             bytes.extend_from_slice(&buffer[start..]);
         }
         bytes
@@ -324,19 +326,17 @@ mod tests {
                 });
                 each.collect()
             };
-            for (number, count) in [(1, 3), (2, 1 << 18), (3, 3), (4, 1 << 10)] {
+            for count in [3, 1 << 18, 3, 1 << 10] {
                 let mut buffer = vec![0; FRAME_HEAD_MAX];
                 buffer.extend(values(count, &mut random));
                 let position = head.base + bytes.len() as u64 - FRAMES_OFFSET;
-                let start = seal(&mut buffer, &head, position, number, Some(position));
+                let start = seal(&mut buffer, &head, position, Some(position));
                 bytes.extend_from_slice(&buffer[start..]);
             }
             bytes[FRAMES_OFFSET as usize + 1000] ^= 4;
-            let numbers: Vec<u64> = walk(&bytes, &head)
-                .iter()
-                .map(|frame| frame.number)
-                .collect();
-            assert_eq!(numbers, [1, 3, 4], "sequence {sequence}");
+            let frames = walk(&bytes, &head);
+            let counts = frames.iter().map(|frame| frame.entries.len() / 4);
+            assert!(counts.eq([3, 3, 1 << 10]), "sequence {sequence}");
         }
     }
 

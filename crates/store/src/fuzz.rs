@@ -39,7 +39,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
     };
     let mut file = head.page();
     file.resize(FRAMES_OFFSET as usize, 0);
-    let (mut rest, mut number) = (data, 0);
+    let mut rest = data;
     while !rest.is_empty() {
         let end = rest.windows(CUT.len()).position(|four| four == CUT);
         let (entries, left) = match end {
@@ -48,9 +48,8 @@ fn framed(data: &[u8]) -> Vec<u8> {
         };
         let mut buffer = vec![0; FRAME_HEAD_MAX];
         buffer.extend_from_slice(entries);
-        number += 1;
         let position = file.len() as u64 - FRAMES_OFFSET;
-        let start = frame::seal(&mut buffer, &head, position, number, Some(position));
+        let start = frame::seal(&mut buffer, &head, position, Some(position));
         file.extend_from_slice(&buffer[start..]);
         rest = left;
     }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Old files for the next uses: with one alone, two that become free at once would mean a new one.
 const SPARES: [&str; 2] = ["spare", "spare-2"];
-/// Frames that need not tell how far the disk is, at most.
-const TOLD_EVERY: u64 = 16;
+/// Frames in a row that need not tell how far the disk is, at most.
+const UNTOLD_MAX: u32 = 15;
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
@@ -28,7 +28,8 @@ struct Open {
     file: Arc<dyn DiskFile>,
     head: FileHead,
     offset: u64,
-    number: u64,
+    /// Frames since one has told how far the disk is.
+    untold: u32,
     /// What lies before it was written once.
     filled: u64,
 }
@@ -199,7 +200,7 @@ impl Journal {
             file: file.into(),
             head,
             offset: FRAMES_OFFSET,
-            number: 0,
+            untold: 0,
             filled,
         };
         new.map();
@@ -260,20 +261,18 @@ impl Journal {
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
         // Where it has changed, and now and then in case the frame that told it is damaged.
-        let tells = self.told != self.synced || open.number.is_multiple_of(TOLD_EVERY);
-        // A frame that failed must not come to life when a shorter one takes its place.
-        open.number += 1;
+        let tells = self.told != self.synced || open.untold >= UNTOLD_MAX;
         let start = frame::seal(
             &mut self.buffer,
             &open.head,
             self.position,
-            open.number,
             tells.then_some(self.synced),
         );
         let frame = &self.buffer[start..];
         match open.file.write_at(frame, open.offset) {
             Ok(()) => {
                 self.told = self.synced;
+                open.untold = if tells { 0 } else { open.untold + 1 };
                 open.offset += frame.len() as u64;
                 self.position += frame.len() as u64;
                 self.bytes_written += frame.len() as u64;
