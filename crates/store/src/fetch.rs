@@ -1,11 +1,12 @@
 //! FETCH: from what an earlier one left if that is enough, else from blocks and files.
 
+use crate::ask::{Fresh, opening};
 use crate::drum::apply::Applier;
 use crate::error::{FetchError, FileError};
 use crate::files::base_of;
 use crate::read::Opened;
 use crate::recent::{Series, Wanted};
-use crate::store::{Fresh, Inner, Store, opening};
+use crate::store::{Inner, Store};
 use kymo_rrd::fetch::Fetched;
 
 /// Rows, or why a file has none.

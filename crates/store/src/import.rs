@@ -8,7 +8,8 @@ use crate::drum::column::Column;
 use crate::drum::shape::Shape;
 use crate::error::FileError;
 
-use crate::store::{Inner, seasons_of};
+use crate::make::seasons_of;
+use crate::store::Inner;
 use kymo_rrd::{Rrd, UNKNOWN};
 use std::io;
 

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod adopt;
+mod ask;
 mod chunks;
 mod drum;
 mod edits;
@@ -25,6 +26,7 @@ mod journal;
 mod limits;
 mod list;
 mod look;
+mod make;
 mod names;
 mod owner;
 mod pending;
@@ -32,6 +34,7 @@ pub mod read;
 mod recent;
 mod recover;
 mod replay;
+mod reserve;
 mod roster;
 mod rounds;
 mod rrd_file;
@@ -41,12 +44,13 @@ mod snapshot;
 mod state;
 pub mod status;
 mod stock;
-pub mod store;
+mod store;
 mod take_in;
 pub mod turn;
 mod value;
 pub mod verify;
 
+pub use ask::{Flushed, Fresh};
 pub use error::{Error, FetchError, FileError, Refusal};
 pub use export::Exported;
 pub use import::WholeFile;
@@ -54,5 +58,5 @@ pub use look::store_folder;
 pub use read::{FileRows, Opened, SeriesRows};
 pub use rounds::Threads;
 pub use settings::Settings;
-pub use store::{Flushed, Fresh, Replayed, Stats, Store};
+pub use store::{Replayed, Stats, Store};
 pub use turn::{Position, Switched, Turn};

@@ -12,8 +12,7 @@ use kymo_rrd::dump::DumpHead;
 use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{Rrd, create, dump, info, tune};
-use kymo_store::store::Fresh;
-use kymo_store::{FetchError, FileError, Flushed, Opened};
+use kymo_store::{FetchError, FileError, Flushed, Fresh, Opened};
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns,
     create_words, parse, take_line, time_of, tune_words,

@@ -4,8 +4,9 @@
 use crate::adopt::{Beginning, Cause};
 use crate::entry::Identity;
 use crate::error::FileError;
+use crate::make::seasons_of;
 use crate::rrd_file::{identity, open_locked, read_header};
-use crate::store::{Inner, Store, seasons_of};
+use crate::store::{Inner, Store};
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::MEMORY_CELLS_MAX;
 use kymo_rrd::{Header, Rrd};
