@@ -21,7 +21,7 @@ const SHOWN: u8 = 10;
 const LIVE: u8 = 11;
 const RENAMED: u8 = 12;
 /// One value.
-const ONE: u8 = 13;
+pub(crate) const ONE: u8 = 13;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -346,6 +346,12 @@ pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     let (&kind, rest) = input.split_first().filter(|(kind, _)| **kind & NEXT != 0)?;
     *input = rest;
     stamps.id = stamps.id.wrapping_add(u32::from(kind & !NEXT));
+    Some(stamps.id)
+}
+
+/// Takes the head of a [`ONE`] whose kind was left out; its group.
+pub(crate) fn take_short(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
+    stamps.id = u32::try_from(take(input)?).ok()?;
     Some(stamps.id)
 }
 

@@ -3,6 +3,7 @@
 //! A file was filled with zeros, or used before, so behind the last frame lie zeros or frames of an earlier use;
 //! the generation in each checksum tells them apart. Layout: docs/formats/journal.md, "Files" and "Frames".
 
+use crate::entry::ONE;
 use kymo_base::varint;
 use std::ops::Range;
 
@@ -18,8 +19,8 @@ pub(crate) const HEAD_LEN: usize = 56;
 const COPY_OFFSET: usize = 2048;
 /// The longest a frame's head can be: a length, a checksum, a mark, how far the disk is.
 pub(crate) const FRAME_HEAD_MAX: usize = 10 + 4 + 1 + 10;
-/// In a mark: the frame tells how far the disk is.
-const TELLS: u8 = 0x80;
+/// In a mark: the frame does not tell how far the disk is, and its first entry is [`ONE`] without this kind.
+const SHORT: u8 = 0x80;
 /// A search may take checksums of so many times the bytes of a file, and of so many in all.
 const SEARCH_TIMES: usize = 1024;
 const SEARCH_MAX: usize = 8 << 30;
@@ -124,13 +125,16 @@ pub(crate) fn seal(
     synced: Option<u64>,
 ) -> usize {
     let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
-    front.push(head.mark(position));
-    if let Some(synced) = synced {
-        front[0] |= TELLS;
-        varint::put(&mut front, position - synced);
+    let mut entries = FRAME_HEAD_MAX;
+    if synced.is_none() && buffer.get(entries) == Some(&ONE) {
+        front.push(head.mark(position) | SHORT);
+        entries += 1;
+    } else {
+        front.push(head.mark(position));
+        varint::put(&mut front, synced.map_or(0, |synced| position - synced + 1));
     }
-    let body = FRAME_HEAD_MAX - front.len();
-    buffer[body..FRAME_HEAD_MAX].copy_from_slice(&front);
+    let body = entries - front.len();
+    buffer[body..entries].copy_from_slice(&front);
     front.clear();
     varint::put(&mut front, (buffer.len() - body) as u64);
     let crc = checksum(head.generation, position, &front, &buffer[body..]);
@@ -158,6 +162,8 @@ pub(crate) struct Frame {
     pub(crate) synced: u64,
     /// Where its entries are in the file's bytes.
     pub(crate) entries: Range<usize>,
+    /// The first of them is [`ONE`] without this kind.
+    pub(crate) short: bool,
 }
 
 /// All valid frames of a file, in order. Where two of them do not touch, something is damaged between them.
@@ -181,6 +187,7 @@ fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
         len,
         crc,
         body,
+        short,
         behind,
         entries_len,
     } = parts(bytes, head, at)?;
@@ -193,6 +200,7 @@ fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
         end: position + len as u64,
         synced: behind.map_or(0, |behind| position - behind),
         entries: at + len - entries_len..at + len,
+        short,
     })
 }
 
@@ -203,6 +211,7 @@ struct Parts<'a> {
     len: &'a [u8],
     crc: u32,
     body: &'a [u8],
+    short: bool,
     /// How far the disk is, if it tells.
     behind: Option<u64>,
     entries_len: usize,
@@ -218,12 +227,13 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     let body = rest.get(..body_len)?;
     let (&mark, mut rest) = body.split_first()?;
     let position = head.base + (at as u64 - FRAMES_OFFSET);
-    if mark & !TELLS != head.mark(position) {
+    if mark & !SHORT != head.mark(position) {
         return None;
     }
-    let behind = match mark & TELLS != 0 {
-        true => Some(varint::take(&mut rest)?),
-        false => None,
+    let short = mark & SHORT != 0;
+    let behind = match short {
+        true => None,
+        false => varint::take(&mut rest)?.checked_sub(1),
     };
     let may_be = behind.is_none_or(|behind| behind <= position);
     may_be.then_some(Parts {
@@ -231,6 +241,7 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
         len,
         crc: u32::from_le_bytes(*crc),
         body,
+        short,
         behind,
         entries_len: rest.len(),
     })
@@ -276,11 +287,15 @@ mod tests {
     fn example() -> Vec<u8> {
         let mut bytes = HEAD.page();
         bytes.resize(FRAMES_OFFSET as usize, 0);
-        for entries in [&b"one"[..], b"two", &[0; 300]] {
+        for (synced, entries) in [
+            (Some(990), &b"one"[..]),
+            (None, &[ONE, b't', b'w', b'o']),
+            (Some(990), &[0; 300]),
+        ] {
             let mut buffer = vec![0; FRAME_HEAD_MAX];
             buffer.extend_from_slice(entries);
             let position = HEAD.base + bytes.len() as u64 - FRAMES_OFFSET;
-            let start = seal(&mut buffer, &HEAD, position, Some(990));
+            let start = seal(&mut buffer, &HEAD, position, synced);
             bytes.extend_from_slice(&buffer[start..]);
         }
         bytes
@@ -294,6 +309,7 @@ mod tests {
         let texts: Vec<&[u8]> = frames.iter().map(|f| &bytes[f.entries.clone()]).collect();
         assert_eq!(texts, [&b"one"[..], b"two", &[0; 300]]);
         assert_eq!((frames[0].position, frames[2].synced), (1000, 990));
+        assert_eq!((frames[1].short, frames[2].short), (true, false));
         for at in FRAMES_OFFSET as usize..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);

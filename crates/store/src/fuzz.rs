@@ -49,7 +49,8 @@ fn framed(data: &[u8]) -> Vec<u8> {
         let mut buffer = vec![0; FRAME_HEAD_MAX];
         buffer.extend_from_slice(entries);
         let position = file.len() as u64 - FRAMES_OFFSET;
-        let start = frame::seal(&mut buffer, &head, position, Some(position));
+        let synced = (!file.len().is_multiple_of(2)).then_some(position);
+        let start = frame::seal(&mut buffer, &head, position, synced);
         file.extend_from_slice(&buffer[start..]);
         rest = left;
     }

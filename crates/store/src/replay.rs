@@ -92,9 +92,8 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
                 ));
             }
             position = frame.end;
-            let entries = &source.bytes[frame.entries.clone()];
             let stamps = Stamps::at(source.head.stamp_s);
-            if teller.tell(entries, frame.position, stamps).is_none() {
+            if teller.tell(&source.bytes, frame, stamps).is_none() {
                 story.notices.push(format!(
                     "journal file {} has an entry at byte {} of the journal that is not understood",
                     source.head.sequence, frame.position
@@ -118,7 +117,12 @@ pub(crate) fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
 
 impl Teller<'_> {
     /// Applies the entries of one frame; `None` when one is not understood.
-    fn tell(&mut self, mut input: &[u8], position: u64, mut stamps: Stamps) -> Option<()> {
+    fn tell(&mut self, bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
+        let (mut input, position) = (&bytes[frame.entries.clone()], frame.position);
+        if frame.short {
+            let id = entry::take_short(&mut input, &mut stamps)?;
+            self.values(id, 1, position, &mut input, &mut stamps)?;
+        }
         while !input.is_empty() {
             if let Some(id) = entry::take_next(&mut input, &mut stamps) {
                 self.values(id, 1, position, &mut input, &mut stamps)?;

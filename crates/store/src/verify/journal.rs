@@ -1,7 +1,7 @@
 //! The journal's files: heads, frames and entries, and which gaps between frames are damage.
 
 use super::{Check, Seen, Weight};
-use crate::entry::{Entry, take_next};
+use crate::entry::{Entry, take_next, take_short};
 use crate::error::{Error, Tried};
 use crate::frame::{self, FRAMES_OFFSET, FileHead, Frame};
 use crate::journal;
@@ -100,9 +100,9 @@ fn headless(path: &Path, bytes: &[u8], seen: &mut Seen) {
 
 fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
     let frames = frame::walk(bytes, &head);
-    let entries = frames.iter().map(|frame| &bytes[frame.entries.clone()]);
-    let understood = entries
-        .map(|input| are_entries(input, Stamps::at(head.stamp_s)).is_some())
+    let understood = frames
+        .iter()
+        .map(|frame| are_entries(bytes, frame, Stamps::at(head.stamp_s)).is_some())
         .collect();
     Walked {
         path,
@@ -112,8 +112,13 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
     }
 }
 
-fn are_entries(mut input: &[u8], mut stamps: Stamps) -> Option<()> {
+fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
+    let mut input = &bytes[frame.entries.clone()];
     let mut text = Vec::new();
+    if frame.short {
+        take_short(&mut input, &mut stamps)?;
+        take_value(&mut input, &mut stamps, &mut text)?;
+    }
     while !input.is_empty() {
         let count = match take_next(&mut input, &mut stamps) {
             Some(_) => 1,
