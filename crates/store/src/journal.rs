@@ -57,7 +57,7 @@ pub(crate) struct Journal {
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
     stamps: Stamps,
-    /// Seconds since 1970 of the newest value.
+    /// Seconds since 1970 of the newest value of the newest frame that has some; 0: there was none.
     newest_s: u32,
     /// Where the next frame begins, counted over all files.
     pub(crate) position: u64,
@@ -248,7 +248,8 @@ impl Journal {
     pub(crate) fn commit(&mut self) -> io::Result<u64> {
         let written = self.write();
         if written.is_ok() {
-            self.newest_s = self.newest_s.max(self.stamps.newest_s());
+            let at = self.open.as_ref().map_or(0, |open| open.head.stamp_s);
+            self.newest_s = self.stamps.newest_s(at).unwrap_or(self.newest_s);
         }
         self.abandon();
         written.map(|()| self.position)
@@ -377,4 +378,40 @@ pub(crate) fn name_of(sequence: u64) -> String {
 
 fn generation(real_ns: i64, sequence: u64) -> u64 {
     kymo_sys::sim_disk::next_random(&mut ((real_ns as u64) ^ sequence.rotate_left(48)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+    use kymo_sys::sim_disk::SimDisk;
+
+    /// Of values from long ago the first stamp of a frame is as short as of those of now.
+    #[test]
+    fn a_file_is_begun_near_the_newest_values() {
+        let (disk, folder) = (SimDisk::new(1), Path::new("/j"));
+        disk.create_dir_all(folder).unwrap();
+        let sizes = Arc::new(disk.clone());
+        let mut journal = Journal::new(sizes, folder, 1 << 20, Vec::new(), 0);
+        let now_s = 1_800_000_000;
+        for (sequence, text, stamp_s) in [
+            (1, "1700000000.123456:1", now_s),
+            (2, "1700000010:1", 1_700_000_000),
+            (3, "1690000010.500000:1", 1_700_000_010),
+            (4, "no value", 1_690_000_010),
+            (5, "1700000020:1", 1_690_000_010),
+        ] {
+            journal
+                .begin_file(false, i64::from(now_s) * 1_000_000_000)
+                .unwrap();
+            let bytes = disk.bytes(&folder.join(name_of(sequence))).unwrap();
+            let head = FileHead::parse(&bytes, sequence).unwrap().unwrap();
+            assert_eq!(head.stamp_s, stamp_s, "{sequence}");
+            let mut value = Value::default();
+            value.read(text.as_bytes());
+            let (out, stamps) = journal.values();
+            value.put(out, stamps);
+            journal.commit().unwrap();
+        }
+    }
 }

@@ -44,10 +44,11 @@ impl Stamps {
         self.micros
     }
 
-    /// Seconds since 1970 of the newest.
-    pub(crate) fn newest_s(&self) -> u32 {
-        let seconds = self.seconds.max(self.micros / 1_000_000);
-        u32::try_from(seconds).unwrap_or(0)
+    /// Seconds since 1970 of the newest that came since they were [at](Self::at) so many.
+    pub(crate) fn newest_s(&self, at: u32) -> Option<u32> {
+        let came = [self.seconds, self.micros / 1_000_000];
+        let came = came.into_iter().filter(|&seconds| seconds != at.into());
+        u32::try_from(came.max()?).ok()
     }
 }
 
