@@ -84,10 +84,21 @@ fn many_series_with_a_year_between_their_values() {
     assert!(most > 50, "{most} segments at most");
     // Rows from before the year are dead.
     assert_eq!(found.rows.unwrap().0, (later[0] - 50) as f64, "{found:?}");
+    // Of these the journal alone has one more each, in a frame of its own.
+    let last = later[5] + 10;
+    let looked_at = || (0..SERIES).step_by(997);
+    for number in looked_at() {
+        let mut turn = bench.store().turn();
+        let text = format!("{last}:{}", last % 100 + number as i64);
+        let taken = turn.update(name(number).as_bytes(), [text.as_bytes()]);
+        assert_eq!(taken, Ok(1));
+        turn.commit().unwrap();
+    }
+    assert_eq!(look(&bench).unsaved.values, looked_at().count() as u64);
     bench.reopen();
     assert_eq!(look(&bench).groups, found.groups);
-    for number in (0..SERIES).step_by(997) {
-        let values = stamps.iter().chain(&later);
+    for number in looked_at() {
+        let values = stamps.iter().chain(&later).chain([&last]);
         let values: Vec<String> = values
             .map(|stamp| format!("{stamp}:{}", stamp % 100 + number as i64))
             .collect();

@@ -27,7 +27,7 @@ fn bench() -> Bench {
     let mut bench = Bench::new(4, 5);
     bench.settings.journal_file_bytes = 8 << 10;
     bench.open();
-    for number in 0..400 {
+    for number in 0..430 {
         bench.any_update().unwrap();
         if number % 7 == 0 {
             bench.store().maintain();
