@@ -232,11 +232,11 @@ impl Inner {
         group.forgotten = new.forgotten;
         if beginning.base.is_none() && beginning.seen.is_some() {
             group.unsafe_birth = true;
-            group.started = sequence;
             group.begun = epoch;
         }
-        let count = group.pending.len();
-        if group.unsafe_birth {
+        let (count, made) = (group.pending.len(), group.unsafe_birth);
+        if made {
+            state.groups.start(new.id, sequence);
             (state.made, state.made_ns) = (state.made + 1, now_ns);
         }
         if let Some(seen) = beginning.seen {

@@ -167,10 +167,8 @@ impl Inner {
                 }
                 if let Some(group) = state.groups.get_mut(job.id) {
                     group.begun = epoch;
-                    if group.started == 0 {
-                        group.started = sequence;
-                    }
                 }
+                state.groups.start(job.id, sequence);
             }
             let given_up = state.journal.given_up;
             drop(state);

@@ -43,7 +43,7 @@ pub(crate) struct Group {
     /// The stamp of what its file has, and of what it has on the disk for certain.
     pub(crate) upto: f64,
     pub(crate) safe: f64,
-    /// The journal file that has the oldest START since a checkpoint; 0: none.
+    /// The journal file that has the oldest START since a checkpoint; 0: none. See [`Groups::start`].
     pub(crate) started: u64,
     /// And the newest one's epoch.
     pub(crate) begun: u32,
@@ -82,6 +82,8 @@ pub(crate) struct Groups {
     by_path: HashMap<Arc<[u8]>, u32>,
     /// Files as they were left, by device and inode.
     by_inode: HashMap<(u64, u64), u32>,
+    /// Those with a START that no checkpoint has settled: few where files are seldom written.
+    started: BTreeSet<u32>,
     /// Names that wait for a group which takes another's place.
     heir: Option<(u32, Vec<Arc<[u8]>>)>,
 }
@@ -149,6 +151,41 @@ impl Groups {
         if let Some(place) = place.filter(|place| self.by_inode.get(place) == Some(&id)) {
             self.by_inode.remove(&place);
         }
+    }
+
+    /// A START of a group is in a journal file.
+    pub(crate) fn start(&mut self, id: u32, sequence: u64) {
+        let Some(group) = self.get_mut(id).filter(|group| group.started == 0) else {
+            return;
+        };
+        group.started = sequence;
+        self.started.insert(id);
+    }
+
+    /// Groups with a START that no checkpoint has settled.
+    pub(crate) fn started(&self) -> impl Iterator<Item = &Group> {
+        self.started.iter().filter_map(|&id| self.get(id))
+    }
+
+    /// What a group's file has is on the disk.
+    pub(crate) fn settle(&mut self, id: u32) {
+        self.started.remove(&id);
+        if let Some(group) = self.get_mut(id) {
+            group.started = 0;
+            group.redo = false;
+            group.unsafe_birth = false;
+            group.safe = group.upto;
+        }
+    }
+
+    /// [`Groups::settle`] for those whose last write began before this epoch, and was not cut short.
+    pub(crate) fn settle_before(&mut self, epoch: u32) {
+        let settled = |group: &Group| group.begun != epoch && !group.redo;
+        let ids = self.started.iter().copied();
+        let ids: Vec<u32> = ids
+            .filter(|&id| self.get(id).is_some_and(settled))
+            .collect();
+        ids.into_iter().for_each(|id| self.settle(id));
     }
 
     /// A group's file has another path, and none of its old names.
@@ -262,7 +299,7 @@ impl Groups {
 
     /// A group is gone, and another has its names.
     pub(crate) fn rename(&mut self, old: u32, new: u32) {
-        let Some(mut group) = self.slots.get_mut(old as usize).and_then(Option::take) else {
+        let Some(mut group) = self.take(old) else {
             return;
         };
         let spellings = group.take_spellings();
@@ -274,12 +311,17 @@ impl Groups {
     }
 
     pub(crate) fn remove(&mut self, id: u32) {
-        let Some(mut group) = self.slots.get_mut(id as usize).and_then(Option::take) else {
+        let Some(mut group) = self.take(id) else {
             return;
         };
         let spellings = group.take_spellings();
         self.unname(id, &group.path, &spellings);
         self.let_go(id, group.left);
+    }
+
+    fn take(&mut self, id: u32) -> Option<Box<Group>> {
+        self.started.remove(&id);
+        self.slots.get_mut(id as usize)?.take()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Group)> {

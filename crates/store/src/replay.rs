@@ -259,8 +259,10 @@ impl Teller<'_> {
             return;
         };
         let saved = self.is_saved(id, position);
-        if let Entry::End { identity, .. } = entry {
-            self.state.groups.leave(id, identity);
+        match entry {
+            Entry::Start { .. } => self.state.groups.start(id, self.sequence),
+            Entry::End { identity, .. } => self.state.groups.leave(id, identity),
+            _ => {}
         }
         let Some(group) = self.state.groups.get_mut(id) else {
             return;
@@ -276,9 +278,6 @@ impl Teller<'_> {
                 self.starts.insert(id, position);
                 group.redo = true;
                 group.writing = true;
-                if group.started == 0 {
-                    group.started = self.sequence;
-                }
             }
             Entry::End { upto, .. } => {
                 group.writing = false;
@@ -315,15 +314,12 @@ impl Teller<'_> {
     fn checkpoint(&mut self, position: u64) {
         let groups = &mut self.state.groups;
         self.starts.retain(|id, at| {
-            let Some(group) = groups.get_mut(*id) else {
+            let Some(group) = groups.get(*id) else {
                 return false;
             };
             let settled = *at < position && !group.writing;
             if settled {
-                group.redo = false;
-                group.unsafe_birth = false;
-                group.started = 0;
-                group.safe = group.upto;
+                groups.settle(*id);
             }
             !settled
         });

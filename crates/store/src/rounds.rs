@@ -217,7 +217,6 @@ impl Inner {
         self.lock().merges_left = left;
         let useless = {
             let state = self.lock();
-            // The second looks at all groups.
             state.journal.files_len() > 1
                 && first_unsaved(&state) > state.journal.oldest()
                 && first_needed(&state) > state.journal.oldest()
@@ -387,7 +386,7 @@ impl Inner {
             state = self.wait(state);
         }
         let mut folders = BTreeSet::new();
-        for (_, group) in state.groups.iter().filter(|(_, group)| group.started > 0) {
+        for group in state.groups.started() {
             if let Some(left) = &group.left {
                 let cut = group
                     .path
@@ -405,21 +404,14 @@ impl Inner {
         state.journal.put(&Entry::Checkpoint { position });
         let committed = state.journal.commit()?;
         let epoch = state.epoch;
-        for (_, group) in state.groups.iter_mut() {
-            if group.started > 0 && group.begun != epoch && !group.redo {
-                group.started = 0;
-                group.unsafe_birth = false;
-                group.safe = group.upto;
-            }
-        }
+        state.groups.settle_before(epoch);
         Ok(committed)
     }
 }
 
 /// The oldest journal file that has something which is needed.
 fn first_needed(state: &State) -> u64 {
-    let started = state.groups.iter().map(|(_, group)| group.started);
-    let started = started.filter(|&started| started > 0).min();
+    let started = state.groups.started().map(|group| group.started).min();
     first_unsaved(state).min(started.unwrap_or(u64::MAX))
 }
 
