@@ -92,9 +92,7 @@ impl Inner {
         seasons: Vec<Vec<f64>>,
         beginning: Beginning,
     ) -> Result<u32, FileError> {
-        let mut front = Vec::new();
-        header.encode(&mut front);
-        front.truncate(header.live_offset() as usize);
+        let front = shape::front(header);
         let cause = beginning.cause;
         let live = Live::of(header, &seasons);
         let (mut state, sent) = self.lock_with_sent(path, header, cause)?;

@@ -5,6 +5,8 @@
 mod common;
 
 use common::{Bench, SECOND, START, folder, oracle};
+use kymo_rrd::Rrd;
+use kymo_rrd::create::{Create, create};
 use kymo_store::Settings;
 use kymo_store::status::{Status, status};
 use std::sync::Arc;
@@ -106,6 +108,67 @@ fn many_series_with_a_year_between_their_values() {
         let exported = bench.store().export(name(number).as_bytes()).unwrap();
         assert!(
             exported.bytes == oracle(&blank.to_bytes(), &values),
+            "{number}"
+        );
+    }
+}
+
+/// rrdtool makes a number of a file's name, and keeps it in the definitions of Holt-Winters archives.
+#[test]
+fn files_of_holt_winters_archives_share_their_blocks() {
+    const FILES: usize = 300;
+    let mut bench = Bench::new(6, 0);
+    bench.settings = Settings {
+        files: None,
+        chunk_values: 2,
+        ..Settings::new(folder(), common::base())
+    };
+    bench.open();
+    let definitions: [&[u8]; 3] = [
+        b"DS:x:GAUGE:60:U:U",
+        b"RRA:AVERAGE:0.5:1:20",
+        b"RRA:HWPREDICT:30:0.1:0.0035:6",
+    ];
+    let made: Vec<Rrd> = (0..FILES)
+        .map(|number| {
+            let name = name(number);
+            let request = Create {
+                file_name: name.as_bytes(),
+                step: 10,
+                start: Some(START),
+                definitions: &definitions,
+            };
+            create(&request, START, &mut { 1 }, None, &[]).unwrap()
+        })
+        .collect();
+    assert_ne!(made[0].header.rra, made[1].header.rra);
+    for (number, rrd) in made.iter().enumerate() {
+        let name = name(number);
+        bench.store().install(name.as_bytes(), rrd, false).unwrap();
+        bench.store().touch(name.as_bytes()).unwrap();
+    }
+    let mut values = Vec::new();
+    for at in 1..40 {
+        let text = format!("{}:{}", START + 10 * at, at * at % 17);
+        let mut turn = bench.store().turn();
+        for number in 0..FILES {
+            let taken = turn.update(name(number).as_bytes(), [text.as_bytes()]);
+            assert_eq!(taken, Ok(1));
+        }
+        turn.commit().unwrap();
+        values.push(text);
+        bench.store().maintain();
+        if at == 20 {
+            bench.reopen();
+        }
+    }
+    let found = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder()).unwrap();
+    assert_eq!(found.chunks, FILES.div_ceil(256) as u64, "{found:?}");
+    let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+    for (number, rrd) in made.iter().enumerate() {
+        let exported = bench.store().export(name(number).as_bytes()).unwrap();
+        assert!(
+            exported.bytes == oracle(&rrd.to_bytes(), &values),
             "{number}"
         );
     }

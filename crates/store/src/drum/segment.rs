@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
 /// Of the format.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 const HEAD_LEN: usize = 64;
 /// Where the head is written, once in each of two sectors.
 const HEADS: [usize; 2] = [0, 2048];

@@ -1,13 +1,18 @@
 //! What the groups of a chunk have in common, their definitions, and a group's state as words.
 //!
 //! A header is a front, which is the same for all groups of a shape, and a live part of nothing but 64-bit words.
-//! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words.
+//! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
+//! they are smoothed: that comes from a file's name, and all else files may have in common.
 
 use kymo_rrd::Header;
+use kymo_rrd::header::RraDef;
 
 /// Bytes of `stat_head_t` and of a definition.
 const HEAD: usize = 128;
 const DEFINITION: usize = 120;
+/// The parameter of seasonal archives that says where they are smoothed, and where it is in a definition.
+const SMOOTH_AT: usize = 4;
+const SMOOTH_OFFSET: usize = 40 + 8 * SMOOTH_AT;
 
 /// One archive as far as rows go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +29,9 @@ pub(crate) struct Archive {
 /// A definition.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Shape {
-    /// The header's bytes before `live_head_t`.
+    /// The header's bytes before `live_head_t`, but for where seasonal archives are smoothed.
     pub(crate) front: Vec<u8>,
-    /// The header with nothing but zeros in its live part.
+    /// The header of it with nothing but zeros in its live part.
     template: Header,
     pub(crate) archives: Vec<Archive>,
     /// Cells of a row.
@@ -47,10 +52,7 @@ pub(crate) struct Group {
 impl Shape {
     /// The shape of a header.
     pub(crate) fn of(header: &Header) -> Option<Shape> {
-        let mut front = Vec::new();
-        header.encode(&mut front);
-        front.truncate(header.live_offset() as usize);
-        Shape::parse(&front)
+        Shape::parse(&front(header))
     }
 
     /// Reads a front; `None`: it is none.
@@ -76,9 +78,10 @@ impl Shape {
         let mut words = (template.size_bytes() - template.live_offset()) as usize / 8;
         let live_words = words;
         for (at, def) in template.rra.iter().enumerate() {
-            let seasonal = matches!(def.cf(), b"SEASONAL" | b"DEVSEASONAL");
+            let seasonal = is_seasonal(def);
             if seasonal {
-                words = words.checked_add((def.row_cnt as usize).checked_mul(ds)?)?;
+                let cells = (def.row_cnt as usize).checked_mul(ds)?;
+                words = words.checked_add(cells)?.checked_add(1)?;
             }
             archives.push(Archive {
                 row_cnt: def.row_cnt,
@@ -124,7 +127,9 @@ impl Shape {
             out.extend_from_slice(&cdp.scratch);
         }
         out.extend_from_slice(&header.cur_row);
-        for season in &group.seasons {
+        let seasonal = header.rra.iter().filter(|def| is_seasonal(def));
+        for (def, season) in seasonal.zip(&group.seasons) {
+            out.push(def.par[SMOOTH_AT]);
             out.extend(season.iter().map(|cell| cell.to_bits()));
         }
     }
@@ -170,9 +175,12 @@ impl Shape {
             *row = live.next().filter(|&row| row < archive.row_cnt)?;
         }
         group.seasons.clear();
-        for archive in self.archives.iter().filter(|archive| archive.seasonal) {
+        let archives = self.archives.iter().zip(&mut header.rra);
+        for (archive, def) in archives.filter(|(archive, _)| archive.seasonal) {
             let count = archive.row_cnt as usize * self.width;
-            let (cells, rest) = seasons.split_at_checked(count)?;
+            let (&smooth, behind) = seasons.split_first()?;
+            let (cells, rest) = behind.split_at_checked(count)?;
+            def.par[SMOOTH_AT] = smooth;
             group
                 .seasons
                 .push(cells.iter().map(|&bits| f64::from_bits(bits)).collect());
@@ -199,9 +207,17 @@ impl Shape {
     /// Whether memory of this group can be used for one of this shape.
     pub(crate) fn fits(&self, group: &Group) -> bool {
         let (ours, theirs) = (&self.template, &group.header);
-        (ours.version, ours.pdp_step, &ours.ds, &ours.rra)
-            == (theirs.version, theirs.pdp_step, &theirs.ds, &theirs.rra)
+        let same = |(ours, theirs): (&RraDef, &RraDef)| {
+            let mut theirs = *theirs;
+            if is_seasonal(ours) {
+                theirs.par[SMOOTH_AT] = ours.par[SMOOTH_AT];
+            }
+            *ours == theirs
+        };
+        (ours.version, ours.pdp_step, &ours.ds) == (theirs.version, theirs.pdp_step, &theirs.ds)
             && (ours.head_pad, ours.head_par) == (theirs.head_pad, theirs.head_par)
+            && ours.rra.len() == theirs.rra.len()
+            && ours.rra.iter().zip(&theirs.rra).all(same)
     }
 
     /// The stamp of a state, without unpacking it.
@@ -235,6 +251,24 @@ impl Shape {
     pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
         last_up.max(0) as u64 / self.archives[archive].step
     }
+}
+
+/// What [`Shape::front`] is of a header.
+pub(crate) fn front(header: &Header) -> Vec<u8> {
+    let mut front = Vec::new();
+    header.encode(&mut front);
+    front.truncate(header.live_offset() as usize);
+    for (at, def) in header.rra.iter().enumerate() {
+        let smooth = HEAD + (header.ds.len() + at) * DEFINITION + SMOOTH_OFFSET;
+        if is_seasonal(def) {
+            front[smooth..smooth + 8].fill(0);
+        }
+    }
+    front
+}
+
+fn is_seasonal(def: &RraDef) -> bool {
+    matches!(def.cf(), b"SEASONAL" | b"DEVSEASONAL")
 }
 
 fn state_bytes(words: usize) -> usize {
