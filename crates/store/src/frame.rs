@@ -4,6 +4,7 @@
 //! the generation in each checksum tells them apart. Layout: docs/formats/journal.md, "Files" and "Frames".
 
 use crate::entry::ONE;
+use crate::ranges::Ranges;
 use kymo_base::varint;
 use std::ops::Range;
 
@@ -21,9 +22,6 @@ const COPY_OFFSET: usize = 2048;
 pub(crate) const FRAME_HEAD_MAX: usize = 10 + 4 + 1 + 10;
 /// In a mark: the frame does not tell how far the disk is, and its first entry is [`ONE`] without this kind.
 const SHORT: u8 = 0x80;
-/// A search may take checksums of so many times the bytes of a file, and of so many in all.
-const SEARCH_TIMES: usize = 1024;
-const SEARCH_MAX: usize = 8 << 30;
 const RESTATES: u32 = 1;
 
 /// What a journal file starts with.
@@ -145,10 +143,13 @@ pub(crate) fn seal(
 }
 
 fn checksum(generation: u64, position: u64, len: &[u8], body: &[u8]) -> u32 {
+    crc32c::crc32c_append(checksum_before(generation, position, len), body)
+}
+
+fn checksum_before(generation: u64, position: u64, len: &[u8]) -> u32 {
     let crc = crc32c::crc32c(&generation.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &position.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc, len);
-    crc32c::crc32c_append(crc, body)
+    crc32c::crc32c_append(crc, len)
 }
 
 /// A valid frame.
@@ -170,10 +171,9 @@ pub(crate) struct Frame {
 pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut at = FRAMES_OFFSET as usize;
-    // Each candidate of a search costs a checksum: a hostile file must not make that quadratic.
-    let mut budget = (SEARCH_TIMES * bytes.len()).min(SEARCH_MAX);
+    let mut ranges = None;
     while let Some(frame) =
-        frame_at(bytes, head, at).or_else(|| search(bytes, head, at, &mut budget))
+        frame_at(bytes, head, at).or_else(|| search(bytes, head, at, &mut ranges))
     {
         at = frame.entries.end;
         frames.push(frame);
@@ -182,26 +182,37 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
 }
 
 fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
-    let Parts {
-        position,
-        len,
-        crc,
-        body,
-        short,
-        behind,
-        entries_len,
-    } = parts(bytes, head, at)?;
-    if checksum(head.generation, position, len, body) != crc {
-        return None;
+    let parts = parts(bytes, head, at)?;
+    let crc = checksum(
+        head.generation,
+        parts.position,
+        parts.len,
+        &bytes[parts.body.clone()],
+    );
+    (crc == parts.crc).then(|| parts.frame())
+}
+
+/// Looks for a frame behind a place where none is.
+fn search<'a>(
+    bytes: &'a [u8],
+    head: &FileHead,
+    from: usize,
+    ranges: &mut Option<Ranges<'a>>,
+) -> Option<Frame> {
+    let mut at = from + 1;
+    loop {
+        // What was not written yet is zeros, most of a file; no frame begins with one.
+        at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
+        if let Some(parts) = parts(bytes, head, at) {
+            // There may be many, and each as long as the file.
+            let ranges = ranges.get_or_insert_with(|| Ranges::of(bytes));
+            let before = checksum_before(head.generation, parts.position, parts.len);
+            if ranges.append(before, parts.body.clone()) == parts.crc {
+                return Some(parts.frame());
+            }
+        }
+        at += 1;
     }
-    let len = len.len() + 4 + body.len();
-    Some(Frame {
-        position,
-        end: position + len as u64,
-        synced: behind.map_or(0, |behind| position - behind),
-        entries: at + len - entries_len..at + len,
-        short,
-    })
 }
 
 /// What there may be a frame of.
@@ -210,7 +221,8 @@ struct Parts<'a> {
     /// The bytes of its length.
     len: &'a [u8],
     crc: u32,
-    body: &'a [u8],
+    /// All behind the checksum.
+    body: Range<usize>,
     short: bool,
     /// How far the disk is, if it tells.
     behind: Option<u64>,
@@ -224,8 +236,8 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
     let len = &front[..front.len() - rest.len()];
     let (crc, rest) = rest.split_first_chunk()?;
-    let body = rest.get(..body_len)?;
-    let (&mark, mut rest) = body.split_first()?;
+    let behind_crc = rest.get(..body_len)?;
+    let (&mark, mut rest) = behind_crc.split_first()?;
     let position = head.base + (at as u64 - FRAMES_OFFSET);
     if mark & !SHORT != head.mark(position) {
         return None;
@@ -235,31 +247,30 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
         true => None,
         false => varint::take(&mut rest)?.checked_sub(1),
     };
+    let body_at = at + len.len() + 4;
     let may_be = behind.is_none_or(|behind| behind <= position);
     may_be.then_some(Parts {
         position,
         len,
         crc: u32::from_le_bytes(*crc),
-        body,
+        body: body_at..body_at + body_len,
         short,
         behind,
         entries_len: rest.len(),
     })
 }
 
-/// Looks for a frame behind a place where none is.
-fn search(bytes: &[u8], head: &FileHead, from: usize, budget: &mut usize) -> Option<Frame> {
-    let mut at = from + 1;
-    loop {
-        // What was not written yet is zeros, most of a file; no frame begins with one.
-        at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
-        if let Some(parts) = parts(bytes, head, at) {
-            *budget = budget.checked_sub(parts.body.len())?;
-            if let Some(frame) = frame_at(bytes, head, at) {
-                return Some(frame);
-            }
+impl Parts<'_> {
+    /// If the checksum is right.
+    fn frame(&self) -> Frame {
+        let len = self.len.len() + 4 + self.body.len();
+        Frame {
+            position: self.position,
+            end: self.position + len as u64,
+            synced: self.behind.map_or(0, |behind| self.position - behind),
+            entries: self.body.end - self.entries_len..self.body.end,
+            short: self.short,
         }
-        at += 1;
     }
 }
 

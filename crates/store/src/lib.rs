@@ -30,6 +30,7 @@ mod make;
 mod names;
 mod owner;
 mod pending;
+mod ranges;
 pub mod read;
 mod recent;
 mod recover;
