@@ -5,6 +5,9 @@ use crate::drum::shape::Shape;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// States of a chunk take no more, or are a single one: a block is a whole.
+const STATES_BYTES: usize = 16 << 20;
+
 /// One chunk.
 #[derive(Debug)]
 pub(crate) struct Chunk {
@@ -70,13 +73,10 @@ impl Chunks {
         Some(shape)
     }
 
-    /// A place for a new group of this shape.
+    /// A place for a new group of this shape. A block may have all states of its chunk.
     pub(crate) fn place(&mut self, shape: &Arc<Shape>, id: u32) -> (u32, u8) {
         let known = self.open.get(&address(shape)).copied();
-        let room = known.filter(|&chunk| {
-            self.get(chunk)
-                .is_some_and(|chunk| chunk.members.len() < CHUNK)
-        });
+        let room = known.filter(|&chunk| self.get(chunk).is_some_and(Chunk::has_room));
         let chunk = room.unwrap_or_else(|| {
             let chunk = self.chunks.len() as u32;
             self.open.insert(address(shape), chunk);
@@ -130,7 +130,7 @@ impl Chunks {
     /// After a start: chunks that have room take more groups.
     pub(crate) fn reopen(&mut self) {
         for (at, chunk) in self.chunks.iter().enumerate() {
-            if let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.members.len() < CHUNK) {
+            if let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.has_room()) {
                 self.open.insert(address(&chunk.shape), at as u32);
             }
         }
@@ -142,6 +142,11 @@ fn address(shape: &Arc<Shape>) -> usize {
 }
 
 impl Chunk {
+    fn has_room(&self) -> bool {
+        let states = STATES_BYTES / (8 * self.shape.words).max(1);
+        self.members.len() < states.clamp(1, CHUNK)
+    }
+
     /// A record of a group of it came that is in no block.
     pub(crate) fn touch(&mut self, sequence: u64, now_ns: u64) {
         if self.since == 0 {
@@ -153,5 +158,29 @@ impl Chunk {
     /// Whether it has groups at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.iter().all(Option::is_none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drum::{samples, shape};
+
+    #[test]
+    fn of_large_states_fewer_share_a_chunk() {
+        for (sources, period, most) in [(1, 6, CHUNK), (1, 60_000, 17), (10, 60_000, 1)] {
+            let sources = (0..sources).map(|at| format!("DS:x{at}:GAUGE:60:U:U"));
+            let prediction = format!("RRA:HWPREDICT:{period}:0.1:0.0035:{period}");
+            let definitions: Vec<String> = sources.chain([prediction]).collect();
+            let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
+            let header = samples::rrd(&definitions, 1).header;
+            let mut chunks = Chunks::default();
+            let shape = chunks.shape(&shape::front(&header)).unwrap();
+            let placed: Vec<u32> = (0..2 * most as u32 + 1)
+                .map(|id| chunks.place(&shape, id).0)
+                .collect();
+            let expected = (0..=2 * most).map(|at| (at / most) as u32);
+            assert!(placed.iter().copied().eq(expected), "{period}: {placed:?}");
+        }
     }
 }

@@ -207,7 +207,8 @@ fn search<'a>(
             // There may be many, and each as long as the file.
             let ranges = ranges.get_or_insert_with(|| Ranges::of(bytes));
             let before = checksum_before(head.generation, parts.position, parts.len);
-            if ranges.append(before, parts.body.clone()) == parts.crc {
+            let is_right = ranges.append(before, parts.body.clone()) == parts.crc;
+            if is_right && is_followed(bytes, head, parts.body.end) {
                 return Some(parts.frame());
             }
         }
@@ -272,6 +273,12 @@ impl Parts<'_> {
             short: self.short,
         }
     }
+}
+
+/// Whether a frame is followed by another one, or by what was never written. Where an earlier use of the file has left
+/// megabytes, one checksum may be right by chance.
+fn is_followed(bytes: &[u8], head: &FileHead, end: usize) -> bool {
+    bytes.get(end).is_none_or(|&byte| byte == 0) || frame_at(bytes, head, end).is_some()
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -180,6 +180,10 @@ impl Groups {
 
     /// [`Groups::settle`] for those whose last write began before this epoch, and was not cut short.
     pub(crate) fn settle_before(&mut self, epoch: u32) {
+        debug_assert!(
+            self.iter()
+                .all(|(id, group)| (group.started > 0) == self.started.contains(&id))
+        );
         let settled = |group: &Group| group.begun != epoch && !group.redo;
         let ids = self.started.iter().copied();
         let ids: Vec<u32> = ids

@@ -283,20 +283,25 @@ fn power_cut_with_seasons() {
         b"RRA:AVERAGE:0.5:1:9",
         b"RRA:HWPREDICT:250:0.1:0.0035:200",
     ];
-    let create = kymo_rrd::create::Create {
-        file_name: b"hw.rrd",
-        step: 10,
-        start: Some(common::START),
-        definitions: &definitions,
-    };
-    let rrd = kymo_rrd::create::create(&create, common::START, &mut 1, None, &[]).unwrap();
+    // Of one chunk, and smoothed at rows of their own.
+    let made = ["hw.rrd", "another.rrd"].map(|name| {
+        let create = kymo_rrd::create::Create {
+            file_name: name.as_bytes(),
+            step: 10,
+            start: Some(common::START),
+            definitions: &definitions,
+        };
+        let rrd = kymo_rrd::create::create(&create, common::START, &mut 1, None, &[]).unwrap();
+        (name, rrd.to_bytes())
+    });
     let (mut redone, mut cuts) = (0, 0);
     for at in 1..220 {
         let mut bench = Bench::new(at, 1);
-        bench
-            .disk
-            .set_bytes(&common::base().join("hw.rrd"), rrd.to_bytes());
-        bench.files.push(("hw.rrd".into(), rrd.to_bytes()));
+        for (name, bytes) in &made {
+            let path = common::base().join(name);
+            bench.disk.set_bytes(&path, bytes.clone());
+            bench.files.push((name.to_string(), bytes.clone()));
+        }
         let before = bench.disk.counts().operations;
         bench.disk.set_faults(Faults {
             power_off_at: Some(before + at),
