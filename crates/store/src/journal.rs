@@ -47,6 +47,8 @@ pub(crate) struct Journal {
     folder: PathBuf,
     file_bytes: u64,
     open: Option<Open>,
+    /// Its files have all that memory holds, as far as no block has it: the next one need not begin with that.
+    is_whole: bool,
     /// Files that were followed by others before they were synced.
     unsynced: Vec<Arc<dyn DiskFile>>,
     /// The names in the folder may not be on the disk.
@@ -104,6 +106,7 @@ impl Journal {
             folder: folder.into(),
             file_bytes,
             open: None,
+            is_whole: false,
             unsynced: Vec::new(),
             names_unsynced: true,
             sequences,
@@ -121,10 +124,11 @@ impl Journal {
         }
     }
 
-    /// Where it goes on, before it has a file.
-    pub(crate) fn go_on_at(&mut self, position: u64) {
+    /// Where it goes on, before it has a file. `is_whole`: its files have all that memory holds.
+    pub(crate) fn go_on_at(&mut self, position: u64, is_whole: bool) {
         self.position = position;
         self.synced = position;
+        self.is_whole = is_whole;
     }
 
     /// The sequence of the open file.
@@ -171,8 +175,9 @@ impl Journal {
         }
     }
 
-    /// Begins a file. `restates`: everything that memory holds will be put into it first.
-    pub(crate) fn begin_file(&mut self, restates: bool, real_ns: i64) -> io::Result<()> {
+    /// Begins a file. Whether everything that memory holds has to be put into it first.
+    pub(crate) fn begin_file(&mut self, real_ns: i64) -> io::Result<bool> {
+        let restates = !self.is_whole;
         let head = FileHead {
             sequence: self.last_sequence + 1,
             generation: generation(real_ns, self.last_sequence + 1),
@@ -210,7 +215,8 @@ impl Journal {
         }
         self.begin_stamps();
         self.told = u64::MAX;
-        Ok(())
+        self.is_whole = true;
+        Ok(restates)
     }
 
     /// Where entries are appended.
@@ -291,6 +297,7 @@ impl Journal {
     /// The open file, and those before it that are not synced, are never written or trusted again.
     pub(crate) fn give_up(&mut self) {
         self.open = None;
+        self.is_whole = false;
         self.unsynced.clear();
         self.given_up += 1;
     }
@@ -402,7 +409,7 @@ mod tests {
             (5, "1700000020:1", 1_690_000_010),
         ] {
             journal
-                .begin_file(false, i64::from(now_s) * 1_000_000_000)
+                .begin_file(i64::from(now_s) * 1_000_000_000)
                 .unwrap();
             let bytes = disk.bytes(&folder.join(name_of(sequence))).unwrap();
             let head = FileHead::parse(&bytes, sequence).unwrap().unwrap();

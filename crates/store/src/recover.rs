@@ -74,9 +74,14 @@ pub(crate) fn open(
     drop(sources);
     replayed.notices.append(&mut story.notices);
     let furthest = saved.iter().copied().max().unwrap_or(0);
-    state.journal.go_on_at(story.position.max(furthest));
-    let redo = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
-    if let Err(error) = state.prepare(&*clock) {
+    // Where something is missing or damaged the next journal file begins with all there is.
+    let is_whole = replayed.notices.is_empty() && furthest <= story.position;
+    state
+        .journal
+        .go_on_at(story.position.max(furthest), is_whole);
+    let (redo, renamed) = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
+    let begun = state.prepare(&*clock);
+    if let Err(error) = begun.and_then(|()| state.put_renamed(&renamed, clock.mono_ns())) {
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));
@@ -165,24 +170,26 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     state.count(chunk, 0, after);
 }
 
-/// What is known of groups when everything is read; those whose files are to be written once more, in path order.
+/// What is known of groups when everything is read; those whose files are to be written once more, in path order, and
+/// those whose files have other names than the journal says.
 fn settle(
     state: &mut State,
     tree: &dyn Tree,
     clock: &dyn Clock,
     settings: &Settings,
     replayed: &mut Replayed,
-) -> Vec<u32> {
+) -> (Vec<u32>, Vec<u32>) {
     let (now_ns, real_ns) = (clock.mono_ns(), clock.now().real_ns);
     // A group may have been found before the one whose place it has taken.
     state.groups.index_again();
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
-    let (mut redo, mut names) = (Vec::new(), Names::default());
+    let (mut redo, mut renamed, mut names) = (Vec::new(), Vec::new(), Names::default());
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
         if let Some(path) = names.of(state, tree, id) {
             state.groups.rename_file(id, &path);
+            renamed.push(id);
         }
         let Some(group) = state.groups.get_mut(id) else {
             continue;
@@ -206,7 +213,7 @@ fn settle(
         }
     }
     redo.sort_unstable();
-    redo.into_iter().map(|(_, id)| id).collect()
+    (redo.into_iter().map(|(_, id)| id).collect(), renamed)
 }
 
 /// Names of files in a folder, by device and inode.

@@ -103,15 +103,13 @@ impl State {
         {
             return self.go_on_without(error);
         }
-        let anew = !self.journal.is_open();
-        let mut begun = self.journal.begin_file(anew, now.real_ns);
-        if anew && begun.is_ok() {
-            begun = self.restate();
-            if begun.is_err() {
+        let begun = match self.journal.begin_file(now.real_ns) {
+            Ok(true) => self.restate().inspect_err(|_| {
                 // A file that begins with less than all would hide what is missing.
                 self.journal.give_up();
-            }
-        }
+            }),
+            begun => begun.map(drop),
+        };
         match begun {
             Ok(()) => {
                 self.no_file = None;
@@ -147,6 +145,16 @@ impl State {
             }
         }
         self.journal.commit().map(|_| ())
+    }
+
+    /// Says which paths the files of these groups have.
+    pub(crate) fn put_renamed(&mut self, ids: &[u32], now_ns: u64) -> io::Result<()> {
+        for &id in ids {
+            if let Some(path) = self.groups.get(id).map(|group| group.path.clone()) {
+                self.put(id, &Entry::Renamed { id, path: &path }, now_ns);
+            }
+        }
+        self.journal.commit().map(drop)
     }
 
     /// Gathers everything about one group that is in no block.
