@@ -53,6 +53,11 @@ pub fn strtod(text: &[u8]) -> (f64, usize) {
     (scaled(number, exponent), at)
 }
 
+/// What [`strtod`] makes of these digits with so many of them behind the point; `None`: a double has fewer.
+pub fn decimal(digits: u64, fraction: u8) -> Option<f64> {
+    (digits < 1 << f64::MANTISSA_DIGITS).then(|| scaled(digits as f64, -i32::from(fraction)))
+}
+
 /// Takes digits into `number`; where they end.
 fn digits(text: &[u8], from: usize, number: &mut f64) -> usize {
     let mut at = from;

@@ -1,7 +1,7 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
 use crate::turn::stamp_of;
-use crate::value::{EXACT_END, Field, Stamps, Value, skip_value, take_fields, take_value};
+use crate::value::{Field, Stamps, Value, skip_value, take_fields, take_value};
 use kymo_sys::prefetch::prefetch;
 
 /// Values in their order.
@@ -162,8 +162,8 @@ impl Pending {
             let (mut value, before) = (input, stamps);
             let stamp = match skip_value(&mut input, &mut stamps) {
                 None => return,
-                Some(Some(seconds)) if seconds < EXACT_END => Some(seconds as f64),
-                Some(_) => {
+                Some(Some(stamp)) => Some(stamp),
+                Some(None) => {
                     text.clear();
                     let taken = take_value(&mut value, &mut { before }, &mut text);
                     taken.and_then(|()| stamp_of(&text))

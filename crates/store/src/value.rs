@@ -2,6 +2,7 @@
 //! Layout: docs/formats/journal.md, "Values".
 
 use kymo_base::varint::{put, take, unzigzag, zigzag};
+use kymo_rrd::number::decimal;
 
 /// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
 const DIGITS_MAX: usize = 18;
@@ -13,8 +14,6 @@ const FRACTION_MAX: usize = 7;
 const MICRO_DIGITS: u8 = 6;
 /// Bytes of a value before its fields, or its text.
 const HEAD_MAX: usize = 11;
-/// Integers below are doubles without rounding.
-pub(crate) const EXACT_END: u64 = 1 << 53;
 
 /// The stamps before this one, and whose values were the last: they are written as differences.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,11 +105,12 @@ impl Value {
         Some(stamp)
     }
 
-    /// Its stamp, if that is an integer which is a double without rounding.
+    /// Its stamp, if it is had without the text.
     pub(crate) fn seconds(&self) -> Option<f64> {
-        match self.stamp {
-            Some(Number::Integer(seconds)) if seconds < EXACT_END => Some(seconds as f64),
-            _ => None,
+        match self.stamp? {
+            Number::Integer(seconds) => decimal(seconds, 0),
+            Number::Decimal(digits, fraction) => decimal(digits.try_into().ok()?, fraction),
+            Number::Unknown => None,
         }
     }
 
@@ -361,12 +361,14 @@ pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<
     })
 }
 
-/// Takes a value off the front without its text; its stamp, if that is an integer.
-pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Option<u64>> {
+/// Takes a value off the front without its text; its stamp, if it is had without that.
+pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Option<f64>> {
     let (mut first, mut stamp) = (true, None);
     take_fields(input, stamps, &mut |field| {
-        if let (true, Field::Number(seconds, 0)) = (std::mem::take(&mut first), field) {
-            stamp = Some(seconds as u64);
+        if let (true, Field::Number(digits, fraction)) = (std::mem::take(&mut first), field) {
+            stamp = u64::try_from(digits)
+                .ok()
+                .and_then(|digits| decimal(digits, fraction));
         }
     })?;
     Some(stamp)
@@ -425,7 +427,11 @@ mod tests {
                 crate::turn::stamp_of(text)
             );
             if let Some(stamp) = stamp {
-                assert_eq!(crate::turn::stamp_of(text), Some(stamp as f64));
+                assert_eq!(crate::turn::stamp_of(text), Some(stamp));
+            }
+            value.read(text);
+            if let Some(stamp) = value.seconds() {
+                assert_eq!(crate::turn::stamp_of(text), Some(stamp));
             }
         }
         assert!(input.is_empty());
@@ -474,6 +480,17 @@ mod tests {
         fn any_text_comes_back(texts in proptest::collection::vec("[-0-9.:UeN]{0,24}", 0..9)) {
             let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
             round_trip(&texts);
+        }
+
+        #[test]
+        fn stamps_are_those_of_the_texts(seconds in 0..4_000_000_000u64, micros in 0..1_000_000u32) {
+            let text = format!("{seconds}.{micros:06}:1");
+            let mut value = Value::default();
+            value.read(text.as_bytes());
+            let stamp = value.seconds().map(f64::to_bits);
+            prop_assert!(stamp.is_some());
+            prop_assert_eq!(stamp, crate::turn::stamp_of(text.as_bytes()).map(f64::to_bits));
+            round_trip(&[text.as_bytes()]);
         }
     }
 }
