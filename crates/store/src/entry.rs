@@ -22,6 +22,7 @@ const LIVE: u8 = 11;
 const RENAMED: u8 = 12;
 /// One value.
 pub(crate) const ONE: u8 = 13;
+const NEWEST: u8 = 14;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -87,6 +88,8 @@ pub(crate) enum Entry<'a> {
     Values { id: u32, count: u64 },
     /// Values up to this stamp count as written.
     Shown { id: u32, upto: f64 },
+    /// Values with later stamps were refused: the group's newest has this one.
+    Newest { id: u32, stamp: f64 },
     /// The group's file is about to be brought up to this stamp.
     Start { id: u32, upto: f64 },
     /// Its file has everything up to this stamp, and this is how it was left.
@@ -128,6 +131,10 @@ impl Entry<'_> {
                 put_packed(out, &words.collect::<Vec<u8>>());
             }
             Entry::Values { id, count } => put_values_head(out, *id, *count),
+            Entry::Newest { id, stamp } => {
+                put_head(out, NEWEST, *id);
+                out.extend_from_slice(&stamp.to_le_bytes());
+            }
             Entry::Shown { id, upto } => {
                 put_head(out, SHOWN, *id);
                 out.extend_from_slice(&upto.to_le_bytes());
@@ -178,6 +185,10 @@ impl Entry<'_> {
                 front: Cow::Owned(take_packed(input)?),
             },
             GROUP => take_group(id, input)?,
+            NEWEST => Entry::Newest {
+                id,
+                stamp: f64::from_le_bytes(take_array(input)?),
+            },
             SHOWN => Entry::Shown {
                 id,
                 upto: f64::from_le_bytes(take_array(input)?),
@@ -383,6 +394,7 @@ mod tests {
                 },
             },
             Entry::Shown { id: 9, upto: 0.5 },
+            Entry::Newest { id: 9, stamp: 0.5 },
             Entry::Values { id: 2, count: 3 },
             Entry::Start { id: 3, upto: 2.5 },
             Entry::End {

@@ -384,14 +384,18 @@ impl Inner {
         group.upto = upto;
         group.live = Some(written.live);
         group.shown = group.shown.max(upto);
-        if refused > 0 {
-            group.last = group.newest();
-        }
+        let gone_back = match refused {
+            0 => None,
+            _ => group.go_back(),
+        };
         let id = job.id;
         state.groups.leave(id, written.identity);
         state.count(chunk, before, after);
         state.touch(id, now_ns);
         state.put_end(id, upto, written.identity, Some(written.live));
+        if let Some(stamp) = gone_back {
+            state.put(id, &Entry::Newest { id, stamp }, now_ns);
+        }
         state.stats.updates_written += u64::from(newly > 0);
         state.stats.data_sets_written += (newly as u64).saturating_sub(refused);
         state.stats.values_refused += refused;
@@ -636,10 +640,10 @@ impl Job {
         }
     }
 
-    /// Gathers that this write has not touched the file; one before may have.
+    /// Gathers that this write has not touched the file; one before may have, and what was to be redone is still.
     fn put_not_started(&self, state: &mut State, now_ns: u64) {
         let id = self.id;
-        if !self.writing {
+        if !self.writing && !self.redo {
             state.put(id, &Entry::NotStarted { id }, now_ns);
         }
     }

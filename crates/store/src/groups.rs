@@ -468,12 +468,19 @@ impl Group {
         count
     }
 
-    /// Values were applied. A stamp from the far future that was refused must not refuse all that come.
-    pub(crate) fn settle(&mut self, refused: bool) {
-        if refused && self.pending.is_empty() {
-            self.last = self.applied;
-            self.shown = self.shown.min(self.applied);
-        }
+    /// Values were refused. A stamp from the far future must not refuse all that come: what its newest stamp is from now
+    /// on, if that is another one.
+    pub(crate) fn go_back(&mut self) -> Option<f64> {
+        let newest = self.newest();
+        let goes = newest < self.last;
+        self.go_back_to(newest);
+        goes.then_some(newest)
+    }
+
+    /// Its newest stamp is this one, and no later one counts as written.
+    pub(crate) fn go_back_to(&mut self, newest: f64) {
+        self.last = newest;
+        self.shown = self.shown.min(newest);
     }
 
     /// Whether its file lacks something that counts as written.

@@ -82,6 +82,8 @@ pub(crate) fn open(
     let (redo, renamed) = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
     let begun = state.prepare(&*clock);
     if let Err(error) = begun.and_then(|()| state.put_renamed(&renamed, clock.mono_ns())) {
+        // The next one has to say which they are.
+        state.journal.give_up();
         replayed.notices.push(format!(
             "cannot begin a journal file: {error}; nothing is accepted until it can"
         ));

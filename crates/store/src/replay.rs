@@ -250,6 +250,7 @@ impl Teller<'_> {
 
     fn about(&mut self, entry: Entry<'_>, position: u64) {
         let (Entry::Shown { id, .. }
+        | Entry::Newest { id, .. }
         | Entry::Start { id, .. }
         | Entry::End { id, .. }
         | Entry::Live { id, .. }
@@ -270,6 +271,10 @@ impl Teller<'_> {
         let (chunk, before) = (group.chunk, group.pending.len());
         match entry {
             Entry::Shown { upto, .. } if !saved => group.shown = upto,
+            Entry::Newest { stamp, .. } if !saved && stamp.is_finite() => {
+                group.pending.cut_after(stamp);
+                group.go_back_to(stamp);
+            }
             Entry::Forget { .. } if !saved => {
                 group.pending.cut_after(group.shown);
                 group.forgotten = true;

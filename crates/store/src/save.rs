@@ -17,6 +17,7 @@ use crate::store::Inner;
 use crate::turn::stamp_of;
 use kymo_base::name::DisplayName;
 use kymo_rrd::update::Now;
+use kymo_sys::clock::Clock;
 use std::io;
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ impl Inner {
         let mut state = self.lock();
         match done {
             Ok(()) => {
-                finish(&mut state, job);
+                finish(&mut state, job, &*self.clock);
                 true
             }
             Err(error) => {
@@ -332,7 +333,8 @@ fn build_part(
 }
 
 /// The block is there: its values are no longer pending.
-fn finish(state: &mut State, job: Job) {
+fn finish(state: &mut State, job: Job, clock: &dyn Clock) {
+    let mut gone_back = Vec::new();
     if let Some(chunk) = state.chunks.get_mut(job.chunk) {
         chunk.saving = false;
     }
@@ -366,9 +368,12 @@ fn finish(state: &mut State, job: Job) {
         group.state = None;
         group.renamed &= group.path != member.path;
         group.applied = member.line.applied;
-        group.settle(refused > 0);
+        if refused > 0 && group.pending.is_empty() {
+            gone_back.extend(group.go_back().map(|stamp| (member.id, stamp)));
+        }
         group.shown = group.shown.max(group.applied);
     }
+    state.put_newest(gone_back, clock);
 }
 
 /// The chunk could not be saved: its values wait in front of those that came meanwhile.

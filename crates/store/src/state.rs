@@ -147,6 +147,17 @@ impl State {
         self.journal.commit().map(|_| ())
     }
 
+    /// Says that the newest of these groups have older stamps again. If there is no room, neither is there for values.
+    pub(crate) fn put_newest(&mut self, groups: Vec<(u32, f64)>, clock: &dyn Clock) {
+        if groups.is_empty() || self.prepare(clock).is_err() {
+            return;
+        }
+        for (id, stamp) in groups {
+            self.put(id, &Entry::Newest { id, stamp }, clock.mono_ns());
+        }
+        let _without = self.journal.commit();
+    }
+
     /// Says which paths the files of these groups have.
     pub(crate) fn put_renamed(&mut self, ids: &[u32], now_ns: u64) -> io::Result<()> {
         for &id in ids {

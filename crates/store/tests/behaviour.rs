@@ -222,6 +222,40 @@ fn a_bad_value_harms_no_neighbour() {
     is_current(&bench, "f0.rrd");
 }
 
+/// A stamp from the far future was acknowledged and then refused: what comes after it counts, also after a start.
+#[test]
+fn a_refused_stamp_from_the_future_hides_nothing_after_a_start() {
+    for by_saving in [false, true] {
+        let mut bench = bench(1);
+        bench.update("f0.rrd", &["1000000010:1"]).unwrap();
+        bench.update("f0.rrd", &["9999999999:1:2"]).unwrap();
+        bench.acked.pop();
+        match by_saving {
+            true => {
+                // Saved, and lost again: the block was not on the disk.
+                bench.update("f0.rrd", &["99999999999:1:2"]).unwrap();
+                bench.update("f0.rrd", &["1e300:1"]).unwrap();
+                bench.acked.truncate(1);
+                bench.sync();
+                bench.store().maintain();
+            }
+            false => drop(bench.flush("f0.rrd").unwrap()),
+        }
+        let refused = bench.store().turn().stats().values_refused;
+        let notices = bench.store().take_notices();
+        assert!(refused > 0, "{by_saving}: {notices:?}");
+        bench.update("f0.rrd", &["1000000020:2"]).unwrap();
+        bench.sync();
+        for _ in 0..2 {
+            bench.disk.crash(&mut |_| kymo_sys::sim_disk::Fate::Drop);
+            bench.reopen();
+            bench.update("f0.rrd", &["1000000030:3"]).ok();
+        }
+        bench.flush("f0.rrd").unwrap();
+        is_current(&bench, "f0.rrd");
+    }
+}
+
 #[test]
 fn names() {
     let mut bench = bench(1);
