@@ -70,10 +70,10 @@ pub(crate) fn open(
     let mut state = new_state(journal, &*clock, settings.chunk_values);
     let saved = take_blocks(&mut state, &drum, &mut replayed.notices);
     let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
-    let mut story = replay::replay(&sources, &mut state, &position);
+    let furthest = saved.iter().copied().max().unwrap_or(0);
+    let mut story = replay::replay(&sources, &mut state, &position, furthest);
     drop(sources);
     replayed.notices.append(&mut story.notices);
-    let furthest = saved.iter().copied().max().unwrap_or(0);
     // Where something is missing or damaged the next journal file begins with all there is.
     let is_whole = replayed.notices.is_empty() && furthest <= story.position;
     state

@@ -43,8 +43,14 @@ struct Teller<'a> {
     text: Vec<u8>,
 }
 
-/// Reads journal files, which must be sorted by sequence.
-pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) -> u64) -> Story {
+/// Reads journal files, which must be sorted by sequence. `saved`: up to which position a chunk is in blocks; all before
+/// `proven` was on the disk, for a block came after it.
+pub(crate) fn replay(
+    sources: &[Source],
+    state: &mut State,
+    saved: &dyn Fn(u32) -> u64,
+    proven: u64,
+) -> Story {
     let mut story = Story::default();
     let mut teller = Teller {
         state,
@@ -67,7 +73,7 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
             frames
         })
         .collect();
-    let proofs = proofs(&walked);
+    let proofs = proofs(&walked, proven);
     let mut position = sources
         .iter()
         .map(|source| source.head.base)
@@ -106,9 +112,13 @@ pub(crate) fn replay(sources: &[Source], state: &mut State, saved: &dyn Fn(u32) 
     story
 }
 
-/// For each frame, how far the journal was synced for certain, as it and those behind it say.
-pub(crate) fn proofs(walked: &[Vec<Frame>]) -> Vec<u64> {
-    let mut proofs: Vec<u64> = walked.iter().flatten().map(|frame| frame.synced).collect();
+/// For each frame, how far the journal was synced for certain, as blocks, it and those behind it say.
+pub(crate) fn proofs(walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
+    let synced = walked
+        .iter()
+        .flatten()
+        .map(|frame| frame.synced.max(proven));
+    let mut proofs: Vec<u64> = synced.collect();
     for at in (1..proofs.len()).rev() {
         proofs[at - 1] = proofs[at - 1].max(proofs[at]);
     }

@@ -103,7 +103,8 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
     let mut state = new_state(journal, clock, 0);
     let saved = take_blocks(&mut state, &drum, &mut notices);
     let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
-    notices.extend(replay::replay(&sources, &mut state, &position).notices);
+    let furthest = saved.iter().copied().max().unwrap_or(0);
+    notices.extend(replay::replay(&sources, &mut state, &position, furthest).notices);
     let sizes = drum.sizes();
     let (rows, points) = reaches(&drum, &state).tried("read the segments of", folder)?;
     let mut status = Status {

@@ -102,6 +102,8 @@ struct Check<'a> {
     done_bytes: u64,
     of_bytes: u64,
     summary: Summary,
+    /// The highest position of a block: the journal before it was on the disk.
+    proven: u64,
 }
 
 /// Checks the store in `folder`, which is its own folder. `each` hears of what is found, and how far it is.
@@ -121,6 +123,7 @@ pub fn verify(
         done_bytes: 0,
         of_bytes,
         summary: Summary::default(),
+        proven: 0,
     };
     check.segments()?;
     check.journal()?;
@@ -176,6 +179,7 @@ impl Check<'_> {
         // What cannot be read is found when it is checked.
         let (blocks, _) = segment.blocks().unwrap_or_default();
         for (offset, head) in blocks {
+            self.proven = self.proven.max(head.position);
             let (false, Some(names)) = (self.shapes.contains_key(&head.chunk), head.names) else {
                 continue;
             };

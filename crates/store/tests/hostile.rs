@@ -85,6 +85,41 @@ fn a_flipped_bit_costs_one_frame() {
     assert!(damaged > 20, "{damaged}");
 }
 
+/// A block says by its position that the journal before it was on the disk: what is damaged there is damage, and what
+/// lies behind it counts, though no frame tells.
+#[test]
+fn a_block_proves_what_was_on_the_disk() {
+    let mut bench = Bench::new(3, 2);
+    bench.open();
+    let used = |bench: &Bench| {
+        let bytes = bench.disk.bytes(&journal()).unwrap();
+        bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1
+    };
+    bench.update("f1.rrd", &["1000000010:1"]).unwrap();
+    let (begin, second) = (used(&bench), "1000000020:2");
+    bench.update("f1.rrd", &[second]).unwrap();
+    bench.update("f1.rrd", &["1000000030:3"]).unwrap();
+    for at in 1..=4 {
+        let text = format!("{}:7", 1_000_000_000 + 10 * at);
+        bench.update("f0.rrd", &[&text]).unwrap();
+    }
+    bench.store().maintain();
+    bench.disk.kill();
+    let mut bytes = bench.disk.bytes(&journal()).unwrap();
+    bytes[begin + 3] ^= 1;
+    bench.disk.set_bytes(&journal(), bytes);
+    let summary = kymo_store::verify::verify(
+        std::sync::Arc::new(bench.disk.clone()),
+        &folder(),
+        &mut |_| {},
+    );
+    assert_eq!(summary.unwrap().damaged, 1);
+    bench.reopen();
+    assert_eq!(bench.replayed.notices.len(), 1, "{:?}", bench.replayed);
+    bench.acked.retain(|acked| acked.text != second.as_bytes());
+    bench.judge(bench.acked.len(), "the rest");
+}
+
 #[test]
 fn made_up_journals_do_no_harm() {
     let mut bench = Bench::new(5, 1);

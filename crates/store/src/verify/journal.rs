@@ -54,7 +54,7 @@ impl Check<'_> {
                 Ok(None) => headless(&path, &bytes, &mut seen),
             }
         }
-        judge(files, &mut seen);
+        judge(files, self.proven, &mut seen);
         Ok(seen)
     }
 
@@ -139,7 +139,7 @@ fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
 }
 
 /// Says what a replay of these files would say.
-fn judge(mut files: Vec<Walked>, seen: &mut Seen) {
+fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
     for at in 0..files.len() {
         let later = files[at + 1..].iter().map(|later| later.head.base).min();
         // What a later file takes the place of was refused when that one was begun.
@@ -148,7 +148,7 @@ fn judge(mut files: Vec<Walked>, seen: &mut Seen) {
             .retain(|frame| later.is_none_or(|base| frame.end <= base));
     }
     let frames: Vec<Vec<Frame>> = files.iter().map(|file| file.frames.clone()).collect();
-    let proofs = proofs(&frames);
+    let proofs = proofs(&frames, proven);
     let bases = files.iter().map(|file| file.head.base);
     let (mut position, mut number) = (bases.min().unwrap_or(0), 0);
     for file in &files {
