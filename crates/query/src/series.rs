@@ -40,9 +40,13 @@ impl Grid {
         let round = STEPS_MS.iter().map(|ms| ms * 1_000_000);
         let step_ns = round.clone().find(|&step_ns| fits(step_ns));
         let step_ns = step_ns.unwrap_or_else(|| {
-            let day_ns = 86_400 * SECOND_NS;
+            let whole_days = |ns: i64| ceil(ns, 86_400 * SECOND_NS) * 86_400 * SECOND_NS;
             // One point more than the span needs: it may begin within the first.
-            ceil(ceil(span_ns, (points - 1).max(1)).max(least_ns), day_ns) * day_ns
+            let least_ns = whole_days(ceil(span_ns, (points - 1).max(1)).max(least_ns));
+            let longer = std::iter::successors(Some(least_ns), |step_ns| step_ns.checked_mul(2));
+            // A single point may have to begin at the epoch.
+            let mut longer = longer.chain([whole_days(thru_ns)]);
+            longer.find(|&step_ns| fits(step_ns)).unwrap_or(least_ns)
         });
         let first = from_ns.div_euclid(step_ns);
         Grid {
@@ -295,6 +299,7 @@ mod tests {
             (0, 86_400 * S, 600, 60 * S, (0, 300 * S, 288)),
             (-S, S, 10, S, (-S, S, 2)),
             (0, 0, 10, S, (0, S, 1)),
+            (72_222 * S, 152_222 * S, 1, S, (0, 172_800 * S, 1)),
         ] {
             let grid = Grid::new(from, thru, points, least);
             assert_eq!(
@@ -307,7 +312,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_grid_covers(from in -1_000_000_000_000_000i64..4_000_000_000_000_000_000, span in 0i64..900_000_000_000_000_000, points in 2usize..2000) {
+        fn any_grid_covers(from in -1_000_000_000_000_000i64..4_000_000_000_000_000_000, span in 0i64..900_000_000_000_000_000, points in 1usize..2000) {
+            let from = if points == 1 { from.abs() } else { from };
             let grid = Grid::new(from, from + span, points, S);
             assert!(grid.count <= points);
             assert!(grid.from_ns <= from && grid.thru_ns() >= from + span, "{grid:?} {from} {span}");
