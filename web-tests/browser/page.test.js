@@ -250,6 +250,31 @@ on('token: where all needs one, it is asked for, once, and then all is there', {
   }
 });
 
+on('token: a question from before it, answered after it, does not take it away', {}, async (page) => {
+  const own = await serve({ locked: true });
+  try {
+    const opened = page.waitForResponse('**/api/v1/session');
+    await page.route('**/api/v1/cost', async (route) => {
+      if (!route.request().headers().authorization) await opened;
+      await route.continue();
+    });
+    const early = page.waitForRequest('**/api/v1/cost');
+    const late = page.waitForResponse((response) => response.url().endsWith('/cost') && response.status() === 401);
+    await page.goto(own.url);
+    await has(page, 'dialog', 'paste the token');
+    await early;
+    await page.locator('dialog input').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await late;
+    await has(page, '#cost', 'kymo costs');
+    await ready(page);
+    assert.equal(await page.evaluate(() => localStorage.getItem('kymo.token')), TOKEN);
+  } finally {
+    await page.goto('about:blank');
+    await own.close();
+  }
+});
+
 on('phone: no sideways scrolling but in the table', { width: 360, height: 740, hasTouch: true, isMobile: true }, async (page) => {
   await ready(page);
   for (const path of ['', '?view=fields&fields=cpu.user', '?view=events', '?view=raw']) {

@@ -31,14 +31,14 @@ export function createApi(store = localStorage) {
   };
 
   async function open(path, parameters = {}, signal) {
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    const sent = token;
+    const headers = sent ? { Authorization: `Bearer ${sent}` } : {};
     const response = await fetch(`./api/v1/${path}${query(parameters)}`, { headers, signal, cache: 'no-store' });
     if (response.ok) return response;
     // a token of a server that has ended: go on without it rather than see nothing
-    if (response.status === 401 && token) {
-      keep(null);
-      return open(path, parameters, signal);
-    }
+    if (response.status === 401 && sent && sent === token) keep(null);
+    // refused for a token that is no longer the one: a late answer must not take away the one that came meanwhile
+    if (response.status === 401 && sent !== token) return open(path, parameters, signal);
     throw new ApiError(response.status, await reason(response));
   }
 

@@ -269,7 +269,17 @@ function button(label, onclick, data) {
 
 async function openLock() {
   const { lockDialog } = await import('./lock.js');
-  lockDialog(ctx, async () => { await readStatus(); views.now?.refresh(); current()?.show?.(); });
+  lockDialog(ctx, accessChanged);
+}
+
+/** With another token all is asked anew at once, what waits to be tried again too. */
+async function accessChanged() {
+  await readStatus();
+  views.now?.refresh();
+  current()?.show?.();
+  cost?.refresh();
+  streamed = '';
+  subscribe();
 }
 
 async function readStatus() {

@@ -10,13 +10,16 @@ export function createCost(ctx, host) {
   const reach = h('span', { class: 'reach' });
   host.append(line, reach);
   const view = { ctx, line, reach };
-  const poll = async () => {
+  const refresh = async () => {
     if (!document.hidden) ctx.cost = await ctx.api.get('cost').catch(() => ctx.cost);
     draw(view);
+  };
+  const poll = async () => {
+    await refresh();
     setTimeout(poll, EVERY_MS);
   };
   poll();
-  return { draw: () => draw(view) };
+  return { draw: () => draw(view), refresh };
 }
 
 /** `kymo costs 0.12 % of a CPU, 11 MB, 31 MB a day · 0 samples missed`. */
