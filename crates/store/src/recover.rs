@@ -187,6 +187,7 @@ fn settle(
     // How old records are nobody knows.
     state.chunks.begin_at(now_ns);
     let (mut redo, mut renamed, mut names) = (Vec::new(), Vec::new(), Names::default());
+    let mut left_torn: Vec<Arc<[u8]>> = Vec::new();
     let ids: Vec<u32> = state.groups.iter().map(|(id, _)| id).collect();
     for id in ids {
         if let Some(path) = names.of(state, tree, id) {
@@ -209,10 +210,21 @@ fn settle(
         if !group.redo {
             continue;
         }
-        match settings.files.is_some() && may_redo(tree, &group.path, group.base.is_none()) {
+        let there = may_redo(tree, &group.path, group.base.is_none());
+        match settings.files.is_some() && there {
             true => redo.push((group.path.clone(), id)),
             false => group.redo = false,
         }
+        if settings.files.is_none() && tree.stat(names::path(&group.path)).is_ok() {
+            left_torn.push(group.path.clone());
+        }
+    }
+    if let Some(path) = left_torn.iter().min() {
+        replayed.notices.push(format!(
+            "{} .rrd files may have been cut short by the crash ({} is one): --files never leaves them so",
+            left_torn.len(),
+            DisplayName(path)
+        ));
     }
     redo.sort_unstable();
     (redo.into_iter().map(|(_, id)| id).collect(), renamed)

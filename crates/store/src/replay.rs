@@ -73,7 +73,8 @@ pub(crate) fn replay(
             frames
         })
         .collect();
-    let proofs = proofs(&walked, proven);
+    let heads: Vec<&FileHead> = sources.iter().map(|source| &source.head).collect();
+    let proofs = proofs(&heads, &walked, proven);
     let mut position = sources
         .iter()
         .map(|source| source.head.base)
@@ -112,16 +113,22 @@ pub(crate) fn replay(
     story
 }
 
-/// For each frame, how far the journal was synced for certain, as blocks, it and those behind it say.
-pub(crate) fn proofs(walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
-    let synced = walked
-        .iter()
-        .flatten()
-        .map(|frame| frame.synced.max(proven));
-    let mut proofs: Vec<u64> = synced.collect();
-    for at in (1..proofs.len()).rev() {
-        proofs[at - 1] = proofs[at - 1].max(proofs[at]);
+/// For each frame, how far the journal was synced for certain, as blocks, it and those behind it say. Behind a file that
+/// restates nobody needs what came before it: what is said there proves nothing about a file that was given up.
+pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
+    let (mut proofs, mut synced) = (Vec::new(), proven);
+    for (head, frames) in heads.iter().zip(walked).rev() {
+        for frame in frames.iter().rev() {
+            synced = synced.max(frame.synced);
+            proofs.push(synced);
+        }
+        let first = frames.first().map(|frame| frame.position);
+        if head.restates && first == Some(head.base) {
+            // A block that came later tells of this file.
+            synced = if proven <= head.base { proven } else { 0 };
+        }
     }
+    proofs.reverse();
     proofs
 }
 

@@ -868,6 +868,27 @@ fn starts_make_no_file_younger() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
+/// Who goes on without files after a crash is told that some of them may not be whole.
+#[test]
+fn without_files_what_was_cut_short_is_told() {
+    let mut bench = Bench::new(1, 2);
+    bench.open();
+    bench.update("f1.rrd", &["1000000010:1"]).unwrap();
+    bench.flush("f1.rrd").unwrap();
+    bench.disk.kill();
+    bench.settings.files = None;
+    bench.reopen();
+    let said = bench.replayed.notices.join("\n");
+    assert!(
+        said.starts_with("1 .rrd files may have been cut short by the crash (/db/f1.rrd"),
+        "{said}"
+    );
+    bench.store().checkpoint();
+    bench.disk.kill();
+    bench.reopen();
+    assert_eq!(bench.replayed.notices, Vec::<String>::new());
+}
+
 /// A file that is written once more keeps rows whose frames are damaged.
 #[test]
 fn damaged_frames_take_nothing_from_files() {

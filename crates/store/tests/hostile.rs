@@ -7,7 +7,7 @@ mod common;
 use common::{Bench, folder};
 use kymo_store::fuzz::fuzz_journal;
 use kymo_sys::disk::Disk;
-use kymo_sys::sim_disk::next_random;
+use kymo_sys::sim_disk::{Faults, next_random};
 use std::path::PathBuf;
 
 const FRAMES: usize = 4096;
@@ -118,6 +118,49 @@ fn a_block_proves_what_was_on_the_disk() {
     assert_eq!(bench.replayed.notices.len(), 1, "{:?}", bench.replayed);
     bench.acked.retain(|acked| acked.text != second.as_bytes());
     bench.judge(bench.acked.len(), "the rest");
+}
+
+/// A file that could not be synced was given up, and the one after it has all that memory held: what that one proves is
+/// nothing about the first, whose end may have reached the disk in part.
+#[test]
+fn what_restates_proves_nothing_about_a_file_that_was_given_up() {
+    let mut bench = Bench::new(3, 2);
+    bench.open();
+    bench.update("f1.rrd", &["1000000010:1"]).unwrap();
+    bench.sync();
+    let bytes = bench.disk.bytes(&journal()).unwrap();
+    let synced = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    for at in 2..9 {
+        let text = format!("{}:{at}", 1_000_000_000 + 10 * at);
+        bench.update("f1.rrd", &[&text]).unwrap();
+    }
+    bench.disk.set_faults(Faults {
+        broken_sync: Some(bench.disk.counts().syncs + 1),
+        ..Faults::default()
+    });
+    bench.sync();
+    assert_eq!(bench.store().turn().stats().journals_given_up, 1);
+    for at in 9..40 {
+        let text = format!("{}:{at}", 1_000_000_000 + 10 * at);
+        bench.update("f1.rrd", &[&text]).unwrap();
+        bench.sync();
+    }
+    bench.disk.kill();
+    assert!(
+        bench
+            .disk
+            .bytes(&folder().join("journal-000000000002"))
+            .is_some()
+    );
+    let mut bytes = bench.disk.bytes(&journal()).unwrap();
+    bytes[synced + 5] ^= 1;
+    bench.disk.set_bytes(&journal(), bytes);
+    let disk = std::sync::Arc::new(bench.disk.clone());
+    let summary = kymo_store::verify::verify(disk, &folder(), &mut |_| {});
+    assert_eq!(summary.unwrap().damaged, 0);
+    bench.reopen();
+    assert_eq!(bench.replayed.notices, Vec::<String>::new());
+    bench.judge(bench.acked.len(), "all of it");
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
             .retain(|frame| later.is_none_or(|base| frame.end <= base));
     }
     let frames: Vec<Vec<Frame>> = files.iter().map(|file| file.frames.clone()).collect();
-    let proofs = proofs(&frames, proven);
+    let heads: Vec<&FileHead> = files.iter().map(|file| &file.head).collect();
+    let proofs = proofs(&heads, &frames, proven);
     let bases = files.iter().map(|file| file.head.base);
     let (mut position, mut number) = (bases.min().unwrap_or(0), 0);
     for file in &files {
