@@ -55,11 +55,11 @@ fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Waits until it is so, for ten seconds at most.
+/// Waits until it is so, for a minute at most.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "never {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "never {what}");
         pause(20);
     }
 }
@@ -159,13 +159,11 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
     let filler = scratch.path("disk/filler");
     let full = fs::write(&filler, vec![1; 1 << 20]);
     assert!(full.is_err(), "the disk is not full");
-    wait_until("said", || {
-        recorder.said().contains("No space left on device")
-    });
+    wait_until("said", || recorder.said().contains("records are dropped"));
     pause(500);
     let at_full = newest();
     assert!(at_full >= before, "what was recorded is readable");
-    pause(300);
+    pause(1000);
     assert_eq!(newest(), at_full, "nothing more is recorded");
     assert!(recorder.running.0.try_wait().expect("its state").is_none());
     fs::remove_file(&filler).expect("the filler");
@@ -180,7 +178,7 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
         seqs.contains(&2) && seqs.contains(&before),
         "old samples stay"
     );
-    assert!(seqs.is_sorted() && seqs.iter().all(|&seq| seq <= at_full || seq > at_full + 30));
+    assert!(seqs.is_sorted() && seqs.iter().all(|&seq| seq <= at_full || seq > at_full + 5));
     let gaps = String::from_utf8_lossy(&output.stderr);
     assert!(gaps.contains("gap: ") && !gaps.contains("damage"), "{gaps}");
     let said = recorder.stop();
@@ -234,19 +232,29 @@ fn devices_come_and_go() {
     let (dir, image) = (scratch.text("ring"), scratch.path("image"));
     fs::write(&image, vec![0; 1 << 20]).expect("an image");
     let recorder = Recorder::start(&scratch, &dir, &["-s", "cDN", "-i", ".05"]);
-    pause(300);
+    let shows = |source: &str, name: &str, there: bool| {
+        wait_until(&format!("{name}: {there}"), || {
+            presence(&dir, source, name).last() == Some(&there)
+        });
+    };
+    shows("proc/diskstats", "loop77", false);
+    shows("proc/net/dev", "kymo-a", false);
     let (Some(disk), Some(mut interface)) =
         (LoopDevice::attach(77, &image), Interface::add("kymo-a"))
     else {
         return skipped("neither a loop device nor an interface can be added");
     };
-    pause(300);
+    shows("proc/diskstats", "loop77", true);
+    shows("proc/net/dev", "kymo-a", true);
     fs::write(disk.path(), vec![7; 64 << 10]).expect("a write to the device");
-    pause(300);
     assert!(interface.rename("kymo-b"));
+    shows("proc/net/dev", "kymo-b", true);
+    // Rates take two samples.
     pause(400);
     drop((disk, interface));
-    pause(500);
+    shows("proc/diskstats", "loop77", false);
+    shows("proc/net/dev", "kymo-b", false);
+    pause(400);
     recorder.stop();
     let came_and_went = [false, true, false];
     assert_eq!(presence(&dir, "proc/diskstats", "loop77"), came_and_went);
@@ -278,12 +286,18 @@ fn a_cpu_goes_and_comes_back() {
     let scratch = Scratch::new("cpu");
     let dir = scratch.text("ring");
     let recorder = Recorder::start(&scratch, &dir, &["-s", "C", "-i", ".05"]);
-    pause(300);
+    let shows = |there: bool| {
+        wait_until(&format!("cpu1: {there}"), || {
+            presence(&dir, "proc/stat", "cpu1").last() == Some(&there)
+        });
+    };
+    shows(true);
     let Some(offline) = OfflineCpu::take(1) else {
         return skipped("CPU 1 cannot be taken offline");
     };
-    pause(400);
+    shows(false);
     drop(offline);
+    shows(true);
     pause(400);
     recorder.stop();
     assert_eq!(presence(&dir, "proc/stat", "cpu1"), [true, false, true]);

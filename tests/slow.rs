@@ -9,6 +9,7 @@ fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
     let output = Command::new("strace")
         .args([
             "-f",
+            "--seccomp-bpf",
             "-qq",
             "-o",
             "/dev/null",
@@ -27,26 +28,43 @@ fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
+/// On a busy machine another file may be slow, too, but not each time.
+fn at_most_five_times(mut only_that_one: impl FnMut() -> Result<(), String>) {
+    let mut said = Vec::new();
+    while said.len() < 5 {
+        match only_that_one() {
+            Ok(()) => return,
+            Err(others) => said.push(others),
+        }
+    }
+    panic!("only that file is slow: {said:#?}");
+}
+
 #[test]
 fn doctor_warns_of_it() {
-    let (out, err) = with_slow("/proc/stat", &["doctor"]);
-    let warning = out
-        .lines()
-        .find(|line| line.starts_with("WARNING: proc/stat is slow"))
-        .unwrap_or_else(|| panic!("{out}{err}"));
-    assert!(
-        warning.contains("Likely cause") && warning.contains("interrupts"),
-        "{warning}"
-    );
-    assert_eq!(
-        out.matches("WARNING").count(),
-        1,
-        "only that file is slow:\n{out}"
-    );
+    at_most_five_times(|| {
+        let (out, err) = with_slow("/proc/stat", &["doctor"]);
+        let warning = out
+            .lines()
+            .find(|line| line.starts_with("WARNING: proc/stat is slow"))
+            .unwrap_or_else(|| panic!("{out}{err}"));
+        assert!(
+            warning.contains("Likely cause") && warning.contains("interrupts"),
+            "{warning}"
+        );
+        match out.matches("WARNING").count() {
+            1 => Ok(()),
+            _ => Err(out),
+        }
+    });
 }
 
 #[test]
 fn record_says_so_and_backs_off() {
+    at_most_five_times(record_backs_off);
+}
+
+fn record_backs_off() -> Result<(), String> {
     let scratch = Scratch::new("slow");
     let dir = scratch.text("ring");
     let (_, err) = with_slow(
@@ -71,12 +89,12 @@ fn record_says_so_and_backs_off() {
         "backed off: {}",
         count("proc/stat", "not-read:slow")
     );
-    assert_eq!(
-        count("proc/meminfo", "not-read"),
-        0,
-        "a slow source costs its own rows only"
-    );
     assert!(count("proc/meminfo", "") >= 20);
+    // A slow source costs its own rows only.
+    match count("proc/meminfo", "not-read") {
+        0 => Ok(()),
+        _ => Err(err),
+    }
 }
 
 #[test]

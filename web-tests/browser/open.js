@@ -20,10 +20,14 @@ export async function open(browser, url, { width = 1440, height = 900, dark = tr
   return { page, context, seen };
 }
 
-/** The page has drawn graphs and a table. */
+/** The page has drawn graphs and a table, and hears keys. */
 export async function ready(page) {
   await page.waitForFunction(() => document.querySelectorAll('.card canvas').length > 5 && document.querySelectorAll('tbody tr').length > 5);
+  await hearsKeys(page);
 }
+
+/** The line of costs is made when keys are bound. */
+export const hearsKeys = (page) => page.waitForFunction(() => document.querySelector('#cost .costline'));
 
 export async function withFixture(options, run) {
   const server = await serve(options);

@@ -282,16 +282,23 @@ async function accessChanged() {
   subscribe();
 }
 
+let statusAsked = 0;
+
 async function readStatus() {
+  const number = ++statusAsked;
   try {
+    const status = await api.get('status');
+    // the answer to a question from before another token
+    if (number !== statusAsked) return;
     const first = !ctx.status;
-    ctx.status = await api.get('status');
+    ctx.status = status;
     // a recording that is only read ends where it ends, whatever the clock says
     if (ctx.status.mode === 'file') ctx.edge = ctx.status.thru;
     else ctx.seen(ctx.status.thru);
     if (first && ctx.status.mode === 'file') current()?.refresh?.();
     document.title = `${ctx.status.host} · kymo`;
   } catch (error) {
+    if (number !== statusAsked) return;
     if (error.status === 401 && !told) { told = true; $('hint').hidden = false; openLock(); }
   }
   cost?.draw();

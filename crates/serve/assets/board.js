@@ -54,22 +54,23 @@ function refresh(board, soon) {
 
 async function ask(board) {
   const { ctx } = board;
+  board.stop?.abort();
   if (!board.ids.length || unseen(board)) return;
   const view = ctx.view();
   const parameters = question(board.ids, view, ctx.edge, points(board));
   const key = JSON.stringify(parameters);
-  board.stop?.abort();
   const stop = (board.stop = new AbortController());
   try {
     // only what is not live is kept: nothing is added to it
     const answer = board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
+    if (stop.signal.aborted) return;
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
     if (view.live) for (const sample of ctx.recent) take(board, sample);
     if (board.frame.covered >= board.frame.first) ctx.seen(board.frame.covered);
   } catch (error) {
-    if (error.name === 'AbortError') return;
+    if (stop.signal.aborted) return;
     board.problem = error.message;
   }
   draw(board);

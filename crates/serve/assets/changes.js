@@ -28,10 +28,12 @@ async function show(view, scan, signal) {
   text(view.sub, 'against the minute before');
   try {
     const [minute, old] = await Promise.all([scans.at(scan.from, signal, MINUTE), scans.at(scan.at - MINUTE, signal)]);
+    if (ctx.state.b !== undefined) return;
     if (old.at >= scan.at) return body.replaceChildren(h('p', { class: 'quiet' }, 'Nothing is known of the minute before.'));
     draw(ctx, body, movers(minuteBefore(minute.rows, old.rows), scan.rows), scan);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
+    if (ctx.state.b !== undefined) return;
     body.replaceChildren(h('p', { class: 'quiet' }, error.status === 404 ? 'Nothing is known of the minute before.' : error.message));
   }
 }

@@ -14,13 +14,14 @@ const TEXTS_ONLY = ['cgroup', 'user'];
 export const DEFAULT_SORT = '-pct';
 
 export function createProcesses(ctx, scans, host) {
-  const view = { ctx, scans, scan: null, other: null, grid: createGrid('Processes', (column) => sortBy(ctx, column)) };
+  const view = { ctx, scans, scan: null, other: null, loads: 0, grid: createGrid('Processes', (column) => sortBy(ctx, column)) };
   Object.assign(view, toolbar(view));
   host.append(view.bar, view.note, view.grid.element, h('p', { class: 'sub foot' }, 'Processes that lived only between two scans are not in the table; the CPU’s own graphs have their time.'));
   view.load = lastWins((signal, moment) => load(view, signal, moment));
   return {
     follow: () => follow(view),
-    sample: (sample) => newer(view, sample) && follow(view),
+    // a server that takes longer than a sample would never get to answer
+    sample: (sample) => !view.loads && newer(view, sample) && follow(view),
     draw: () => draw(view),
     scan: () => view.scan,
     focusFilter: () => view.filter.focus(),
@@ -60,6 +61,7 @@ function follow(view) {
 
 async function load(view, signal, moment) {
   const { ctx, scans } = view;
+  view.loads += 1;
   try {
     const both = ctx.state.at !== undefined && ctx.state.b !== undefined;
     const [scan, other] = await Promise.all([scans.at(moment, signal), both ? scans.at(ctx.state.b, signal) : null]);
@@ -70,6 +72,8 @@ async function load(view, signal, moment) {
     text(view.when, 'Processes');
     text(view.sub, '');
     view.problem = error.status === 404 ? 'No processes were recorded at this moment.' : error.message;
+  } finally {
+    view.loads -= 1;
   }
   draw(view);
   view.listener?.(view.scan, view.other);

@@ -5,19 +5,21 @@ import { rowsOf } from './rows.js';
 const KEPT = 24;
 
 export function createScans(api) {
-  const known = [];
+  let known = [];
   return {
     /** The scan that covers a moment; null is the newest. */
     async at(moment, signal, over) {
-      const found = known.find((scan) => scan.over === over && covers(scan, moment));
+      const kept = known;
+      const found = kept.find((scan) => scan.over === over && covers(scan, moment));
       if (found) return found;
       const answer = await api.get('processes', { at: moment ?? 'now', over }, signal);
       const scan = { ...answer, over, rows: rowsOf(answer) };
-      if (!scan.last) known.unshift(scan);
-      known.length = Math.min(known.length, KEPT);
+      // into the list of when it was asked for: what is forgotten stays so
+      if (!scan.last) kept.unshift(scan);
+      kept.length = Math.min(kept.length, KEPT);
       return scan;
     },
-    forget: () => { known.length = 0; },
+    forget: () => { known = []; },
   };
 }
 

@@ -10,6 +10,7 @@ use kymo_store::{FileError, Flushed, Fresh, Refusal, Switched};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, OpenMode, RecordLock};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn bench(count: usize) -> Bench {
@@ -179,15 +180,19 @@ fn a_lock_delays_and_loses_nothing() {
     is_current(&bench, "f1.rrd");
     let began_ns = bench.clock.now().mono_ns;
     let clock = bench.clock.clone();
-    let ticks = std::thread::spawn(move || {
-        while clock.now().mono_ns < began_ns + 11 * SECOND {
-            std::thread::sleep(Duration::from_millis(5));
-            clock.advance_ns(SECOND / 2);
-        }
+    let answered = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !answered.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+                clock.advance_ns(SECOND / 2);
+            }
+        });
+        let answer = bench.flush("f0.rrd");
+        answered.store(true, Ordering::Relaxed);
+        assert!(matches!(answer, Err(FileError::Locked)));
     });
-    assert!(matches!(bench.flush("f0.rrd"), Err(FileError::Locked)));
     assert!(bench.clock.now().mono_ns >= began_ns + 10 * SECOND);
-    ticks.join().unwrap();
     assert_eq!(texts(&bench, "f0.rrd").len(), 2);
     bench.update("f0.rrd", &["1000000030:3"]).unwrap();
     drop(theirs);

@@ -114,12 +114,12 @@ fn a_store_at_full_speed_is_no_damaged_store() {
             blocks += summary.blocks;
             let names = segments(&folder.0).into_iter();
             merged.extend(names.filter(|name| !name.ends_with("-0")));
-            Ok(merged.len())
+            Ok(looks > 20 && blocks > 200 && merged.len() > 10)
         };
-        let mut done = Ok(0);
+        let mut done = Ok(false);
         while done
             .as_ref()
-            .is_ok_and(|&merged| begun.elapsed() < LOOKS || merged <= 10)
+            .is_ok_and(|&enough| begun.elapsed() < LOOKS || !enough)
             && begun.elapsed() < LOOKS_MAX
         {
             done = look();

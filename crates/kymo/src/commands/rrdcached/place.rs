@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_private_folder_is_ours_alone() {
-        let parent = std::env::temp_dir().join(format!("kymo-place-{}", std::process::id()));
+        let parent =
+            std::env::temp_dir().join(format!("kymo-rrdcached-place-{}", std::process::id()));
         std::fs::create_dir(&parent).unwrap();
         let folder = private(&parent, "a").unwrap();
         assert_eq!(private(&parent, "a").unwrap(), folder);

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn permission_bits_are_read_as_the_kernel_does() {
-        let path = std::env::temp_dir().join(format!("kymo-place-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("kymo-serve-place-{}", std::process::id()));
         fs::write(&path, "").expect("a file");
         let stat = fs::metadata(&path).expect("the file");
         let who = |uid, gid| Account {
