@@ -6,18 +6,26 @@ PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
 	rrdtool rrdcached librrds-perl collectd-core mrtg dc
 # And those that only the bench runs beside us.
 BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
-FUZZ_SECONDS ?= 20
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3000000
 
-.PHONY: run test bench fuzz peers build lean check unit web fuzz-for clean
+.PHONY: run test soak bench fuzz peers build tools lean web clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
 	./target/release/kymo serve --data ./kymo-data
 
-build:
+build: tools
 	$(CARGO) build --release -p kymo
+
+# What building needs: one line says what is missing.
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "cannot build kymo: cargo is missing; install Rust $(RUST) or later, see rustup.rs" >&2; exit 1; }
+	@have=$$(rustc --version | cut -d' ' -f2); \
+	[ "$$(printf '%s\n' $(RUST) "$$have" | sort -V | head -n 1)" = $(RUST) ] || \
+	  { echo "cannot build kymo: Rust $$have is too old; install $(RUST) or later, with rustup: 'rustup update stable'" >&2; exit 1; }
+	@command -v $(CC) >/dev/null || { echo "cannot build kymo: a C compiler ($(CC)) is missing; on Debian 'apt-get install gcc'" >&2; exit 1; }
 
 # Installs what is missing; without root or apt-get it says what to install.
 peers:
@@ -29,14 +37,13 @@ peers:
 	  else echo "please install:$$missing" >&2; exit 1; fi; \
 	fi
 
-test: peers check lean unit web fuzz-for
+# Everything, quickly; what failed is said last. The program and the tests are built once, by the profile `quick`.
+test: tools peers
+	@tests/run
 
-check:
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-
-unit: build
-	$(CARGO) test --workspace
+# The same with the program that is installed, and twenty times the effort where tests work by chance.
+soak: build peers
+	@KYMO_EFFORT=$(or $(KYMO_EFFORT),20) KYMO=$(CURDIR)/target/release/kymo tests/run
 
 # The recorder alone, without the page: it has to build, and to stay small.
 lean:
@@ -46,11 +53,9 @@ lean:
 
 # The page in a real browser, and its modules on their own. How quick its first view is, is the bench's affair: here
 # a machine may be busy.
-web: build
-	cd web-tests && npm ci --no-audit --no-fund --silent && KYMO=../target/release/kymo FIRST_VIEW_BAR=4 npm test
-
-fuzz-for:
-	$(CARGO) run --release -p kymo-fuzz --bin fuzz-for -- $(FUZZ_SECONDS)
+web:
+	cd web-tests && npm ci --no-audit --no-fund --silent && \
+	  KYMO=$${KYMO:-../target/quick/kymo} FIRST_VIEW_BAR=4 npm test
 
 # Coverage-guided, until interrupted: make fuzz TARGET=template
 fuzz:

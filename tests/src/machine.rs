@@ -45,7 +45,7 @@ impl Tmpfs {
     /// Mounts one of that size (`900k`) on an empty folder.
     pub fn mount(on: &Path, size: &str) -> Option<Tmpfs> {
         std::fs::create_dir_all(on).ok()?;
-        let (size, path) = (format!("size={size}"), on.to_str()?);
+        let (size, path) = (format!("size={size},mode=755"), on.to_str()?);
         tool("mount", &["-t", "tmpfs", "-o", &size, "kymo-test", path])
             .then(|| Tmpfs(on.to_path_buf()))
     }

@@ -48,8 +48,25 @@ impl Pipe {
 
     /// What a line is answered with, without the closing `OK`; the error without `ERROR: `.
     pub fn ask(&mut self, line: &str) -> Result<String, String> {
+        self.send(line);
+        self.reply(line)
+    }
+
+    /// Many lines, sent at once, each of which must do well. Their answers fit into a pipe.
+    pub fn must_all(&mut self, lines: &[String]) {
+        self.send(&lines.join("\n"));
+        for line in lines {
+            let done = self.reply(line);
+            done.unwrap_or_else(|error| panic!("rrdtool `{line}`: {error}"));
+        }
+    }
+
+    fn send(&mut self, line: &str) {
         let sent = writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush());
         sent.unwrap_or_else(|why| panic!("cannot tell rrdtool `{line}`: {why}"));
+    }
+
+    fn reply(&mut self, line: &str) -> Result<String, String> {
         let mut bytes = Vec::new();
         loop {
             let at = bytes.len();

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch, open, ready } from './open.js';
 
-const BUILT = fileURLToPath(new URL('../../target/release/kymo', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../target/quick/kymo', import.meta.url));
 const program = process.env.KYMO ?? (existsSync(BUILT) ? BUILT : null);
 const skip = program ? false : 'no kymo: set KYMO to its path';
 

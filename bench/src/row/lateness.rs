@@ -59,7 +59,7 @@ fn measure(
     outcome.figure(bare.tell(&format!("{name}: bare loop")));
     if let Some((running, dir)) = kymo {
         running.finish(limit)?;
-        // The first sample is taken at once, on no tick.
+        // The first sample finds nothing in the caches, and the files not open.
         let stamps = kymo_stamps(bench, &dir)?;
         let ours = Lateness::of(stamps.get(1..).unwrap_or_default(), 0.0);
         outcome.figure(ours.tell("kymo"));

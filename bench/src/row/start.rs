@@ -52,7 +52,8 @@ fn times(rounds: usize, mut once: impl FnMut() -> Result<f64>) -> Result<Vec<f64
 fn first_word_ms(bench: &Bench, peer: Peer) -> Result<f64> {
     let take = Take {
         letters: "cdnm",
-        interval: "1",
+        // With an interval the first sample waits for its beat.
+        interval: "0",
         count: 10,
     };
     let mut command = peer.command(bench, take, &bench.new_dir("start")?)?;

@@ -11,6 +11,12 @@ pub const IDENTITY_MAX: usize = 64 << 10;
 pub const WORDS_KEPT_BYTES: usize = 1 << 20;
 /// Room for a text before its length is known, in bytes.
 pub const TEXT_START: usize = 8192;
+/// Most bytes that processes take in one interval of a foreign recording; collectl has about 1.5 kB of each.
+pub const TASKS_BYTES_MAX: usize = 64 << 20;
+/// Bytes of words of a kind after which a foreign recording's texts are cut anew.
+pub const WORDS_PLAYED_BYTES: usize = 16 << 20;
+/// Bytes of templates after which what is known of their layouts is made anew.
+pub const LAYOUTS_BYTES: usize = 8 << 20;
 /// Most instances (processes, threads, devices) of one kind of source.
 pub const INSTANCES_MAX: usize = 1 << 20;
 /// Most templates remembered for one kind of source.
@@ -39,3 +45,30 @@ pub const QUEUE_START: usize = 1 << 20;
 pub const QUEUE_MAX: usize = 32 << 20;
 /// Longest context text of a recording, in bytes.
 pub const CONTEXT_MAX: usize = 256 << 10;
+
+/// rrdcached: bytes of a series' state, which updates change in place: its header's live part, and the seasons of
+/// Holt-Winters archives. New series that have more are refused. One source has room for the longest season there is.
+pub const SERIES_STATE_MAX: u64 = 5 << 18;
+/// rrdcached: bytes of an .rrd file before its rows.
+pub const RRD_HEADER_MAX: u64 = 4 << 20;
+/// rrdcached: cells of files that are in memory as a whole: for TUNE, and for CREATE with sources, all of them and what
+/// is made. Others are read and written in pieces.
+pub const RRD_CELLS_MAX: u64 = 8 << 20;
+/// rrdcached: what has more cells, or a header of more bytes, is large, and is served by threads of its own.
+pub const SMALL_CELLS: u64 = 8 << 10;
+/// See [`SMALL_CELLS`].
+pub const SMALL_HEADER: u64 = 64 << 10;
+/// rrdcached: cells of a new file, all unknown, that is not large yet: writing it is all it takes.
+pub const SMALL_BLANK_CELLS: u64 = 256 << 10;
+/// rrdcached: bytes written to a file, or sent to a client, at a time.
+pub const PIECE_BYTES: usize = 256 << 10;
+/// rrdcached: connections; others wait.
+pub const CONNECTIONS_MAX: usize = 16_384;
+/// rrdcached: bytes of all connections that were not served yet or not taken yet. Beyond that the largest go.
+pub const HELD_MAX: usize = 96 << 20;
+/// rrdcached: bytes of answers made in one turn of the loop, unless one request alone has more.
+pub const TURN_ANSWERS_MAX: usize = 16 << 20;
+/// rrdcached: seconds for a client to take anything of its answers, and [`TAKEN_AT_LEAST`] of long ones.
+pub const STALL_SECONDS: u64 = 60;
+/// See [`STALL_SECONDS`].
+pub const TAKEN_AT_LEAST: usize = 64 << 10;

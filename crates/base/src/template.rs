@@ -83,6 +83,11 @@ impl Template {
         self.slots.is_empty()
     }
 
+    /// Bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.literals.len() + self.slots.len() * size_of::<Slot>()
+    }
+
     /// The slots in the order of the text.
     pub fn slots(&self) -> &[Slot] {
         &self.slots

@@ -1,14 +1,16 @@
-//! Slow reads: what is dear is read less often, each source for itself.
+//! Slow reads: what is dear is read less often, each source for itself. A read whose thread had no CPU
+//! is not slow, however long it took.
 
-/// A read that took longer than allowed.
+use kymo_sys::clock::Clock;
+
+/// A read that took longer than allowed, without the time for which its thread had no CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowRead {
     /// Path under the root.
     pub path: String,
     /// How long it took.
     pub cost_ns: u64,
-    /// How long it took when read again at once: a sampler that was only kept from the CPU
-    /// gets a small number here.
+    /// How long it took when read again at once.
     pub again_ns: u64,
     /// It is read at each n-th turn from now on.
     pub stride: u32,
@@ -25,6 +27,46 @@ pub struct Allowance {
     pub longest_ns: u64,
     /// Whether slow sources are read less often at all.
     pub backoff: bool,
+}
+
+/// The slow reads of a sample, and what tells them from reads that waited for a CPU. Nothing is asked of
+/// the scheduler before a read was slow by the clock.
+#[derive(Default)]
+pub struct SlowReads {
+    /// Those that were slow.
+    pub found: Vec<SlowRead>,
+    /// What this thread had waited when that was looked at last.
+    looked_ns: u64,
+    /// Time waited since then that explains no read yet.
+    unexplained_ns: u64,
+}
+
+impl SlowReads {
+    /// A sample begins. Now and then (`look`) the waits of the samples before are forgotten.
+    pub fn begin(&mut self, clock: &dyn Clock, look: bool) {
+        self.unexplained_ns = 0;
+        if look {
+            self.looked_ns = clock.waited_ns();
+        }
+    }
+
+    /// What a read took and takes when it is read `again`, without waits for a CPU. The waits of the first
+    /// one are known only together with those since the last look, so it may have taken longer; the second is exact.
+    pub fn judge(&mut self, clock: &dyn Clock, cost_ns: u64, again: impl FnOnce()) -> (u64, u64) {
+        let waited_ns = clock.waited_ns();
+        self.unexplained_ns += waited_ns.saturating_sub(self.looked_ns);
+        let explained_ns = self.unexplained_ns.min(cost_ns);
+        self.unexplained_ns -= explained_ns;
+        let start_ns = clock.mono_ns();
+        again();
+        let again_ns = clock.mono_ns().saturating_sub(start_ns);
+        self.looked_ns = clock.waited_ns();
+        let waited_again_ns = self.looked_ns.saturating_sub(waited_ns);
+        (
+            cost_ns - explained_ns,
+            again_ns.saturating_sub(waited_again_ns),
+        )
+    }
 }
 
 /// How often one source is read.
@@ -80,6 +122,78 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+
+    /// A thread's time, and how much of it it waited for a CPU: both in ms.
+    #[derive(Default)]
+    struct Thread(std::sync::Mutex<(u64, u64)>);
+
+    impl Thread {
+        fn spends(&self, ms: u64, waiting_ms: u64) -> u64 {
+            let mut thread = self.0.lock().expect("no panic");
+            *thread = (thread.0 + ms, thread.1 + waiting_ms);
+            ms * MS
+        }
+    }
+
+    impl Clock for Thread {
+        fn now(&self) -> kymo_sys::clock::Stamp {
+            kymo_sys::clock::Stamp {
+                mono_ns: self.0.lock().expect("no panic").0 * MS,
+                ..Default::default()
+            }
+        }
+
+        fn waited_ns(&self) -> u64 {
+            self.0.lock().expect("no panic").1 * MS
+        }
+    }
+
+    /// What a read took and waited, what that of the second one is, and what is said of both, in ms.
+    #[test]
+    fn waits_for_a_cpu_are_no_slow_reads() {
+        for (reads, judged) in [
+            // Slow in the kernel, whether it computes or sleeps there.
+            (&[(15, 0, 15, 0)][..], &[(15, 15)][..]),
+            (&[(15, 0, 0, 0)], &[(15, 0)]),
+            // The thread waited, once or both times.
+            (&[(15, 15, 0, 0)], &[(0, 0)]),
+            (&[(15, 14, 12, 12)], &[(1, 0)]),
+            // Both: slow, and waited.
+            (&[(27, 12, 25, 10)], &[(15, 15)]),
+            // Each wait explains one read.
+            (&[(12, 12, 0, 0), (15, 0, 15, 0)], &[(0, 0), (15, 15)]),
+            (&[(12, 12, 20, 20), (15, 0, 0, 0)], &[(0, 0), (15, 0)]),
+        ] {
+            let thread = Thread::default();
+            thread.spends(1000, 900);
+            let mut slow = SlowReads::default();
+            slow.begin(&thread, true);
+            let judge = |&(ms, waited, again_ms, again_waited): &(u64, u64, u64, u64)| {
+                let cost_ns = thread.spends(ms, waited);
+                let again = || assert_eq!(thread.spends(again_ms, again_waited), again_ms * MS);
+                let (first, second) = slow.judge(&thread, cost_ns, again);
+                (first / MS, second / MS)
+            };
+            let all: Vec<_> = reads.iter().map(judge).collect();
+            assert_eq!(all, judged, "{reads:?}");
+        }
+    }
+
+    /// What was waited in samples before may explain a first reading too well; never a second one.
+    #[test]
+    fn a_look_forgets_old_waits() {
+        for (look, first_ms) in [(true, 15), (false, 3)] {
+            let thread = Thread::default();
+            let mut slow = SlowReads::default();
+            slow.begin(&thread, true);
+            thread.spends(1000, 12);
+            slow.begin(&thread, look);
+            let cost_ns = thread.spends(15, 0);
+            let again = || assert_eq!(thread.spends(15, 0), 15 * MS);
+            let (first, second) = slow.judge(&thread, cost_ns, again);
+            assert_eq!((first / MS, second / MS), (first_ms, 15));
+        }
+    }
 
     #[test]
     fn strides_double_to_the_longest_and_come_back() {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule};
+use kymo_base::limits;
 use kymo_base::reading::{MISSING, Reading, Row};
 use kymo_base::template::{Template, derive};
 use kymo_base::track::{Instance, State, Track, Tracks, Why};
@@ -85,6 +86,8 @@ pub struct Interpreter {
 struct Layouts {
     subsystem: &'static Subsystem,
     known: HashMap<(u8, usize), (Arc<Template>, Layout)>,
+    /// Bytes of their templates.
+    bytes: usize,
     context_stamp: u64,
 }
 
@@ -99,6 +102,7 @@ impl Interpreter {
             layouts: Layouts {
                 subsystem,
                 known: HashMap::new(),
+                bytes: 0,
                 context_stamp: 0,
             },
             by_name: HashMap::new(),
@@ -321,8 +325,9 @@ impl Cut<'_> {
 impl Layouts {
     /// What counts in a sum depends on the facts: with new facts, new layouts.
     fn forget_if_new(&mut self, context: &Context) {
-        if self.context_stamp != context.stamp() || self.known.len() > LAYOUTS_MAX {
-            self.known.clear();
+        let full = self.known.len() > LAYOUTS_MAX || self.bytes > limits::LAYOUTS_BYTES;
+        if self.context_stamp != context.stamp() || full {
+            (self.known, self.bytes) = (HashMap::new(), 0);
             self.context_stamp = context.stamp();
         }
     }
@@ -376,10 +381,10 @@ impl Layouts {
     fn of(&mut self, kind: u8, template: &Arc<Template>, context: &Context) -> &Layout {
         let key = (kind, Arc::as_ptr(template) as usize);
         let make = self.subsystem.layout;
-        let known = self
-            .known
-            .entry(key)
-            .or_insert_with(|| (template.clone(), make(kind, template, context)));
+        let known = self.known.entry(key).or_insert_with(|| {
+            self.bytes += template.bytes();
+            (template.clone(), make(kind, template, context))
+        });
         &known.1
     }
 }

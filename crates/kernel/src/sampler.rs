@@ -13,7 +13,7 @@ use kymo_base::{cost, scan};
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Folder, Root};
 
-use crate::backoff::{Allowance, Backoff, SlowRead};
+use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
 use crate::identity::Lane;
 use crate::reader::Reader;
@@ -70,7 +70,7 @@ pub struct Sampler {
     listing: Listing,
     budget: Budget,
     samples: u64,
-    slow: Vec<SlowRead>,
+    slow: SlowReads,
     /// The text just read: one buffer for all, for at one sample a second memory is cold.
     text: Vec<u8>,
 }
@@ -104,7 +104,7 @@ impl Sampler {
             machine,
             listing: Vec::new(),
             samples: 0,
-            slow: Vec::new(),
+            slow: SlowReads::default(),
             text: Vec::with_capacity(limits::TEXT_START),
         }
     }
@@ -123,6 +123,7 @@ impl Sampler {
         mut emit: impl FnMut(u8, u8, &[u8]),
     ) {
         self.samples += 1;
+        self.slow.begin(clock, key);
         for source in &mut self.machine {
             source.read(&self.root, clock, &mut self.text);
             source.encode(key, &self.text);
@@ -140,7 +141,7 @@ impl Sampler {
 
     /// Reads that were slow in the last sample.
     pub fn take_slow(&mut self) -> std::vec::Drain<'_, SlowRead> {
-        self.slow.drain(..)
+        self.slow.found.drain(..)
     }
 
     /// Whether a disk or a NIC came or went since the last call.
@@ -190,23 +191,27 @@ impl Sampler {
                 source.backoff.quick();
                 continue;
             }
-            let start_ns = clock.mono_ns();
             // The text of the second reading is thrown away; only its price counts.
-            let _ = source.reader.read(&self.root, start_ns, &mut self.text);
-            let again_ns = clock.mono_ns() - start_ns;
+            let now_ns = clock.mono_ns();
+            let again = || {
+                let _ = source.reader.read(&self.root, now_ns, &mut self.text);
+            };
+            let (cost_ns, again_ns) = self.slow.judge(clock, source.cost_ns, again);
+            if cost_ns.max(again_ns) <= self.plan.slow_ns {
+                source.backoff.quick();
+                continue;
+            }
             let longest_ns = if source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
             } else {
                 STRIDE_NS_MAX
             };
             let allowance = self.plan.allowance(self.plan.interval_ns, longest_ns);
-            let stride = source
-                .backoff
-                .slow(source.cost_ns.min(again_ns), &allowance);
+            let stride = source.backoff.slow(cost_ns.min(again_ns), &allowance);
             let path = source.reader.path().to_string();
-            self.slow.push(SlowRead {
+            self.slow.found.push(SlowRead {
                 path,
-                cost_ns: source.cost_ns,
+                cost_ns,
                 again_ns,
                 stride,
             });

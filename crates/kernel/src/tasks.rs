@@ -13,7 +13,7 @@ use kymo_base::track_writer::TrackWriter;
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{KernelFile, Root};
 
-use crate::backoff::{Allowance, Backoff, SlowRead};
+use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::identity::{self, Lane, Subject, Texts};
 use crate::reader::{GONE, errno_of, read_whole};
 use crate::source::{Scope, kind};
@@ -259,9 +259,9 @@ impl Tasks {
     }
 
     /// Reads every task; what that cost, and which reads were slow.
-    pub fn read(&mut self, scan: &Scan, budget: &mut Budget, slow: &mut Vec<SlowRead>) -> Costs {
+    pub fn read(&mut self, scan: &Scan, budget: &mut Budget, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
-        let told = slow.len();
+        let told = slow.found.len();
         for slot in 0..self.tasks.len() {
             let Some(task) = &mut self.tasks[slot] else {
                 continue;
@@ -272,28 +272,14 @@ impl Tasks {
             }
             let cost = self.read_task(slot, scan, budget);
             costs = std::array::from_fn(|kind| costs[kind] + cost[kind]);
-            self.note_cost(
-                slot,
-                scan,
-                cost,
-                if slow.len() - told < SLOW_TOLD_MAX {
-                    Some(slow)
-                } else {
-                    None
-                },
-            );
+            self.note_cost(slot, scan, cost, slow);
+            slow.found.truncate(told + SLOW_TOLD_MAX);
         }
         costs
     }
 
     /// A slow task is read again, to see whether it is, and then less often.
-    fn note_cost(
-        &mut self,
-        slot: usize,
-        scan: &Scan,
-        cost: Costs,
-        slow: Option<&mut Vec<SlowRead>>,
-    ) {
+    fn note_cost(&mut self, slot: usize, scan: &Scan, cost: Costs, slow: &mut SlowReads) {
         let Some(task) = &mut self.tasks[slot] else {
             return;
         };
@@ -305,19 +291,21 @@ impl Tasks {
             return task.backoff.quick();
         }
         let path = format!("proc/{}/{}", task.name, ["stat", "io", "status"][kind]);
-        let start_ns = scan.clock.mono_ns();
         // A process that ended meanwhile is quick to say so.
-        let _ = scan.root.read(&path, &mut self.texts[0]);
-        let again_ns = scan.clock.mono_ns() - start_ns;
-        let stride = task.backoff.slow(cost_ns.min(again_ns), &scan.allowance);
-        if let Some(slow) = slow {
-            slow.push(SlowRead {
-                path,
-                cost_ns,
-                again_ns,
-                stride,
-            });
+        let again = || {
+            let _ = scan.root.read(&path, &mut self.texts[0]);
+        };
+        let (cost_ns, again_ns) = slow.judge(scan.clock, cost_ns, again);
+        if cost_ns.max(again_ns) <= scan.allowance.slow_ns {
+            return task.backoff.quick();
         }
+        let stride = task.backoff.slow(cost_ns.min(again_ns), &scan.allowance);
+        slow.found.push(SlowRead {
+            path,
+            cost_ns,
+            again_ns,
+            stride,
+        });
     }
 
     fn read_task(&mut self, slot: usize, scan: &Scan, budget: &mut Budget) -> Costs {

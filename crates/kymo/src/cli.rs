@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
 use crate::commands::{config, graph, hub, serve, status, verify};
@@ -61,9 +62,12 @@ enum Command {
     Status(status::StatusOptions),
 }
 
-/// collectl's style: `-p` plays, `-f` records, else this machine is shown live.
+/// collectl's style: `-p`, or files alone, play, `-f` records, else this machine is shown live.
 #[derive(Args)]
 struct Classic {
+    /// Play these files or folders
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Play these files or folders
     #[arg(short = 'p', long = "playback", value_name = "PATH", num_args = 1..)]
     playback: Vec<PathBuf>,
@@ -107,13 +111,83 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Sto
     let command = Arguments::command().subcommands(
         stand_ins.map(|program| clap::Command::new(program.word).about(program.about)),
     );
-    let matches = command.try_get_matches_from(words);
-    matches
-        .and_then(|matches| Arguments::from_arg_matches(&matches))
-        .map_err(|error| match error.use_stderr() {
-            false => Stop::Say(error.to_string()),
-            true => Stop::Refuse(refuse::line(&error)),
-        })
+    let stop = |error: clap::Error| match error.use_stderr() {
+        false => Stop::Say(error.to_string()),
+        true => Stop::Refuse(refuse::line(&error)),
+    };
+    let matches = command.try_get_matches_from(words).map_err(stop)?;
+    let mut arguments = Arguments::from_arg_matches(&matches).map_err(stop)?;
+    if arguments.command.is_none() {
+        arguments.classic.check(&matches).map_err(Stop::Refuse)?;
+    }
+    let view = match &mut arguments.command {
+        Some(Command::Play(play)) => &mut play.view,
+        _ => &mut arguments.classic.view,
+    };
+    view.read_files().map_err(Stop::Refuse)?;
+    Ok(arguments)
+}
+
+/// Switches of the recorder that mean something played back as well.
+const ALSO_PLAYED: &[&str] = &[
+    "subsys", "count", "dir", "quiet", "nohup", "nice", "comment",
+];
+/// Switches of the recorder that mean nothing where nothing is recorded.
+const ONLY_RECORDED: &[&str] = &[
+    "cap",
+    "keep",
+    "sync",
+    "rawtoo",
+    "show",
+    "ack_fd",
+    "seal_bytes",
+];
+
+impl Classic {
+    /// What cannot be meant: a file that is none, a switch without effect.
+    fn check(&self, matches: &ArgMatches) -> Result<(), String> {
+        if let Some(word) = self.files.first().filter(|path| !path.exists()) {
+            return Err(no_such(&word.to_string_lossy()));
+        }
+        let given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let switches = RecordOptions::augment_args(clap::Command::new("record"));
+        let mut names = switches
+            .get_arguments()
+            .map(|switch| switch.get_id().as_str());
+        let (senseless, why) = match (self.plays(), self.records()) {
+            (true, _) => (
+                names.find(|name| !ALSO_PLAYED.contains(name) && given(name)),
+                "it has no effect on what is played",
+            ),
+            (_, true) => (None, ""),
+            _ => (
+                names.find(|name| ONLY_RECORDED.contains(name) && given(name)),
+                "nothing is recorded; see -f DIR",
+            ),
+        };
+        match senseless.and_then(|name| switches.get_arguments().find(|s| s.get_id() == name)) {
+            Some(switch) => Err(format!("cannot use {}: {why}", refuse::name(switch))),
+            None => Ok(()),
+        }
+    }
+
+    fn plays(&self) -> bool {
+        !self.playback.is_empty() || !self.files.is_empty()
+    }
+
+    /// With -P the folder is for plot files, unless `--rawtoo` says that it is for recordings as well.
+    fn records(&self) -> bool {
+        self.record.dir.is_some() && (!self.view.plot || self.record.rawtoo)
+    }
+}
+
+/// A word that is neither a command nor a file.
+fn no_such(word: &str) -> String {
+    let word = word.escape_debug();
+    match Arguments::command().find_subcommand(word.to_string()) {
+        Some(_) => format!("cannot use switches before {word}: put them behind it"),
+        None => format!("cannot run {word}: no such command or file; see kymo --help"),
+    }
 }
 
 /// Runs the command.
@@ -121,6 +195,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Some(Command::Record(options)) => {
             let view = ViewOptions::default();
+            options.settle().map_err(anyhow::Error::msg)?;
             record::run(&options, options.show.then_some(&view))
         }
         Some(Command::Play(options)) => play::run(&options),
@@ -144,21 +219,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
+    let (plays, records) = (classic.plays(), classic.records());
     let Classic {
+        files,
         playback,
         record,
         view,
     } = classic;
-    if !playback.is_empty() {
+    record.settle().map_err(anyhow::Error::msg)?;
+    if plays {
         return play::run(&PlayOptions {
-            paths: playback,
+            paths: playback.into_iter().chain(files).collect(),
             subsys: record.subsys,
             dir: record.dir,
             count: record.count,
             view,
         });
     }
-    if record.dir.is_some() && (!view.plot || record.rawtoo) {
+    if records {
         return record::run(&record, (record.show || view.plot).then_some(&view));
     }
     live::run(&record, &view)
@@ -184,6 +262,9 @@ mod tests {
     fn what_old_hands_type_is_taken() {
         for line in [
             "kymo -scdn -i1",
+            "kymo -scdn --quiet --nohup -N -F 60 --comment test",
+            "kymo -scdn --align -oT -o2",
+            "kymo /dev/null -scd",
             "kymo -scdnm -i0 -c8640 -f out",
             "kymo -p a.raw.gz b.raw.gz -scd -oT -P",
             "kymo -scdnmCDNZ -i.1:.1 -c300 -f out",
@@ -209,7 +290,7 @@ mod tests {
         for (line, text) in [
             ("kymo --daemon", "cannot use --daemon: not yet"),
             ("kymo -scd -D", "cannot use -D: not yet"),
-            ("kymo -F 60", "cannot use -F: not yet"),
+            ("kymo -r 00:00", "cannot use -r: not yet"),
             ("kymo --export lexpr", "cannot use --export: not yet"),
             (
                 "kymo --gibberish",
@@ -233,7 +314,36 @@ mod tests {
             ),
             (
                 "kymo blow",
-                "cannot run blow: no such command; see kymo --help",
+                "cannot run blow: no such command or file; see kymo --help",
+            ),
+            (
+                "kymo -- blow",
+                "cannot run blow: no such command or file; see kymo --help",
+            ),
+            (
+                "kymo -sc record -f x",
+                "cannot use switches before record: put them behind it",
+            ),
+            ("kymo -sc -sd", "cannot use --subsys <LETTERS>: given twice"),
+            (
+                "kymo -p x -i 5",
+                "cannot use -i: it has no effect on what is played",
+            ),
+            (
+                "kymo -p x --root /",
+                "cannot use --root: it has no effect on what is played",
+            ),
+            (
+                "kymo -p x --rawtoo",
+                "cannot use --rawtoo: it has no effect on what is played",
+            ),
+            (
+                "kymo play x --cap 1G",
+                "cannot use --cap: it is for recording, not for this command",
+            ),
+            (
+                "kymo -sc --cap 1G",
+                "cannot use --cap: nothing is recorded; see -f DIR",
             ),
         ] {
             assert_eq!(refusal(line).as_deref(), Some(text), "{line}");

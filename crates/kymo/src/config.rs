@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::intervals::Intervals;
+use crate::intervals::{Intervals, Scans};
 use crate::options;
 
 /// Where the file is when none is named.
@@ -159,7 +159,12 @@ pub fn parse(text: &str, name: &str) -> Result<Config, String> {
 }
 
 fn check_intervals(record: &Record) -> Result<(), String> {
-    let read = Intervals::parse(Some(&record.intervals()), &record.subsystems, true);
+    let read = Intervals::parse(
+        Some(&record.intervals()),
+        &record.subsystems,
+        true,
+        Scans::AtTheirOwn,
+    );
     match read.map_err(|error| cause(&error).to_string())? {
         // Without pause is for measuring.
         Intervals { first_ns: 0, .. } => Err("shorter than a millisecond".into()),

@@ -103,9 +103,13 @@ impl Guardian {
             self.start_what_is_due()?;
             let may_hear = self.wait();
             while let Some(signal) = self.signals.take() {
-                if signal == Signal::Stop {
-                    self.end();
-                    return Ok(ExitCode::SUCCESS);
+                match (signal, self.recorder.pid()) {
+                    (Signal::Stop, _) => {
+                        self.end();
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    (Signal::Flush, Some(recorder)) => machine::ask_to_flush(recorder),
+                    _ => {}
                 }
             }
             if may_hear {

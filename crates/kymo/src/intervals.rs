@@ -11,10 +11,24 @@ pub struct Intervals {
     pub third: u32,
 }
 
+/// How often processes are read when nobody says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scans {
+    /// At the second interval's default, a minute.
+    AtTheirOwn,
+    /// `--top`: who watches processes wants to see them at each interval.
+    EachSample,
+}
+
 impl Intervals {
     /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, into files 10:60:120; `-i0:N:M`
     /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
-    pub fn parse(given: Option<&str>, letters: &str, to_files: bool) -> Result<Intervals, String> {
+    pub fn parse(
+        given: Option<&str>,
+        letters: &str,
+        to_files: bool,
+        scans: Scans,
+    ) -> Result<Intervals, String> {
         let text = given.unwrap_or_default();
         let wrong = |cause: &str| format!("cannot use -i {text}: {cause}");
         let mut parts = text.split(':');
@@ -29,6 +43,11 @@ impl Intervals {
         if parts.next().is_some() {
             return Err(wrong("more than three intervals"));
         }
+        let second = match scans {
+            Scans::EachSample if second.is_none() && first == Some(0) => Some(SECOND),
+            Scans::EachSample => second.or(first).or(Some(default_first(to_files))),
+            Scans::AtTheirOwn => second,
+        };
         if first == Some(0) {
             return benchmark(second, third).ok_or_else(|| wrong("not a number of samples"));
         }
@@ -51,6 +70,10 @@ fn benchmark(second: Option<u64>, third: Option<u64>) -> Option<Intervals> {
 
 const SECOND: u64 = 1_000_000_000;
 
+fn default_first(to_files: bool) -> u64 {
+    if to_files { 10 * SECOND } else { SECOND }
+}
+
 fn timed(
     first: Option<u64>,
     second: Option<u64>,
@@ -65,8 +88,7 @@ fn timed(
         _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
         Some(ns) => ns,
         None if second.is_some() && letters.contains('Z') && !to_files => SECOND,
-        None if to_files => 10 * SECOND,
-        None => SECOND,
+        None => default_first(to_files),
     };
     if first < 1_000_000 {
         return Err("shorter than a millisecond");
@@ -107,6 +129,25 @@ fn timed(
 mod tests {
     use super::*;
 
+    /// `--top -scd` showed no process for a minute.
+    #[test]
+    fn top_reads_processes_at_each_sample() {
+        for (given, letters, files, first_ns, second) in [
+            (None, "cdZ", false, SECOND, 1),
+            (None, "Z", false, SECOND, 1),
+            (None, "cdZ", true, 10 * SECOND, 1),
+            (Some(".5"), "cdZ", false, SECOND / 2, 1),
+            (Some("7"), "Z", false, 7 * SECOND, 1),
+            (Some("2:6"), "cdZ", false, 2 * SECOND, 3),
+            (Some("0"), "cdZ", false, 0, 1),
+            (Some("0:5"), "cdZ", false, 0, 5),
+        ] {
+            let got = Intervals::parse(given, letters, files, Scans::EachSample);
+            let got = got.map(|intervals| (intervals.first_ns, intervals.second));
+            assert_eq!(got, Ok((first_ns, second)), "-i {given:?} -s {letters}");
+        }
+    }
+
     #[test]
     fn collectls_rules() {
         for (given, letters, files, expect) in [
@@ -145,7 +186,7 @@ mod tests {
             (Some("0:.5"), "c", false, Err("not a number of samples")),
             (Some("nan"), "c", false, Err("not a number of seconds")),
         ] {
-            let got = Intervals::parse(given, letters, files);
+            let got = Intervals::parse(given, letters, files, Scans::AtTheirOwn);
             let expect = match expect {
                 Ok((secs, second, third)) => Ok(Intervals {
                     first_ns: (f64::round(secs * 1e9)) as u64,

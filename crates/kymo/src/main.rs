@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(cli::Stop::Refuse(line)) => {
-            eprintln!("{line}");
+            eprintln!("kymo: {line}");
             return ExitCode::from(FAILED);
         }
     };
@@ -57,9 +57,20 @@ fn main() -> ExitCode {
         if is_closed_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("{error:#}");
+        eprintln!("kymo: {}", said(&error));
         ExitCode::from(FAILED)
     })
+}
+
+/// The error in words. A bare one of the system is of stdout: all others name what they are about.
+fn said(error: &anyhow::Error) -> String {
+    let bare = error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.raw_os_error().is_some());
+    match bare && error.chain().count() == 1 {
+        true => format!("cannot write to standard output: {error}"),
+        false => format!("{error:#}"),
+    }
 }
 
 /// Whoever read our output has gone: nothing is wrong.

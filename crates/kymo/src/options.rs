@@ -1,11 +1,16 @@
 //! The switches, shared by the plain commands and by collectl's style, and what their
 //! values mean. Every wrong value is one line: `cannot use -X VALUE: <cause>`.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgAction, Args};
+use kymo_sys::machine;
 
-use crate::intervals::Intervals;
+use crate::intervals::{Intervals, Scans};
+
+/// Longest file of `--procfilt` that is read.
+const PROCFILT_MAX: u64 = 1 << 20;
 
 /// What and how to show; the same live and played back.
 #[derive(Args, Clone, Debug, Default)]
@@ -23,14 +28,16 @@ pub struct ViewOptions {
     #[arg(long, conflicts_with_all = ["plot", "verbose", "csv"])]
     pub json: bool,
     /// How to stamp and round: T time, d or D date and time, m milliseconds, U seconds since
-    /// 1970, n counts instead of rates, 1 or 2 decimals, z plot files not compressed
+    /// 1970, n counts instead of rates, 1 or 2 decimals; of plot files z not compressed,
+    /// a append to those there are, c write them anew
     #[arg(
         short = 'o',
         long = "options",
-        value_name = "dDTmUn12z",
+        value_name = "dDTmUn12acz",
+        action = ArgAction::Append,
         allow_hyphen_values = true
     )]
-    pub stamp: Option<String>,
+    pub stamp: Vec<String>,
     /// Same as -oU
     #[arg(long)]
     pub utc: bool,
@@ -49,8 +56,12 @@ pub struct ViewOptions {
     #[arg(long, value_name = "SORT[,N]", num_args = 0..=1, default_missing_value = "")]
     pub top: Option<String>,
     /// Processes to show: c comm, C comm's beginning, f command line, p pid, P parent, u uid,
-    /// U user; `+` with their threads
-    #[arg(long, value_name = "TYPE MATCH[,...]", allow_hyphen_values = true)]
+    /// U user; `+` with their threads; or a file of such, one a line
+    #[arg(
+        long,
+        value_name = "TYPE[+]MATCH[,...]|FILE",
+        allow_hyphen_values = true
+    )]
     pub procfilt: Option<String>,
     /// Processes' columns: i I/O, m memory, t threads, w wide, x context switches
     #[arg(long, value_name = "imtwx")]
@@ -128,20 +139,88 @@ pub struct RecordOptions {
     /// A read that takes longer is an event
     #[arg(long, value_name = "MS", default_value = "10")]
     pub slow_ms: String,
+    /// Begin at a multiple of the processes' interval, if these are read, not only of the first
+    #[arg(long)]
+    pub align: bool,
+    #[command(flatten)]
+    pub familiar: Familiar,
     /// What to leave out: `args` keeps the first word of command lines
     #[arg(long, value_name = "args", value_parser = ["args"], hide_possible_values = true)]
     pub redact: Option<String>,
 }
 
+/// Switches of collectl's that change little or nothing here, taken so that scripts go on.
+#[derive(Args, Clone, Debug)]
+pub struct Familiar {
+    /// Do not say what is waited for
+    #[arg(long)]
+    pub quiet: bool,
+    /// Go on when the terminal is closed
+    #[arg(long)]
+    pub nohup: bool,
+    /// Let all other programs go first
+    #[arg(short = 'N', long)]
+    pub nice: bool,
+    /// Without effect: each interval is written when it is over (see --sync)
+    #[arg(short = 'F', long, value_name = "SECONDS")]
+    pub flush: Option<u64>,
+    /// Without effect: the files have no place for it
+    #[arg(long, value_name = "TEXT")]
+    pub comment: Option<String>,
+}
+
+impl ViewOptions {
+    /// All letters of `-o`.
+    pub fn stamp_letters(&self) -> String {
+        self.stamp.concat()
+    }
+
+    /// Puts what the file named by `--procfilt` says in its place: its lines, but for empty ones and those
+    /// that begin with `#`.
+    pub fn read_files(&mut self) -> Result<(), String> {
+        let file = self.procfilt.as_deref().map(Path::new);
+        let Some(path) = file.filter(|path| path.is_file()) else {
+            return Ok(());
+        };
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(PROCFILT_MAX).read_to_string(&mut text))
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let lines = text.lines().map(str::trim);
+        let tests: Vec<&str> = lines
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .collect();
+        if tests.is_empty() {
+            return Err(format!(
+                "cannot use --procfilt {}: the file names no processes",
+                path.display()
+            ));
+        }
+        self.procfilt = Some(tests.join(","));
+        Ok(())
+    }
+}
+
 impl RecordOptions {
+    /// Does what `--nohup` and `-N` ask for, before any thread is started.
+    pub fn settle(&self) -> Result<(), String> {
+        if self.familiar.nohup {
+            machine::ignore_hang_up();
+        }
+        if self.familiar.nice {
+            machine::be_nice().map_err(|error| format!("cannot use --nice: {error}"))?;
+        }
+        Ok(())
+    }
+
     /// The letters to sample: `-s`, or changes to `default`.
     pub fn letters(&self, default: &str) -> Result<String, String> {
         letters(self.subsys.as_deref(), default)
     }
 
     /// The intervals, collectl's defaults filled in.
-    pub fn intervals(&self, letters: &str) -> Result<Intervals, String> {
-        Intervals::parse(self.interval.as_deref(), letters, self.dir.is_some())
+    pub fn intervals(&self, letters: &str, scans: Scans) -> Result<Intervals, String> {
+        Intervals::parse(self.interval.as_deref(), letters, self.dir.is_some(), scans)
     }
 
     /// Intervals after which to end.

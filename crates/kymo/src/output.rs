@@ -1,6 +1,7 @@
 //! Where views write: stdout, and folders of plot files.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,30 @@ pub enum Pace {
     Live,
 }
 
+/// What becomes of a plot file that is there already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Existing {
+    /// It is left alone: an error.
+    Stays,
+    /// It goes on.
+    Grows,
+    /// It is written anew.
+    Goes,
+}
+
+impl Existing {
+    /// What the letters of `-o` say. Else live goes on where an earlier run ended, and what is played never
+    /// mixes with what is there.
+    pub fn of(letters: &str, pace: Pace) -> Result<Existing, String> {
+        match (letters.contains('a'), letters.contains('c'), pace) {
+            (true, true, _) => Err("cannot use -o a: not together with -o c".into()),
+            (true, _, _) | (_, false, Pace::Live) => Ok(Existing::Grows),
+            (_, true, _) => Ok(Existing::Goes),
+            (_, _, Pace::Played) => Ok(Existing::Stays),
+        }
+    }
+}
+
 /// Stdout, and below a folder plot files.
 pub struct Output {
     stdout: BufWriter<io::Stdout>,
@@ -29,12 +54,42 @@ pub struct Output {
 struct Files {
     dir: PathBuf,
     gzip: bool,
-    open: BTreeMap<(String, u32, String), Box<dyn Write>>,
+    existing: Existing,
+    /// Those of this run: one whose day comes again goes on.
+    made: BTreeSet<PathBuf>,
+    open: BTreeMap<(String, u32, String), PlotFile>,
+}
+
+struct PlotFile {
+    path: PathBuf,
+    out: Box<dyn Write>,
+}
+
+impl PlotFile {
+    /// `done`, or why it could not be.
+    fn named(&self, done: io::Result<()>) -> io::Result<()> {
+        done.map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let done = self.out.write_all(bytes);
+        self.named(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.named(done)
+    }
 }
 
 impl Output {
     /// To stdout, and plot files into `dir`.
-    pub fn new(pace: Pace, dir: Option<&Path>, gzip: bool) -> io::Result<Output> {
+    pub fn new(
+        pace: Pace,
+        dir: Option<&Path>,
+        gzip: bool,
+        existing: Existing,
+    ) -> io::Result<Output> {
         if let Some(dir) = dir {
             fs::create_dir_all(dir).map_err(|error| {
                 said(
@@ -46,6 +101,8 @@ impl Output {
         let files = dir.map(|dir| Files {
             dir: dir.to_path_buf(),
             gzip,
+            existing,
+            made: BTreeSet::new(),
             open: BTreeMap::new(),
         });
         Ok(Output {
@@ -59,10 +116,20 @@ impl Output {
     pub fn finish(mut self) -> io::Result<()> {
         self.stdout.flush()?;
         match &mut self.files {
-            Some(files) => files.open.values_mut().try_for_each(|file| file.flush()),
+            Some(files) => files.open.values_mut().try_for_each(PlotFile::flush),
             None => Ok(()),
         }
     }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    let cause = match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            "it is there already; -oa appends to it, -oc writes it anew".to_string()
+        }
+        _ => error.to_string(),
+    };
+    said(error, format!("cannot write {}: {cause}", path.display()))
 }
 
 /// The same kind of error in our words.
@@ -75,7 +142,7 @@ impl Sink for Output {
         match (to, &mut self.files) {
             (To::Stream, _) => self.stdout.write_all(bytes),
             (To::File { host, day, suffix }, Some(files)) => {
-                files.get(host, day, suffix, self.pace)?.write_all(bytes)
+                files.get(host, day, suffix)?.write(bytes)
             }
             (To::File { .. }, None) => Ok(()),
         }
@@ -87,7 +154,7 @@ impl Sink for Output {
         }
         self.stdout.flush()?;
         match &mut self.files {
-            Some(files) => files.open.values_mut().try_for_each(|file| file.flush()),
+            Some(files) => files.open.values_mut().try_for_each(PlotFile::flush),
             None => Ok(()),
         }
     }
@@ -95,39 +162,39 @@ impl Sink for Output {
 
 impl Files {
     /// The file of one day; those of other days are done with.
-    fn get(
-        &mut self,
-        host: &str,
-        day: u32,
-        suffix: &str,
-        pace: Pace,
-    ) -> io::Result<&mut Box<dyn Write>> {
+    fn get(&mut self, host: &str, day: u32, suffix: &str) -> io::Result<&mut PlotFile> {
         self.open
             .retain(|(_, open_day, open_suffix), _| *open_day == day || open_suffix != suffix);
-        let key = (host.to_string(), day, suffix.to_string());
-        let Files { dir, gzip, open } = self;
-        match open.entry(key) {
-            std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                let gz = if *gzip { ".gz" } else { "" };
-                let path = dir.join(format!("{}-{day}.{suffix}{gz}", safe_host(host)));
-                let file = open_file(&path, pace).map_err(|error| {
-                    said(&error, format!("cannot write {}: {error}", path.display()))
-                })?;
-                let file: Box<dyn Write> = match *gzip {
-                    true => Box::new(GzEncoder::new(BufWriter::new(file), Compression::default())),
-                    false => Box::new(BufWriter::new(file)),
+        match self.open.entry((host.to_string(), day, suffix.to_string())) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let gz = if self.gzip { ".gz" } else { "" };
+                let path = self
+                    .dir
+                    .join(format!("{}-{day}.{suffix}{gz}", safe_host(host)));
+                let existing = match self.made.insert(path.clone()) {
+                    true => self.existing,
+                    false => Existing::Grows,
                 };
-                Ok(entry.insert(file))
+                let file =
+                    open_file(&path, existing).map_err(|error| cannot_write(&path, &error))?;
+                let file = BufWriter::new(file);
+                let out: Box<dyn Write> = match self.gzip {
+                    true => Box::new(GzEncoder::new(file, Compression::default())),
+                    false => Box::new(file),
+                };
+                Ok(entry.insert(PlotFile { path, out }))
             }
         }
     }
 }
 
-/// Live goes on where an earlier run ended; what is played never mixes with what is there.
-fn open_file(path: &Path, pace: Pace) -> io::Result<File> {
-    match pace {
-        Pace::Live => OpenOptions::new().append(true).create(true).open(path),
-        Pace::Played => OpenOptions::new().write(true).create_new(true).open(path),
-    }
+fn open_file(path: &Path, existing: Existing) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    match existing {
+        Existing::Stays => how.write(true).create_new(true),
+        Existing::Grows => how.append(true).create(true),
+        Existing::Goes => how.write(true).create(true).truncate(true),
+    };
+    how.open(path)
 }

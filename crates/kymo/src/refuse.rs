@@ -1,7 +1,9 @@
 //! clap's complaints in the project's words: one line, `cannot <verb> <object>: <cause>`.
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Args as _, Error};
+
+use crate::options::RecordOptions;
 
 /// Switches of collectl that are not built yet.
 const NOT_YET: &[&str] = &[
@@ -9,23 +11,15 @@ const NOT_YET: &[&str] = &[
     "--ALL",
     "--rolllogs",
     "-r",
-    "--flush",
-    "-F",
     "--daemon",
     "-D",
     "--pname",
     "--runas",
     "--umask",
-    "--nice",
-    "-N",
-    "--nohup",
-    "--align",
     "--address",
     "-A",
-    "--comment",
     "--config",
     "-C",
-    "--quiet",
     "--messages",
     "-m",
     "--rawdskfilter",
@@ -119,7 +113,7 @@ pub fn line(error: &Error) -> String {
         }
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
             prior if prior.is_empty() || prior == argument => {
-                format!("cannot use {argument}: given twice, or not with a command")
+                format!("cannot use {argument}: given twice")
             }
             prior => format!("cannot use {argument}: not together with {prior}"),
         },
@@ -148,8 +142,25 @@ pub fn line(error: &Error) -> String {
     }
 }
 
+/// A switch as people type it.
+pub fn name(switch: &Arg) -> String {
+    match (switch.get_short(), switch.get_long()) {
+        (Some(short), _) => format!("-{short}"),
+        (_, Some(long)) => format!("--{long}"),
+        _ => switch.get_id().to_string(),
+    }
+}
+
 fn unknown(argument: &str) -> String {
     let name = argument.split('=').next().unwrap_or(argument);
+    let recorder = RecordOptions::augment_args(clap::Command::new("record"));
+    let is_this = |switch: &Arg| {
+        let long = name.strip_prefix("--").map(str::to_string);
+        self::name(switch) == name || long.is_some_and(|long| switch.get_long() == Some(&long))
+    };
+    if recorder.get_arguments().any(is_this) {
+        return format!("cannot use {name}: it is for recording, not for this command");
+    }
     // collectl takes any unique beginning of a long switch.
     let known = NOT_YET
         .iter()

@@ -1,6 +1,6 @@
 //! The token that texts need, and codes that are good once.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -32,24 +32,52 @@ fn random_hex(length: usize) -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The token of the file, which is made if it is not there. The folder may be another user's:
-/// what lies there is not trusted beyond being a token that only its owner can read.
+/// The token of the file, which is made if it is not there. The folder may be another user's: what lies
+/// there is trusted only if nobody else can have put it there, or can read it.
 pub fn token_of(path: &Path) -> Result<String> {
-    match read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write(path),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-        Ok((mode, _)) if mode & 0o077 != 0 => bail!(
-            "cannot use {}: others can read it (mode {mode:04o}); chmod 600 it, or remove it for a new one",
+    let (stat, text) = match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return write(path),
+        read => read.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let folder = fs::metadata(folder_of(path))
+        .with_context(|| format!("cannot read {}", folder_of(path).display()))?;
+    if let Err(cause) = trusted(&stat, folder.uid()) {
+        bail!("cannot use {}: {cause}", path.display());
+    }
+    match checked(&text) {
+        Some(token) => Ok(token.into()),
+        None => bail!(
+            "cannot use {}: it holds no token ({TOKEN_CHARS_MIN} or more letters, digits, - and _); remove it for a new one",
             path.display()
         ),
-        Ok((_, text)) => match checked(&text) {
-            Some(token) => Ok(token.into()),
-            None => bail!(
-                "cannot use {}: it holds no token ({TOKEN_CHARS_MIN} or more letters, digits, - and _); remove it for a new one",
-                path.display()
-            ),
-        },
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether a token file is its owner's alone, and that one is root, who we are, or whose folder it is.
+fn trusted(stat: &Metadata, folder_uid: u32) -> Result<(), String> {
+    let mode = stat.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(format!(
+            "others can read it (mode {mode:04o}); chmod 600 it, or remove it for a new one"
+        ));
+    }
+    if ![machine::ROOT, machine::user(), folder_uid].contains(&stat.uid()) {
+        return Err(format!(
+            "user {} put it there, whose folder it is not; remove it for a new one",
+            stat.uid()
+        ));
+    }
+    if stat.nlink() > 1 {
+        return Err("it has another name, too (a hard link); remove it for a new one".into());
+    }
+    Ok(())
 }
 
 fn checked(text: &str) -> Option<&str> {
@@ -59,8 +87,8 @@ fn checked(text: &str) -> Option<&str> {
     (sound && token.bytes().all(plain)).then_some(token)
 }
 
-/// Mode and text.
-fn read(path: &Path) -> io::Result<(u32, String)> {
+/// What the file is, and its text.
+fn read(path: &Path) -> io::Result<(Metadata, String)> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(machine::PLAIN_FILE)
@@ -73,10 +101,7 @@ fn read(path: &Path) -> io::Result<(u32, String)> {
     file.take(TOKEN_CHARS_MAX as u64 + 2)
         .read_to_end(&mut text)?;
     // What is no text is no token either.
-    Ok((
-        stat.mode() & 0o7777,
-        String::from_utf8(text).unwrap_or_default(),
-    ))
+    Ok((stat, String::from_utf8(text).unwrap_or_default()))
 }
 
 /// Whole or not at all.
@@ -94,7 +119,7 @@ fn write(path: &Path) -> Result<String> {
             .mode(0o600)
             .open(&half)?;
         // Who the folder belongs to has to be able to read it without root, too.
-        let owner = fs::metadata(path.parent().unwrap_or(path))?;
+        let owner = fs::metadata(folder_of(path))?;
         if machine::is_root() {
             std::os::unix::fs::fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
         }
@@ -135,6 +160,19 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
             let error = token_of(&path).expect_err(text).to_string();
             assert!(error.contains(cause), "{error}");
+        }
+        fs::write(&path, &token).expect("write");
+        fs::hard_link(&path, dir.join("other")).expect("a link");
+        let error = token_of(&path).expect_err("a hard link").to_string();
+        assert!(error.contains("it has another name"), "{error}");
+        fs::remove_file(dir.join("other")).expect("remove");
+        assert_eq!(token_of(&path).expect("the same"), token);
+        if machine::is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).expect("chown");
+            let error = token_of(&path).expect_err("another's").to_string();
+            assert!(error.contains("user 65534 put it there"), "{error}");
+            std::os::unix::fs::chown(&dir, Some(65534), None).expect("chown");
+            assert_eq!(token_of(&path).expect("the folder's owner's"), token);
         }
         fs::remove_file(&path).expect("remove");
         std::os::unix::fs::symlink("/etc/passwd", &path).expect("a link");

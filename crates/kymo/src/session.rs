@@ -16,15 +16,20 @@ use kymo_kernel::tasks::{StatusPolicy, TaskPlan};
 use kymo_kernel::{facts, subsystem};
 use kymo_recording::beat::{self, Control, Schedule};
 use kymo_recording::queue::Queue;
-use kymo_sys::clock::RealClock;
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine;
 use kymo_sys::ticker::Ticker;
+use kymo_view::processes::Filter;
+use kymo_view::time::Zone;
 
+use crate::intervals::Scans;
 use crate::options::{RecordOptions, ViewOptions};
 
 /// How long a sampler may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The fact that says what was asked to be recorded.
+pub const LETTERS: &str = "letters";
 /// Small stacks: the threads call little, and touched pages count.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -55,7 +60,11 @@ impl Setup {
         if let Some(view) = view {
             letters = crate::show::letters(letters, view);
         }
-        let intervals = options.intervals(&letters).map_err(usage)?;
+        let scans = match view.is_some_and(|view| view.top.is_some()) {
+            true => Scans::EachSample,
+            false => Scans::AtTheirOwn,
+        };
+        let intervals = options.intervals(&letters, scans).map_err(usage)?;
         let root = open_root(&options.root)?;
         let plan = Plan {
             kinds: machine_kinds(&letters),
@@ -73,9 +82,11 @@ impl Setup {
                 .runtime_ns()
                 .map_err(usage)?
                 .map(Duration::from_nanos),
+            scans_aligned: options.align && letters.contains('Z'),
             announced: false,
         };
-        let context = facts::gather(&root);
+        let mut context = facts::gather(&root);
+        context.set(LETTERS, &letters);
         Ok(Setup {
             root,
             letters,
@@ -118,10 +129,9 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
         view.and_then(|view| view.procopts.as_deref())
             .is_some_and(|opts| opts.contains(letter))
     };
-    // `--procfilt cNAME+`: their threads as well.
     let filters_threads = view
-        .and_then(|view| view.procfilt.as_deref())
-        .is_some_and(|filter| filter.split(',').any(|test| test.trim_end().ends_with('+')));
+        .and_then(|view| Filter::parse(view.procfilt.as_deref()?).ok())
+        .is_some_and(|filter| filter.wants_threads());
     let status = match options.status.as_str() {
         "always" => StatusPolicy::Always,
         "never" => StatusPolicy::Never,
@@ -137,6 +147,26 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
     }
 }
 
+/// Says on a terminal what the first line is waited for: up to twice the interval.
+pub fn say_waiting(setup: &Setup, quiet: bool) {
+    let interval_ns = setup.schedule.interval.as_nanos() as i64;
+    if quiet || interval_ns < 1_000_000_000 || !machine::stderr_is_terminal() {
+        return;
+    }
+    let align_ns = match setup.schedule.scans_aligned {
+        true => setup.plan.scan_interval_ns as i64,
+        false => interval_ns,
+    };
+    let start_ns = (RealClock.now().real_ns.div_euclid(align_ns) + 1) * align_ns;
+    let mut zone = Zone::of(&setup.context);
+    let [start, end] = [start_ns, start_ns + interval_ns].map(|real_ns| {
+        let mut text = Vec::new();
+        zone.local(real_ns).put_time(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    eprintln!("kymo: waiting for the first interval, {start} to {end}");
+}
+
 /// The threads that sample.
 pub struct Session {
     /// What the sampler shows of itself.
@@ -149,7 +179,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes the baseline at once, then goes on by the schedule. `key_wanted` is the writer's.
+    /// Takes the baseline at its beat, then goes on by the schedule. `key_wanted` is the writer's.
     pub fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
         let schedule = setup.schedule;
         let sampler = Sampler::new(setup.root.clone(), setup.plan.clone(), files_to_keep());
@@ -165,6 +195,7 @@ impl Session {
             let (ticker, control, queue, lane) =
                 (ticker.clone(), control.clone(), queue.clone(), lane.clone());
             move || {
+                machine::forget_start();
                 machine::lock_memory();
                 machine::ask_short_slices();
                 beat::run(
@@ -208,6 +239,15 @@ impl Session {
                 // The sampler may sleep on, but nobody waits for it.
                 queue.close();
             }
+        }
+    }
+
+    /// Has what was recorded so far put on the disk, from any thread.
+    pub fn flusher(&self) -> impl Fn() + Send + Sync + 'static {
+        let (control, queue) = (self.control.clone(), self.queue.clone());
+        move || {
+            control.flush_wanted.store(true, Ordering::Relaxed);
+            queue.wake();
         }
     }
 

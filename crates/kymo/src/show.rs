@@ -8,10 +8,10 @@ use kymo_sys::machine;
 use kymo_view::options::Format;
 use kymo_view::processes::{Columns, Filter, Top};
 use kymo_view::time::Span;
-use kymo_view::{Options, Stopped, play};
+use kymo_view::{Options, Shown, Stopped, play};
 
 use crate::options::ViewOptions;
-use crate::output::{Output, Pace};
+use crate::output::{Existing, Output, Pace};
 
 /// Processes that `--top` shows where no terminal says how many there is room for.
 const TOP_DEFAULT: usize = 10;
@@ -47,7 +47,16 @@ pub fn options(
 ) -> Result<Options, String> {
     let mut options = Options::new(letters)?;
     let terminal = machine::terminal_lines().map(usize::from);
-    options.set_stamp(view.stamp.as_deref().unwrap_or_default())?;
+    let letters = view.stamp_letters();
+    options.set_stamp(&letters)?;
+    if let Some(only_files) = letters.chars().find(|&c| c == 'a' || c == 'c')
+        && dir.is_none()
+    {
+        return Err(format!(
+            "cannot use -o {only_files}: it is for plot files; see -P -f DIR"
+        ));
+    }
+    Existing::of(&letters, pace)?;
     if view.utc {
         options.set_stamp("U")?;
     }
@@ -67,6 +76,7 @@ pub fn options(
         options.top = Some(Top::parse(top, room.unwrap_or(TOP_DEFAULT))?);
     }
     options.set_format(format(view, dir)?)?;
+    options.live = pace == Pace::Live;
     options.watched = terminal.is_some() && pace == Pace::Live;
     options.count = count;
     options.span = Span::parse(view.from.as_deref(), view.thru.as_deref())?;
@@ -99,16 +109,17 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
     })
 }
 
-/// Shows all of `source`; gives the number of intervals shown.
+/// Shows all of `source`.
 pub fn run(
     source: &mut dyn Source,
     options: &Options,
     view: &ViewOptions,
     dir: Option<&Path>,
     pace: Pace,
-) -> Result<u64> {
-    let gzip = !view.stamp.as_deref().unwrap_or_default().contains('z');
-    let mut output = Output::new(pace, dir, gzip)?;
+) -> Result<Shown> {
+    let letters = view.stamp_letters();
+    let existing = Existing::of(&letters, pace).map_err(anyhow::Error::msg)?;
+    let mut output = Output::new(pace, dir, !letters.contains('z'), existing)?;
     let shown = match play(source, options, &mut output) {
         Ok(shown) => shown,
         Err(Stopped::Source(error)) => {

@@ -27,6 +27,7 @@ impl Source for Collectl {
         let item = self.reader.read().map_err(|error| error.to_string())?;
         Ok(item.map(|item| match item {
             Item::Gap(why) => Step::Gap(why),
+            Item::Damage(why) => Step::Damage(why),
             Item::Sample(stamp) => {
                 self.seq += 1;
                 Step::Sample(Moment {

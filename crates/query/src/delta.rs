@@ -5,6 +5,10 @@
 //! follows a gap. A number that was not read in between is spread over the time it took. A row
 //! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
 //! that take several reads are not atomic.
+//!
+//! A counter that is smaller than before was reset, and what it counted is not known; or it has gone round
+//! at 2^32, as those of 32-bit kernels and of some drivers do. That is believed where it is the shorter way
+//! and no other counter of the row tells of a reset, which sets back all of them.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -22,19 +26,35 @@ const ABSENCE_MAX: u32 = 2;
 /// Clocks of births and of samples may be this far apart.
 const BIRTH_SLACK_NS: u64 = 1_000_000_000;
 
-/// What was added between two values, by their rule; `None`: it cannot be known, a reset.
-pub fn added(rule: Rule, last: u64, now: u64) -> Option<f64> {
+/// Counters of 32 bits go round at this.
+const ROUND: u64 = 1 << 32;
+
+/// What was added between two values, by their rule; `None`: it cannot be known. `is_reset`: another
+/// counter of the row was reset.
+pub fn added(rule: Rule, last: u64, now: u64, is_reset: bool) -> Option<f64> {
     match rule {
         Rule::Gauge => Some(now as i64 as f64 - last as i64 as f64),
+        // By itself it never tells whether it was reset.
+        Rule::CounterMayStepBack if is_reset => None,
         _ if now >= last => Some((now - last) as f64),
         Rule::CounterMayStepBack => Some(0.0),
-        Rule::Counter64 => None,
-        Rule::Counter32 => {
-            // A wrap is believed when it is the shorter way round.
-            let wrapped = (1u64 << 32).checked_sub(last)? + now;
-            (wrapped < 1 << 31).then_some(wrapped as f64)
+        Rule::Counter64 | Rule::Counter32 => {
+            let round = round(last, now).filter(|_| !is_reset)?;
+            Some(round as f64)
         }
     }
+}
+
+/// What was added to a counter that has gone round, where that is the shorter way.
+fn round(last: u64, now: u64) -> Option<u64> {
+    let added = ROUND.checked_sub(last)? + now;
+    (added < ROUND / 2).then_some(added)
+}
+
+/// Whether two values of a counter tell of a reset.
+fn tells_reset(rule: Rule, last: u64, now: u64) -> bool {
+    let steady = matches!(rule, Rule::Counter64 | Rule::Counter32);
+    steady && last != MISSING && now < last && round(last, now).is_none()
 }
 
 /// The differences of one subsystem, interval after interval.
@@ -367,6 +387,10 @@ impl Past {
     fn advance(&mut self, values: &[u64], fields: &[Field], span: Span, out: &mut Numbers) {
         self.values.resize(values.len(), MISSING);
         self.times.resize(values.len(), span.now_ns);
+        let pairs = || self.values.iter().zip(values);
+        let is_reset = pairs()
+            .zip(fields)
+            .any(|((&last, &now), field)| tells_reset(field.rule, last, now));
         out.now.clear();
         out.delta.clear();
         for (i, (&now, field)) in values.iter().zip(fields).enumerate() {
@@ -383,7 +407,7 @@ impl Past {
             let last = self.values[i];
             let mut delta = match last {
                 MISSING => f64::NAN,
-                _ => added(field.rule, last, now).unwrap_or(f64::NAN),
+                _ => added(field.rule, last, now, is_reset).unwrap_or(f64::NAN),
             };
             if self.times[i] != span.last_ns {
                 // It was not read at the last reading: the share of this interval.
@@ -436,20 +460,55 @@ mod tests {
     #[test]
     fn the_rules() {
         use Rule::*;
-        for (rule, last, now, expect) in [
-            (Counter64, 5, 8, Some(3.0)),
-            (Counter64, 8, 5, None),
-            (Counter64, u64::MAX - 1, 1, None),
-            (Counter32, 5, 8, Some(3.0)),
-            (Counter32, (1 << 32) - 2, 3, Some(5.0)),
-            (Counter32, 1 << 30, 3, None),
-            (Counter32, 1 << 40, 3, None),
-            (CounterMayStepBack, 8, 5, Some(0.0)),
-            (CounterMayStepBack, 5, 8, Some(3.0)),
-            (Gauge, 8, 5, Some(-3.0)),
-            (Gauge, -2i64 as u64, 20, Some(22.0)),
+        for (rule, last, now, expect, after_reset) in [
+            (Counter64, 5, 8, Some(3.0), Some(3.0)),
+            (Counter64, 8, 5, None, None),
+            (Counter64, u64::MAX - 1, 1, None, None),
+            (Counter64, (1 << 32) - 2, 3, Some(5.0), None),
+            (Counter32, 5, 8, Some(3.0), Some(3.0)),
+            (Counter32, (1 << 32) - 2, 3, Some(5.0), None),
+            (Counter32, 1 << 30, 3, None, None),
+            (Counter32, 1 << 40, 3, None, None),
+            (CounterMayStepBack, 8, 5, Some(0.0), None),
+            (CounterMayStepBack, 5, 8, Some(3.0), None),
+            (Gauge, 8, 5, Some(-3.0), Some(-3.0)),
+            (Gauge, -2i64 as u64, 20, Some(22.0), Some(22.0)),
         ] {
-            assert_eq!(added(rule, last, now), expect, "{rule:?} {last} -> {now}");
+            let got = [false, true].map(|is_reset| added(rule, last, now, is_reset));
+            assert_eq!(got, [expect, after_reset], "{rule:?} {last} -> {now}");
+        }
+    }
+
+    /// Reads, time of reads, and requests times their time, at 0 and 1 s; a step back of one counter alone is
+    /// of that one, a reset is of all.
+    #[test]
+    fn what_goes_round_and_what_is_reset() {
+        const NAN: f64 = f64::NAN;
+        const ALMOST: u64 = (1 << 32) - 10;
+        for (before, after, expect) in [
+            ([ALMOST, 100, 7], [5, 120, 9], [15.0, 20.0, 2.0]),
+            ([100, ALMOST, 9], [130, 5, 7], [30.0, 15.0, 0.0]),
+            ([100, ALMOST, 9], [3, 5, 7], [NAN, NAN, NAN]),
+            ([100, ALMOST, 9], [3, 5, 12], [NAN, NAN, NAN]),
+            ([100, 5, 9], [130, 4, 10], [30.0, NAN, NAN]),
+        ] {
+            let reading = |[reads, read_ms, weighted_ms]: [u64; 3]| {
+                let mut row = row("a", 1, reads);
+                (row.values[3], row.values[10]) = (read_ms, weighted_ms);
+                Reading {
+                    globals: Vec::new(),
+                    rows: vec![row],
+                }
+            };
+            let mut delta = Delta::new(&DISK);
+            delta.advance(&reading(before), &at(0.0), &Context::default());
+            let rates = delta.advance(&reading(after), &at(1.0), &Context::default());
+            let got = [0, 3, 10].map(|field| rates.rows()[0].numbers.delta[field]);
+            assert_eq!(
+                format!("{got:?}"),
+                format!("{expect:?}"),
+                "{before:?} {after:?}"
+            );
         }
     }
 
@@ -618,9 +677,9 @@ mod tests {
         }
 
         #[test]
-        fn never_negative_and_never_more_than_the_counter(last: u64, now: u64) {
+        fn never_negative_and_never_more_than_the_counter(last: u64, now: u64, is_reset: bool) {
             for rule in [Rule::Counter64, Rule::Counter32, Rule::CounterMayStepBack] {
-                if let Some(added) = added(rule, last, now) {
+                if let Some(added) = added(rule, last, now, is_reset) {
                     prop_assert!(added >= 0.0);
                     prop_assert!(added <= now as f64 + 4294967296.0);
                 }

@@ -2,11 +2,13 @@
 //! place where two readings are subtracted.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod collectl;
 pub mod delta;
 pub mod live;
 pub mod marks;
+pub mod merged;
 pub mod open;
 pub mod processes;
 pub mod recorded;

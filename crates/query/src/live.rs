@@ -145,7 +145,7 @@ impl Decoder {
             return Some(sample);
         }
         self.pending = Some(sample);
-        Some(Step::Gap(format!(
+        Some(Step::Damage(format!(
             "sample {} is damaged: kinds {damaged:?}",
             head.seq
         )))

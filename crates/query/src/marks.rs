@@ -91,7 +91,7 @@ impl Marker {
                 }
                 starts
             }
-            Step::Gap(why) => {
+            Step::Gap(why) | Step::Damage(why) => {
                 self.begin_gap(i64::MIN, why.clone());
                 true
             }

@@ -1,15 +1,21 @@
-//! What a path holds, opened as one source: recordings and collectl's raw files.
+//! What a path holds, opened as one source: recordings and collectl's raw files. A path may be several
+//! with commas between them, and patterns, as collectl takes them.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
-use kymo_recording::collectl::{File, is_collectl_name};
-use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_kernel::subsystem::{self, Summary};
+use kymo_recording::Error;
+use kymo_recording::collectl::{self, File, is_collectl_name};
+use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_sys::disk::RealDisk;
 
 use crate::collectl::Collectl;
+use crate::merged::Merged;
 use crate::recorded::Recorded;
 use crate::source::{Source, Step};
 
@@ -21,7 +27,7 @@ pub struct Recordings {
 }
 
 /// What a path turned out to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Found {
     Recording(PathBuf),
     Collectl(PathBuf),
@@ -33,27 +39,17 @@ impl Recordings {
         Recordings::of(vec![Found::Recording(path.into())])
     }
 
-    /// Looks at each path: collectl's files go by their names or are in a folder, all else is a recording.
+    /// Looks at each path: collectl's files go by their names or are in a folder, beside recordings or
+    /// not; all else is a recording.
     pub fn find(paths: &[PathBuf]) -> Result<Recordings, String> {
         let mut found = Vec::new();
         for path in paths {
-            let cannot = |error| format!("cannot open {}: {error}", path.display());
-            if path.metadata().map_err(cannot)?.is_file() {
-                found.push(match is_collectl(path) {
-                    true => Found::Collectl(path.clone()),
-                    false => Found::Recording(path.clone()),
-                });
-                continue;
-            }
-            let mut raw: Vec<PathBuf> = std::fs::read_dir(path)
-                .map_err(cannot)?
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(|path| is_collectl(path) && path.is_file())
-                .collect();
-            raw.sort();
-            match raw.is_empty() {
-                true => found.push(Found::Recording(path.clone())),
-                false => found.extend(raw.into_iter().map(Found::Collectl)),
+            for path in expand(path)? {
+                for one in look(&path)? {
+                    if !found.contains(&one) {
+                        found.push(one);
+                    }
+                }
             }
         }
         Ok(Recordings::of(found))
@@ -79,22 +75,24 @@ impl Recordings {
         }
     }
 
-    /// Opens all of it as one source, of which only `kinds` are needed, and only those within `range`:
-    /// collectl's files give everything nonetheless.
-    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
-        let mut sources: VecDeque<Box<dyn Source>> = VecDeque::new();
-        let mut files = Vec::new();
+    /// The letters of what was recorded, collectl's own included, as far as the recordings say.
+    pub fn letters(&self, range: TimeRange) -> Result<String, String> {
+        let mut letters = String::new();
         for found in &self.found {
-            match found {
-                Found::Collectl(path) => files.push(open_raw(path)?),
-                Found::Recording(path) => {
-                    sources.push_back(Box::new(Recorded::open(path, range, kinds)?));
-                }
-            }
+            let more = match found {
+                Found::Collectl(path) => raw_letters(path)?,
+                Found::Recording(path) => own_letters(path, range)?,
+            };
+            let new = more.chars().filter(|&letter| !letters.contains(letter));
+            letters.extend(new.collect::<Vec<_>>());
         }
-        if !files.is_empty() {
-            sources.push_front(Box::new(Collectl::new(files, users())));
-        }
+        Ok(letters)
+    }
+
+    /// Opens all of it as one source, one recording after the other, of which only `kinds` are needed, and
+    /// only those within `range`: collectl's files give everything nonetheless.
+    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+        let mut sources = VecDeque::from(self.sources(range, kinds)?);
         let first = sources.pop_front().ok_or("cannot open nothing")?;
         let whole: Box<dyn Source> = match sources.is_empty() {
             true => first,
@@ -110,6 +108,110 @@ impl Recordings {
                 until,
             }),
         })
+    }
+
+    /// The same, but merged by time: for who keeps apart what is of different recordings.
+    pub fn open_merged(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+        let mut sources = self.sources(range, kinds)?;
+        match sources.len() {
+            0 => Err("cannot open nothing".into()),
+            1 => Ok(sources.remove(0)),
+            _ => Ok(Box::new(Merged::new(sources))),
+        }
+    }
+
+    /// What each recording is of; collectl's files are one.
+    fn sources(&self, range: TimeRange, kinds: Kinds) -> Result<Vec<Box<dyn Source>>, String> {
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        let mut files = Vec::new();
+        for found in &self.found {
+            match found {
+                Found::Collectl(path) => files.push(open_raw(path)?),
+                Found::Recording(path) => {
+                    sources.push(Box::new(Recorded::open(path, range, kinds)?));
+                }
+            }
+        }
+        if !files.is_empty() {
+            sources.insert(0, Box::new(Collectl::new(files, users())));
+        }
+        Ok(sources)
+    }
+}
+
+/// The paths that `path` stands for: itself where it exists, else what is between commas, each a pattern or
+/// itself.
+fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let Some(text) = path.to_str().filter(|_| path.symlink_metadata().is_err()) else {
+        return Ok(vec![path.into()]);
+    };
+    let mut paths = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let is_pattern =
+            part.contains(['*', '?', '[']) && Path::new(part).symlink_metadata().is_err();
+        match is_pattern {
+            true => paths.extend(matching(part)?),
+            false => paths.push(part.into()),
+        }
+    }
+    Ok(paths)
+}
+
+/// What can be played of all that matches a pattern, in the order of names.
+fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
+    let cannot = |cause: &str| format!("cannot play {}: {cause}", pattern.escape_debug());
+    let matches = glob::glob(pattern).map_err(|error| cannot(error.msg))?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for path in matches.filter_map(Result::ok) {
+        let plays = match path.is_dir() {
+            true => !raw_files(&path)?.is_empty() || is_recording(&path)?,
+            false => is_collectl(&path) || is_recording(&path)?,
+        };
+        if plays {
+            paths.push(path);
+        }
+    }
+    match paths.is_empty() {
+        true => Err(cannot("no recording and no raw file of collectl matches")),
+        false => Ok(paths),
+    }
+}
+
+/// What is at one path.
+fn look(path: &Path) -> Result<Vec<Found>, String> {
+    let cannot = |error| format!("cannot open {}: {error}", path.display());
+    if path.metadata().map_err(cannot)?.is_file() {
+        return Ok(vec![match is_collectl(path) {
+            true => Found::Collectl(path.into()),
+            false => Found::Recording(path.into()),
+        }]);
+    }
+    let mut found: Vec<Found> = raw_files(path)?.into_iter().map(Found::Collectl).collect();
+    // Where there is nothing at all, opening it says so.
+    if found.is_empty() || is_recording(path)? {
+        found.push(Found::Recording(path.into()));
+    }
+    Ok(found)
+}
+
+/// collectl's files in a folder.
+fn raw_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| format!("cannot open {}: {error}", folder.display()))?;
+    let mut raw: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| is_collectl(path) && path.is_file())
+        .collect();
+    raw.sort();
+    Ok(raw)
+}
+
+/// Whether there is a recording of our own; what is wrong with it is said.
+fn is_recording(path: &Path) -> Result<bool, String> {
+    match Recording::open(Arc::new(RealDisk), path) {
+        Ok(_) => Ok(true),
+        Err(Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -154,6 +256,50 @@ fn open_raw(path: &Path) -> Result<File, String> {
         name,
         bytes: Box::new(bytes),
     })
+}
+
+/// What the header of one of collectl's files says was recorded; one that cannot be played is told when its
+/// turn comes.
+fn raw_letters(path: &Path) -> Result<String, String> {
+    let context = collectl::header(open_raw(path)?).unwrap_or_default();
+    Ok(context.get("letters").unwrap_or_default().into())
+}
+
+/// What the facts of a recording say was recorded. Where they do not, it is told from its first samples.
+fn own_letters(path: &Path, range: TimeRange) -> Result<String, String> {
+    let mut recorded = Recorded::open(path, range, Kinds::NONE)?;
+    let (mut letters, mut stamp) = (String::new(), 0);
+    while recorded.next()?.is_some() {
+        let context = recorded.context();
+        if std::mem::replace(&mut stamp, context.stamp()) != context.stamp() {
+            letters += context.get("letters").unwrap_or_default();
+        }
+    }
+    match letters.is_empty() {
+        true => letters_of_sources(&mut Recorded::open(path, range, Kinds::ALL)?),
+        false => Ok(letters),
+    }
+}
+
+/// The summaries that the first samples have sources for, and processes.
+fn letters_of_sources(source: &mut dyn Source) -> Result<String, String> {
+    const SAMPLES: usize = 3;
+    let mut samples = 0;
+    while samples < SAMPLES
+        && let Some(step) = source.next()?
+    {
+        samples += usize::from(matches!(step, Step::Sample(_)));
+    }
+    let has = |kind: &u8| source.tracks().get(*kind).instances().next().is_some();
+    let recorded = subsystem::ALL
+        .iter()
+        .filter(|subsystem| subsystem.sources.iter().any(has));
+    Ok(recorded
+        .map(|subsystem| match subsystem.summary {
+            Summary::None => subsystem.letter.to_ascii_uppercase(),
+            _ => subsystem.letter,
+        })
+        .collect())
 }
 
 /// Users of this machine: raw files have numbers only, and collectl takes the names from here too.

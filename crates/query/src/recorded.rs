@@ -91,7 +91,7 @@ impl Source for Recorded {
                         Some(kind) => decoder.restart_kind(kind),
                         None => decoder.restart(),
                     }
-                    Some(Step::Gap(gap.message))
+                    Some(Step::Damage(gap.message))
                 }
             };
             if step.is_some() {

@@ -30,8 +30,10 @@ pub enum Step {
     Sample(Moment),
     /// Something that happened, as a line of text.
     Event(Moment, String),
-    /// Samples are missing here: the next one is a new baseline. Why, in a line.
+    /// The next sample is a new baseline. Why, in a line.
     Gap(String),
+    /// The same, as what was recorded here is lost or cannot be read.
+    Damage(String),
 }
 
 /// A source of samples: the running machine, a recording, another tool's file.
@@ -42,6 +44,11 @@ pub trait Source {
     fn tracks(&self) -> &Tracks;
     /// Facts of the machine the samples are of.
     fn context(&self) -> &Context;
+    /// Which of several recordings that are played side by side the last step is of: what is subtracted is
+    /// always of one.
+    fn stream(&self) -> usize {
+        0
+    }
 }
 
 impl Source for Box<dyn Source> {
@@ -55,5 +62,9 @@ impl Source for Box<dyn Source> {
 
     fn context(&self) -> &Context {
         (**self).context()
+    }
+
+    fn stream(&self) -> usize {
+        (**self).stream()
     }
 }

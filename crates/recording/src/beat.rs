@@ -1,5 +1,6 @@
 //! The sampler's thread: waits for its beat, takes a sample, hands the record on. It never
-//! waits for a disk.
+//! waits for a disk. The first sample waits for its beat like any other, so that no interval is
+//! shorter than the others; only without pause it is taken at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,8 +27,10 @@ pub struct Schedule {
     pub scan_each: u32,
     /// Samples after the baseline.
     pub count: Option<u64>,
-    /// How long to go on.
+    /// How long to go on after the baseline.
     pub runtime: Option<Duration>,
+    /// Whether the baseline waits for a multiple of the scans' interval, not only of the first.
+    pub scans_aligned: bool,
     /// Whether the event [`STARTS`] comes first.
     pub announced: bool,
 }
@@ -39,6 +42,8 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Set by the sampler when a disk or a NIC came or went: the facts are to be read again.
     pub devices_changed: AtomicBool,
+    /// Set: what is recorded is to be on the disk, whatever the sync interval.
+    pub flush_wanted: AtomicBool,
     /// Set by whoever lost records: the next sample must be a key.
     pub key_wanted: AtomicBool,
     /// Start of the sample under way (monotonic), 0 between samples.
@@ -75,17 +80,20 @@ pub fn run(
     (queue, key_wanted): (&Queue, &AtomicBool),
 ) {
     let mut beat = BeatState::new(schedule, clock.now());
+    if let Some(ticker) = ticker {
+        wait_for_baseline(ticker, &mut beat, clock, control);
+    }
     let mut out = Vec::with_capacity(64 << 10);
     while !control.stop.load(Ordering::Relaxed) {
         let stamp = clock.now();
-        if beat.is_over(stamp) {
-            break;
-        }
         control
             .sampling_since_ns
             .store(stamp.mono_ns, Ordering::Relaxed);
         let key = beat.is_key([key_wanted, &control.key_wanted]);
         out.clear();
+        if beat.taken == 0 {
+            beat.begin(stamp);
+        }
         beat.note_start(stamp, &mut out);
         beat.note_clock(stamp, &mut out);
         let due = beat.due(stamp);
@@ -135,6 +143,7 @@ fn push(queue: &Queue, record: &[u8], schedule: Schedule, control: &Control) -> 
 /// Where the beat stands.
 struct BeatState {
     schedule: Schedule,
+    /// Of the baseline.
     start: Stamp,
     last: Stamp,
     taken: u64,
@@ -148,6 +157,8 @@ struct BeatState {
     scan: i64,
 }
 
+/// The timer may fire so much before its multiple when the clock is slewed.
+const EARLY_NS: i64 = 1_000_000;
 /// A wall clock that moves so much against the monotonic one was set.
 const STEP_NS: i64 = 100_000_000;
 
@@ -166,13 +177,31 @@ impl BeatState {
         }
     }
 
-    fn is_over(&self, now: Stamp) -> bool {
-        let spent = Duration::from_nanos(now.mono_ns - self.start.mono_ns);
-        self.schedule.runtime.is_some_and(|runtime| spent > runtime)
+    /// The baseline is taken now.
+    fn begin(&mut self, now: Stamp) {
+        (self.start, self.last, self.clock_set) = (now, now, false);
     }
 
+    /// Nanoseconds between scans on the beat.
+    fn scan_interval_ns(&self) -> i64 {
+        let interval_ns = self.schedule.interval.as_nanos() as i64;
+        interval_ns.saturating_mul(self.schedule.scan_each.max(1).into())
+    }
+
+    /// Whether the beat at `now` may be the first.
+    fn may_begin(&self, now: Stamp) -> bool {
+        let since_ns = (now.real_ns.saturating_add(EARLY_NS)).rem_euclid(self.scan_interval_ns());
+        !self.schedule.scans_aligned || since_ns < self.schedule.interval.as_nanos() as i64
+    }
+
+    /// Whether all is done: counted, or the next sample would come after the end of the time given. One
+    /// that comes right at the end may be a little late.
     fn is_done(&self) -> bool {
+        let interval = self.schedule.interval;
+        let next = Duration::from_nanos(self.last.mono_ns - self.start.mono_ns) + interval;
+        let over = |runtime| next >= runtime + interval / 2 && next > runtime;
         self.schedule.count.is_some_and(|count| self.taken > count)
+            || self.schedule.runtime.is_some_and(over)
     }
 
     fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
@@ -195,17 +224,18 @@ impl BeatState {
         };
     }
 
-    /// Whether this sample scans processes: the baseline does, then the first of each multiple.
+    /// Whether this sample scans processes: the baseline does, then the first of each multiple of the
+    /// scans' interval from there, by the clock: what is missed puts off none that comes later.
     fn due(&mut self, now: Stamp) -> Due {
         let each = i64::from(self.schedule.scan_each.max(1));
         let interval_ns = self.schedule.interval.as_nanos() as i64;
+        let beats = |at: Stamp| at.real_ns.saturating_add(EARLY_NS).div_euclid(interval_ns);
         let scan = match (interval_ns, each) {
             (0, _) | (_, 1) => self.taken as i64 / each,
-            // The timer may fire a little before the multiple when the clock is slewed.
-            _ => now
-                .real_ns
-                .saturating_add(1_000_000)
-                .div_euclid(interval_ns.saturating_mul(each)),
+            // Counted in beats: a baseline that came late must not make all scans late.
+            _ => beats(now)
+                .saturating_sub(beats(self.start))
+                .div_euclid(each),
         };
         let due = self.scan != scan;
         self.scan = scan;
@@ -234,6 +264,16 @@ impl BeatState {
         }
         self.clock_set = false;
         self.last = now;
+    }
+}
+
+/// Waits for the beat at which the first interval begins, or until told to stop.
+fn wait_for_baseline(ticker: &Ticker, beat: &mut BeatState, clock: &dyn Clock, control: &Control) {
+    while !control.stop.load(Ordering::Relaxed) {
+        wait(ticker, beat, control);
+        if beat.may_begin(clock.now()) {
+            return;
+        }
     }
 }
 
@@ -315,6 +355,7 @@ mod tests {
             scan_each: 5,
             count: None,
             runtime: None,
+            scans_aligned: false,
             announced: false,
         };
         let mut beat = BeatState::new(schedule, before);
@@ -357,30 +398,78 @@ mod tests {
         }
     }
 
-    #[test]
-    fn scans_come_at_absolute_multiples() {
-        let schedule = Schedule {
+    fn each_second(scan_each: u32, scans_aligned: bool) -> Schedule {
+        Schedule {
             interval: Duration::from_secs(1),
-            scan_each: 5,
+            scan_each,
             count: None,
             runtime: None,
+            scans_aligned,
             announced: false,
-        };
-        let mut beat = BeatState::new(schedule, Stamp::default());
-        let three = Stamp {
-            real_ns: 3 * SECOND as i64,
-            ..Stamp::default()
-        };
-        assert_eq!(beat.due(three), Due::Now, "the baseline");
-        let due: Vec<i64> = (4..16)
-            .filter(|&s| {
-                beat.due(Stamp {
-                    real_ns: s * SECOND as i64 + 70_000,
-                    ..Stamp::default()
-                }) == Due::Now
-            })
+        }
+    }
+
+    fn at_ms(ms: u64) -> Stamp {
+        Stamp {
+            real_ns: ms as i64 * 1_000_000,
+            mono_ns: ms * 1_000_000,
+            boot_ns: ms * 1_000_000,
+        }
+    }
+
+    /// The first interval of processes was what was left of a multiple of their interval.
+    #[test]
+    fn scans_are_counted_from_the_baseline() {
+        // The baseline came 300 ms late, one beat a little early, one was missed.
+        let mut beat = BeatState::new(each_second(5, false), at_ms(0));
+        beat.begin(at_ms(3_300));
+        let times = [
+            3_300, 4_000, 5_000, 6_000, 7_000, 7_999, 9_000, 10_000, 11_000, 12_000, 14_000,
+            15_000, 16_000, 17_000, 18_000,
+        ];
+        let due: Vec<u64> = times
+            .into_iter()
+            .filter(|&ms| beat.due(at_ms(ms)) == Due::Now)
             .collect();
-        assert_eq!(due, [5, 10, 15]);
+        assert_eq!(due, [3_300, 7_999, 14_000, 18_000]);
+    }
+
+    #[test]
+    fn aligned_scans_wait_for_their_multiple() {
+        for (ms, aligned, begins) in [
+            (3_000, false, true),
+            (3_000, true, false),
+            (4_998, true, false),
+            (4_999, true, true),
+            (5_300, true, true),
+            (6_000, true, false),
+            (9_998, true, false),
+        ] {
+            let beat = BeatState::new(each_second(5, aligned), at_ms(0));
+            assert_eq!(beat.may_begin(at_ms(ms)), begins, "{ms} ms, {aligned}");
+        }
+    }
+
+    #[test]
+    fn a_runtime_counts_from_the_baseline_in_whole_intervals() {
+        for (runtime_ms, expect) in [(500, 0), (1_000, 1), (3_000, 3), (3_400, 3), (60_000, 6)] {
+            let runtime = Some(Duration::from_millis(runtime_ms));
+            let schedule = Schedule {
+                runtime,
+                ..each_second(1, false)
+            };
+            let mut beat = BeatState::new(schedule, at_ms(0));
+            beat.begin(at_ms(1_000));
+            // Some samples come late.
+            let taken = [1_000, 2_050, 3_300, 4_000, 5_200, 6_000, 7_000]
+                .into_iter()
+                .take_while(|&ms| {
+                    let over = ms > 1_000 && beat.is_done();
+                    beat.last = at_ms(ms);
+                    !over
+                });
+            assert_eq!(taken.count() - 1, expect, "{runtime_ms} ms");
+        }
     }
 
     #[test]
@@ -390,6 +479,7 @@ mod tests {
             scan_each: 1,
             count: None,
             runtime: None,
+            scans_aligned: false,
             announced: false,
         };
         let mut beat = BeatState::new(schedule, Stamp::default());

@@ -3,9 +3,10 @@
 //! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the
 //! kernel's lines, most with a prefix. Here each interval's lines are put together again as the texts
 //! they came from, and into the same tracks a recording fills. What kymo does not know is passed
-//! over; a file cut short is played as far as it goes. Nothing here opens files or has a clock.
+//! over; a file cut short is played as far as it goes, an interval that is too large is damage, and
+//! the next one is played. Nothing here opens files or has a clock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -18,6 +19,8 @@ use kymo_kernel::source::{self, kind};
 /// Bytes taken from a file at a time.
 const CHUNK: usize = 64 << 10;
 const SECOND_NS: f64 = 1e9;
+/// What a process takes besides its texts (a guess).
+const TASK_BYTES: usize = 1024;
 
 /// Why a file cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +43,10 @@ pub enum Error {
 pub enum Item {
     /// An interval's texts are in the tracks.
     Sample(Stamp),
-    /// Samples are missing here, and why.
+    /// What follows has no past, and why.
     Gap(String),
+    /// What was recorded here cannot be read, and why.
+    Damage(String),
 }
 
 /// When a sample was taken.
@@ -73,7 +78,10 @@ pub struct Reader {
     users: Vec<(String, String)>,
     tasks: Tasks,
     last: Option<i64>,
-    notes: Vec<String>,
+    /// What is to be given before the next sample.
+    notes: VecDeque<Item>,
+    /// The first file that could not be played: an error when none could.
+    refused: Option<Error>,
 }
 
 /// What the header says that is not a fact of the machine.
@@ -103,7 +111,8 @@ impl Reader {
             users: Vec::new(),
             tasks: Tasks::default(),
             last: None,
-            notes: Vec::new(),
+            notes: VecDeque::new(),
+            refused: None,
         }
     }
 
@@ -125,28 +134,28 @@ impl Reader {
     /// Moves on to the next interval; `None` at the end.
     pub fn read(&mut self) -> Result<Option<Item>, Error> {
         loop {
-            if let Some(note) = self.notes.pop() {
-                return Ok(Some(Item::Gap(note)));
+            if let Some(note) = self.notes.pop_front() {
+                return Ok(Some(note));
             }
             let due = self.streams.iter().filter_map(Stream::due).min();
             match due {
                 Some(real_ns) => {
-                    if let Some(item) = self.interval(real_ns)? {
+                    if let Some(item) = self.interval(real_ns) {
                         return Ok(Some(item));
                     }
                 }
                 None => {
                     let Some(group) = self.groups.next() else {
-                        return Ok(None);
+                        return self.refused.take().map_or(Ok(None), Err);
                     };
-                    self.open(group)?;
+                    self.open(group);
                 }
             }
         }
     }
 
     /// Opens the files of one run. Where the last one ended another begins, nothing is missing.
-    fn open(&mut self, files: Vec<File>) -> Result<(), Error> {
+    fn open(&mut self, files: Vec<File>) {
         let (last_header, last_host) = (self.header, self.context.get("host").map(str::to_string));
         let ends: Vec<i64> = self
             .streams
@@ -155,8 +164,13 @@ impl Reader {
             .collect();
         self.streams.clear();
         for file in files {
-            let mut stream = Stream::open(file)?;
-            let (mut context, header) = read_header(&mut stream)?;
+            let (stream, mut context, header) = match begin(file) {
+                Ok(begun) => begun,
+                Err(error) => {
+                    self.refuse(error);
+                    continue;
+                }
+            };
             for (uid, name) in &self.users {
                 context.set(&format!("uid.{uid}"), name);
             }
@@ -168,63 +182,112 @@ impl Reader {
             }
             self.streams.push(stream);
         }
+        if !self.streams.is_empty() {
+            self.follow(last_header, last_host.as_deref(), &ends);
+        }
+    }
+
+    /// A file that cannot be played is damage where others can be.
+    fn refuse(&mut self, error: Error) {
+        let played = self.last.is_some() || !self.streams.is_empty();
+        match &self.refused {
+            None if !played => self.refused = Some(error),
+            _ => self.notes.push_back(Item::Damage(error.to_string())),
+        }
+    }
+
+    /// The streams that were opened now go on where those before them ended, or begin anew.
+    fn follow(&mut self, last_header: Header, last_host: Option<&str>, ends: &[i64]) {
+        if let Some(error) = self.refused.take() {
+            self.notes.push_back(Item::Damage(error.to_string()));
+        }
         if self.last.is_none() {
-            return Ok(());
+            return;
         }
         let begins = self.streams.iter().filter_map(Stream::due).min();
         let same_boot = (self.header.booted_ns - last_header.booted_ns).abs() < 2_000_000_000;
         let follows = begins.is_some_and(|begins| ends.contains(&begins)) && same_boot;
-        if !follows || last_host.as_deref() != self.context.get("host") {
-            self.tracks.restart();
-            self.tasks = Tasks::default();
-            self.last = None;
+        if !follows || last_host != self.context.get("host") {
+            self.restart();
             let name = self
                 .streams
                 .first()
                 .map_or("", |stream| stream.name.as_str());
-            self.notes
-                .push(format!("{name} does not follow the file before it"));
+            let why = format!("{name} does not follow the file before it");
+            self.notes.push_back(Item::Gap(why));
         }
-        Ok(())
+    }
+
+    /// Forgets what came before, and the memory it took.
+    fn restart(&mut self) {
+        self.tracks.restart();
+        self.tasks = Tasks::default();
+        self.last = None;
     }
 
     /// Takes in all that was sampled at `real_ns`; `None` where that is nothing, as at a file's end.
-    fn interval(&mut self, real_ns: i64) -> Result<Option<Item>, Error> {
+    fn interval(&mut self, real_ns: i64) -> Option<Item> {
         let mut texts = std::mem::take(&mut self.tasks.texts);
         texts.clear();
-        let mut broken = None;
+        let mut damage = None;
         for stream in self
             .streams
             .iter_mut()
             .filter(|stream| stream.due() == Some(real_ns))
         {
-            match stream.interval(&mut texts)? {
-                Ended::Whole => {}
-                Ended::Cut(cause) => {
-                    broken = Some(format!("{} is cut short: {cause}", stream.name))
-                }
+            if let Ended::Damaged(cause) = stream.interval(&mut texts) {
+                damage = Some(format!("{} {cause}", stream.name));
             }
+        }
+        if let Some(damage) = damage {
+            // What was read of the interval is not whole: better none than half of one.
+            self.restart();
+            return Some(Item::Damage(damage));
+        }
+        if let Some(back) = self.set_back(real_ns) {
+            self.restart();
+            self.notes.push_back(Item::Gap(back));
         }
         self.tracks.begin_sample();
         let any = self.tasks.fill(&texts, &mut self.tracks);
         self.tasks.texts = texts;
-        if let Some(note) = broken {
-            // The interval that was being read is not whole: better none than half of one.
-            return Ok(Some(Item::Gap(note)));
-        }
         if !any {
-            return Ok(None);
+            return None;
         }
         let missed = self
             .last
             .map_or(0, |last| missed(real_ns - last, self.header.interval_ns));
         self.last = Some(real_ns);
-        Ok(Some(Item::Sample(Stamp {
+        let sample = Item::Sample(Stamp {
             real_ns,
             boot_ns: u64::try_from(real_ns - self.header.booted_ns).unwrap_or(0),
             missed,
-        })))
+        });
+        let Some(note) = self.notes.pop_front() else {
+            return Some(sample);
+        };
+        self.notes.push_back(sample);
+        Some(note)
     }
+
+    /// collectl has the wall clock only: how long an interval was in which that was set back is not known.
+    fn set_back(&self, real_ns: i64) -> Option<String> {
+        let back_ns = self.last?.checked_sub(real_ns).filter(|&ns| ns > 0)?;
+        let secs = back_ns as f64 / SECOND_NS;
+        Some(format!("the clock was set back by {secs:.1} s"))
+    }
+}
+
+/// Opens a file and reads its header.
+fn begin(file: File) -> Result<(Stream, Context, Header), Error> {
+    let mut stream = Stream::open(file)?;
+    let (context, header) = read_header(&mut stream)?;
+    Ok((stream, context, header))
+}
+
+/// What a file's header says of the machine, and as `letters` of what was recorded.
+pub fn header(file: File) -> Result<Context, Error> {
+    begin(file).map(|(_, context, _)| context)
 }
 
 /// What the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
@@ -267,7 +330,24 @@ struct Stream {
 #[derive(Clone, Debug)]
 enum Ended {
     Whole,
-    Cut(String),
+    /// What is wrong, behind the file's name.
+    Damaged(String),
+}
+
+impl Ended {
+    fn too_large(what: &str) -> Ended {
+        Ended::Damaged(format!("is damaged: {what} is too large"))
+    }
+}
+
+/// What comes next in a file.
+enum Line {
+    /// Its place in the buffer.
+    At(usize, usize),
+    /// It was passed over.
+    TooLong,
+    /// There is no more.
+    End,
 }
 
 impl Stream {
@@ -302,27 +382,31 @@ impl Stream {
         self.marker
     }
 
-    /// Where the next line is in the buffer; `None` at the end.
-    fn line(&mut self) -> Result<Option<(usize, usize)>, Error> {
+    /// The next line. One that is too long is passed over as it comes.
+    fn line(&mut self) -> Line {
         let mut searched = self.at;
+        let mut too_long = false;
         loop {
             let found = self.buffer[searched..].iter().position(|&b| b == b'\n');
             if let Some(found) = found {
                 let (start, end) = (self.at, searched + found);
                 self.at = end + 1;
-                return Ok(Some((start, end)));
+                return match too_long {
+                    true => Line::TooLong,
+                    false => Line::At(start, end),
+                };
             }
             if self.end.is_some() {
                 // A last line without a newline is half a line.
-                return Ok(None);
+                return Line::End;
             }
             self.buffer.drain(..self.at);
             self.at = 0;
-            searched = self.buffer.len();
-            if searched > limits::TEXT_MAX {
-                self.end = Some(Ended::Cut("a line is too long".into()));
-                return Ok(None);
+            if self.buffer.len() > limits::TEXT_RECORDED_MAX {
+                too_long = true;
+                self.buffer.clear();
             }
+            searched = self.buffer.len();
             self.fill();
         }
     }
@@ -341,29 +425,45 @@ impl Stream {
         match read {
             Ok(0) => self.end = Some(Ended::Whole),
             Ok(_) => {}
-            Err(error) => self.end = Some(Ended::Cut(error.to_string())),
+            Err(error) => self.end = Some(Ended::Damaged(cut_short(&error))),
         }
     }
 
-    /// Takes in the lines up to the next marker.
-    fn interval(&mut self, texts: &mut Texts) -> Result<Ended, Error> {
+    /// Takes in the lines up to the next marker. What is too large is passed over.
+    fn interval(&mut self, texts: &mut Texts) -> Ended {
         let began = self.marker.take();
-        let mut lines = 0u64;
-        while let Some((start, end)) = self.line()? {
-            let line = &self.buffer[start..end];
-            if let Some(real_ns) = marker(line) {
-                self.marker = Some(real_ns);
-                return Ok(Ended::Whole);
-            }
-            if !line.starts_with(b"#") {
-                lines += 1;
-                texts.take(line);
-            }
+        let (mut lines, mut damage) = (0u64, None);
+        loop {
+            let taken = match self.line() {
+                Line::End => break,
+                Line::TooLong => Err(Ended::too_large("a line")),
+                Line::At(start, end) => {
+                    let line = &self.buffer[start..end];
+                    if let Some(real_ns) = marker(line) {
+                        self.marker = Some(real_ns);
+                        return damage.unwrap_or(Ended::Whole);
+                    }
+                    if line.starts_with(b"#") || damage.is_some() {
+                        continue;
+                    }
+                    lines += 1;
+                    texts.take(line)
+                }
+            };
+            damage = damage.or(taken.err());
         }
         if lines == 0 {
             self.closed_at = began;
         }
-        Ok(self.end.clone().unwrap_or(Ended::Whole))
+        damage.or(self.end.clone()).unwrap_or(Ended::Whole)
+    }
+}
+
+/// What the decoder says of a file that ends too soon is of its own words.
+fn cut_short(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "is cut short".into(),
+        _ => format!("is damaged: {error}"),
     }
 }
 
@@ -386,13 +486,18 @@ fn marker(line: &[u8]) -> Option<i64> {
 /// Reads the lines before the first marker.
 fn read_header(stream: &mut Stream) -> Result<(Context, Header), Error> {
     let (mut context, mut header, mut known) = (Context::default(), Header::default(), false);
-    while let Some((start, end)) = stream.line()? {
+    let mut bytes = 0;
+    while let Line::At(start, end) = stream.line() {
         let line = &stream.buffer[start..end];
         if let Some(real_ns) = marker(line) {
             stream.marker = Some(real_ns);
             break;
         }
         known |= line.starts_with(b"# Collectl:");
+        bytes += line.len();
+        if bytes > limits::CONTEXT_MAX {
+            continue;
+        }
         header_line(&String::from_utf8_lossy(line), &mut context, &mut header);
         if !known && !line.starts_with(b"#") {
             break;
@@ -428,6 +533,7 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
         (" Swap: ", "swap_kb"),
         (" TZ: ", "tz"),
         ("# Collectl: ", "collectl"),
+        ("# SubSys: ", "letters"),
     ] {
         if let Some(value) = after(key) {
             context.set(fact, value);
@@ -463,6 +569,10 @@ struct Texts {
     net_dev: Vec<u8>,
     tasks: Vec<Task>,
     tasks_len: usize,
+    /// What the tasks of this interval take.
+    tasks_bytes: usize,
+    /// The same of all intervals since the tasks' memory was last given back.
+    tasks_bytes_kept: usize,
 }
 
 /// The texts of one process or thread.
@@ -490,10 +600,15 @@ impl Texts {
             text.clear();
         }
         self.tasks_len = 0;
+        // Each may be as long as the longest that ever was in its place.
+        self.tasks_bytes_kept += std::mem::take(&mut self.tasks_bytes);
+        if self.tasks_bytes_kept > 2 * limits::TASKS_BYTES_MAX {
+            (self.tasks, self.tasks_bytes_kept) = (Vec::new(), 0);
+        }
     }
 
     /// Takes in a line: the first word says what it is of.
-    fn take(&mut self, line: &[u8]) {
+    fn take(&mut self, line: &[u8]) -> Result<(), Ended> {
         let word = line
             .iter()
             .position(|b| b.is_ascii_whitespace())
@@ -513,38 +628,43 @@ impl Texts {
             }
             [b'A'..=b'Z', .., b':'] => push_line(&mut self.meminfo, line),
             [b'a'..=b'z', ..] if is_vmstat(word, rest) => push_line(&mut self.vmstat, line),
-            _ => {}
+            _ => Ok(()),
         }
     }
 
     /// `proc:PID stat ...`, `procT:TID VmRSS: ...`
-    fn take_task(&mut self, word: &[u8], rest: &[u8]) {
+    fn take_task(&mut self, word: &[u8], rest: &[u8]) -> Result<(), Ended> {
         let is_thread = word.starts_with(b"procT:");
         let id = word
             .strip_prefix(b"procT:")
             .or(word.strip_prefix(b"proc:"))
             .and_then(scan::number);
-        let Some(id) = id else { return };
+        let Some(id) = id else { return Ok(()) };
         let current = self.tasks[..self.tasks_len].last();
         if current.is_none_or(|task| (task.id, task.is_thread) != (id, is_thread)) {
             self.begin_task(id, is_thread);
         }
+        self.tasks_bytes += rest.len();
+        if self.tasks_bytes > limits::TASKS_BYTES_MAX {
+            return Err(Ended::too_large("what an interval says of processes"));
+        }
         let Some(task) = self.tasks[..self.tasks_len].last_mut() else {
-            return;
+            return Ok(());
         };
         if let Some(stat) = rest.strip_prefix(b"stat ") {
             task.stat.clear();
-            push_line(&mut task.stat, stat);
+            push_line(&mut task.stat, stat)
         } else if let Some(command) = rest.strip_prefix(b"cmd ") {
             task.cmdline.clear();
             task.cmdline.extend_from_slice(command);
+            Ok(())
         } else if let Some(io) = rest.strip_prefix(b"io ") {
-            push_line(&mut task.io, io);
+            push_line(&mut task.io, io)
         } else {
             if let Some(tgid) = rest.strip_prefix(b"Tgid:\t").and_then(scan::number) {
                 task.tgid = tgid;
             }
-            push_line(&mut task.status, rest);
+            push_line(&mut task.status, rest)
         }
     }
 
@@ -552,6 +672,7 @@ impl Texts {
         if self.tasks_len >= limits::INSTANCES_MAX {
             return;
         }
+        self.tasks_bytes += TASK_BYTES;
         if self.tasks_len == self.tasks.len() {
             self.tasks.push(Task::default());
         }
@@ -577,9 +698,13 @@ fn is_vmstat(word: &[u8], rest: &[u8]) -> bool {
     name && scan::number(rest.trim_ascii()).is_some()
 }
 
-fn push_line(text: &mut Vec<u8>, line: &[u8]) {
+fn push_line(text: &mut Vec<u8>, line: &[u8]) -> Result<(), Ended> {
+    if text.len() + line.len() >= limits::TEXT_RECORDED_MAX {
+        return Err(Ended::too_large("an interval"));
+    }
     text.extend_from_slice(line);
     text.push(b'\n');
+    Ok(())
 }
 
 /// Places of processes in the tracks, from scan to scan.
@@ -621,6 +746,7 @@ impl Tasks {
             (kind::NET_DEV, &texts.net_dev),
         ] {
             if !text.is_empty() {
+                forget_words(&[kind], tracks);
                 put(tracks, kind, 0, b"", text);
                 any = true;
             }
@@ -630,6 +756,8 @@ impl Tasks {
             return any;
         }
         self.scan += 1;
+        forget_words(&PROCESS_KINDS, tracks);
+        forget_words(&THREAD_KINDS, tracks);
         for task in tasks.iter().filter(|task| !task.stat.is_empty()) {
             self.fill_task(task, tracks);
         }
@@ -708,6 +836,17 @@ fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {
     }
 }
 
+/// Words gather as processes come and go. Where they are too many, all is forgotten before it is put
+/// in place anew.
+fn forget_words(kinds: &[u8], tracks: &mut Tracks) {
+    for &kind in kinds {
+        let track = tracks.get_mut(kind);
+        if track.words().bytes() > limits::WORDS_PLAYED_BYTES {
+            track.restart();
+        }
+    }
+}
+
 /// Plays any bytes as a raw file; for fuzzing.
 pub fn fuzz_collectl(data: &[u8]) {
     let file = File {
@@ -758,6 +897,7 @@ mod tests {
                     text(&reader, kind::LOADAVG, 0).trim()
                 ),
                 Item::Gap(why) => why,
+                Item::Damage(why) => format!("! {why}"),
             });
         }
         items
@@ -848,6 +988,81 @@ mod tests {
             ]),
             ["10001+0 10", "11001+0 11"]
         );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_told() {
+        let body: String = [10, 11, 8, 9]
+            .map(|n| format!(">>> {n}.0 <<<\nload {n}\n"))
+            .concat();
+        let body = format!("{HEADER}{body}>>> 10.0 <<<\n");
+        assert_eq!(
+            all(vec![file("a.raw", &body)]),
+            [
+                "10000+0 10",
+                "11000+0 11",
+                "the clock was set back by 3.0 s",
+                "8000+0 8",
+                "9000+0 9"
+            ]
+        );
+    }
+
+    /// Whatever is too large costs its own interval only, and is not kept.
+    #[test]
+    fn what_is_too_large_is_passed_over() {
+        let long = "x".repeat(limits::TEXT_RECORDED_MAX + CHUNK);
+        let many = |line: &str, bytes: usize| line.repeat(bytes / line.len() + 1);
+        let task = format!("proc:1 cmd {}\n", &long[..60_000]);
+        for (what, lines) in [
+            ("a line", format!("load {long}\n")),
+            ("a line", format!("Net {long}{long}{long}\nload 1\n")),
+            (
+                "an interval",
+                many("cpu0 1 2 3 4\n", limits::TEXT_RECORDED_MAX),
+            ),
+            (
+                "an interval",
+                many("proc:7 VmRSS:\t1 kB\n", 2 * limits::TEXT_RECORDED_MAX),
+            ),
+            (
+                "what an interval says of processes",
+                many(&task, limits::TASKS_BYTES_MAX),
+            ),
+        ] {
+            let body = format!(
+                "{HEADER}>>> 10.0 <<<\nload 1\n>>> 11.0 <<<\n{lines}>>> 12.0 <<<\nload 3\n>>> 13.0 <<<\n"
+            );
+            assert_eq!(
+                all(vec![file("a.raw", &body)]),
+                [
+                    "10000+0 1",
+                    &format!("! a.raw is damaged: {what} is too large"),
+                    "12000+0 3"
+                ]
+            );
+        }
+    }
+
+    /// Of several files the one that is none costs itself only.
+    #[test]
+    fn another_file_among_them_is_told() {
+        let body = |n: u32| format!("{HEADER}>>> {n}.0 <<<\nload {n}\n>>> {}.0 <<<\n", n + 1);
+        let whole = |name, n| file(name, &body(n));
+        let none = |name| file(name, "");
+        let told = |name: &str| format!("! cannot play {name}: not a collectl raw file");
+        for (files, expect) in [
+            (
+                vec![none("a.raw"), whole("b.raw", 10)],
+                vec![told("a.raw"), "10000+0 10".into()],
+            ),
+            (
+                vec![whole("a.raw", 10), none("b.raw"), none("c.raw")],
+                vec!["10000+0 10".into(), told("b.raw"), told("c.raw")],
+            ),
+        ] {
+            assert_eq!(all(files), expect);
+        }
     }
 
     fn gzip(text: &[u8]) -> Vec<u8> {

@@ -16,6 +16,8 @@ struct State {
     bytes: Vec<u8>,
     capacity: usize,
     closed: bool,
+    /// Whoever takes is to look up, although nothing came.
+    woken: bool,
     dropped: u64,
     grown: u32,
 }
@@ -25,7 +27,7 @@ struct State {
 pub enum Taken {
     /// Records; they are in the buffer.
     Records,
-    /// Nothing came in time.
+    /// Nothing came in time, or before [`Queue::wake`].
     Nothing,
     /// Nothing will come any more.
     Closed,
@@ -37,6 +39,7 @@ impl Default for Queue {
             bytes: Vec::new(),
             capacity: limits::QUEUE_START,
             closed: false,
+            woken: false,
             dropped: 0,
             grown: 0,
         };
@@ -87,11 +90,12 @@ impl Queue {
         into.clear();
         let mut state = self.lock();
         if state.bytes.is_empty() && !state.closed {
-            let waited = self
-                .arrived
-                .wait_timeout_while(state, at_most, |s| s.bytes.is_empty() && !s.closed);
+            let waited = self.arrived.wait_timeout_while(state, at_most, |s| {
+                s.bytes.is_empty() && !s.closed && !s.woken
+            });
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.woken = false;
         match (state.bytes.is_empty(), state.closed) {
             (true, true) => Taken::Closed,
             (true, false) => Taken::Nothing,
@@ -100,6 +104,12 @@ impl Queue {
                 Taken::Records
             }
         }
+    }
+
+    /// Ends the present [`Queue::take`], or else the next one, although nothing came.
+    pub fn wake(&self) {
+        self.lock().woken = true;
+        self.arrived.notify_all();
     }
 
     /// Nothing more will be pushed.
@@ -130,6 +140,11 @@ mod tests {
         assert_eq!(taken.len(), 3 * record.len());
         assert_eq!(queue.take(&mut taken, Duration::ZERO), Taken::Nothing);
         assert!(queue.push(&vec![1; 3 << 20]), "one large record makes room");
+        queue.wake();
+        assert_eq!(queue.take(&mut taken, Duration::MAX), Taken::Records);
+        queue.wake();
+        assert_eq!(queue.take(&mut taken, Duration::MAX), Taken::Nothing);
+        assert!(queue.push(&record));
         queue.close();
         assert_eq!(queue.take(&mut taken, Duration::ZERO), Taken::Records);
         assert_eq!(queue.take(&mut taken, Duration::ZERO), Taken::Closed);

@@ -267,6 +267,11 @@ impl Writer {
             .min()
     }
 
+    /// Syncs all that was recorded so far, whatever the sync interval.
+    pub fn sync_now(&mut self, now: Stamp) {
+        self.sync(now, 0);
+    }
+
     /// Replaces the context: recorded now, and put at the head of the blocks to come.
     pub fn set_context(&mut self, lines: &str) -> Result<Appended> {
         let mut batch = Vec::new();

@@ -7,6 +7,10 @@ use std::fmt;
 pub enum Kind {
     /// The stamp of an update is not newer than the last one; `--skip-past-updates` passes over it.
     Past,
+    /// A season was not smoothed, because its archive leans on a wrong one. The update is done all the same.
+    NotSmoothed,
+    /// More is asked for than the caller wants at once.
+    Large,
     /// Anything else.
     Other,
 }

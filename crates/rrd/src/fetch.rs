@@ -22,7 +22,81 @@ pub struct Fetched {
     pub rows: Vec<f64>,
 }
 
-/// Rows of the consolidation function `cf` from `start` to `end`, with a step near `step`.
+/// Which rows answer a question, before any of them is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    archive: usize,
+    /// One step before the first row's stamp.
+    pub start: i64,
+    /// The last row's stamp.
+    pub end: i64,
+    /// Seconds a row.
+    pub step: u64,
+    /// How many rows there are.
+    pub rows: u64,
+}
+
+impl Plan {
+    /// Rows of the consolidation function `cf` from `start` to `end`, with a step near `step`.
+    pub fn of(header: &Header, cf: &[u8], start: i64, end: i64, step: u64) -> Result<Plan, Error> {
+        let archive = choose(header, Cf::parse(cf)?, start, end, step)?;
+        let rra = &header.rra[archive];
+        let step = header.pdp_step * rra.pdp_cnt;
+        // Always one step more when the end is aligned.
+        let start = start.wrapping_sub((start as u64 % step) as i64);
+        let end = end.wrapping_add((step - end as u64 % step) as i64);
+        let ds_cnt = header.ds.len() as u64;
+        let rows = end.wrapping_sub(start) as u64 / step;
+        let cells = rows
+            .checked_add(1)
+            .and_then(|rows| rows.checked_mul(ds_cnt));
+        if cells.is_none_or(|cells| cells > FETCH_CELLS_MAX) {
+            return Err(Error::new("malloc fetch data area"));
+        }
+        Ok(Plan {
+            archive,
+            start,
+            end,
+            step,
+            rows,
+        })
+    }
+
+    /// How many cells they have.
+    pub fn cells(&self, header: &Header) -> u64 {
+        self.rows * header.ds.len() as u64
+    }
+
+    /// Reads rows of it from number `first` on, counted from 0: what the archive has of them, the rest is unknown.
+    pub fn read(
+        &self,
+        header: &Header,
+        rows: &mut impl Rows,
+        first: u64,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        out.fill(UNKNOWN);
+        let (rra, cur_row) = (&header.rra[self.archive], header.cur_row[self.archive]);
+        let (row_cnt, ds_cnt) = (rra.row_cnt as i128, header.ds.len());
+        let step = i128::from(self.step);
+        let newest = i128::from(aligned(header.last_up, self.step));
+        let oldest = newest - step * (row_cnt - 1);
+        let offset = (i128::from(self.start) + step - oldest) / step + i128::from(first);
+        let count = (out.len() / ds_cnt.max(1)) as i128;
+        let (from, to) = (offset.max(0), (offset + count).min(row_cnt));
+        let mut at = from;
+        while at < to {
+            let row = (i128::from(cur_row) + 1 + at) % row_cnt;
+            let len = (to - at).min(row_cnt - row);
+            let cells = (at - offset) as usize * ds_cnt..(at - offset + len) as usize * ds_cnt;
+            rows.read(header.cell(self.archive, row as u64), &mut out[cells])?;
+            at += len;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of [`Plan::of`], all at once.
 pub fn fetch(
     header: &Header,
     rows: &mut impl Rows,
@@ -31,28 +105,15 @@ pub fn fetch(
     end: i64,
     step: u64,
 ) -> Result<Fetched, Error> {
-    let archive = choose(header, Cf::parse(cf)?, start, end, step)?;
-    let rra = &header.rra[archive];
-    let step = header.pdp_step * rra.pdp_cnt;
-    // Always one step more when the end is aligned.
-    let start = start.wrapping_sub((start as u64 % step) as i64);
-    let end = end.wrapping_add((step - end as u64 % step) as i64);
-    let ds_cnt = header.ds.len() as u64;
-    let count = end.wrapping_sub(start) as u64 / step;
-    let cells = count
-        .checked_add(1)
-        .and_then(|rows| rows.checked_mul(ds_cnt));
-    if cells.is_none_or(|cells| cells > FETCH_CELLS_MAX) {
-        return Err(Error::new("malloc fetch data area"));
-    }
+    let plan = Plan::of(header, cf, start, end, step)?;
     let mut found = Fetched {
-        start,
-        end,
-        step,
+        start: plan.start,
+        end: plan.end,
+        step: plan.step,
         names: header.ds.iter().map(|ds| ds.name().to_vec()).collect(),
-        rows: vec![UNKNOWN; (count * ds_cnt) as usize],
+        rows: vec![UNKNOWN; plan.cells(header) as usize],
     };
-    fill(header, rows, archive, &mut found)?;
+    plan.read(header, rows, 0, &mut found.rows)?;
     Ok(found)
 }
 
@@ -98,32 +159,6 @@ fn answers(rra: &RraDef, cf: Cf) -> bool {
 /// A stamp, down to a multiple of `step`.
 fn aligned(stamp: i64, step: u64) -> i64 {
     stamp.wrapping_sub((stamp as u64 % step) as i64)
-}
-
-/// Reads what the archive has of the range; the rest stays unknown.
-fn fill(
-    header: &Header,
-    rows: &mut impl Rows,
-    archive: usize,
-    found: &mut Fetched,
-) -> Result<(), Error> {
-    let (rra, cur_row) = (&header.rra[archive], header.cur_row[archive]);
-    let (row_cnt, ds_cnt) = (rra.row_cnt as i128, header.ds.len());
-    let step = i128::from(found.step);
-    let newest = i128::from(aligned(header.last_up, found.step));
-    let oldest = newest - step * (row_cnt - 1);
-    let offset = (i128::from(found.start) + step - oldest) / step;
-    let count = (found.rows.len() / ds_cnt.max(1)) as i128;
-    let (from, to) = (offset.max(0), (offset + count).min(row_cnt));
-    let mut at = from;
-    while at < to {
-        let row = (i128::from(cur_row) + 1 + at) % row_cnt;
-        let len = (to - at).min(row_cnt - row);
-        let cells = (at - offset) as usize * ds_cnt..(at - offset + len) as usize * ds_cnt;
-        rows.read(header.cell(archive, row as u64), &mut found.rows[cells])?;
-        at += len;
-    }
-    Ok(())
 }
 
 /// Stamp of the last update.

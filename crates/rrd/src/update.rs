@@ -5,6 +5,7 @@
 
 mod argument;
 mod cdp;
+mod hole;
 mod pdp;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,9 @@ mod write;
 use self::argument::Field;
 use self::cdp::Due;
 pub(crate) use self::cdp::put_point;
+pub use self::hole::{begin_hole, in_hole};
 use self::pdp::Span;
+use crate::UNKNOWN;
 use crate::aberrant::{self, Seasons};
 use crate::cf::Cf;
 use crate::error::{Error, Kind};
@@ -138,8 +141,9 @@ pub fn update_with(
     end(scratch, header, rows)
 }
 
-/// [`update`] for one who has promised to keep what is good: an argument that is refused changes nothing, is noted in
-/// `refused` with its index, and those after it are still applied. An error is one of the file, not of an argument.
+/// A call of [`update`] for each argument, for one who has promised to keep what is good: an argument that is refused
+/// changes nothing, is noted in `refused` with its index, and those after it are still applied. However arguments are
+/// spread over calls, the outcome is the same. An error is one of the file, not of an argument.
 pub fn update_all(
     scratch: &mut Scratch,
     header: &mut Header,
@@ -155,10 +159,13 @@ pub fn update_all(
             Ok(stamp) => {
                 pdp::keep_texts(&mut header.pdp_prep, arg, &scratch.fields);
                 advance(scratch, header, rows, stamp, None).map_err(|error| in_file(how, error))?;
+                if scratch.has_aberrant {
+                    end_of_one(scratch, header, rows)?;
+                }
             }
         }
     }
-    end(scratch, header, rows)
+    Ok(())
 }
 
 /// Would this argument be accepted as the next one? Its stamp, or the error that [`update`] would give. Nothing is
@@ -249,6 +256,10 @@ fn advance(
     mut seen: Option<&mut Vec<Written>>,
 ) -> Result<(), Error> {
     let mut span = Span::new(header, stamp);
+    let hole = hole::in_hole(header);
+    if hole {
+        scratch.fresh.fill(UNKNOWN);
+    }
     if span.elapsed == 0 {
         pdp::gather(&mut header.pdp_prep, &scratch.fresh, span.interval);
     } else {
@@ -261,22 +272,40 @@ fn advance(
                 interval,
             );
             std::mem::swap(&mut scratch.fresh, &mut scratch.open);
-            close(scratch, header, rows, &open, seen.as_deref_mut())?;
+            close(scratch, header, rows, (&open, hole), seen.as_deref_mut())?;
             std::mem::swap(&mut scratch.fresh, &mut scratch.open);
         }
-        close(scratch, header, rows, &span, seen)?;
+        close(scratch, header, rows, (&span, hole), seen)?;
+    }
+    if hole {
+        hole::end(header, stamp);
     }
     header.last_up = stamp.sec;
     header.last_up_usec = stamp.usec;
     Ok(())
 }
 
-/// Seasons are smoothed once a call, when all arguments are done.
+/// The end of a call: seasons are smoothed once, when all its arguments are done.
 fn end(scratch: &mut Scratch, header: &mut Header, rows: &mut impl Rows) -> Result<(), Error> {
-    if scratch.seasons.smooth {
-        aberrant::smooth_all(header, rows, &scratch.cfs)?;
+    let is_over = scratch.seasons.smooth;
+    scratch.seasons.clear();
+    match is_over {
+        true => aberrant::smooth_all(header, rows, &scratch.cfs),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// The end of a call that had a single argument, which counts whether a season could be smoothed or not.
+#[inline(never)] // Out of the way of files without seasons, which most are.
+fn end_of_one(
+    scratch: &mut Scratch,
+    header: &mut Header,
+    rows: &mut impl Rows,
+) -> Result<(), Error> {
+    match end(scratch, header, rows) {
+        Err(error) if error.kind == Kind::NotSmoothed => Ok(()),
+        done => done,
+    }
 }
 
 /// Points to rows: one pass of everything.
@@ -284,12 +313,19 @@ fn close(
     scratch: &mut Scratch,
     header: &mut Header,
     rows: &mut impl Rows,
-    span: &Span,
+    (span, hole): (&Span, bool),
     seen: Option<&mut Vec<Written>>,
 ) -> Result<(), Error> {
+    let lost = hole || hole::is_point_lost(header);
     let out = (&mut scratch.points, &mut scratch.calculator);
     pdp::close(header, &scratch.kinds, span, &scratch.fresh, out)?;
+    if lost {
+        scratch.points.fill(UNKNOWN);
+    }
     cdp::consolidate(header, rows, scratch, span)?;
+    if lost {
+        hole::lose_carried(header, span);
+    }
     if scratch.has_aberrant {
         let Scratch {
             cfs,

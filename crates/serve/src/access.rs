@@ -119,8 +119,13 @@ impl Access {
 
     /// Refuses requests that are for another host, or that another site's page makes.
     pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if headers.get_all(header::HOST).iter().count() > 1 {
-            return Err(Refusal::bad("cannot answer for two hosts"));
+        for (name, refusal) in [
+            (header::HOST, "cannot answer for two hosts"),
+            (header::ORIGIN, "cannot answer pages of two origins"),
+        ] {
+            if headers.get_all(name).iter().count() > 1 {
+                return Err(Refusal::bad(refusal));
+            }
         }
         let host = text(headers, header::HOST.as_str()).unwrap_or_default();
         self.check_host(host)?;
@@ -264,7 +269,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             let name: header::HeaderName = name.parse().expect("a name");
-            headers.insert(name, value.parse().expect("a value"));
+            headers.append(name, value.parse().expect("a value"));
         }
         headers
     }
@@ -300,6 +305,15 @@ mod tests {
             (&[("host", "localhost:1"), ("origin", "null")], false),
             (
                 &[("host", "localhost:1"), ("origin", "http://evil.example")],
+                false,
+            ),
+            (&[("host", "localhost:1"), ("host", "localhost:1")], false),
+            (
+                &[
+                    ("host", "localhost:1"),
+                    ("origin", "http://localhost:1"),
+                    ("origin", "http://evil.example"),
+                ],
                 false,
             ),
             (

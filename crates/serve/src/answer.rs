@@ -67,6 +67,10 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// Marks a response whose body has no end.
+#[derive(Clone)]
+pub struct Endless;
+
 /// What a handler gives.
 pub type Answer = Result<Response, Refusal>;
 

@@ -1,8 +1,9 @@
 //! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any
 //! reader, holds no capability and starts nothing.
 //!
-//! `server` has the connections, `access` decides who may ask, `api` has the answers, one file each;
-//! `archive` is what there is to be shown, `now` its newest sample, `rollups` its long ranges.
+//! `server` has the connections, `places` says who goes when there are too many, `access` decides who may
+//! ask, `api` has the answers, one file each; `archive` is what there is to be shown, `now` its newest
+//! sample, `rollups` its long ranges.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod assets;
 mod cost;
 mod now;
 mod number;
+mod places;
 mod rollups;
 pub mod rrdcached;
 mod server;

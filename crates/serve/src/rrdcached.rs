@@ -2,11 +2,12 @@
 //! the store once for all of it, and answers. What has to open files goes to a worker, together with its
 //! connection, so that answers stay in order.
 //!
-//! `event_loop` has the sockets, `connection` one client, `quick` what the store answers from memory, `slow`
+//! `event_loop` has the sockets, `connection` one client, `held` what clients may leave lying, `quick` what the store answers from memory, `slow`
 //! what takes a file, `workers` the threads for that, `syncer` waits for the disk where answers have to.
 
 mod connection;
 mod event_loop;
+mod held;
 mod names;
 mod quick;
 mod refusals;
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_store::Store;
+use kymo_sys::own_name::OwnName;
 use kymo_wire::rrdcached::Permissions;
 
 pub use event_loop::run;
@@ -47,8 +49,8 @@ pub struct Listener {
     pub socket: OwnedFd,
     /// What its clients may do.
     pub permissions: Permissions,
-    /// Name in the file system, removed at the end.
-    pub path: Option<PathBuf>,
+    /// Name in the file system, removed at the end if it is still this socket's.
+    pub name: Option<OwnName>,
 }
 
 /// What the daemon is told, besides what the store is.
@@ -78,6 +80,8 @@ struct Shared {
     log: Log,
     updates_received: AtomicU64,
     flushes_received: AtomicU64,
+    /// Whoever has much of files in memory, or lists all of them, does so alone.
+    heavy: Mutex<()>,
     /// When it was last said that the journal takes nothing.
     said: Mutex<Option<Instant>>,
 }

@@ -1,38 +1,30 @@
 //! Connections: how many, how long, how large. What one of them does cannot hurt the others.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 use axum::response::IntoResponse as _;
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
+use crate::answer::Endless;
 use crate::api::{self, Hub, READING_MAX};
+use crate::places::{ASK_TIME, Doing, Place, Places};
 use crate::{Settings, Tls};
 
-/// Connections at a time. When there are more, the oldest that is not being answered goes.
-const CONNECTIONS_MAX: usize = 512;
-/// A request's head has to come within.
-const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Who takes nothing of an answer for so long gets no more of it.
-const STALL_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 /// Headers of a request.
@@ -67,43 +59,57 @@ pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> R
 }
 
 async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, hub: Arc<Hub>) {
-    let connections = Arc::new(Connections::default());
+    let places = Arc::new(Places::default());
     let router = api::router(hub.clone());
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of files, say: those who are here have to go first.
-            connections.make_room();
+        let Ok((stream, from)) = listener.accept().await else {
+            // Out of files, say: some who are here have to go first.
+            places.make_room();
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let place = connections.enter();
-        let (hub, router, connections) = (hub.clone(), router.clone(), connections.clone());
-        let tls = tls.clone();
+        let (place, full) = places.enter(from.ip());
+        let seat = Seat {
+            place,
+            places: places.clone(),
+        };
+        let (hub, router, tls) = (hub.clone(), router.clone(), tls.clone());
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
-            match tls {
-                None => serve(stream, hub, router, &place).await,
-                Some(tls) => serve_encrypted(stream, &tls, hub, router, &place).await,
+            tokio::select! {
+                () = seat.place.ends() => {}
+                () = connection(stream, tls, hub, router, &seat) => {}
             }
-            connections.leave(&place);
+            seat.places.leave(&seat.place);
         });
+        if full {
+            // Whoever came gets a turn before the next one is let in, and whoever has to go goes.
+            tokio::task::yield_now().await;
+        }
     }
 }
 
-/// Who does not come to terms in time, or has to make room meanwhile, goes without an answer.
-async fn serve_encrypted(
+/// A connection's place, and all of them.
+#[derive(Clone)]
+struct Seat {
+    place: Arc<Place>,
+    places: Arc<Places>,
+}
+
+/// Who does not come to terms in time goes without an answer.
+async fn connection(
     stream: TcpStream,
-    tls: &TlsAcceptor,
+    tls: Option<TlsAcceptor>,
     hub: Arc<Hub>,
     router: axum::Router,
-    place: &Arc<Place>,
+    seat: &Seat,
 ) {
-    let agreed = tokio::select! {
-        agreed = tokio::time::timeout(HEAD_TIME, tls.accept(stream)) => agreed,
-        () = place.leave.notified() => return,
+    let Some(tls) = tls else {
+        return serve(stream, hub, router, seat).await;
     };
-    if let Ok(Ok(stream)) = agreed {
-        serve(stream, hub, router, place).await;
+    if let Ok(Ok(stream)) = tokio::time::timeout(ASK_TIME, tls.accept(stream)).await {
+        seat.place.does(Doing::Asks);
+        serve(stream, hub, router, seat).await;
     }
 }
 
@@ -111,22 +117,23 @@ async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     hub: Arc<Hub>,
     router: axum::Router,
-    place: &Arc<Place>,
+    seat: &Seat,
 ) {
     let answer = service_fn(|request: Request<Incoming>| {
-        let (hub, mut router, place) = (hub.clone(), router.clone(), place.clone());
+        let (hub, router, seat) = (hub.clone(), router.clone(), seat.clone());
         async move {
-            place.busy.store(true, Ordering::Relaxed);
-            let mut response: Response<Body> = match hub.admit(request.map(Body::new)) {
-                Ok(request) => {
-                    let Ok(response) = router.call(request).await;
-                    response
-                }
-                Err(refusal) => refusal.into_response(),
-            };
+            seat.place.does(match request.body().is_end_stream() {
+                true => Doing::IsAnswered,
+                false => Doing::Asks,
+            });
+            let mut response = answer(request, &hub, router).await;
+            match response.extensions().get::<Endless>() {
+                Some(Endless) => seat.places.follows(&seat.place),
+                None => seat.place.does(Doing::IsAnswered),
+            }
             let body = Body::new(Sending {
                 body: std::mem::take(response.body_mut()),
-                place,
+                place: seat.place,
             });
             *response.body_mut() = body;
             Ok::<_, Infallible>(api::finish(response))
@@ -134,52 +141,25 @@ async fn serve(
     });
     let stream = Watched {
         stream,
-        place: place.clone(),
+        place: seat.place.clone(),
     };
-    let connection = http1::Builder::new()
+    // What went wrong in a connection is the other side's affair.
+    let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(ASK_TIME)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(stream), answer);
-    tokio::select! {
-        // What went wrong in a connection is the other side's affair.
-        _ = connection => {}
-        () = place.leave.notified() => {}
-        () = place.stalls() => {}
-    }
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
 }
 
-/// Those who are connected, oldest first.
-#[derive(Default)]
-struct Connections(Mutex<VecDeque<Arc<Place>>>);
-
-/// One connection.
-#[derive(Default)]
-struct Place {
-    /// A request is being answered, or its answer is on the way.
-    busy: AtomicBool,
-    /// Since when the other side takes nothing of what is there for it.
-    stalled: Mutex<Option<Instant>>,
-    leave: Notify,
-}
-
-impl Place {
-    /// Ends when the other side has taken nothing for too long.
-    async fn stalls(&self) {
-        loop {
-            tokio::time::sleep(STALL_TIME / 2).await;
-            let stalled = self.stalled.lock().ok().and_then(|since| *since);
-            if stalled.is_some_and(|since| since.elapsed() > STALL_TIME) {
-                return;
-            }
+async fn answer(request: Request<Incoming>, hub: &Hub, mut router: axum::Router) -> Response<Body> {
+    match hub.admit(request.map(Body::new)) {
+        Ok(request) => {
+            let Ok(response) = router.call(request).await;
+            response
         }
-    }
-
-    /// Whether nothing is on the way to the other side.
-    fn is_idle(&self) -> bool {
-        let stalled = self.stalled.lock().is_ok_and(|since| since.is_some());
-        !stalled && !self.busy.load(Ordering::Relaxed)
+        Err(refusal) => refusal.into_response(),
     }
 }
 
@@ -211,7 +191,7 @@ impl hyper::body::Body for Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.place.busy.store(false, Ordering::Relaxed);
+        self.place.does(Doing::Rests);
     }
 }
 
@@ -223,12 +203,7 @@ struct Watched<S> {
 
 impl<S> Watched<S> {
     fn note<T>(&self, written: Poll<T>) -> Poll<T> {
-        if let Ok(mut since) = self.place.stalled.lock() {
-            match written {
-                Poll::Pending => drop(since.get_or_insert_with(Instant::now)),
-                Poll::Ready(_) => *since = None,
-            }
-        }
+        self.place.took(written.is_ready());
         written
     }
 }
@@ -272,38 +247,5 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
-impl Connections {
-    fn enter(&self) -> Arc<Place> {
-        let place = Arc::new(Place::default());
-        let full = match self.0.lock() {
-            Ok(mut places) => {
-                places.push_back(place.clone());
-                places.len() > CONNECTIONS_MAX
-            }
-            Err(_) => false,
-        };
-        if full {
-            self.make_room();
-        }
-        place
-    }
-
-    /// Sends away the oldest that is not being answered, or else the oldest.
-    fn make_room(&self) {
-        if let Ok(mut places) = self.0.lock() {
-            let idle = places.iter().position(|place| place.is_idle());
-            if let Some(place) = places.remove(idle.unwrap_or(0)) {
-                place.leave.notify_one();
-            }
-        }
-    }
-
-    fn leave(&self, place: &Arc<Place>) {
-        if let Ok(mut places) = self.0.lock() {
-            places.retain(|known| !Arc::ptr_eq(known, place));
-        }
     }
 }

@@ -6,8 +6,9 @@ use crate::edits::Live;
 use crate::entry::{Birth, Entry, Identity, Packed};
 use crate::error::FileError;
 use crate::groups::Group;
+use crate::hole;
 use crate::pending::{Pending, Texts};
-use crate::rrd_file::seasons;
+use crate::rrd_file::{require_modest, seasons};
 use crate::state::State;
 use crate::store::Inner;
 use crate::turn::stamp_of;
@@ -74,6 +75,7 @@ impl Inner {
         file: &dyn DiskFile,
         seen: Identity,
     ) -> Result<u32, FileError> {
+        require_modest(header)?;
         let seasons = seasons(file, header)?;
         let beginning = Beginning {
             base: Some(header.last_up),
@@ -131,7 +133,11 @@ impl Inner {
                 (cause, beginning.has),
             )
         });
-        let carried = carried.unwrap_or_default();
+        let mut carried = carried.unwrap_or_default();
+        if state.has_lost && old.is_none() && cause == Cause::Found {
+            // It may have had a group, and values.
+            carried.values.push_hole(stamp);
+        }
         let notice = replaced.and_then(|group| notice(group, stamp, &sent, &carried));
         let left = beginning.seen.map(|seen| (seen, stamp, live));
         state.put_adoption(old, id, path, &birth, &carried.values, left);
@@ -262,11 +268,17 @@ fn carried(
         Cause::Tuned => stamp.max(old.upto).max(has),
         _ => stamp,
     };
+    // Since the last value that the file has.
+    let mut hole = None;
     let mut carry = |texts: &Texts, fits: bool| {
         for text in texts.iter() {
+            hole = hole::after(text).or(hole);
             let Some(at) = stamp_of(text) else { continue };
+            let hole = hole.take();
             if at > last && fits {
                 last = at;
+                hole.into_iter()
+                    .for_each(|after| carried.values.push_hole(after));
                 carried.values.push(text);
             } else if at > old.upto && (at <= stamp || !fits) {
                 carried.dropped += 1;
@@ -282,6 +294,9 @@ fn carried(
     let mut texts = Texts::default();
     old.all_values(&mut texts);
     carry(&texts, true);
+    if let Some(after) = hole {
+        carried.values.push_hole(after);
+    }
     carried
 }
 

@@ -3,6 +3,7 @@
 use crate::drum::apply::Applier;
 use crate::entry::{Entry, Identity};
 use crate::error::FileError;
+use crate::fence;
 use crate::files::{Worker, base_of};
 use crate::names;
 use crate::read::{FileRows, Opened, SeriesRows, Source};
@@ -11,6 +12,7 @@ use crate::rrd_file::{identity, open_error, open_locked, read_header};
 use crate::state::State;
 use crate::store::{Inner, Store};
 use kymo_rrd::Rrd;
+use kymo_rrd::header::MEMORY_CELLS_MAX;
 use kymo_sys::disk::{Metadata, NameKind, RecordLock};
 use kymo_sys::tree::Access;
 use std::io;
@@ -72,6 +74,19 @@ impl Store {
         Ok(())
     }
 
+    /// Whether a name may be asked for; the reply to others is that they are not permitted.
+    pub fn admits(&self, name: &[u8]) -> bool {
+        !matches!(self.inner.checked(name), Err(FileError::Outside))
+    }
+
+    /// What has a name, links followed.
+    pub fn kind(&self, name: &[u8]) -> Result<NameKind, FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let stat = inner.tree.stat(names::path(&spelled)).map_err(stat_error)?;
+        Ok(stat.kind)
+    }
+
     /// FLUSH: the file on disk is current when this returns.
     pub fn flush(&self, name: &[u8]) -> Result<Flushed, FileError> {
         let inner = &*self.inner;
@@ -79,6 +94,10 @@ impl Store {
         if let Some(id) = inner.any(name, &spelled) {
             let known = inner.lock().groups.is_known(id);
             let flushed = inner.flush_id(id);
+            if matches!(flushed, Err(FileError::NoSuchFile)) && known {
+                // Nobody waits for them any more; they are kept in case the file comes back.
+                inner.show(id).map_err(FileError::Journal)?;
+            }
             // Of a forgotten one nobody waits for more than the file.
             return match known {
                 true => flushed.map(|()| Flushed::Done),
@@ -114,11 +133,25 @@ impl Store {
         })
     }
 
-    /// The whole file, flushed, for DUMP and as a source or template of CREATE.
-    pub fn load(&self, name: &[u8]) -> Result<Rrd, FileError> {
+    /// A file, flushed, for DUMP and as a template of CREATE.
+    pub fn open_flushed(&self, name: &[u8]) -> Result<Opened, FileError> {
         // Whoever looks at the file afterwards finds the same; what is wrong with it is said by the reading.
         let _current = self.flush(name);
-        let opened = self.read(name, Fresh::Flushed)?;
+        self.read(name, Fresh::Flushed)
+    }
+
+    /// All of a file, flushed.
+    pub fn load(&self, name: &[u8]) -> Result<Rrd, FileError> {
+        self.load_at_most(name, MEMORY_CELLS_MAX)
+    }
+
+    /// The same, of at most so many cells: a source of CREATE.
+    pub fn load_at_most(&self, name: &[u8], cells_max: u64) -> Result<Rrd, FileError> {
+        let opened = self.open_flushed(name)?;
+        let count = opened.header.cell_count();
+        if count > cells_max {
+            return Err(FileError::Large(count));
+        }
         let mut cells = vec![0.0; opened.header.cell_count() as usize];
         let mut rows = opened.rows;
         kymo_rrd::Rows::read(&mut rows, 0, &mut cells)
@@ -131,15 +164,28 @@ impl Store {
 }
 
 impl Inner {
-    /// A name as a path that may be asked for.
+    /// A name as a path that may be asked for. What leads outside, or to the store's own files, is refused here for
+    /// every request, whether or not anything is there.
     pub(crate) fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
         if !names::allowed(&self.settings, name) {
             return Err(FileError::Outside);
         }
         let spelled = names::spelled(&self.settings, name);
-        match names::refused(&spelled) {
-            Some(number) => Err(FileError::Name(number)),
-            None => Ok(spelled),
+        if let Some(number) = names::refused(&spelled) {
+            return Err(FileError::Name(number));
+        }
+        if self.lock().groups.by_name(name).is_some() {
+            // It was looked at when it became known; what its links say now does not count.
+            return Ok(spelled);
+        }
+        let path = names::path(&spelled);
+        let is_outside = |error: io::Error| error.raw_os_error() == Some(fence::OUTSIDE);
+        // Of links that lead to nothing only the second says that this is outside.
+        let outside = self.tree.resolve(path).is_err_and(is_outside)
+            || self.tree.stat(path).is_err_and(is_outside);
+        match outside {
+            true => Err(FileError::Outside),
+            false => Ok(spelled),
         }
     }
 
@@ -188,7 +234,7 @@ impl Inner {
         let mut id = id;
         loop {
             if self.settings.files.is_none() {
-                return self.show(id);
+                return self.show(id).map_err(FileError::Journal);
             }
             id = self.verified_soon(id)?;
             let path = {
@@ -249,12 +295,13 @@ impl Inner {
         }
     }
 
-    /// All values of a group count as written from now on, and the journal knows.
-    fn show(&self, id: u32) -> Result<(), FileError> {
+    /// All values of a group count as written from now on. Where the journal does not take that, a start will not know
+    /// it, as with those that are as old as `-w` says: nothing else depends on it.
+    fn show(&self, id: u32) -> io::Result<()> {
         self.show_with(&mut self.lock(), id)
     }
 
-    pub(crate) fn show_with(&self, state: &mut State, id: u32) -> Result<(), FileError> {
+    pub(crate) fn show_with(&self, state: &mut State, id: u32) -> io::Result<()> {
         let Some(group) = state.groups.get_mut(id).filter(|group| !group.suspended) else {
             return Ok(());
         };
@@ -264,20 +311,24 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         group.show(now_ns, &mut state.stats);
         let upto = group.shown;
-        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        state.prepare(&*self.clock)?;
         state.put(id, &Entry::Shown { id, upto }, now_ns);
-        state.journal.commit().map(drop).map_err(FileError::Journal)
+        state.journal.commit().map(drop)
+    }
+
+    /// [`Inner::verified`] for who reads: neither somebody else's lock nor a full disk keeps from that.
+    pub(crate) fn verified_for_reading(&self, id: u32) -> Result<u32, FileError> {
+        match self.verified(id) {
+            Err(FileError::Locked | FileError::Journal(_)) => Ok(id),
+            verified => verified,
+        }
     }
 
     /// A group as it is now, or as far as it counts as written.
     pub(crate) fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
-        let id = match self.verified(id) {
-            // Whoever reads does not wait.
-            Err(FileError::Locked) => id,
-            verified => verified?,
-        };
+        let id = self.verified_for_reading(id)?;
         if fresh == Fresh::Flushed {
-            self.show(id)?;
+            let _full = self.show(id);
         }
         let snapshot = {
             let state = self.lock();
@@ -326,12 +377,13 @@ impl Inner {
             group.shown_ns = self.clock.mono_ns();
         }
         group.gone_since = None;
+        group.unseen = false;
     }
 }
 
 fn stat_error(error: io::Error) -> FileError {
     match error.raw_os_error() {
-        Some(18) => FileError::Outside,
+        Some(fence::OUTSIDE) => FileError::Outside,
         Some(2) => FileError::NoSuchFile,
         Some(number) => FileError::Stat(number),
         None if error.kind() == io::ErrorKind::NotFound => FileError::NoSuchFile,

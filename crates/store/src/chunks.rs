@@ -1,5 +1,6 @@
 //! Which groups are saved together, and when.
 
+use crate::drum::Placed;
 use crate::drum::block::CHUNK;
 use crate::drum::shape::Shape;
 use std::collections::HashMap;
@@ -9,7 +10,6 @@ use std::sync::Arc;
 const STATES_BYTES: usize = 16 << 20;
 
 /// One chunk.
-#[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) shape: Arc<Shape>,
     /// The group of each slot.
@@ -23,6 +23,8 @@ pub(crate) struct Chunk {
     pub(crate) since_ns: u64,
     /// Somebody is saving it.
     pub(crate) saving: bool,
+    /// While it is saved, its blocks before that: a new one counts when its save ends.
+    pub(crate) before: Option<Arc<Vec<Placed>>>,
     /// It waits to be saved.
     pub(crate) queued: bool,
     /// A try that failed: not before this, monotonic.
@@ -32,7 +34,7 @@ pub(crate) struct Chunk {
 }
 
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Chunks {
     chunks: Vec<Option<Chunk>>,
     /// Those that take more groups, by where their shape is: there is one for all who have it, for ever.
@@ -109,6 +111,7 @@ impl Chunks {
             since: 0,
             since_ns: 0,
             saving: false,
+            before: None,
             queued: false,
             not_before_ns: 0,
             introduced: 0,
@@ -118,6 +121,18 @@ impl Chunks {
             chunk.members.resize(slot + 1, None);
         }
         chunk.members[slot] = id;
+    }
+
+    /// A chunk takes no more groups: of those that it has, and of their rows, not all are known. Its number is not
+    /// another's.
+    pub(crate) fn close(&mut self, chunk: u32) {
+        let at = chunk as usize;
+        if self.chunks.len() <= at {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        if let Some(chunk) = &mut self.chunks[at] {
+            chunk.members.resize(CHUNK, None);
+        }
     }
 
     /// What is in no block is so old from now on.

@@ -43,6 +43,7 @@ use segment::Segment;
 use shape::Shape;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use writer::Writer;
@@ -98,10 +99,30 @@ struct Index {
     chunks: BTreeMap<u32, Arc<Vec<Placed>>>,
 }
 
+/// The number of a segment, and an offset in it.
+type Place = (u64, u64);
+
+/// A place where a block was, and nobody knows which.
+pub(crate) struct Gap {
+    place: Place,
+    /// It was of one of these chunks.
+    chunks: RangeInclusive<u32>,
+}
+
 /// What was found when the drum was opened.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) notices: Vec<String>,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+/// What a chunk may lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lacks {
+    /// Blocks behind its newest.
+    pub(crate) newer: bool,
+    /// Of these sixteens a state that is newer than the newest there is.
+    pub(crate) states: u16,
 }
 
 /// Numbers that tests ask for.
@@ -135,6 +156,24 @@ impl Drum {
         let blocks = self.blocks(chunk);
         let positions = blocks.iter().map(|placed| placed.position);
         positions.max().unwrap_or(0)
+    }
+
+    /// What gaps may have had of a chunk.
+    pub(crate) fn lacks(&self, chunk: u32, gaps: &[Gap]) -> Lacks {
+        let (blocks, mut lacks) = (self.blocks(chunk), Lacks::default());
+        for gap in gaps.iter().filter(|gap| gap.chunks.contains(&chunk)) {
+            let is_before = |placed: &Placed| placed.place() < gap.place;
+            if blocks.last().is_none_or(is_before) {
+                lacks.newer = true;
+                continue;
+            }
+            for sixteen in 0..(CHUNK / SIXTEEN) as u8 {
+                let mut newest = blocks.iter().rev();
+                let newest = newest.find(|placed| placed.has_state(sixteen));
+                lacks.states |= u16::from(newest.is_some_and(is_before)) << sixteen;
+            }
+        }
+        lacks
     }
 
     /// Chunks that have blocks.
@@ -242,6 +281,23 @@ impl Placed {
         self.states & 1 << sixteen != 0
     }
 
+    /// Its states of a sixteen; `None`: they cannot be read.
+    fn states(&self, shape: &Shape, sixteen: u8) -> io::Result<Option<block::States>> {
+        let head = self.head()?;
+        let part = head.as_ref().and_then(|head| head.part(sixteen));
+        let Some(frame) = part.and_then(|part| part.state) else {
+            return Ok(None);
+        };
+        // Compressed zeros are not to take more memory than states would.
+        let raw = self.frame_of(&frame, shape.state_bytes_max())?;
+        Ok(raw.and_then(|raw| block::take_state(&raw, shape.words)))
+    }
+
+    /// Where it lies: blocks that were appended later lie behind it.
+    fn place(&self) -> Place {
+        (self.segment.numbers.first, self.offset)
+    }
+
     /// Bytes that are neither rows nor points.
     fn other_bytes(&self) -> u32 {
         let rows: u32 = self.row_bytes.iter().sum();
@@ -272,21 +328,31 @@ pub(crate) fn states_again(
 
 /// States of sixteen groups as the newest block that can be read has them.
 pub(crate) fn states(blocks: &[Placed], shape: &Shape, sixteen: u8) -> io::Result<block::States> {
+    states_and_damage(blocks, shape, sixteen).map(|(states, _)| states)
+}
+
+/// The same, and whether a newer block has states that cannot be read. What came since is lost then: they begin a hole.
+pub(crate) fn states_and_damage(
+    blocks: &[Placed],
+    shape: &Shape,
+    sixteen: u8,
+) -> io::Result<(block::States, bool)> {
+    let mut damaged = false;
     for placed in blocks
         .iter()
         .rev()
         .filter(|placed| placed.has_state(sixteen))
     {
-        let Some(head) = placed.head()? else { continue };
-        let frame = head.part(sixteen).and_then(|part| part.state);
-        let Some(frame) = frame else { continue };
-        // Compressed zeros are not to take more memory than states would.
-        let raw = placed.frame_of(&frame, shape.state_bytes_max())?;
-        if let Some(states) = raw.and_then(|raw| block::take_state(&raw, shape.words)) {
-            return Ok(states);
+        if let Some(mut states) = placed.states(shape, sixteen)? {
+            let words = states.iter_mut().map(|(_, words)| words);
+            words
+                .filter(|_| damaged)
+                .for_each(|words| shape.begin_hole(words));
+            return Ok((states, damaged));
         }
+        damaged = true;
     }
-    Ok(Vec::new())
+    Ok((Vec::new(), damaged))
 }
 
 /// Puts what blocks have of the rows `from..` of a group's archive into `out`; how many frames could not be read.

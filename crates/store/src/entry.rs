@@ -23,6 +23,7 @@ const RENAMED: u8 = 12;
 /// One value.
 pub(crate) const ONE: u8 = 13;
 const NEWEST: u8 = 14;
+pub(crate) const SAVED: u8 = 15;
 /// One value of the group that is so many numbers behind the one before: the lowest seven bits.
 const NEXT: u8 = 0x80;
 /// A count of values is one byte.
@@ -110,6 +111,8 @@ pub(crate) enum Entry<'a> {
     Gone { id: u32 },
     /// Files written before this position are on the disk.
     Checkpoint { position: u64 },
+    /// Blocks of this chunk are on the disk up to this position; 0: it has none any more.
+    Saved { chunk: u32, position: u64 },
 }
 
 impl Entry<'_> {
@@ -163,6 +166,10 @@ impl Entry<'_> {
             Entry::Forget { id } => put_head(out, FORGET, *id),
             Entry::Checkpoint { position } => {
                 out.push(CHECKPOINT);
+                put(out, *position);
+            }
+            Entry::Saved { chunk, position } => {
+                put_head(out, SAVED, *chunk);
                 put(out, *position);
             }
             Entry::Gone { id } => put_head(out, GONE, *id),
@@ -224,6 +231,10 @@ impl Entry<'_> {
                 path: take_bytes(input, TEXT_MAX)?,
             },
             FORGET => Entry::Forget { id },
+            SAVED => Entry::Saved {
+                chunk: id,
+                position: take(input)?,
+            },
             GONE => Entry::Gone { id },
             NOT_STARTED => Entry::NotStarted { id },
             _ => return None,
@@ -412,6 +423,10 @@ mod tests {
             Entry::Renamed { id: 8, path: b"/b" },
             Entry::Forget { id: 5 },
             Entry::Checkpoint { position: 1 << 40 },
+            Entry::Saved {
+                chunk: 3,
+                position: 1 << 40,
+            },
             Entry::Gone { id: 6 },
             Entry::NotStarted { id: 7 },
         ] {

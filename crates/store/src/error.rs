@@ -1,5 +1,6 @@
 //! What can go wrong, typed: the daemon turns it into rrdcached's replies.
 
+use kymo_rrd::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,24 @@ pub enum Error {
         /// What the other one wrote there: its address and its process number.
         owner: String,
     },
+    /// There is no store where one is to be, but one beside that.
+    #[error("cannot begin a store in {}: there is one in {}; {}", place.display(), found.display(), advice(place, found))]
+    Beside {
+        /// Where it is to be.
+        place: PathBuf,
+        /// Where one is.
+        found: PathBuf,
+    },
+    /// A folder that is named has more than one.
+    #[error("cannot tell which store in {} is meant: there is one in {} and one in {}; name one of them, or move one away", folder.display(), one.display(), another.display())]
+    Several {
+        /// The folder.
+        folder: PathBuf,
+        /// Where one is.
+        one: PathBuf,
+        /// And another.
+        another: PathBuf,
+    },
     /// A file of the folder is of another version.
     #[error("cannot open the store in {}: its version is {version}, this build knows {known}", path.display())]
     Version {
@@ -52,7 +71,29 @@ fn shown(owner: &str) -> String {
     }
 }
 
+/// What to do about a store that is not where it is looked for.
+fn advice(place: &Path, found: &Path) -> String {
+    let above = found.parent().filter(|_| found.ends_with("kymo"));
+    let start = above.map(|above| format!("start with -j {}, or ", above.display()));
+    let start = start.unwrap_or_default();
+    format!("{start}move its files to {}", place.display())
+}
+
 impl Error {
+    /// Number of the process that has what was to be opened, if somebody has.
+    pub fn holder(&self) -> Option<u32> {
+        let text = match self {
+            Error::Locked { holder, .. } => holder,
+            Error::Owned { owner, .. } => owner.split(' ').next_back()?,
+            Error::Io { .. }
+            | Error::Version { .. }
+            | Error::Beside { .. }
+            | Error::Several { .. } => return None,
+        };
+        // One that has not said who it is yet has no process of that number.
+        Some(text.trim().parse().unwrap_or(0))
+    }
+
     /// A segment of another version.
     pub(crate) fn segment_version(path: PathBuf, version: u32) -> Error {
         let known = crate::drum::segment::VERSION;
@@ -117,6 +158,8 @@ pub enum FetchError {
     File(FileError),
     /// It has no such rows: rrdtool's text.
     Rrd(String),
+    /// They are more than were wanted at once.
+    Large,
 }
 
 impl From<FileError> for FetchError {
@@ -127,7 +170,10 @@ impl From<FileError> for FetchError {
 
 impl From<kymo_rrd::Error> for FetchError {
     fn from(error: kymo_rrd::Error) -> FetchError {
-        FetchError::Rrd(error.text)
+        match error.kind {
+            Kind::Large => FetchError::Large,
+            Kind::Past | Kind::NotSmoothed | Kind::Other => FetchError::Rrd(error.text),
+        }
     }
 }
 
@@ -160,6 +206,8 @@ pub enum FileError {
     MakeFolder(Vec<u8>, io::Error),
     /// CREATE: `creating '%s': File exists`.
     Exists,
+    /// It has so many cells, more than were wanted in memory.
+    Large(u64),
     /// Anything else the kernel says.
     Io(io::Error),
 }

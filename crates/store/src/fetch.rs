@@ -14,15 +14,26 @@ type Found = Result<Fetched, kymo_rrd::Error>;
 
 impl Store {
     /// FETCH: rows of the finest archive between two times; all values of the series are in them.
-    pub fn fetch(
+    pub fn fetch(&self, name: &[u8], cf: &[u8], range: (i64, i64)) -> Result<Fetched, FetchError> {
+        self.fetch_at_most(name, cf, range, u64::MAX)
+    }
+
+    /// The same if they have at most so many cells.
+    pub fn fetch_at_most(
         &self,
         name: &[u8],
         cf: &[u8],
         (start, end): (i64, i64),
+        cells_max: u64,
     ) -> Result<Fetched, FetchError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let wanted = Wanted { cf, start, end };
+        let wanted = Wanted {
+            cf,
+            start,
+            end,
+            cells_max,
+        };
         if let Some(id) = inner.any(name, &spelled) {
             return inner.fetch_id(id, &wanted).map_err(|error| match error {
                 FetchError::File(error) => FetchError::File(opening(&spelled, error)),
@@ -37,11 +48,7 @@ impl Store {
 impl Inner {
     /// Rows of a group; all its values count as written.
     fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
-        let id = match self.verified(id) {
-            // Whoever reads does not wait.
-            Err(FileError::Locked) => id,
-            verified => verified?,
-        };
+        let id = self.verified_for_reading(id)?;
         let mut applier = self.recent.applier();
         let found = match self.fetch_recent(id, wanted, &mut applier)? {
             Some(found) => found,
@@ -60,7 +67,7 @@ impl Inner {
     ) -> Result<Option<Found>, FileError> {
         let recent = self.recent.take(id);
         let mut state = self.lock();
-        self.show_with(&mut state, id)?;
+        let _full = self.show_with(&mut state, id);
         let Some((recent, group)) = recent.zip(state.groups.get(id)) else {
             return Ok(None);
         };
@@ -100,7 +107,7 @@ impl Inner {
             series.join(*recent);
         }
         let found = series.fetch(wanted, Some(&mut view));
-        if version.is_some() && view.damaged == 0 && series.may_be_kept() {
+        if version.is_some() && view.damaged == 0 {
             self.recent.put(id, series);
         }
         Ok(found.unwrap_or_else(|| Err(kymo_rrd::Error::new("cannot be read"))))

@@ -11,6 +11,7 @@ use crate::error::FileError;
 use crate::groups::Group;
 use crate::names;
 use crate::pending::Texts;
+use crate::pieces::write_file;
 use crate::rrd_file::{identity, open_error, open_locked, read_cells, read_header, seasons};
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -21,7 +22,7 @@ use kymo_base::name::DisplayName;
 use kymo_rrd::{Header, Kind, Rows, Rrd};
 use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
 use kymo_sys::tree::{Access, Existing, Safe};
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// Looks at a file that changes under our hands before it is left for later.
@@ -262,11 +263,14 @@ impl Inner {
 
     /// Puts a whole file in place.
     pub(crate) fn put_whole(&self, view: &mut View, path: &[u8]) -> Result<Identity, FileError> {
-        let rrd = whole(view)?;
-        let path = names::path(path);
-        let put = self
-            .tree
-            .put(path, &rrd.to_bytes(), Existing::Replace, Safe::Unsynced);
+        let header = view.group.header.clone();
+        let mut write = |out: &mut dyn Write| write_file(&header, view, out);
+        let put = self.tree.put_pieces(
+            names::path(path),
+            &mut write,
+            Existing::Replace,
+            Safe::Unsynced,
+        );
         put.map(|stat| identity(&stat)).map_err(FileError::Io)
     }
 

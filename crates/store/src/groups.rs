@@ -64,6 +64,8 @@ pub(crate) struct Group {
     pub(crate) busy: bool,
     /// Its file has another path than blocks say.
     pub(crate) renamed: bool,
+    /// Nobody has looked at its file since the start: it may be another one.
+    pub(crate) unseen: bool,
     /// Since when its file is missing, monotonic.
     pub(crate) gone_since: Option<u64>,
     /// The turn that last changed it.
@@ -248,6 +250,7 @@ impl Groups {
             queued: false,
             busy: false,
             renamed: false,
+            unseen: false,
             gone_since: None,
             turn: 0,
             spelled: None,

@@ -30,6 +30,8 @@ struct Open {
     offset: u64,
     /// Frames since one has told how far the disk is.
     untold: u32,
+    /// Where the last frame with entries has ended.
+    said: u64,
     /// What lies before it was written once.
     filled: u64,
 }
@@ -206,6 +208,7 @@ impl Journal {
             head,
             offset: FRAMES_OFFSET,
             untold: 0,
+            said: self.position,
             filled,
         };
         new.map();
@@ -265,24 +268,31 @@ impl Journal {
         if !self.has_entries() {
             return Ok(());
         }
+        let untold = self.open.as_ref().map_or(0, |open| open.untold);
+        // Where it has changed, and now and then in case the frame that told it is damaged.
+        let tells = self.told != self.synced || untold >= UNTOLD_MAX;
+        self.write_frame(tells, &[])?;
+        if let Some(open) = &mut self.open {
+            open.said = self.position;
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered, even if it is nothing, and what is not to be taken for a part of it.
+    fn write_frame(&mut self, tells: bool, behind: &[u8]) -> io::Result<()> {
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
-        // Where it has changed, and now and then in case the frame that told it is damaged.
-        let tells = self.told != self.synced || open.untold >= UNTOLD_MAX;
-        let start = frame::seal(
-            &mut self.buffer,
-            &open.head,
-            self.position,
-            tells.then_some(self.synced),
-        );
-        let frame = &self.buffer[start..];
-        match open.file.write_at(frame, open.offset) {
+        let synced = tells.then_some(self.synced);
+        let start = frame::seal(&mut self.buffer, &open.head, self.position, synced);
+        let len = (self.buffer.len() - start) as u64;
+        self.buffer.extend_from_slice(behind);
+        match open.file.write_at(&self.buffer[start..], open.offset) {
             Ok(()) => {
                 self.told = self.synced;
                 open.untold = if tells { 0 } else { open.untold + 1 };
-                open.offset += frame.len() as u64;
-                self.position += frame.len() as u64;
-                self.bytes_written += frame.len() as u64;
+                open.offset += len;
+                self.position += len;
+                self.bytes_written += len;
                 Ok(())
             }
             Err(error) => {
@@ -292,6 +302,24 @@ impl Journal {
                 Err(error)
             }
         }
+    }
+
+    /// Whether there is something to sync, but for a frame that only tells what is synced.
+    pub(crate) fn is_behind(&self) -> bool {
+        let said = self.open.as_ref().map_or(u64::MAX, |open| open.said);
+        self.names_unsynced || self.synced < said
+    }
+
+    /// Says that all is on the disk, if no frame does: what is damaged there one day is known to be damage then.
+    pub(crate) fn tell(&mut self) {
+        let said = self.open.as_ref().map(|open| open.said);
+        let told = self.told != u64::MAX && said.is_some_and(|said| self.told >= said);
+        if said.is_none() || told || self.is_behind() || self.has_entries() {
+            return;
+        }
+        // A frame behind damage is one if nothing that was left from an earlier use of the file follows it.
+        let _no_room = self.write_frame(true, &[0]);
+        self.abandon();
     }
 
     /// The open file, and those before it that are not synced, are never written or trusted again.

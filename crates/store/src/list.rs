@@ -85,7 +85,7 @@ fn matching(tree: &dyn Tree, pattern: &[u8]) -> io::Result<Vec<Vec<u8>>> {
                 continue;
             }
             let _not_a_folder = tree.list(names::path(folder), &mut |name, _| {
-                if fits(part, name) && name != crate::owner::NAME.as_bytes() {
+                if fits(part, name) {
                     next.push([&path[..], b"/", name].concat());
                 }
             });

@@ -10,33 +10,62 @@ use std::sync::Arc;
 /// Looks at a folder that a daemon changes meanwhile, before that is an error.
 pub(crate) const TRIES: usize = 8;
 
-/// The store's own folder: this one, or the one that a daemon with this `-j` or `-b` has. `None`: there is none.
+/// Below the folder that is named, as with the daemon's `-j`; and what a daemon without one has below its `-b`.
+const NAMES: [&str; 2] = ["kymo", ".kymo"];
+
+/// The store that a folder stands for: in its `kymo` or `.kymo`, or in itself. `None`: there is none.
 pub fn store_folder(disk: &dyn Disk, folder: &Path) -> Result<Option<PathBuf>, Error> {
-    let below = ["kymo", ".kymo"].map(|name| folder.join(name));
+    let mut found = Vec::new();
     if is_store(disk, folder).tried("list", folder)? {
-        return Ok(Some(folder.into()));
+        found.push(folder.to_path_buf());
     }
-    for folder in below {
-        match is_store(disk, &folder) {
-            Ok(true) => return Ok(Some(folder)),
-            Err(error) if !is_missing(&error) => return Err(error).tried("list", &folder),
+    for below in NAMES.map(|name| folder.join(name)) {
+        match is_store(disk, &below) {
+            Ok(true) => found.push(below),
+            Err(error) if !is_missing(&error) => return Err(error).tried("list", &below),
             _ => {}
         }
     }
-    Ok(None)
+    match &found[..] {
+        [one, another, ..] => Err(Error::Several {
+            folder: folder.into(),
+            one: one.clone(),
+            another: another.clone(),
+        }),
+        _ => Ok(found.pop()),
+    }
+}
+
+/// Where a store is to be, which may be new: the folder of this name in `above`. Where there is none yet, and one lies a
+/// folder higher or lower, somebody means that one.
+pub fn place_of_store(disk: &dyn Disk, above: &Path, name: &str) -> Result<PathBuf, Error> {
+    let place = above.join(name);
+    let is_there = |folder: &Path| is_store(disk, folder).unwrap_or(false);
+    if is_there(&place) {
+        return Ok(place);
+    }
+    let near = [above, &place].map(|folder| NAMES.map(|name| folder.join(name)));
+    let mut near = std::iter::once(above.to_path_buf()).chain(near.into_iter().flatten());
+    match near.find(|folder| is_there(folder)) {
+        Some(found) => Err(Error::Beside { place, found }),
+        None => Ok(place),
+    }
 }
 
 fn is_store(disk: &dyn Disk, folder: &Path) -> io::Result<bool> {
     let mut found = false;
+    let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'-';
     disk.list(folder, &mut |name, kind| {
-        let ours = name.starts_with("journal-") || name.starts_with("segment-");
+        let number = ["journal-", "segment-"].map(|front| name.strip_prefix(front));
+        let number = number.into_iter().flatten().next();
+        let ours = number.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_number));
         found |= ours && kind == NameKind::File;
     })?;
     Ok(found)
 }
 
 /// Missing, or no folder.
-fn is_missing(error: &io::Error) -> bool {
+pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
@@ -135,5 +164,75 @@ impl DiskFile for ReadOnlyFile {
 
     fn try_record_lock(&self, _kind: RecordLock) -> io::Result<bool> {
         Err(refused())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_sys::sim_disk::SimDisk;
+
+    /// Files that were imported into a folder were not there for the daemon with the same folder.
+    #[test]
+    fn a_folder_means_one_store() {
+        for (stores, found, with_j, with_b) in [
+            (&[][..], Ok(None), Ok("/d/kymo"), Ok("/d/.kymo")),
+            (
+                &["/d/kymo"],
+                Ok(Some("/d/kymo")),
+                Ok("/d/kymo"),
+                Err("start with -j /d, or move its files to /d/.kymo"),
+            ),
+            (
+                &["/d/.kymo"],
+                Ok(Some("/d/.kymo")),
+                Err("move its files to /d/kymo"),
+                Ok("/d/.kymo"),
+            ),
+            (
+                &["/d"],
+                Ok(Some("/d")),
+                Err("move its files to /d/kymo"),
+                Err("move its files to /d/.kymo"),
+            ),
+            (
+                &["/d/kymo/kymo"],
+                Ok(None),
+                Err("start with -j /d/kymo, or move its files to /d/kymo"),
+                Ok("/d/.kymo"),
+            ),
+            (
+                &["/d", "/d/kymo"],
+                Err("there is one in /d and one in /d/kymo"),
+                Ok("/d/kymo"),
+                Err("move its files to /d/.kymo"),
+            ),
+        ] {
+            let disk = SimDisk::new(1);
+            let d = Path::new("/d");
+            disk.create_dir_all(&d.join("kymo/kymo")).unwrap();
+            disk.create_dir_all(&d.join(".kymo")).unwrap();
+            disk.set_bytes(&d.join("journal-of-somebody"), vec![1]);
+            for store in stores {
+                let name = Path::new(store).join("journal-000000000001");
+                disk.set_bytes(&name, vec![1]);
+            }
+            let same =
+                |got: Result<Option<PathBuf>, Error>, wanted: Result<Option<&str>, &str>| match (
+                    got, wanted,
+                ) {
+                    (Ok(got), Ok(wanted)) => {
+                        assert_eq!(got, wanted.map(PathBuf::from), "{stores:?}")
+                    }
+                    (Err(got), Err(text)) => assert!(got.to_string().contains(text), "{got}"),
+                    (got, _) => panic!("{stores:?}: {got:?}"),
+                };
+            same(store_folder(&disk, d), found);
+            same(place_of_store(&disk, d, "kymo").map(Some), with_j.map(Some));
+            same(
+                place_of_store(&disk, d, ".kymo").map(Some),
+                with_b.map(Some),
+            );
+        }
     }
 }

@@ -3,20 +3,27 @@
 use crate::adopt::{Beginning, Cause};
 use crate::ask::{Fresh, opening};
 use crate::error::FileError;
+use crate::fence;
 use crate::files::whole;
 use crate::groups::Group;
 use crate::names;
+use crate::pieces::{Cells, write_blank, write_file};
 use crate::read::Source;
 use crate::reserve::Reserved;
-use crate::rrd_file::{identity, open_error, read_header, rrd_error};
+use crate::rrd_file::{identity, open_error, read_header, require_modest};
 use crate::store::{Inner, Store};
-use kymo_rrd::header::MEMORY_CELLS_MAX;
-use kymo_rrd::{Rrd, UNKNOWN};
+use kymo_rrd::header::{MEMORY_CELLS_MAX, RraDef};
+use kymo_rrd::{Header, Rrd, UNKNOWN};
 use kymo_sys::disk::{Metadata, RecordLock};
 use kymo_sys::tree::{Existing, Safe};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+/// What writes a file.
+type Write<'a> = Box<dyn FnMut(&mut dyn io::Write) -> io::Result<()> + 'a>;
+/// A file that was made: its header, and its cells unless all are unknown.
+type Made<'a> = (&'a Header, Option<&'a [f64]>);
 
 impl Store {
     /// CREATE's first step: the folder is there, or may be made (`-R`).
@@ -38,41 +45,54 @@ impl Store {
 
     /// CREATE's last step: puts the file in place with one rename. `overwrite` as without `-O`.
     pub fn install(&self, name: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
+        let known = |cell: &f64| cell.to_bits() != UNKNOWN.to_bits();
+        let cells = rrd.cells.iter().any(known).then_some(&rrd.cells[..]);
+        self.install_cells(name, &rrd.header, cells, overwrite)
+    }
+
+    /// The same of a file in which nothing is known yet.
+    pub fn install_blank(
+        &self,
+        name: &[u8],
+        header: &Header,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
+        self.install_cells(name, header, None, overwrite)
+    }
+
+    fn install_cells(
+        &self,
+        name: &[u8],
+        header: &Header,
+        cells: Option<&[f64]>,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
+        require_modest(header)?;
         let reserved = inner.any(name, &spelled).map(|id| inner.reserve(id));
         let reserved = reserved.transpose()?.flatten();
-        let blank = rrd
-            .cells
-            .iter()
-            .all(|cell| cell.to_bits() == UNKNOWN.to_bits());
-        let (existing, safe) = (
-            if overwrite {
-                Existing::Replace
-            } else {
-                Existing::Keep
-            },
-            if blank { Safe::Unsynced } else { Safe::Synced },
-        );
-        let path = names::path(&spelled);
         if inner.settings.files.is_none() {
-            return inner.install_without(&spelled, rrd, overwrite);
+            return inner.install_without(&spelled, header, cells, overwrite);
         }
-        let bytes = match blank {
-            // A third of what a new file costs would be its unknown cells, one by one.
-            true => {
-                let mut bytes = Vec::with_capacity(rrd.header.file_size_bytes() as usize);
-                rrd.header.encode(&mut bytes);
-                bytes.extend_from_slice(&UNKNOWN.to_le_bytes().repeat(rrd.cells.len()));
-                bytes
-            }
-            false => rrd.to_bytes(),
+        let existing = match overwrite {
+            true => Existing::Replace,
+            false => Existing::Keep,
         };
-        let put = inner.tree.put(path, &bytes, existing, safe);
+        let (mut write, safe): (Write, Safe) = match cells {
+            None => (Box::new(|out| write_blank(header, out)), Safe::Unsynced),
+            Some(cells) => {
+                let mut rows = Cells(cells);
+                let write = move |out: &mut dyn io::Write| write_file(header, &mut rows, out);
+                (Box::new(write), Safe::Synced)
+            }
+        };
+        let path = names::path(&spelled);
+        let put = inner.tree.put_pieces(path, &mut *write, existing, safe);
         let seen = put.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => FileError::Exists,
             _ => match error.raw_os_error() {
-                Some(18) => FileError::Outside,
+                Some(fence::OUTSIDE) => FileError::Outside,
                 _ => FileError::Io(error),
             },
         })?;
@@ -80,7 +100,8 @@ impl Store {
         let (folder, last) = (path.parent(), path.file_name());
         let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
         let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
-        inner.take_over(&resolved, rrd, (blank, Cause::Created), &seen, reserved)
+        let about = (cells.is_none(), Cause::Created);
+        inner.take_over(&resolved, (header, cells), about, &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
@@ -89,11 +110,21 @@ impl Store {
         name: &[u8],
         edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
     ) -> Result<(), FileError> {
+        self.rewrite_at_most(name, MEMORY_CELLS_MAX, edit)
+    }
+
+    /// The same of a file of at most so many cells: all of it is in memory.
+    pub fn rewrite_at_most(
+        &self,
+        name: &[u8],
+        cells_max: u64,
+        edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
+    ) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
         let known = inner.any(name, &spelled);
         if inner.settings.files.is_none() {
-            return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), edit);
+            return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), cells_max, edit);
         }
         let is_behind = |id| inner.lock().groups.get(id).is_some_and(Group::is_behind);
         let known = match known {
@@ -120,14 +151,18 @@ impl Store {
         let file = file.map_err(|error| opening(&spelled, error))?;
         let stat = file.metadata().map_err(FileError::Io)?;
         let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
-        if header.cell_count() > MEMORY_CELLS_MAX {
-            let text = format!("has more than {MEMORY_CELLS_MAX} cells");
-            return Err(rrd_error(&spelled, &text));
+        if header.cell_count() > cells_max {
+            return Err(FileError::Large(header.cell_count()));
         }
         let mut bytes = vec![0; header.file_size_bytes() as usize];
         let count = file.read_at(&mut bytes, 0).map_err(FileError::Io)?;
         let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
+        // Files may be large, and one copy is enough.
+        drop(bytes);
         let rrd = edit(rrd).map_err(|error| FileError::Rrd(error.text))?;
+        if known.is_some() {
+            require_modest(&rrd.header)?;
+        }
         let bytes = rrd.to_bytes();
         let seen = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
             // Another name of it must go on to be the same file.
@@ -138,7 +173,10 @@ impl Store {
                 .map_err(FileError::Io)?,
         };
         match known {
-            Some(_) => inner.take_over(&resolved, &rrd, (false, Cause::Tuned), &seen, reserved),
+            Some(_) => {
+                let made = (&rrd.header, Some(&rrd.cells[..]));
+                inner.take_over(&resolved, made, (false, Cause::Tuned), &seen, reserved)
+            }
             None => Ok(()),
         }
     }
@@ -150,14 +188,14 @@ impl Inner {
     fn take_over(
         &self,
         resolved: &Path,
-        rrd: &Rrd,
+        (header, cells): Made,
         (blank, cause): (bool, Cause),
         seen: &Metadata,
         reserved: Option<Reserved<'_>>,
     ) -> Result<(), FileError> {
         let path = resolved.as_os_str().as_bytes();
-        let base = (!blank).then_some(rrd.header.last_up);
-        let seasons = seasons_of(rrd);
+        let base = (!blank).then_some(header.last_up);
+        let seasons = seasons_in(header, cells);
         let path = match &reserved {
             // By whatever name it was reserved.
             Some(reserved) => self
@@ -174,7 +212,7 @@ impl Inner {
             cause,
             has: f64::NEG_INFINITY,
         };
-        let id = self.adopt_as(&path, &rrd.header, seasons, beginning)?;
+        let id = self.adopt_as(&path, header, seasons, beginning)?;
         if let Some(group) = self.lock().groups.get_mut(id) {
             group.busy = false;
         }
@@ -183,19 +221,41 @@ impl Inner {
     }
 
     /// CREATE where there are no files.
-    fn install_without(&self, spelled: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
+    fn install_without(
+        &self,
+        spelled: &[u8],
+        header: &Header,
+        cells: Option<&[f64]>,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
         let path = names::normal(spelled);
         let known = self.lock().groups.by_path(&path).is_some();
         if known && !overwrite {
             return Err(FileError::Exists);
         }
-        self.import(&path, rrd, Cause::Created).map(drop)
+        if let Some(cells) = cells {
+            let rrd = Rrd {
+                header: header.clone(),
+                cells: cells.to_vec(),
+            };
+            return self.import(&path, &rrd, Cause::Created).map(drop);
+        }
+        // Rows that are not known are nowhere.
+        let beginning = Beginning {
+            base: None,
+            seen: None,
+            cause: Cause::Created,
+            has: f64::NEG_INFINITY,
+        };
+        self.adopt_as(&path, header, seasons_in(header, None), beginning)
+            .map(drop)
     }
 
     /// TUNE where there are no files.
     fn rewrite_without(
         &self,
         id: Result<u32, FileError>,
+        cells_max: u64,
         edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
     ) -> Result<(), FileError> {
         let id = id?;
@@ -205,20 +265,31 @@ impl Inner {
         let Source::Drum(view) = &mut opened.rows.0 else {
             return Err(FileError::NoSuchFile);
         };
+        let count = view.group.header.cell_count();
+        if count > cells_max {
+            return Err(FileError::Large(count));
+        }
         let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
+        require_modest(&rrd.header)?;
         self.import(&path, &rrd, Cause::Tuned).map(drop)
     }
 }
 
 /// The archives that updates change in place.
 pub(crate) fn seasons_of(rrd: &Rrd) -> Vec<Vec<f64>> {
-    let seasonal = rrd.header.rra.iter().enumerate();
+    seasons_in(&rrd.header, Some(&rrd.cells))
+}
+
+fn seasons_in(header: &Header, cells: Option<&[f64]>) -> Vec<Vec<f64>> {
+    let seasonal = header.rra.iter().enumerate();
     let seasonal = seasonal.filter(|(_, rra)| matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL"));
-    let width = rrd.header.ds.len();
-    seasonal
-        .map(|(archive, rra)| {
-            let first = rrd.header.cell(archive, 0) as usize;
-            rrd.cells[first..first + rra.row_cnt as usize * width].to_vec()
-        })
-        .collect()
+    let of = |(archive, rra): (usize, &RraDef)| {
+        let first = header.cell(archive, 0) as usize;
+        let count = rra.row_cnt as usize * header.ds.len();
+        match cells {
+            Some(cells) => cells[first..first + count].to_vec(),
+            None => vec![UNKNOWN; count],
+        }
+    };
+    seasonal.map(of).collect()
 }

@@ -1,5 +1,6 @@
 //! The values of one group that are in no block, in the journal's form: one allocation a group, not one a value.
 
+use crate::hole;
 use crate::turn::stamp_of;
 use crate::value::{Field, Stamps, Value, skip_value, take_fields, take_value};
 use kymo_sys::prefetch::prefetch;
@@ -10,6 +11,8 @@ pub(crate) struct Pending {
     bytes: Vec<u8>,
     stamps: Stamps,
     count: u32,
+    /// Bytes up to the last hole.
+    holed: usize,
 }
 
 /// What [`Pending::truncate`] needs to come back.
@@ -75,6 +78,16 @@ impl Pending {
         let mut value = Value::default();
         value.read(text);
         self.push_value(&value);
+        if hole::is_one(text) {
+            self.holed = self.bytes.len();
+        }
+    }
+
+    /// Values are lost here, if that is not known yet; `after`: the stamp of the last one before.
+    pub(crate) fn push_hole(&mut self, after: f64) {
+        if self.holed == 0 || self.holed != self.bytes.len() {
+            self.push(&hole::text(after));
+        }
     }
 
     pub(crate) fn push_value(&mut self, value: &Value) {
@@ -125,11 +138,15 @@ impl Pending {
             bytes: bytes.to_vec(),
             stamps: Stamps::default(),
             count: u32::try_from(count).ok()?,
+            holed: 0,
         };
         let (mut input, mut text) = (bytes, Vec::new());
         for _ in 0..count {
             text.clear();
             take_value(&mut input, &mut pending.stamps, &mut text)?;
+            if hole::is_one(&text) {
+                pending.holed = bytes.len() - input.len();
+            }
         }
         input.is_empty().then_some(pending)
     }
@@ -192,7 +209,8 @@ impl Pending {
     /// Those with later stamps are dropped; how many.
     pub(crate) fn cut_after(&mut self, stamp: f64) -> usize {
         let before = self.len();
-        self.retain(&mut |_, text| stamp_of(text).is_some_and(|at| at <= stamp));
+        // A hole has no stamp, and stays.
+        self.retain(&mut |_, text| stamp_of(text).is_none_or(|at| at <= stamp));
         before - self.len()
     }
 

@@ -1,17 +1,15 @@
 //! Series that were fetched lately, kept for who asks again: the state after the values that were there, and the rows
 //! that were asked for. What came since is applied to that, so that no block and no file is read.
-//!
-//! Nothing is kept of archives that are smoothed (SEASONAL): when that happens depends on how many values are applied at
-//! once, so that only the state in a block tells what they are.
+//! Seasons (SEASONAL, DEVSEASONAL) are in the state, and are read from there.
 
 use crate::drum::apply::Applier;
 use crate::drum::captured::{NewRows, Part};
 use crate::drum::shape::{Group, Shape};
 use crate::drum::view::{View, in_numbers};
 use crate::pending::Texts;
-use kymo_rrd::fetch::{Fetched, fetch};
+use kymo_rrd::fetch::{Fetched, Plan, fetch};
 use kymo_rrd::update::Now;
-use kymo_rrd::{Error, Header, Rows};
+use kymo_rrd::{Error, Header, Kind, Rows};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,12 +59,14 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cf: &'a [u8],
     pub(crate) start: i64,
     pub(crate) end: i64,
+    /// More of them are an error.
+    pub(crate) cells_max: u64,
 }
 
 /// The rows of a series, and where those are that are not kept.
 struct Reading<'a> {
     shape: &'a Shape,
-    header: &'a Header,
+    group: &'a Group,
     archives: &'a mut Vec<Archive>,
     view: Option<&'a mut View>,
 }
@@ -78,7 +78,19 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Wanted<'_> {
     /// No step is asked for, so the finest archive is taken, as rrdcached does.
     pub(crate) fn of(&self, header: &Header, rows: &mut impl Rows) -> Result<Fetched, Error> {
-        fetch(header, rows, self.cf, self.start, self.end, u64::MAX)
+        let Wanted {
+            cf,
+            start,
+            end,
+            cells_max,
+        } = *self;
+        if Plan::of(header, cf, start, end, u64::MAX)?.cells(header) > cells_max {
+            return Err(Error {
+                kind: Kind::Large,
+                text: "more rows than are wanted at once".into(),
+            });
+        }
+        fetch(header, rows, cf, start, end, u64::MAX)
     }
 }
 
@@ -139,11 +151,6 @@ impl Series {
         }
     }
 
-    pub(crate) fn may_be_kept(&self) -> bool {
-        let mut archives = self.shape.archives.iter();
-        archives.all(|archive| !archive.seasonal)
-    }
-
     /// Rows; those that are not kept are read from `view`, and kept. `None`: there is none.
     pub(crate) fn fetch(
         &mut self,
@@ -154,7 +161,7 @@ impl Series {
         let header = &self.group.header;
         let rows = &mut Reading {
             shape: &self.shape,
-            header,
+            group: &self.group,
             archives: &mut self.archives,
             view,
         };
@@ -200,7 +207,8 @@ impl Series {
     }
 
     fn bytes(&self) -> usize {
-        let cells = self.archives.iter().map(|kept| kept.cells.capacity());
+        let kept = self.archives.iter().map(|kept| &kept.cells);
+        let cells = kept.chain(&self.group.seasons).map(Vec::capacity);
         let header = self.shape.header_bytes() as usize;
         FIXED_BYTES + header + 8 * cells.sum::<usize>()
     }
@@ -233,7 +241,7 @@ impl Archive {
 
 impl Reading<'_> {
     fn newest(&self, archive: usize) -> u64 {
-        self.shape.newest(archive, self.header.last_up)
+        self.shape.newest(archive, self.group.header.last_up)
     }
 
     fn kept(&self, archive: usize, number: u64) -> Option<&Archive> {
@@ -271,8 +279,15 @@ impl Reading<'_> {
 
 impl Rows for Reading<'_> {
     fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
-        let (shape, header) = (self.shape, self.header);
+        let (shape, header) = (self.shape, &self.group.header);
         let (archive, row) = shape.place(first).ok_or_else(outside)?;
+        if let Some(season) = shape.season(archive) {
+            let from = row as usize * shape.width;
+            let season = self.group.seasons.get(season).ok_or_else(outside)?;
+            let there = season.get(from..from + cells.len()).ok_or_else(outside)?;
+            cells.copy_from_slice(there);
+            return Ok(());
+        }
         let tip = (header.cur_row[archive], self.newest(archive));
         let each = |number, cells: &mut [f64]| self.numbered(archive, number, cells);
         let read = in_numbers(shape, (archive, row), tip, cells, each)?;

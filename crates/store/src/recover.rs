@@ -1,16 +1,18 @@
-//! The start: the lock, what blocks and the journals of an earlier life say, and the files that a crash may have torn.
+//! The start: what blocks and the journals of an earlier life say, and the files that a crash may have torn.
 
 use crate::chunks::Chunks;
-use crate::drum::Drum;
+use crate::claim::Claim;
 use crate::drum::block::CHUNK;
+use crate::drum::{Drum, Gap};
 use crate::error::{Error, Tried};
+use crate::fence;
 use crate::files::{Worker, is_ours};
 use crate::frame::{FRAMES_OFFSET, FileHead};
 use crate::groups::Groups;
 use crate::journal::{self, Journal};
 use crate::limits::Told;
+use crate::lost::{self, Start};
 use crate::names;
-use crate::owner;
 use crate::replay::{self, Source};
 use crate::roster::{Line, take_roster};
 use crate::rrd_file::identity;
@@ -21,8 +23,8 @@ use crate::store::{Replayed, Stats, Store};
 use crate::value::Value;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
-use kymo_sys::tree::{Reach, Tree};
+use kymo_sys::disk::{Disk, NameKind, OpenMode};
+use kymo_sys::tree::Tree;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -36,22 +38,17 @@ const FILES_MAX: usize = 4;
 const ROUND: usize = 512;
 
 pub(crate) fn open(
-    settings: Settings,
+    mut settings: Settings,
+    claim: Claim,
     disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
 ) -> Result<(Store, Replayed), Error> {
     let folder = settings.folder.clone();
-    disk.create_dir_all(&folder).tried("make", &folder)?;
-    let lock = take_lock(&*disk, &folder)?;
-    let reach = match settings.beneath {
-        true => Reach::Beneath,
-        false => Reach::Anywhere,
+    let tree = fence::tree(&*disk, &mut settings)?;
+    let mut replayed = Replayed {
+        notices: claim.notices.clone(),
+        ..Replayed::default()
     };
-    let tree = disk
-        .tree(&settings.base, reach)
-        .tried("open", &settings.base)?;
-    let mut replayed = Replayed::default();
-    let owned = owner::take(&*disk, &settings, &mut replayed.notices)?;
     let mut sequences = journal::list(&*disk, &folder)?;
     if sequences.is_empty() {
         // A synced journal in a folder without a durable name is no journal.
@@ -64,21 +61,22 @@ pub(crate) fn open(
     let (mut drum, found) =
         opened.map_err(|(path, version)| Error::segment_version(path, version))?;
     drum.segment_bytes = settings.segment_bytes;
-    replayed.notices.extend(found.notices);
+    replayed.notices.extend_from_slice(&found.notices);
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), &folder, size, sequences, 0);
     let mut state = new_state(journal, &*clock, settings.chunk_values);
-    let saved = take_blocks(&mut state, &drum, &mut replayed.notices);
-    let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
-    let furthest = saved.iter().copied().max().unwrap_or(0);
-    let mut story = replay::replay(&sources, &mut state, &position, furthest);
+    let taken = take(
+        &mut state,
+        &sources,
+        (&drum, &found.gaps),
+        &mut replayed.notices,
+    );
     drop(sources);
-    replayed.notices.append(&mut story.notices);
+    let (position, furthest) = (taken.position, taken.furthest);
     // Where something is missing or damaged the next journal file begins with all there is.
-    let is_whole = replayed.notices.is_empty() && furthest <= story.position;
-    state
-        .journal
-        .go_on_at(story.position.max(furthest), is_whole);
+    let is_whole = replayed.notices.is_empty() && furthest <= position;
+    replayed.notices.extend(taken.ignored);
+    state.journal.go_on_at(position.max(furthest), is_whole);
     let (redo, renamed) = settle(&mut state, &*tree, &*clock, &settings, &mut replayed);
     let begun = state.prepare(&*clock);
     if let Err(error) = begun.and_then(|()| state.put_renamed(&renamed, clock.mono_ns())) {
@@ -89,11 +87,15 @@ pub(crate) fn open(
         ));
     }
     let many = state.journal.files_len() > FILES_MAX * settings.journal_files;
-    let locks = [Some(lock), owned].into_iter().flatten().collect();
-    let store = Store::new(settings, disk, clock, tree, drum, state, locks);
+    let store = Store::new(settings, disk, clock, tree, drum, state, claim);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
     // Not once more after each start.
     store.inner.lock().made = replayed.redone;
+    if store.inner.lock().has_lost {
+        // That there are holes is to be on the disk before merges remove what tells of them.
+        let synced = store.inner.sync_to(u64::MAX);
+        synced.tried("sync the journal in", &store.inner.settings.folder)?;
+    }
     if many {
         // Start after start that ends too soon must not fill the disk.
         store.inner.save_all();
@@ -103,8 +105,46 @@ pub(crate) fn open(
     Ok((store, replayed))
 }
 
+/// What became of blocks and the journal.
+pub(crate) struct Taken {
+    /// Where the journal ends.
+    position: u64,
+    /// The highest position of a block.
+    furthest: u64,
+    /// Told, and no damage.
+    pub(crate) ignored: Option<String>,
+}
+
+/// All that blocks and the journal say.
+pub(crate) fn take(
+    state: &mut State,
+    sources: &[Source],
+    (drum, gaps): (&Drum, &[Gap]),
+    notices: &mut Vec<String>,
+) -> Taken {
+    state.has_lost = !gaps.is_empty();
+    let saved = take_blocks(state, drum, notices);
+    let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
+    let furthest = saved.iter().copied().max().unwrap_or(0);
+    let walked = replay::walk(sources);
+    let start = Start {
+        drum,
+        gaps,
+        said: lost::said(sources, &walked),
+        base: replay::base(sources),
+    };
+    start.lose(state, &saved, notices);
+    let story = replay::replay(sources, &walked, state, &position, furthest);
+    notices.extend(story.notices);
+    Taken {
+        position: story.position,
+        furthest,
+        ignored: story.ignored,
+    }
+}
+
 /// Groups as the newest blocks of their chunks have them; up to which position that is, chunk by chunk.
-pub(crate) fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> Vec<u64> {
+fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> Vec<u64> {
     let mut saved = Vec::new();
     // Numbers of chunks are below this.
     for chunk in drum.chunks().into_iter().filter(|&chunk| chunk < 1 << 24) {
@@ -126,11 +166,15 @@ pub(crate) fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<Stri
             ));
         }
         let Some((about, lines)) = roster else {
+            // Rows that were taken in, and no names yet; or whose they are nobody knows. They are not those of others.
+            state.has_lost |= damaged;
+            state.chunks.close(chunk);
             continue;
         };
         state.groups.go_on_at(about.next_id);
         let Some(shape) = state.chunks.shape(&about.front) else {
             notices.push(format!("the definitions of chunk {chunk} are damaged"));
+            state.chunks.close(chunk);
             continue;
         };
         // Slots of groups that are gone are not given to others: their rows may still be there.
@@ -142,8 +186,18 @@ pub(crate) fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<Stri
             let free = state.groups.get(line.id).is_none();
             if sane && free && line.id < 1 << 28 {
                 state.chunks.put(chunk, line.slot, &shape, Some(line.id));
+                let id = line.id;
                 take_line(state, chunk, line);
+                if damaged {
+                    // It may have held values.
+                    state.lose(id);
+                }
             }
+        }
+        if damaged {
+            // Others may have been here.
+            state.has_lost = true;
+            state.chunks.close(chunk);
         }
     }
     state.chunks.reopen();
@@ -200,6 +254,7 @@ fn settle(
         let left = group.left.map_or(real_ns, |left| left.mtime_ns);
         let age_ns = u64::try_from(real_ns.saturating_sub(left)).unwrap_or(0);
         group.shown_ns = now_ns;
+        group.unseen = true;
         replayed.values += group.pending.len() as u64;
         replayed.files += u64::from(!group.pending.is_empty() || group.redo);
         let due_ns = state.due_after(now_ns, age_ns, settings);
@@ -273,21 +328,6 @@ fn may_redo(tree: &dyn Tree, path: &[u8], blank: bool) -> bool {
         Ok(_) => true,
         Err(error) => blank && error.kind() == io::ErrorKind::NotFound,
     }
-}
-
-fn take_lock(disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, Error> {
-    let path = folder.join("lock");
-    let file = disk.open(&path, OpenMode::Create).tried("open", &path)?;
-    if !file.try_lock().tried("lock", &path)? {
-        let mut holder = [0; 20];
-        let count = file.read_at(&mut holder, 0).unwrap_or(0);
-        let holder = String::from_utf8_lossy(&holder[..count]).trim().to_string();
-        return Err(Error::Locked { path, holder });
-    }
-    let holder = format!("{:<19}\n", std::process::id());
-    // Only for the message that another one prints; a full disk does not matter.
-    let _full = file.write_at(holder.as_bytes(), 0);
-    Ok(file)
 }
 
 /// The journal files that can be read. They are synced: what follows relies on them.
@@ -389,6 +429,7 @@ pub(crate) fn new_state(journal: Journal, clock: &dyn Clock, chunk_values: u64) 
         random: now.real_ns as u64,
         stats: Stats::default(),
         notices: Vec::new(),
+        has_lost: false,
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! What was never synced may be there in part. Frames count up to the first gap, for what lies behind a gap may
 //! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
-//! or a later file begins with all that memory held.
+//! or a later file begins with all that memory held. Behind damage there is a hole in each group that may have lost
+//! something.
 
 use crate::entry::{self, Birth, Entry, Packed};
 use crate::frame::{self, FileHead, Frame};
+use crate::hole;
 use crate::names;
 use crate::state::State;
 use crate::turn::stamp_of;
@@ -25,6 +27,8 @@ pub(crate) struct Story {
     /// Where the journal goes on.
     pub(crate) position: u64,
     pub(crate) notices: Vec<String>,
+    /// What was written behind a place that was never synced, and does not count.
+    pub(crate) ignored: Option<String>,
 }
 
 /// Applies entries.
@@ -38,15 +42,41 @@ struct Teller<'a> {
     starts: HashMap<u32, u64>,
     notices: Vec<String>,
     sequence: u64,
+    /// Damaged places so far, and where the last one ends.
+    gaps: u32,
+    gap_end: u64,
+    /// How many of them were there when a group was last looked at.
+    looked: Vec<u32>,
+    /// A number of a group that is higher than any there was.
+    next_id: u32,
     /// Memory for the value that is read.
     value: Value,
     text: Vec<u8>,
 }
 
-/// Reads journal files, which must be sorted by sequence. `saved`: up to which position a chunk is in blocks; all before
-/// `proven` was on the disk, for a block came after it.
+/// The frames of journal files, which must be sorted by sequence.
+pub(crate) fn walk(sources: &[Source]) -> Vec<Vec<Frame>> {
+    let walked = sources.iter().enumerate().map(|(at, source)| {
+        // What a later file takes the place of was refused when that one was begun.
+        let later = sources[at + 1..].iter().map(|later| later.head.base).min();
+        let mut frames = frame::walk(&source.bytes, &source.head);
+        frames.retain(|frame| later.is_none_or(|base| frame.end <= base));
+        frames
+    });
+    walked.collect()
+}
+
+/// The lowest position of journal files.
+pub(crate) fn base(sources: &[Source]) -> u64 {
+    let bases = sources.iter().map(|source| source.head.base);
+    bases.min().unwrap_or(0)
+}
+
+/// Reads journal files that were walked. `saved`: up to which position a chunk is in blocks; all before `proven` was on the
+/// disk, for a block came after it.
 pub(crate) fn replay(
     sources: &[Source],
+    walked: &[Vec<Frame>],
     state: &mut State,
     saved: &dyn Fn(u32) -> u64,
     proven: u64,
@@ -59,29 +89,18 @@ pub(crate) fn replay(
         starts: HashMap::new(),
         notices: Vec::new(),
         sequence: 0,
+        gaps: 0,
+        gap_end: 0,
+        looked: Vec::new(),
+        next_id: 0,
         value: Value::default(),
         text: Vec::new(),
     };
-    let walked: Vec<Vec<Frame>> = sources
-        .iter()
-        .enumerate()
-        .map(|(at, source)| {
-            // What a later file takes the place of was refused when that one was begun.
-            let later = sources[at + 1..].iter().map(|later| later.head.base).min();
-            let mut frames = frame::walk(&source.bytes, &source.head);
-            frames.retain(|frame| later.is_none_or(|base| frame.end <= base));
-            frames
-        })
-        .collect();
     let heads: Vec<&FileHead> = sources.iter().map(|source| &source.head).collect();
-    let proofs = proofs(&heads, &walked, proven);
-    let mut position = sources
-        .iter()
-        .map(|source| source.head.base)
-        .min()
-        .unwrap_or(0);
+    let proofs = proofs(&heads, walked, proven);
+    let mut position = base(sources);
     let mut number = 0;
-    for (source, frames) in sources.iter().zip(&walked) {
+    for (source, frames) in sources.iter().zip(walked) {
         teller.fronts.clear();
         teller.sequence = source.head.sequence;
         let first = number;
@@ -91,24 +110,33 @@ pub(crate) fn replay(
             if frame.position > position && !anew {
                 if proofs[at] <= position {
                     // The gap was never synced; a later file may begin anew.
+                    let count = number - at;
+                    story.ignored = Some(format!(
+                        "journal file {}: bytes {position} to {} of the journal were never known to be on the disk, and are not there (did the power fail?): {count} frames behind them do not count",
+                        source.head.sequence, frame.position
+                    ));
                     break;
                 }
+                teller.lose(frame.position);
                 story.notices.push(format!(
                     "journal file {} is damaged: bytes {position} to {} of the journal are lost",
                     source.head.sequence, frame.position
                 ));
             }
             position = frame.end;
+            story.ignored = story.ignored.filter(|_| !anew);
             let stamps = Stamps::at(source.head.stamp_s);
             if teller.tell(&source.bytes, frame, stamps).is_none() {
                 story.notices.push(format!(
                     "journal file {} has an entry at byte {} of the journal that is not understood",
                     source.head.sequence, frame.position
                 ));
+                teller.lose(frame.end);
             }
         }
     }
     story.position = position;
+    teller.end();
     story.notices.append(&mut teller.notices);
     story
 }
@@ -161,6 +189,42 @@ impl Teller<'_> {
             }
         }
         Some(())
+    }
+
+    /// What was said before this position, and is in no block, is lost.
+    fn lose(&mut self, end: u64) {
+        self.gaps += 1;
+        self.gap_end = end;
+        self.state.has_lost = true;
+    }
+
+    /// Begins a hole in a group that may have lost values since it was last looked at.
+    fn look(&mut self, id: u32) {
+        if self.gaps == 0 {
+            return;
+        }
+        let at = id as usize;
+        let Some(group) = self.state.groups.get(id) else {
+            return;
+        };
+        if self.looked.len() <= at {
+            self.looked.resize(at + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.looked[at], self.gaps);
+        if before < self.gaps && (self.saved)(group.chunk) < self.gap_end {
+            self.state.lose(id);
+        }
+    }
+
+    /// All is read.
+    fn end(&mut self) {
+        let ids: Vec<u32> = match self.gaps {
+            0 => Vec::new(),
+            _ => self.state.groups.iter().map(|(id, _)| id).collect(),
+        };
+        ids.into_iter().for_each(|id| self.look(id));
+        // Of groups whose beginning is lost others must not have the numbers.
+        self.state.groups.go_on_at(self.next_id);
     }
 
     /// Whether a record of a group that is there is in a block already.
@@ -225,6 +289,9 @@ impl Teller<'_> {
             *place = stamp;
         }
         self.touch(id);
+        self.looked
+            .resize(self.looked.len().max(id as usize + 1), 0);
+        self.looked[id as usize] = self.gaps;
     }
 
     fn values(
@@ -236,6 +303,8 @@ impl Teller<'_> {
         stamps: &mut Stamps,
     ) -> Option<()> {
         let saved = self.is_saved(id, position);
+        self.next_id = self.next_id.max(id.saturating_add(1));
+        self.look(id);
         let Teller { value, text, .. } = self;
         let mut taken = 0;
         self.state.groups.expect_next(id);
@@ -255,6 +324,14 @@ impl Teller<'_> {
                 group.last = stamp;
                 group.pending.push_value(value);
                 taken += 1;
+            } else if let Some(after) =
+                hole::after(value.stamp_text(text)).filter(|_| stamp.is_none())
+                && after >= group.last
+            {
+                // The same for what was lost.
+                let before = group.pending.len();
+                group.pending.push_hole(group.last);
+                taken += group.pending.len() - before;
             }
         }
         if let Some(group) = group {

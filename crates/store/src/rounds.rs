@@ -256,9 +256,15 @@ impl Inner {
         state.sync_ns = now_ns;
         self.look_at_limits(&mut state, now_ns);
         drop(state);
-        if let Err(error) = self.sync_to(u64::MAX) {
-            self.lock()
-                .notice(format!("cannot sync the journal: {error}"));
+        let is_behind = self.lock().journal.is_behind();
+        let synced = match is_behind {
+            true => self.sync_to(u64::MAX),
+            false => Ok(()),
+        };
+        let mut state = self.lock();
+        match synced {
+            Ok(()) => state.journal.tell(),
+            Err(error) => state.notice(format!("cannot sync the journal: {error}")),
         }
     }
 
@@ -322,9 +328,15 @@ impl Inner {
             self.changed.notify_all();
             return;
         }
+        let mut saved = self.drum.saved();
         let mut state = self.lock();
+        // Those of which nobody is left go with the next merge.
+        saved.retain(|(chunk, _)| {
+            let chunk = state.chunks.get(*chunk);
+            chunk.is_some_and(|chunk| !chunk.is_empty())
+        });
         let done = match synced {
-            Ok(()) => self.put_checkpoint(&mut state, position),
+            Ok(()) => self.put_checkpoint(&mut state, position, saved),
             Err(error) => {
                 state.checkpoints_end = true;
                 state.notice(format!(
@@ -399,8 +411,14 @@ impl Inner {
         Some((position, folders, first_unsaved(&state)))
     }
 
-    fn put_checkpoint(&self, state: &mut State, position: u64) -> io::Result<u64> {
+    fn put_checkpoint(
+        &self,
+        state: &mut State,
+        position: u64,
+        saved: Vec<(u32, u64)>,
+    ) -> io::Result<u64> {
         state.prepare(&*self.clock)?;
+        state.put_saved(saved);
         state.journal.put(&Entry::Checkpoint { position });
         let committed = state.journal.commit()?;
         let epoch = state.epoch;

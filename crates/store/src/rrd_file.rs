@@ -3,9 +3,12 @@
 use crate::drum::shape::Shape;
 use crate::entry::Identity;
 use crate::error::FileError;
+use crate::fence;
 use crate::names;
+use kymo_base::limits::{RRD_HEADER_MAX, SERIES_STATE_MAX};
 use kymo_base::name::DisplayName;
 use kymo_rrd::Header;
+use kymo_rrd::header::RraDef;
 use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
 use kymo_sys::tree::{Access, Tree};
 use std::io;
@@ -40,6 +43,10 @@ pub(crate) fn read_header(
         return Err(FileError::Rrd(text));
     }
     if let Some(needed) = header_len(raw).filter(|&needed| needed > raw.len() as u64) {
+        if needed > RRD_HEADER_MAX {
+            let text = format!("has a header of {needed} bytes, and {RRD_HEADER_MAX} are the most");
+            return Err(rrd_error(shown, &text));
+        }
         let wanted = needed.min(size_bytes) as usize;
         raw.resize(wanted.max(count), 0);
         let count = file.read_at(raw, 0).map_err(FileError::Io)?;
@@ -66,6 +73,25 @@ fn header_len(raw: &[u8]) -> Option<u64> {
         .then(|| 128 + 120 * (ds + rra) + 16 + 112 * ds + 80 * ds * rra + 8 * rra)
 }
 
+/// Refuses what a new series may not have: its state is in memory, and goes through the journal.
+pub(crate) fn require_modest(header: &Header) -> Result<(), FileError> {
+    let (ds, rra) = (header.ds.len() as u64, header.rra.len() as u64);
+    let live = 16 + 112 * ds + 80 * ds * rra + 8 * rra;
+    let seasonal = header.rra.iter().filter(|rra| is_seasonal(rra));
+    let seasons = seasonal.map(|rra| rra.row_cnt.saturating_mul(8 * ds));
+    let state = seasons.fold(live, u64::saturating_add);
+    match state > SERIES_STATE_MAX {
+        true => Err(FileError::Rrd(format!(
+            "its sources, archives and seasons take {state} bytes, and {SERIES_STATE_MAX} are the most"
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn is_seasonal(rra: &RraDef) -> bool {
+    matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL")
+}
+
 /// rrd_open's texts: those about the file itself begin with its name.
 pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
     let shown = DisplayName(shown).to_string();
@@ -78,8 +104,6 @@ pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
 /// The archives that updates change in place, as they are now.
 pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Vec<f64>>, FileError> {
     let mut all = Vec::new();
-    let is_seasonal =
-        |rra: &kymo_rrd::header::RraDef| matches!(rra.cf(), b"SEASONAL" | b"DEVSEASONAL");
     // They become state: of how much is believed there is a limit, and nothing is allocated for more.
     if header.rra.iter().any(is_seasonal) && Shape::of(header).is_none() {
         return Err(FileError::Rrd("has a damaged header".into()));
@@ -135,7 +159,7 @@ pub(crate) fn open_locked(
 pub(crate) fn open_error(error: io::Error) -> FileError {
     match error.raw_os_error() {
         Some(2) => FileError::NoSuchFile,
-        Some(18) => FileError::Outside,
+        Some(fence::OUTSIDE) => FileError::Outside,
         Some(21) => FileError::NotRegular,
         Some(1 | 13 | 30) => FileError::Access(error),
         _ if error.kind() == io::ErrorKind::NotFound => FileError::NoSuchFile,

@@ -8,7 +8,7 @@ use crate::drum::column::Column;
 use crate::drum::merge::Groups;
 use crate::drum::points;
 use crate::drum::shape::Shape;
-use crate::drum::{Placed, states};
+use crate::drum::{Placed, states_and_damage};
 use crate::entry::Packed;
 use crate::pending::{Pending, Texts};
 use crate::roster::{About, Line, put_roster};
@@ -56,6 +56,8 @@ struct Job {
     since: (u64, u64),
     slots: u16,
     next_id: u32,
+    /// States of it cannot be read: older ones are used.
+    damaged: bool,
 }
 
 impl Saver {
@@ -130,6 +132,8 @@ impl Inner {
         chunk.since = 0;
         chunk.pending = 0;
         chunk.active = 0;
+        let blocks = self.drum.blocks(chunk_id);
+        chunk.before = Some(blocks.clone());
         let shape = chunk.shape.clone();
         let slots = chunk.members.len() as u16;
         let mut members = Vec::new();
@@ -173,10 +177,11 @@ impl Inner {
             shape,
             position: state.journal.position,
             members,
-            blocks: self.drum.blocks(chunk_id),
+            blocks,
             since,
             slots,
             next_id: state.groups.next_id(),
+            damaged: false,
         })
     }
 
@@ -241,8 +246,15 @@ impl Groups for Inner {
         (!chunk.is_empty()).then(|| chunk.shape.clone())
     }
 
-    fn settle(&self) -> io::Result<()> {
-        let any = !self.lock().gone.is_empty();
+    fn settle(&self, emptied: &[u32]) -> io::Result<()> {
+        let mut state = self.lock();
+        if !emptied.is_empty() {
+            state.prepare(&*self.clock)?;
+            state.put_saved(emptied.iter().map(|&chunk| (chunk, 0)));
+            state.journal.commit()?;
+        }
+        let any = !state.gone.is_empty() || !emptied.is_empty();
+        drop(state);
         if any { self.sync_to(u64::MAX) } else { Ok(()) }
     }
 
@@ -274,7 +286,8 @@ fn build_part(
     } = saver;
     let shape = job.shape.clone();
     columns.iter_mut().for_each(Column::clear);
-    let known = states(&job.blocks, &shape, sixteen)?;
+    let (known, damaged) = states_and_damage(&job.blocks, &shape, sixteen)?;
+    job.damaged |= damaged;
     let (mut new, mut points): (States, Vec<u8>) = (Vec::new(), Vec::new());
     for member in &mut job.members[members] {
         let at = member.slot % SIXTEEN as u8;
@@ -335,8 +348,15 @@ fn build_part(
 /// The block is there: its values are no longer pending.
 fn finish(state: &mut State, job: Job, clock: &dyn Clock) {
     let mut gone_back = Vec::new();
+    if job.damaged {
+        state.notice(format!(
+            "states of chunk {} are damaged: older ones are used, and what came since is unknown",
+            job.chunk
+        ));
+    }
     if let Some(chunk) = state.chunks.get_mut(job.chunk) {
         chunk.saving = false;
+        chunk.before = None;
     }
     state.gone.retain(|(chunk, id)| {
         *chunk != job.chunk || job.members.iter().any(|member| member.id == *id)
@@ -353,6 +373,7 @@ fn finish(state: &mut State, job: Job, clock: &dyn Clock) {
         if member.lost {
             let path = DisplayName(&member.path);
             state.notice(format!("cannot read the state of {path}: it begins anew"));
+            state.has_lost = true;
             state.forget_group(member.id);
             continue;
         }
@@ -392,9 +413,72 @@ fn put_back(state: &mut State, job: Job, not_before_ns: u64) {
     }
     if let Some(chunk) = state.chunks.get_mut(job.chunk) {
         chunk.saving = false;
+        chunk.before = None;
         chunk.not_before_ns = not_before_ns;
         if job.since.0 > 0 {
             (chunk.since, chunk.since_ns) = job.since;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fresh, Settings, Store};
+    use kymo_rrd::create::{Create, create};
+    use kymo_sys::clock::Stamp;
+    use kymo_sys::disk::Disk;
+    use kymo_sys::sim_clock::SimClock;
+    use kymo_sys::sim_disk::SimDisk;
+    use std::path::Path;
+
+    const BIRTH: i64 = 1_000_000_000;
+
+    fn store() -> Store {
+        let disk = SimDisk::new(1);
+        for folder in ["/j", "/db"] {
+            disk.create_dir_all(Path::new(folder)).unwrap();
+        }
+        let clock = SimClock::new(Stamp {
+            real_ns: BIRTH * 1_000_000_000,
+            mono_ns: 1,
+            boot_ns: 1,
+        });
+        let settings = Settings::new("/j", "/db");
+        let opened = Store::open(settings, Arc::new(disk), Arc::new(clock));
+        let request = Create {
+            file_name: b"/db/a.rrd",
+            step: 10,
+            start: Some(BIRTH),
+            definitions: &[b"DS:x:GAUGE:60:U:U", b"RRA:AVERAGE:0.5:1:5"],
+        };
+        let rrd = create(&request, BIRTH, &mut { 1 }, None, &[]).unwrap();
+        let (store, _) = opened.unwrap();
+        store.install(b"a.rrd", &rrd, true).unwrap();
+        store
+    }
+
+    /// A block was there a moment before its values counted as written: FIRST and INFO had them while PENDING still
+    /// told them.
+    #[test]
+    fn values_on_their_way_into_a_block_are_pending_for_all_who_ask() {
+        let store = store();
+        store.touch(b"a.rrd").unwrap();
+        let mut turn = store.turn();
+        turn.update(b"a.rrd", [&b"1000000010:1"[..]]).unwrap();
+        turn.commit().unwrap();
+        let seen = || {
+            let header = store.read(b"a.rrd", Fresh::AsIs).unwrap().header;
+            let pending = store.turn().pending(b"a.rrd", &mut |_| {});
+            (header.last_up - BIRTH, pending)
+        };
+        assert_eq!(seen(), (0, Some(1)));
+        let inner = &*store.inner;
+        let (mut saver, mut job) = (Saver::new().unwrap(), inner.take_job(0).unwrap());
+        inner.build(&mut saver, &mut job).unwrap();
+        inner.drum.append(&mut saver.builder).unwrap();
+        assert_eq!(seen(), (0, Some(1)));
+        finish(&mut inner.lock(), job, &*inner.clock);
+        assert_eq!(seen(), (10, Some(0)));
     }
 }

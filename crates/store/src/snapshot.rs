@@ -29,7 +29,10 @@ pub(crate) struct Snapshot {
 impl Inner {
     /// The group with its values up to a stamp.
     pub(crate) fn snapshot(&self, state: &State, group: &Group, until: f64) -> Option<Snapshot> {
-        let shape = state.chunks.get(group.chunk)?.shape.clone();
+        let chunk = state.chunks.get(group.chunk)?;
+        let shape = chunk.shape.clone();
+        // A block that was just written has values which count as written only when its save ends.
+        let before = chunk.before.clone();
         let mut all = Texts::default();
         group.all_values(&mut all);
         let values = match until >= group.last {
@@ -38,7 +41,7 @@ impl Inner {
                 let mut some = Texts::default();
                 let early = all
                     .iter()
-                    .filter(|text| stamp_of(text).is_some_and(|stamp| stamp <= until));
+                    .filter(|text| stamp_of(text).is_none_or(|stamp| stamp <= until));
                 early.for_each(|text| some.push(text));
                 some
             }
@@ -48,7 +51,7 @@ impl Inner {
             shape,
             slot: group.slot,
             state: group.state.clone(),
-            blocks: self.drum.blocks(group.chunk),
+            blocks: before.unwrap_or_else(|| self.drum.blocks(group.chunk)),
             values,
             base: group.base,
         })

@@ -77,6 +77,8 @@ pub(crate) struct State {
     pub(crate) random: u64,
     pub(crate) stats: Stats,
     pub(crate) notices: Vec<String>,
+    /// Something that was promised is damaged, so that a file which is taken over may lack values.
+    pub(crate) has_lost: bool,
 }
 
 /// How a group was before a turn changed it.
@@ -156,6 +158,28 @@ impl State {
             self.put(id, &Entry::Newest { id, stamp }, clock.mono_ns());
         }
         let _without = self.journal.commit();
+    }
+
+    /// Gathers up to which positions chunks are in blocks on the disk. A frame with that has it first.
+    pub(crate) fn put_saved(&mut self, saved: impl IntoIterator<Item = (u32, u64)>) {
+        for (chunk, position) in saved {
+            self.journal.put(&Entry::Saved { chunk, position });
+        }
+    }
+
+    /// Values of a group are lost behind those that are there.
+    pub(crate) fn lose(&mut self, id: u32) {
+        let sequence = self.journal.oldest().max(1);
+        let Some(group) = self.groups.get_mut(id) else {
+            return;
+        };
+        let (chunk, before) = (group.chunk, group.pending.len());
+        group.pending.push_hole(group.last);
+        let after = group.pending.len();
+        self.count(chunk, before, after);
+        if let Some(chunk) = self.chunks.get_mut(chunk) {
+            chunk.touch(sequence, 0);
+        }
     }
 
     /// Says which paths the files of these groups have.

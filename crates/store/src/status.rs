@@ -8,8 +8,8 @@ use crate::frame::{self, FRAMES_OFFSET};
 use crate::journal::{self, Journal};
 use crate::look::{ReadOnly, TRIES};
 use crate::pending::Texts;
-use crate::recover::{new_state, read_sources, take_blocks};
-use crate::replay::{self, Source};
+use crate::recover::{new_state, read_sources, take};
+use crate::replay::Source;
 use crate::state::State;
 use crate::turn::stamp_of;
 use kymo_sys::clock::Clock;
@@ -94,17 +94,22 @@ pub fn status(disk: Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<S
 
 fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
     let mut notices = Vec::new();
-    let mut sequences = journal::list(&**disk, folder)?;
+    let listed = journal::list(&**disk, folder)?;
+    let mut sequences = listed.clone();
     let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
+    let left = journal::list(&**disk, folder)?;
+    if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
+        // Dropped or used again while it was read: what was read of it means nothing.
+        let gone = folder.join(journal::name_of(*gone));
+        return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
+    }
     let opened = Drum::open(disk.clone(), folder, clock).tried("open", folder)?;
     let (drum, found) = opened.map_err(|(path, version)| Error::segment_version(path, version))?;
-    notices.extend(found.notices);
+    notices.extend_from_slice(&found.notices);
     let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
     let mut state = new_state(journal, clock, 0);
-    let saved = take_blocks(&mut state, &drum, &mut notices);
-    let position = |chunk: u32| saved.get(chunk as usize).copied().unwrap_or(0);
-    let furthest = saved.iter().copied().max().unwrap_or(0);
-    notices.extend(replay::replay(&sources, &mut state, &position, furthest).notices);
+    let taken = take(&mut state, &sources, (&drum, &found.gaps), &mut notices);
+    notices.extend(taken.ignored);
     let sizes = drum.sizes();
     let (rows, points) = reaches(&drum, &state).tried("read the segments of", folder)?;
     let mut status = Status {

@@ -1,5 +1,6 @@
 //! The store: what its threads share, its lock, and its end. What worker threads do with files is in `ask.rs` and `make.rs`.
 
+use crate::claim::Claim;
 use crate::drum::Drum;
 use crate::error::Error;
 use crate::names;
@@ -9,7 +10,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::turn::{Position, Turn};
 use kymo_sys::clock::Clock;
-use kymo_sys::disk::{Disk, DiskFile};
+use kymo_sys::disk::Disk;
 use kymo_sys::tree::Tree;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -34,8 +35,8 @@ pub(crate) struct Inner {
     pub(crate) changed: Condvar,
     /// FLUSHALL came.
     pub(crate) flushes: Condvar,
-    /// Locked as long as the store is open: its folder, and the base.
-    _locks: Vec<Box<dyn DiskFile>>,
+    /// As long as the store is open.
+    _claim: Claim,
 }
 
 /// What was found at start, for the log.
@@ -81,7 +82,18 @@ impl Store {
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
     ) -> Result<(Store, Replayed), Error> {
-        recover::open(settings, disk, clock)
+        let claim = Claim::take(&settings, &*disk)?;
+        Store::open_claimed(settings, claim, disk, clock)
+    }
+
+    /// The same with locks that were taken before.
+    pub fn open_claimed(
+        settings: Settings,
+        claim: Claim,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Store, Replayed), Error> {
+        recover::open(settings, claim, disk, clock)
     }
 
     pub(crate) fn new(
@@ -91,7 +103,7 @@ impl Store {
         tree: Box<dyn Tree>,
         drum: Drum,
         state: State,
-        locks: Vec<Box<dyn DiskFile>>,
+        claim: Claim,
     ) -> Store {
         Store {
             inner: Arc::new(Inner {
@@ -104,7 +116,7 @@ impl Store {
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
-                _locks: locks,
+                _claim: claim,
             }),
         }
     }
@@ -140,6 +152,9 @@ impl Store {
 
     /// LIST: what rrd_list_r says of a path (already joined to the base).
     pub fn list(&self, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
+        if !self.admits(path) {
+            return Err(io::Error::from_raw_os_error(13));
+        }
         match self.is_without_files() {
             true => Ok(self
                 .inner
@@ -166,7 +181,9 @@ impl Store {
             self.inner.save_all();
             self.inner.checkpoint();
         }
-        self.inner.sync_to(u64::MAX)
+        self.inner.sync_to(u64::MAX)?;
+        self.inner.lock().journal.tell();
+        Ok(())
     }
 }
 

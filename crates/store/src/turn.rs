@@ -2,6 +2,7 @@
 
 use crate::entry::{Entry, ValuesHead};
 use crate::error::Refusal;
+use crate::fence;
 use crate::groups::Group;
 use crate::names;
 use crate::state::{State, Undo};
@@ -86,6 +87,11 @@ impl<'a> Turn<'a> {
             value.read(text);
             let stamp = match accept(value, text, group.last) {
                 Ok(stamp) => stamp,
+                // Its file may have been replaced while no daemon ran: then this value may be new to it.
+                Err(Refusal::Past { .. }) if group.unseen && taken == 0 => {
+                    refusal = Some(Refusal::Untouched);
+                    break;
+                }
                 Err(refused) => {
                     refusal = Some(refused);
                     break;
@@ -310,7 +316,10 @@ impl<'a> Turn<'a> {
     fn find(&self, name: &[u8]) -> Option<u32> {
         let spelled = || names::spelled(&self.inner.settings, name);
         let id = self.state.groups.find(name, spelled)?;
-        self.state.groups.is_known(id).then_some(id)
+        let group = self.state.groups.get(id)?;
+        // What an earlier daemon let in is refused by those who open files.
+        let own = fence::keeps(&self.inner.settings, &group.path);
+        (!own && self.state.groups.is_known(id)).then_some(id)
     }
 }
 

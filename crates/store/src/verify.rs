@@ -10,7 +10,7 @@ use crate::error::{Error, Tried};
 use crate::look::{ReadOnly, TRIES};
 use crate::roster::take_roster;
 use kymo_sys::disk::Disk;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,6 +78,8 @@ type Shapes = HashMap<u32, Shape>;
 struct Seen {
     findings: Vec<Finding>,
     counts: Summary,
+    /// Up to which position chunks are in its blocks.
+    saved: BTreeMap<u32, u64>,
 }
 
 impl Seen {
@@ -104,6 +106,8 @@ struct Check<'a> {
     summary: Summary,
     /// The highest position of a block: the journal before it was on the disk.
     proven: u64,
+    /// The same of blocks that count, chunk by chunk.
+    saved: BTreeMap<u32, u64>,
 }
 
 /// Checks the store in `folder`, which is its own folder. `each` hears of what is found, and how far it is.
@@ -124,9 +128,12 @@ pub fn verify(
         of_bytes,
         summary: Summary::default(),
         proven: 0,
+        saved: BTreeMap::new(),
     };
+    // What a daemon at work says later may be of blocks that come later.
+    let said = check.said()?;
     check.segments()?;
-    check.journal()?;
+    check.journal(&said)?;
     Ok(check.summary)
 }
 
@@ -270,6 +277,10 @@ impl Check<'_> {
                 }
                 end += bytes.len() as u64;
             }
+            if !head.is_mark() {
+                let saved = seen.saved.entry(head.chunk).or_default();
+                *saved = head.position.max(*saved);
+            }
             block::check(&self.shapes, &head, &bytes, (path, offset), &mut seen);
             self.progress(offset + bytes.len() as u64);
         }
@@ -303,6 +314,10 @@ impl Check<'_> {
             (&mut sum.damaged, one.damaged),
         ] {
             *sum += one;
+        }
+        for (chunk, position) in seen.saved {
+            let saved = self.saved.entry(chunk).or_default();
+            *saved = position.max(*saved);
         }
         for finding in seen.findings {
             (self.each)(Event::Found(finding));

@@ -1,5 +1,9 @@
 //! Time as a parameter: three clocks read at one moment.
 //! Only durations of `mono_ns` or `boot_ns` may be trusted; `real_ns` is for people and may step.
+//! And the time that passed because a thread had no CPU.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -23,6 +27,11 @@ pub trait Clock: Send + Sync {
     fn mono_ns(&self) -> u64 {
         self.now().mono_ns
     }
+
+    /// How long the calling thread has been ready to run without a CPU, ever; 0 where nobody knows.
+    fn waited_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// The kernel's clocks.
@@ -41,6 +50,22 @@ impl Clock for RealClock {
             boot_ns: nanoseconds(clock_gettime(ClockId::Boottime)).max(0) as u64,
         }
     }
+
+    fn waited_ns(&self) -> u64 {
+        SCHEDULED.with(|file| file.as_ref().and_then(waited).unwrap_or(0))
+    }
+}
+
+thread_local! {
+    /// What the scheduler says of this thread: time on a CPU, time waited for one, turns.
+    static SCHEDULED: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+}
+
+fn waited(file: &File) -> Option<u64> {
+    let mut text = [0; 64];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    text.split(' ').nth(1)?.parse().ok()
 }
 
 fn nanoseconds(time: Timespec) -> i64 {
@@ -52,6 +77,25 @@ fn nanoseconds(time: Timespec) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two threads on one CPU: one of them waits.
+    #[test]
+    fn a_thread_that_had_no_cpu_waited() {
+        if std::fs::read("/proc/thread-self/schedstat").is_err() {
+            return;
+        }
+        let before = RealClock.waited_ns();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let stops = || stop.load(std::sync::atomic::Ordering::Relaxed);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..2 * cpus {
+                scope.spawn(|| while !stops() {});
+            }
+            while RealClock.waited_ns() == before {}
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
 
     #[test]
     fn monotonic_does_not_go_back() {

@@ -5,9 +5,11 @@
 
 pub mod clock;
 pub mod disk;
+pub mod effort;
 pub mod kernel_file;
 pub mod listen;
 pub mod machine;
+pub mod own_name;
 pub mod prefetch;
 pub mod privilege;
 pub mod procs;

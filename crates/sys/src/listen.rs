@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{Gid, Uid};
@@ -16,14 +16,37 @@ const BACKLOG: i32 = 511;
 /// Neither hands itself on to children nor makes anybody wait.
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// Makes a unix socket, in the place of what has its name. Not yet listening: see [`listen`].
+/// Makes a unix socket, in the place of one that nobody listens on any more; whatever else has its name stays, and is
+/// an error. Not yet listening: see [`listen`].
 pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
-    // It may well not be there.
-    let _ = std::fs::remove_file(path);
-    rustix::net::bind(&socket, &address)?;
+    let socket = unix_socket()?;
+    match rustix::net::bind(&socket, &address) {
+        Err(Errno::ADDRINUSE) => {
+            remove_dead(path, &address)?;
+            rustix::net::bind(&socket, &address)?;
+        }
+        bound => bound?,
+    }
     Ok(socket)
+}
+
+fn unix_socket() -> io::Result<OwnedFd> {
+    let made = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None);
+    Ok(made?)
+}
+
+/// Removes a socket that refuses connections.
+fn remove_dead(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
+    if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Err(io::Error::other("something is there that is no socket"));
+    }
+    match rustix::net::connect(&unix_socket()?, address) {
+        Err(Errno::CONNREFUSED) => std::fs::remove_file(path),
+        // AGAIN: more wait than may.
+        Ok(()) | Err(Errno::AGAIN) => Err(io::Error::other("somebody listens there")),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Gives a unix socket's name to a group, which may then use it.
@@ -127,6 +150,30 @@ mod tests {
         );
         assert_eq!(addresses("::1", 3).unwrap(), ["[::1]:3".parse().unwrap()]);
         assert!(addresses("no such host", 1).is_err());
+    }
+
+    #[test]
+    fn only_a_dead_socket_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("kymo-listen-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("s");
+        let cause = || bind_unix(&path).unwrap_err().to_string();
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(cause(), "something is there that is no socket");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert_eq!(cause(), "something is there that is no socket");
+        std::fs::remove_file(&path).unwrap();
+        let running = bind_unix(&path).unwrap();
+        listen(&running).unwrap();
+        assert_eq!(cause(), "somebody listens there");
+        assert!(accept(&running).unwrap().is_some());
+        drop(running);
+        let next = bind_unix(&path).unwrap();
+        listen(&next).unwrap();
+        assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -79,7 +79,42 @@ pub fn share_heap() {
     }
 }
 
-/// Keeps what is touched from now on in memory. Best effort: refused without privilege.
+/// Gives back the pages of the program and its libraries that were read so far: those that only the start
+/// needed are not locked then, and the others are mapped again as they are used. Nothing is read anew from the disk.
+#[allow(unsafe_code)]
+pub fn forget_start() {
+    // SAFETY: the callback is called with valid infos for as long as this call lasts, and takes nothing else.
+    unsafe { libc::dl_iterate_phdr(Some(forget_object), std::ptr::null_mut()) };
+}
+
+#[allow(unsafe_code)]
+extern "C" fn forget_object(
+    info: *mut libc::dl_phdr_info,
+    _: libc::size_t,
+    _: *mut libc::c_void,
+) -> libc::c_int {
+    // SAFETY: dl_iterate_phdr gives a valid info with so many program headers.
+    let (base, headers) = unsafe {
+        let info = &*info;
+        let count = usize::from(info.dlpi_phnum);
+        let headers = std::slice::from_raw_parts(info.dlpi_phdr, count);
+        (info.dlpi_addr as usize, headers)
+    };
+    let page = page_size() as usize;
+    let loaded = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD);
+    for header in loaded.filter(|header| header.p_flags & libc::PF_W == 0) {
+        let start = base.wrapping_add(header.p_vaddr as usize);
+        let end = (start + header.p_memsz as usize).next_multiple_of(page);
+        let start = start / page * page;
+        // SAFETY: a segment that is never written, neither by us nor by the loader: its pages are the file's.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    }
+    0
+}
+
+/// Keeps what has been touched, and is from now on, in memory. Best effort: refused without privilege.
 #[allow(unsafe_code)]
 pub fn lock_memory() -> bool {
     // SAFETY: mlockall takes no pointers.
@@ -96,14 +131,23 @@ pub fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Whether this process runs as root.
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// The number of the user root.
+pub const ROOT: u32 = 0;
+
+/// The number of the user this process runs as.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
-/// SIGTERM, SIGINT and SIGHUP taken out of the ordinary way, to be waited for.
+/// Whether this process runs as root.
+pub fn is_root() -> bool {
+    user() == ROOT
+}
+
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 taken out of the ordinary way, to be waited for.
 pub struct Signals {
     set: libc::sigset_t,
+    hang_up: HangUp,
 }
 
 /// A signal that [`Signals::wait`] saw.
@@ -111,15 +155,72 @@ pub struct Signals {
 pub enum Signal {
     /// SIGTERM, SIGINT, or SIGHUP of a terminal that was closed: flush and end.
     Stop,
+    /// SIGUSR1, or SIGHUP where there is no terminal: flush and go on.
+    Flush,
     /// Another thread called [`wake`].
     Wake,
     /// A child ended.
     Child,
 }
 
-fn meaning(signal: libc::c_int) -> Option<Signal> {
+/// What SIGHUP says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HangUp {
+    /// The terminal is gone: end.
+    Ends,
+    /// There is no terminal to be gone; a daemon has nothing to reopen here, but can write out what waits.
+    Flushes,
+    /// nohup(1) or [`ignore_hang_up`]: nothing.
+    Ignored,
+}
+
+impl HangUp {
+    #[allow(unsafe_code)]
+    fn of_this_process() -> HangUp {
+        let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: only asks; all zeros are a valid sigaction should the kernel refuse to answer.
+        let now = unsafe {
+            libc::sigaction(libc::SIGHUP, std::ptr::null(), now.as_mut_ptr());
+            now.assume_init()
+        };
+        // A blocked signal would come although it is ignored.
+        if now.sa_sigaction == libc::SIG_IGN {
+            return HangUp::Ignored;
+        }
+        match File::open("/dev/tty") {
+            Ok(_) => HangUp::Ends,
+            Err(_) => HangUp::Flushes,
+        }
+    }
+}
+
+/// From now on SIGHUP means nothing, here and in children.
+#[allow(unsafe_code)]
+pub fn ignore_hang_up() {
+    // SAFETY: SIG_IGN is no handler that could run.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
+/// For a process that has nothing to flush: the signals that make others do so must not end it.
+#[allow(unsafe_code)]
+pub fn ignore_flush() {
+    // SAFETY: SIG_IGN is no handler that could run.
+    unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
+    ignore_hang_up();
+}
+
+/// Everything else on this machine goes first.
+pub fn be_nice() -> io::Result<()> {
+    rustix::process::setpriority_process(None, 19)?;
+    Ok(())
+}
+
+fn meaning(signal: libc::c_int, hang_up: HangUp) -> Option<Signal> {
     match signal {
-        libc::SIGTERM | libc::SIGINT | libc::SIGHUP => Some(Signal::Stop),
+        libc::SIGTERM | libc::SIGINT => Some(Signal::Stop),
+        libc::SIGUSR1 => Some(Signal::Flush),
+        libc::SIGHUP if hang_up == HangUp::Ends => Some(Signal::Stop),
+        libc::SIGHUP if hang_up == HangUp::Flushes => Some(Signal::Flush),
         libc::SIGUSR2 => Some(Signal::Wake),
         libc::SIGCHLD => Some(Signal::Child),
         _ => None,
@@ -130,18 +231,22 @@ impl Signals {
     /// Blocks the signals in this thread and all threads it starts from now on.
     #[allow(unsafe_code)]
     pub fn block() -> Signals {
+        let hang_up = HangUp::of_this_process();
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: sigemptyset initialises the set; the others change it or the thread's own mask.
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             let mut set = set.assume_init();
-            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2] {
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGUSR2] {
                 libc::sigaddset(&mut set, signal);
+            }
+            if hang_up != HangUp::Ignored {
+                libc::sigaddset(&mut set, libc::SIGHUP);
             }
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             set
         };
-        Signals { set }
+        Signals { set, hang_up }
     }
 
     /// Waits for a signal, at most so long.
@@ -152,18 +257,22 @@ impl Signals {
             tv_nsec: at_most.subsec_nanos().into(),
         };
         // SAFETY: both pointers are to live, initialised values; no siginfo is asked for.
-        meaning(unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) })
+        let signal = unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) };
+        meaning(signal, self.hang_up)
     }
 }
 
 /// [`Signals`] and the ends of children as a file, for who waits for other files as well.
-pub struct SignalFile(File);
+pub struct SignalFile {
+    file: File,
+    hang_up: HangUp,
+}
 
 impl SignalFile {
     /// Blocks the signals in this thread and all threads it starts from now on.
     #[allow(unsafe_code)]
     pub fn block() -> io::Result<SignalFile> {
-        let mut set = Signals::block().set;
+        let Signals { mut set, hang_up } = Signals::block();
         // SAFETY: the set is initialised; a non-negative answer is a new file that is nobody else's.
         let file = unsafe {
             libc::sigaddset(&mut set, libc::SIGCHLD);
@@ -173,22 +282,23 @@ impl SignalFile {
                 fd => OwnedFd::from_raw_fd(fd),
             }
         };
-        Ok(SignalFile(file.into()))
+        let file = file.into();
+        Ok(SignalFile { file, hang_up })
     }
 
     /// The next signal, without waiting.
     pub fn take(&self) -> Option<Signal> {
         let mut told = [0; size_of::<libc::signalfd_siginfo>()];
-        let length = (&self.0).read(&mut told).ok()?;
+        let length = (&self.file).read(&mut told).ok()?;
         // The number is the first field of signalfd_siginfo.
         let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?);
-        meaning(number as libc::c_int)
+        meaning(number as libc::c_int, self.hang_up)
     }
 }
 
 impl AsFd for SignalFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.file.as_fd()
     }
 }
 
@@ -282,10 +392,19 @@ pub const PLAIN_FILE: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Sends SIGTERM to a process.
 pub fn ask_to_end(pid: u32) {
+    send(pid, rustix::process::Signal::TERM);
+}
+
+/// Sends SIGUSR1 to a process, one that takes it for [`Signal::Flush`].
+pub fn ask_to_flush(pid: u32) {
+    send(pid, rustix::process::Signal::USR1);
+}
+
+fn send(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
         // It may have ended by itself.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
@@ -400,4 +519,30 @@ pub fn terminal_lines() -> Option<u16> {
 /// Whether a person reads what goes to stderr.
 pub fn stderr_is_terminal() -> bool {
     io::IsTerminal::is_terminal(&io::stderr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of files that are mapped, in KiB.
+    fn mapped_kb() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").expect("our status");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssFile:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.expect("a number")
+    }
+
+    #[test]
+    fn what_the_start_needed_is_given_back() {
+        // Other tests read pages meanwhile.
+        let gives_back = |_| {
+            let before_kb = mapped_kb();
+            forget_start();
+            mapped_kb() < before_kb
+        };
+        assert!((0..10).any(gives_back));
+    }
 }

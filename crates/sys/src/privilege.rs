@@ -158,6 +158,26 @@ pub fn become_for_good(account: &Account, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Does something as that user, then is root again: for a daemon that has to be root for a while, and has a single
+/// thread. Whoever is not root does it as who he is.
+pub fn as_user<T>(account: &Account, gid: u32, act: impl FnOnce() -> T) -> io::Result<T> {
+    let (own_uid, own_gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    if !own_uid.is_root() {
+        return Ok(act());
+    }
+    let own_groups = rustix::process::getgroups()?;
+    if account.uid != 0 {
+        set_thread_groups(&groups_of(account, gid))?;
+    }
+    set_thread_res_gid(None, Gid::from_raw(gid), None)?;
+    set_thread_res_uid(None, Uid::from_raw(account.uid), None)?;
+    let done = act();
+    set_thread_res_uid(None, own_uid, None)?;
+    set_thread_res_gid(None, own_gid, None)?;
+    set_thread_groups(&own_groups)?;
+    Ok(done)
+}
+
 /// The groups of a user, and `gid`.
 #[allow(unsafe_code)]
 fn groups_of(account: &Account, gid: u32) -> Vec<Gid> {

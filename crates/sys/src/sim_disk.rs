@@ -43,6 +43,8 @@ pub struct Faults {
     pub power_off_at: Option<u64>,
     /// Each write takes this long on the clock.
     pub slow_write: Option<(Arc<SimClock>, u64)>,
+    /// Another process removes this file as soon as it has been listed.
+    pub gone_once_listed: Option<PathBuf>,
 }
 
 /// What was done and what was made to fail.
@@ -336,6 +338,16 @@ impl Disk for SimDisk {
                 })
                 .collect()
         };
+        let mut state = self.state();
+        let gone = state
+            .faults
+            .gone_once_listed
+            .take_if(|path| path.parent() == Some(dir));
+        if let Some(path) = gone {
+            state.names.remove(&path);
+            state.durable_names.remove(&path);
+        }
+        drop(state);
         for (name, node) in names {
             each(&name, kind_of(&node));
         }

@@ -3,7 +3,7 @@
 use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode};
 use crate::sim_disk::SimDisk;
 use crate::tree::{Access, Existing, Reach, Safe, Tree};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +51,21 @@ impl SimTree {
     }
 }
 
+/// Writes behind what was written before.
+struct Appended<'a>(&'a dyn DiskFile, u64);
+
+impl Write for Appended<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_at(bytes, self.1)?;
+        self.1 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Tree for SimTree {
     fn stat(&self, path: &Path) -> io::Result<Metadata> {
         let path = self.walk(path)?;
@@ -71,10 +86,10 @@ impl Tree for SimTree {
         Ok(path)
     }
 
-    fn put(
+    fn put_pieces(
         &self,
         path: &Path,
-        bytes: &[u8],
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata> {
@@ -88,8 +103,7 @@ impl Tree for SimTree {
         unfinished.push(format!(".{:08x}", self.disk.counts().operations));
         let unfinished = folder.join(unfinished);
         let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
-        let written = file
-            .write_at(bytes, 0)
+        let written = write(&mut Appended(&*file, 0))
             .and_then(|()| match safe {
                 Safe::Synced => file.sync_data(),
                 Safe::Unsynced => Ok(()),

@@ -63,6 +63,16 @@ pub trait Tree: Send + Sync {
         bytes: &[u8],
         existing: Existing,
         safe: Safe,
+    ) -> io::Result<Metadata> {
+        self.put_pieces(path, &mut |out| out.write_all(bytes), existing, safe)
+    }
+    /// The same with bytes that `write` writes, in as many pieces as it likes.
+    fn put_pieces(
+        &self,
+        path: &Path,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+        existing: Existing,
+        safe: Safe,
     ) -> io::Result<Metadata>;
     /// Makes a folder and what is missing above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
@@ -181,10 +191,10 @@ impl Tree for RealTree {
         }
     }
 
-    fn put(
+    fn put_pieces(
         &self,
         path: &Path,
-        bytes: &[u8],
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata> {
@@ -201,8 +211,8 @@ impl Tree for RealTree {
             (Err(error), _) => return Err((*error).into()),
         };
         let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
-        let mut write = || {
-            file.write_all(bytes)?;
+        let mut put = || {
+            write(&mut file)?;
             rustix::fs::fchmod(&file, mode)?;
             if safe == Safe::Synced {
                 file.sync_all()?;
@@ -211,7 +221,7 @@ impl Tree for RealTree {
             rustix::fs::renameat(&folder, &unfinished[..], &folder, name)?;
             Ok(stat)
         };
-        let written = write();
+        let written = put();
         if written.is_err() {
             let _nothing_more_to_do =
                 rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());

@@ -17,6 +17,8 @@ pub struct Part {
     pub choice: Choice,
     /// Whether this interval has numbers of it.
     pub fresh: bool,
+    /// Whether any sample had.
+    pub was_read: bool,
     interpreter: Interpreter,
     reading: Reading,
     delta: Delta,
@@ -93,6 +95,7 @@ impl Part {
         Part {
             choice,
             fresh: false,
+            was_read: false,
             interpreter: Interpreter::new(choice.subsystem),
             reading: Reading::default(),
             delta: Delta::new(choice.subsystem),
@@ -105,10 +108,11 @@ impl Part {
 
     fn take(&mut self, source: &dyn Source, moment: &Moment) {
         let context = source.context();
-        self.fresh = self
+        let read = self
             .interpreter
-            .read(source.tracks(), context, &mut self.reading)
-            && !self.delta.advance(&self.reading, moment, context).baseline;
+            .read(source.tracks(), context, &mut self.reading);
+        self.was_read |= read;
+        self.fresh = read && !self.delta.advance(&self.reading, moment, context).baseline;
     }
 
     /// The summary; all missing where this interval has none.

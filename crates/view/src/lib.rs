@@ -26,4 +26,4 @@ mod verbose;
 
 pub use metrics::metrics_md;
 pub use options::Options;
-pub use play::{Stopped, play};
+pub use play::{Shown, Stopped, play};

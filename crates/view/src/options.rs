@@ -81,6 +81,8 @@ pub struct Options {
     pub count: Option<u64>,
     /// Whether somebody watches on a terminal: `top` then stays in place.
     pub watched: bool,
+    /// Whether this is the running machine: its lines are stamped also where several tables are shown.
+    pub live: bool,
 }
 
 /// The subsystems of `letters`.
@@ -130,6 +132,7 @@ impl Options {
             span: Span::default(),
             count: None,
             watched: false,
+            live: false,
         })
     }
 
@@ -145,14 +148,14 @@ impl Options {
                 'n' => self.per_interval = true,
                 '1' => self.decimals = 1,
                 '2' => self.decimals = 2,
-                // Plot files not compressed: the sink's business.
-                'z' => {}
-                'a' | 'c' | 'g' | 'G' | 'i' | 'u' | 'x' | 'X' => {
+                // Plot files not compressed, appended to, written anew: the sink's business.
+                'z' | 'a' | 'c' => {}
+                'g' | 'G' | 'i' | 'u' | 'x' | 'X' => {
                     return Err(format!("cannot use -o {letter}: not yet"));
                 }
                 _ => {
                     return Err(format!(
-                        "cannot use -o {}: it takes d D T m U n 1 2 z",
+                        "cannot use -o {}: it takes d D T m U n 1 2 a c z",
                         letter.escape_debug()
                     ));
                 }

@@ -73,13 +73,25 @@ pub(crate) trait Show {
     fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()>;
 }
 
-/// Shows all that `source` gives, within the options' span and count. Gives the number of intervals
-/// shown.
+/// What came of it.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// Intervals shown.
+    pub intervals: u64,
+    /// Samples that were there, within the span or not.
+    pub samples: u64,
+    /// Samples within the span.
+    pub within: u64,
+    /// Letters of which these say nothing, with their names.
+    pub absent: Vec<(char, &'static str)>,
+}
+
+/// Shows all that `source` gives, within the options' span and count.
 pub fn play(
     source: &mut dyn Source,
     options: &Options,
     sink: &mut dyn Sink,
-) -> Result<u64, Stopped> {
+) -> Result<Shown, Stopped> {
     let mut show: Box<dyn Show> = match options.format {
         Format::Brief => Box::new(brief::Brief::new(options)),
         Format::Verbose => Box::new(verbose::Verbose::new(options)),
@@ -90,8 +102,8 @@ pub fn play(
     };
     let mut player = Player {
         options,
-        feed: Feed::new(options),
-        shown: 0,
+        feeds: Vec::new(),
+        shown: Shown::default(),
         last: Moment::default(),
     };
     while let Some(step) = source.next().map_err(Stopped::Source)? {
@@ -100,13 +112,14 @@ pub fn play(
         }
     }
     sink.interval()?;
-    Ok(player.shown)
+    Ok(player.end())
 }
 
 struct Player<'a> {
     options: &'a Options,
-    feed: Feed,
-    shown: u64,
+    /// One for each of the source's streams.
+    feeds: Vec<Feed>,
+    shown: Shown,
     last: Moment,
 }
 
@@ -119,13 +132,16 @@ impl Player<'_> {
         show: &mut dyn Show,
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
+        while self.feeds.len() <= source.stream() {
+            self.feeds.push(Feed::new(self.options));
+        }
         match step {
             Step::Sample(moment) => return self.sample(source, moment, show, sink),
             Step::Event(moment, text) => {
                 self.note(source, moment, Remark::Event(&text), show, sink)?
             }
-            Step::Gap(why) => {
-                self.feed.restart();
+            Step::Gap(why) | Step::Damage(why) => {
+                self.feeds[source.stream()].restart();
                 self.note(source, self.last, Remark::Gap(&why), show, sink)?;
             }
         }
@@ -139,7 +155,8 @@ impl Player<'_> {
         show: &mut dyn Show,
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
-        let local = self.feed.local(source.context(), moment.real_ns);
+        let feed = &mut self.feeds[source.stream()];
+        let local = feed.local(source.context(), moment.real_ns);
         let place = if moment.warmup {
             Place::Before
         } else {
@@ -148,8 +165,10 @@ impl Player<'_> {
         if place == Place::After {
             return Ok(false);
         }
-        let any = self.feed.take(source, &moment);
+        let any = feed.take(source, &moment);
         self.last = moment;
+        self.shown.samples += u64::from(!moment.warmup);
+        self.shown.within += u64::from(place == Place::Within);
         if !any || place == Place::Before {
             return Ok(true);
         }
@@ -159,13 +178,33 @@ impl Player<'_> {
         let interval = Interval {
             moment,
             local,
-            parts: self.feed.parts(),
+            parts: self.feeds[source.stream()].parts(),
             context: source.context(),
         };
         show.interval(&interval, self.options, sink)?;
         sink.interval()?;
-        self.shown += 1;
-        Ok(self.options.count.is_none_or(|count| self.shown < count))
+        self.shown.intervals += 1;
+        let shown = self.shown.intervals;
+        Ok(self.options.count.is_none_or(|count| shown < count))
+    }
+
+    /// What of the chosen nothing was read of.
+    fn end(self) -> Shown {
+        let absent = |at: usize| self.feeds.iter().all(|feed| !feed.parts()[at].was_read);
+        let choices = self.options.choices.iter().enumerate();
+        let letters = choices
+            .filter(|&(at, _)| absent(at))
+            .flat_map(|(_, choice)| {
+                let (letter, name) = (choice.subsystem.letter, choice.subsystem.name);
+                [
+                    choice.summary.then_some((letter, name)),
+                    choice.detail.then_some((letter.to_ascii_uppercase(), name)),
+                ]
+            });
+        Shown {
+            absent: letters.flatten().collect(),
+            ..self.shown
+        }
     }
 
     fn note(
@@ -176,14 +215,17 @@ impl Player<'_> {
         show: &mut dyn Show,
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
-        let local = self.feed.local(source.context(), moment.real_ns);
+        let feed = &mut self.feeds[source.stream()];
+        let local = feed.local(source.context(), moment.real_ns);
         // Before the first interval there is nothing a gap could be in, and a recorder's start is
         // the beginning.
         let at_beginning = match remark {
             Remark::Event(text) => text == STARTS,
             _ => true,
         };
-        if self.shown == 0 && at_beginning || self.options.span.place(local) != Place::Within {
+        if self.shown.intervals == 0 && at_beginning
+            || self.options.span.place(local) != Place::Within
+        {
             return Ok(());
         }
         let host = source.context().get("host").unwrap_or_default();

@@ -29,8 +29,13 @@ impl Columns {
     /// Reads the letters of `--procopts`.
     pub fn parse(letters: &str) -> Result<Columns, String> {
         let mut columns = Columns::default();
-        for letter in letters.chars() {
+        for (at, letter) in letters.char_indices() {
             match letter {
+                '0'..='9' if letters[..at].contains('w') => {
+                    return Err(format!(
+                        "cannot use --procopts {letters}: no width is taken; w shows whole command lines"
+                    ));
+                }
                 'i' => columns.io = true,
                 'm' => columns.memory = true,
                 't' => columns.threads = true,
@@ -226,7 +231,7 @@ enum What {
 }
 
 impl Filter {
-    /// Reads `TYPE MATCH[+][,...]`.
+    /// Reads `TYPE[+]MATCH[+][,...]`: collectl's place for the plus is before the match.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let tests = text.split(',').map(|test| {
             Test::parse(test.trim())
@@ -235,6 +240,11 @@ impl Filter {
         Ok(Filter {
             tests: tests.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Whether threads are asked for.
+    pub fn wants_threads(&self) -> bool {
+        self.tests.iter().any(|test| test.threads)
     }
 
     /// Whether all processes pass.
@@ -251,6 +261,9 @@ impl Test {
         let mut rest = text.chars();
         let kind = rest.next().ok_or("empty")?;
         let text = rest.as_str().trim_start();
+        let (text, threads) = text
+            .strip_prefix('+')
+            .map_or((text, threads), |text| (text.trim_start(), true));
         let number = |text: &str| {
             text.parse::<u64>()
                 .map_err(|_| format!("{} is not a number", text.escape_debug()))

@@ -180,8 +180,9 @@ impl Show for Verbose {
         if !self.table && !stays {
             self.record_line(interval);
         }
-        let alone = self.sections.len() == 1 && options.top.is_none();
-        let stamped = alone && options.stamp != Stamp::Default;
+        // As collectl: played back, the line above several tables has the time.
+        let lines_have_it = (self.sections.len() == 1 || options.live) && options.top.is_none();
+        let stamped = lines_have_it && options.stamp != Stamp::Default;
         let stamp = if stamped {
             stamp_head(options)
         } else {

@@ -136,30 +136,31 @@ const GLOBALS: &[Field] = &{
     ]
 };
 
+/// Sum over times. Those an old kernel lacks are no part of it; what is there and whose difference is not known,
+/// as after a reset, makes it unknown.
+fn sum(cells: &Cells, times: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    let there = times.iter().filter(|&&time| !cells.now[time].is_nan());
+    let sum = there
+        .map(|&time| value(time))
+        .reduce(|sum, value| sum + value);
+    sum.unwrap_or(f64::NAN)
+}
+
 /// Share of a time in the whole, in percent.
 fn share(cells: &Cells, time: usize) -> f64 {
-    // Times an old kernel lacks are no part of its whole.
-    let whole: f64 = cells.delta[..GUEST].iter().filter(|d| !d.is_nan()).sum();
+    let times = [USER, NICE, SYS, IDLE, WAIT, IRQ, SOFT, STEAL];
+    let whole = sum(cells, &times, |time| cells.delta[time]);
     100.0 * cells.delta[time] / if whole == 0.0 { 1.0 } else { whole }
 }
 
 /// Share of all that is neither idle nor waiting.
 fn busy(cells: &Cells) -> f64 {
     let times = [USER, NICE, SYS, IRQ, SOFT, STEAL];
-    times
-        .iter()
-        .map(|&time| share(cells, time))
-        .filter(|s| !s.is_nan())
-        .sum()
+    sum(cells, &times, |time| share(cells, time))
 }
 
 fn in_kernel(cells: &Cells) -> f64 {
-    let times = [SYS, IRQ, SOFT, STEAL];
-    times
-        .iter()
-        .map(|&time| share(cells, time))
-        .filter(|s| !s.is_nan())
-        .sum()
+    sum(cells, &[SYS, IRQ, SOFT, STEAL], |time| share(cells, time))
 }
 
 /// Runnable tasks without the one that reads.
@@ -528,5 +529,53 @@ mod tests {
             &Context::default(),
         );
         assert_eq!(reading.globals[LOAD1..CPUS], [5, 1020, 300, 2, 345]);
+    }
+
+    /// One line a case: what the times added, and user, idle, total, kernel.
+    #[test]
+    fn shares_of_what_is_known() {
+        const NAN: f64 = f64::NAN;
+        let mut now = vec![NAN; GLOBALS.len()];
+        for (there, delta, expect) in [
+            (
+                8,
+                [10.0, 0.0, 5.0, 80.0, 5.0, 0.0, 0.0, 0.0],
+                [10.0, 80.0, 15.0, 5.0],
+            ),
+            // A kernel without steal, and one where nothing was read.
+            (
+                7,
+                [10.0, 0.0, 5.0, 80.0, 5.0, 0.0, 0.0, NAN],
+                [10.0, 80.0, 15.0, 5.0],
+            ),
+            (0, [NAN; 8], [NAN; 4]),
+            // A reset: what did not step back is no whole.
+            (8, [NAN, 0.0, NAN, NAN, NAN, 0.0, 0.0, 0.0], [NAN; 4]),
+            // No time has passed.
+            (8, [0.0; 8], [0.0; 4]),
+        ] {
+            now[..there].fill(1.0);
+            now[there..].fill(NAN);
+            let cells = Cells {
+                now: &now,
+                delta: &[&delta[..], &[NAN; 2]].concat(),
+                secs: 1.0,
+                elapsed: 1.0,
+                name: b"",
+                labels: &[],
+                context: &Context::default(),
+            };
+            let column = |name| {
+                COLUMNS
+                    .iter()
+                    .find(|column| column.name == name)
+                    .map(|c| c.value)
+            };
+            let got = ["user", "idle", "total", "kernel"].map(|name| match column(name) {
+                Some(kymo_base::column::Value::Number(value)) => value(&cells),
+                _ => panic!("no {name}"),
+            });
+            assert_eq!(format!("{got:?}"), format!("{expect:?}"), "{delta:?}");
+        }
     }
 }

@@ -1,12 +1,14 @@
-//! `kymo dump`: the recorded texts, exactly as the kernel gave them.
+//! `kymo dump`: the recorded texts, exactly as the kernel gave them; on a terminal with control bytes spelled,
+//! for processes have names from outside.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use kymo_base::cost;
+use kymo_base::name::DisplayName;
 use kymo_base::track::{Instance, State, Why};
 use kymo_kernel::source;
 use kymo_query::recorded::Recorded;
@@ -30,6 +32,30 @@ pub struct DumpOptions {
     /// End after this time
     #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
     pub thru: Option<String>,
+    /// Exact bytes on a terminal, too, where control bytes are shown as \xNN otherwise
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// Spells what a terminal would obey, but for ends of lines and tabs. Each write has to be of whole characters.
+struct Spelled<W>(W);
+
+impl<W: Write> Write for Spelled<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|byte| b"\n\t".contains(byte)) {
+            let (text, end) = match piece {
+                [text @ .., end @ (b'\n' | b'\t')] => (text, Some(*end)),
+                text => (text, None),
+            };
+            write!(self.0, "{}", DisplayName(text))?;
+            self.0.write_all(end.as_slice())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Runs the command.
@@ -41,14 +67,20 @@ pub fn run(options: &DumpOptions) -> Result<ExitCode> {
         &options.dir,
     )?;
     let mut recorded = Recorded::open(&options.dir, range, kinds).map_err(anyhow::Error::msg)?;
-    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let stdout = io::stdout().lock();
+    let spelled = stdout.is_terminal() && !options.raw;
+    let stdout = BufWriter::with_capacity(64 << 10, stdout);
+    let mut out: Box<dyn Write> = match spelled {
+        true => Box::new(Spelled(stdout)),
+        false => Box::new(stdout),
+    };
     let mut printed = false;
     while let Some(step) = recorded.next().map_err(anyhow::Error::msg)? {
         match step {
             Step::Sample(moment) if !moment.warmup => {
                 printed |= sample(&recorded, moment, &kinds, instance.as_deref(), &mut out)?;
             }
-            Step::Gap(message) => eprintln!("kymo: gap: {message}"),
+            Step::Gap(message) | Step::Damage(message) => eprintln!("kymo: gap: {message}"),
             Step::Sample(_) | Step::Event(..) => {}
         }
     }
@@ -140,4 +172,29 @@ fn seconds(ns: i128) -> String {
         ns.div_euclid(1_000_000_000),
         ns.rem_euclid(1_000_000_000)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_text() {
+        for (text, shown) in [
+            (&b"cpu  1 2\n\tcpu0 1\n"[..], "cpu  1 2\n\tcpu0 1\n"),
+            (b"", ""),
+            (b"\n", "\n"),
+            (b"1 (\x1b[31mEVIL) S\n", "1 (\\x1b[31mEVIL) S\n"),
+            (
+                b"sh\0-c\0\x1b]0;a\x07\r\n",
+                "sh\\x00-c\\x00\\x1b]0;a\\x07\\x0d\n",
+            ),
+            ("caf\u{e9} \u{9b}31m".as_bytes(), "caf\u{e9} \\xc2\\x9b31m"),
+            (b"\xff", "\\xff"),
+        ] {
+            let mut out = Vec::new();
+            Spelled(&mut out).write_all(text).expect("room");
+            assert_eq!(String::from_utf8_lossy(&out), shown);
+        }
+    }
 }

@@ -101,7 +101,7 @@ pub fn run(options: &GraphOptions) -> Result<ExitCode> {
     {
         let range = svg::range(&extent.context, from_ns, thru_ns);
         eprintln!(
-            "cannot draw {}: nothing was recorded in {range}",
+            "kymo: cannot draw {}: nothing was recorded in {range}",
             options.output.display()
         );
         return Ok(ExitCode::from(NOTHING));

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use kymo_serve::{Settings, Tls, What};
+use kymo_sys::machine;
 use kymo_sys::privilege::{self, State};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub struct Order {
 
 /// Runs the command.
 pub fn run() -> Result<ExitCode> {
+    // Who tells all of kymo to flush means the recorder.
+    machine::ignore_flush();
     let mut text = Vec::new();
     std::io::stdin()
         .read_to_end(&mut text)

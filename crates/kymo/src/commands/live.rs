@@ -13,7 +13,7 @@ use kymo_sys::machine::Signals;
 
 use crate::options::{RecordOptions, ViewOptions};
 use crate::output::Pace;
-use crate::session::{Session, Setup, spawn};
+use crate::session::{self, Session, Setup, spawn};
 use crate::show;
 
 /// Runs the command.
@@ -24,8 +24,10 @@ pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
     spawn("signals", move || {
-        super::record::wait_for_end(&signals, &stop)
+        // Each interval is written out when it is over: nothing waits.
+        super::record::wait_for_end(&signals, &stop, &|| ())
     })?;
+    session::say_waiting(&setup, options.familiar.quiet);
     let (control, root) = (session.control.clone(), setup.root.clone());
     let refresh = move || {
         let changed = control.devices_changed.swap(false, Ordering::Relaxed);

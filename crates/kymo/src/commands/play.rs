@@ -1,20 +1,50 @@
-//! `kymo play`: recordings and collectl's raw files through the views.
+//! `kymo play`: recordings and collectl's raw files through the views. What of them is not shown, and
+//! why, is said on stderr.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kymo_kernel::subsystem::{self, Summary};
+use kymo_base::context::Context;
+use kymo_base::name::DisplayName;
+use kymo_base::track::Tracks;
 use kymo_query::open::Recordings;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
-use kymo_view::Options;
+use kymo_view::options::choices;
+use kymo_view::time::Zone;
+use kymo_view::{Options, Shown};
 
 use crate::cli::PlayOptions;
+use crate::options::ViewOptions;
 use crate::output::Pace;
 use crate::{options, show, times};
 
-/// Exit code when nothing lies in the span asked for.
+/// Exit code when there is nothing to show.
 const NOTHING: u8 = 1;
+/// So many places of damage are told one by one.
+const TOLD_MAX: u64 = 10;
+
+/// What collectl records and kymo does not show.
+const NOT_YET: &[(char, &str)] = &[
+    ('b', "memory fragmentation"),
+    ('B', "memory fragmentation"),
+    ('E', "environment"),
+    ('f', "NFS"),
+    ('F', "NFS"),
+    ('i', "inodes"),
+    ('j', "interrupts"),
+    ('J', "interrupts"),
+    ('l', "Lustre"),
+    ('L', "Lustre"),
+    ('M', "NUMA"),
+    ('s', "sockets"),
+    ('t', "TCP"),
+    ('T', "TCP"),
+    ('x', "interconnect"),
+    ('X', "interconnect"),
+    ('y', "slabs"),
+    ('Y', "slabs"),
+];
 
 /// Runs the command.
 pub fn run(play: &PlayOptions) -> Result<ExitCode> {
@@ -28,16 +58,31 @@ pub fn run(play: &PlayOptions) -> Result<ExitCode> {
     let letters = match (&play.subsys, &play.view.top) {
         (Some(_), _) => options::letters(play.subsys.as_deref(), "cdn").map_err(usage)?,
         (None, Some(_)) => "Z".to_string(),
-        (None, None) => recorded_letters(&mut *files.open(range, Kinds::ALL).map_err(usage)?)?,
+        (None, None) => fitting(&files.letters(range).map_err(usage)?, play),
     };
+    if letters.is_empty() {
+        return Ok(ExitCode::from(NOTHING));
+    }
     let letters = show::letters(letters, &play.view);
     let dir = play.dir.as_deref();
     let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
-    let mut source = files.open(range, kinds(&view)).map_err(usage)?;
-    let shown = show::run(&mut *source, &view, &play.view, dir, Pace::Played)?;
-    Ok(if shown > 0 {
+    let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
+    let mut told = Told::new(source);
+    let shown = show::run(&mut told, &view, &play.view, dir, Pace::Played)?;
+    told.finish();
+    Ok(if shown.intervals > 0 {
+        if !shown.absent.is_empty() {
+            say(&format!(
+                "there is no {} in what was played",
+                names(&shown.absent)
+            ));
+        }
         ExitCode::SUCCESS
     } else {
+        say(&format!(
+            "nothing to show: {}",
+            why_nothing(&shown, &told, &play.view)
+        ));
         ExitCode::from(NOTHING)
     })
 }
@@ -50,29 +95,153 @@ fn kinds(view: &Options) -> Kinds {
         .collect()
 }
 
-/// The summaries that the first samples have sources for; of a recording of processes alone, these.
-fn recorded_letters(source: &mut dyn Source) -> Result<String> {
-    const SAMPLES: usize = 3;
-    let mut samples = 0;
-    while samples < SAMPLES {
-        match source.next().map_err(anyhow::Error::msg)? {
-            None => break,
-            Some(Step::Sample(_)) => samples += 1,
-            Some(_) => {}
+fn say(line: &str) {
+    eprintln!("kymo: {}", DisplayName(line.as_bytes()));
+}
+
+/// `memory (m), disk (D)`
+fn names(letters: &[(char, &str)]) -> String {
+    let name = |(letter, name): &(char, &str)| format!("{name} ({letter})");
+    letters.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Of the letters that were recorded those that can be shown as asked; the others are named.
+fn fitting(recorded: &str, play: &PlayOptions) -> String {
+    let can_show = |letter: &char| choices(&letter.to_string()).is_ok();
+    let (known, others): (String, String) = recorded.chars().partition(can_show);
+    let not_yet: Vec<(char, &str)> = NOT_YET
+        .iter()
+        .filter(|(letter, _)| others.contains(*letter))
+        .copied()
+        .collect();
+    if !not_yet.is_empty() {
+        let names = names(&not_yet);
+        say(&format!(
+            "not shown: {names}: recorded, but kymo cannot show this yet"
+        ));
+    }
+    match known.is_empty() {
+        true if not_yet.is_empty() => "cdn".into(),
+        true => known,
+        false => fit_format(known, play),
+    }
+}
+
+/// What has no place in the format is left out, and named.
+fn fit_format(letters: String, play: &PlayOptions) -> String {
+    let is_process = |letter: char| letter == 'Z';
+    let alone = letters.chars().all(is_process) || !letters.contains(is_process);
+    if play.view.plot && play.dir.is_none() && !alone {
+        say("not shown: processes (Z): -P shows them alone, with -sZ, or in files, with -f DIR");
+        return letters.replace(is_process, "");
+    }
+    let (summaries, details): (String, String) =
+        letters.chars().partition(char::is_ascii_lowercase);
+    let tables = details.len() + usize::from(!summaries.is_empty());
+    if !play.view.csv || tables <= 1 {
+        return letters;
+    }
+    let shown = match summaries.is_empty() {
+        true => details.chars().take(1).collect(),
+        false => summaries,
+    };
+    let rest: String = details
+        .chars()
+        .filter(|&letter| !shown.contains(letter))
+        .collect();
+    say(&format!(
+        "not shown: -s {rest}: --csv is one table at a time"
+    ));
+    shown
+}
+
+/// Why there was no interval to show.
+fn why_nothing(shown: &Shown, told: &Told, view: &ViewOptions) -> String {
+    let bound = |switch: &str, time: &Option<String>| Some(format!(" {switch} {}", time.as_ref()?));
+    let span: String = [bound("--from", &view.from), bound("--thru", &view.thru)]
+        .into_iter()
+        .flatten()
+        .collect();
+    match (shown.samples, shown.within) {
+        (0, _) if span.is_empty() => "nothing was recorded".into(),
+        (0, _) => format!("nothing was recorded{span}"),
+        (_, 0) => format!("nothing was recorded{span}, but {}", told.extent()),
+        _ if !shown.absent.is_empty() => {
+            format!("there is no {} in what was played", names(&shown.absent))
+        }
+        _ => "rates need two samples one after the other".into(),
+    }
+}
+
+/// Tells of what is damaged as it goes by, whatever the format makes of it.
+struct Told {
+    source: Box<dyn Source>,
+    damages: u64,
+    /// When the first and the last sample were, in nanoseconds since 1970.
+    extent_ns: Option<(i64, i64)>,
+}
+
+impl Told {
+    fn new(source: Box<dyn Source>) -> Told {
+        Told {
+            source,
+            damages: 0,
+            extent_ns: None,
         }
     }
-    let has = |kind: &u8| source.tracks().get(*kind).instances().next().is_some();
-    let recorded = subsystem::ALL
-        .iter()
-        .filter(|subsystem| subsystem.sources.iter().any(has));
-    let letters: String = recorded
-        .clone()
-        .filter(|s| s.summary != Summary::None)
-        .map(|s| s.letter)
-        .collect();
-    Ok(match letters.is_empty() {
-        true if recorded.count() > 0 => "Z".into(),
-        true => "cdn".into(),
-        false => letters,
-    })
+
+    fn finish(&self) {
+        if let Some(more) = self.damages.checked_sub(TOLD_MAX).filter(|&more| more > 0) {
+            say(&format!("and {more} more places of damage"));
+        }
+    }
+
+    /// `from 20261121 21:56:08 to 20261121 21:56:18`
+    fn extent(&self) -> String {
+        let mut zone = Zone::of(self.source.context());
+        let (first_ns, last_ns) = self.extent_ns.unwrap_or_default();
+        let mut out = b"from ".to_vec();
+        for (ns, then) in [(first_ns, &b" to "[..]), (last_ns, b"")] {
+            let local = zone.local(ns);
+            local.put_day(&mut out);
+            out.push(b' ');
+            local.put_time(&mut out);
+            out.extend_from_slice(then);
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+impl Source for Told {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        let step = self.source.next()?;
+        match &step {
+            Some(Step::Damage(why)) => {
+                self.damages += 1;
+                if self.damages <= TOLD_MAX {
+                    say(why);
+                }
+            }
+            Some(Step::Sample(moment)) if !moment.warmup => {
+                let (first_ns, last_ns) =
+                    self.extent_ns.unwrap_or((moment.real_ns, moment.real_ns));
+                let extent = (first_ns.min(moment.real_ns), last_ns.max(moment.real_ns));
+                self.extent_ns = Some(extent);
+            }
+            _ => {}
+        }
+        Ok(step)
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.source.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.source.context()
+    }
+
+    fn stream(&self) -> usize {
+        self.source.stream()
+    }
 }

@@ -22,7 +22,7 @@ use kymo_sys::machine::{self, Signal, Signals};
 use crate::cost::{self, RunCost};
 use crate::notices::Notices;
 use crate::options::{RecordOptions, ViewOptions};
-use crate::session::{Session, Setup, spawn};
+use crate::session::{self, LETTERS, Session, Setup, spawn};
 use crate::show;
 
 /// How long a read may run before the watchdog speaks up.
@@ -34,6 +34,7 @@ const GATHERED_SAMPLES: u64 = 60;
 
 /// Runs the command; with `view`, also shows what is recorded.
 pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
+    machine::forget_start();
     let signals = Signals::block();
     let mut setup = Setup::new(options, view)?;
     setup.schedule.announced = true;
@@ -58,6 +59,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         interval: setup.schedule.interval,
         ack_fd: options.ack_fd,
         root: setup.root.clone(),
+        letters: setup.letters.clone(),
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
@@ -67,10 +69,11 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         capability_named: false,
     };
     let writer = spawn("writer", move || drain.run())?;
-    let stop = session.stopper();
+    let (stop, flush) = (session.stopper(), session.flusher());
     let shown = match (view, tee) {
         (Some(view), Some(tee)) => {
-            spawn("signals", move || wait_for_end(&signals, &stop))?;
+            spawn("signals", move || wait_for_end(&signals, &stop, &flush))?;
+            session::say_waiting(&setup, options.familiar.quiet);
             let letters = show::beside_recording(&setup.letters, view);
             let dir = super::live::plot_dir(options, view);
             let shown = super::live::show(&setup, &letters, view, dir, tee, Box::new(|| None));
@@ -78,7 +81,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
             shown
         }
         _ => {
-            wait_for_end(&signals, &stop);
+            wait_for_end(&signals, &stop, &flush);
             Ok(())
         }
     };
@@ -168,13 +171,15 @@ impl Clock for RunClock {
     }
 }
 
-/// Sleeps until a signal says stop or the recording ends by itself.
-pub fn wait_for_end(signals: &Signals, stop: &impl Fn()) {
+/// Sleeps until a signal says stop or the recording ends by itself; has written out what waits when one
+/// says so.
+pub fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
     loop {
         match signals.wait(Duration::from_secs(1 << 30)) {
             Some(Signal::Stop) => return stop(),
             // The recording ended by itself, or because the writer failed.
             Some(Signal::Wake) => return stop(),
+            Some(Signal::Flush) => flush(),
             Some(Signal::Child) | None => {}
         }
     }
@@ -191,6 +196,7 @@ struct Drain {
     interval: Duration,
     ack_fd: Option<i32>,
     root: Arc<Root>,
+    letters: String,
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
@@ -265,7 +271,9 @@ impl Drain {
         self.show(batch);
         self.count_dropped(appended.dropped, appended.recorded);
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
-            let context = facts::gather(&self.root).text();
+            let mut context = facts::gather(&self.root);
+            context.set(LETTERS, &self.letters);
+            let context = context.text();
             self.writer.set_context(&context)?;
             if let Some(tee) = &self.tee {
                 let mut record = Vec::new();
@@ -339,6 +347,9 @@ impl Drain {
     fn tick(&mut self) -> Duration {
         self.say_overflow();
         let now = self.clock.now();
+        if self.control.flush_wanted.swap(false, Ordering::Relaxed) {
+            self.writer.sync_now(now);
+        }
         let due = self.writer.tick(now);
         for notice in self.writer.take_notices() {
             self.notices.say(&match self.dropping {

@@ -1,5 +1,6 @@
 //! `kymo rrdcached`, also under the name `rrdcached`: from the command line to a daemon in the background.
-//! The order is stock's: pid file, sockets, fork, folder, user, and only then threads.
+//! The order: fork, the store's locks, pid file, sockets, folder, user, and only then threads. Stock has no store to
+//! take; the rest is its order, as far as whoever starts it can tell.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
 use kymo_serve::rrdcached::{self as daemon, Listener, Severity};
-use kymo_store::{Error as StoreError, Replayed, Settings, Store};
+use kymo_store::{Claim, Error as StoreError, Settings as StoreSettings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, DaemonSignals};
@@ -27,8 +28,8 @@ use log::DaemonLog;
 use options::{Options, Stop};
 use pid_file::PidFile;
 
-/// How long the kernel may take to end what was killed.
-const LETS_GO: Duration = Duration::from_secs(5);
+/// How long a start waits for the daemon before it to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Runs the daemon with the words behind its name.
 pub fn run(words: Vec<OsString>) -> ExitCode {
@@ -55,24 +56,27 @@ fn complain(line: &str) {
     eprintln!("{}", DisplayName(line.as_bytes()));
 }
 
-/// Everything that has to be there before anybody may rely on it, then the fork.
+/// What a daemon has before anybody may rely on it. The store comes first, and goes last: whoever has it may replace
+/// the socket and the pid file of the daemon before, and has them for itself.
+struct Prepared {
+    settings: StoreSettings,
+    claim: Claim,
+    pid_file: PidFile,
+    listeners: Vec<Listener>,
+}
+
+/// The fork, where there is one; then the daemon, in the foreground or as the child.
 fn start(mut options: Options) -> Result<ExitCode, ()> {
-    let pid_file = PidFile::take(&options.pid_file, &mut complain)?;
-    let listeners = sockets::open(&options, &mut complain);
-    if listeners.is_empty() {
-        complain("rrdcached: FATAL: cannot open any listen sockets");
-        pid_file.remove();
-        return Err(());
-    }
+    let inherited = sockets::inherited(&options, &mut complain);
     if options.foreground {
         let log = DaemonLog::new(&mut options);
-        return Ok(serve(options, listeners, pid_file, log, || {}));
+        let prepared = prepare(&options, inherited, &log)?;
+        return Ok(serve(options, prepared, log, || {}));
     }
-    let (mut ready, told) = std::io::pipe().map_err(|_| pid_file.remove())?;
+    let (mut ready, told) = std::io::pipe().map_err(drop)?;
     match privilege::fork() {
         Err(error) => {
             complain(&format!("daemonize: fork(2) failed: {error}"));
-            pid_file.remove();
             Err(())
         }
         Ok(Side::Parent(_)) => {
@@ -83,38 +87,105 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
         }
         Ok(Side::Child) => {
             drop(ready);
-            privilege::leave_session();
             let log = DaemonLog::new(&mut options);
+            let prepared = prepare(&options, inherited, &log)?;
+            privilege::leave_session();
             let say = move || {
                 // Whoever started the daemon may have gone, and then does not wait.
                 let _ = privilege::close_standard_files();
                 let _ = (&told).write_all(b".");
             };
-            Ok(serve(options, listeners, pid_file, log, say))
+            Ok(serve(options, prepared, log, say))
         }
+    }
+}
+
+/// The store's locks, the pid file, the sockets.
+fn prepare(options: &Options, inherited: Vec<Listener>, log: &DaemonLog) -> Result<Prepared, ()> {
+    // What is made has to be the user's that the store is opened as.
+    let account = &options.account;
+    let claimed = privilege::as_user(account, options.gid, || {
+        let settings = place::settings(options)?;
+        let claim = claim(&settings, log).map_err(|error| error.to_string())?;
+        Ok((settings, claim))
+    });
+    let claimed =
+        claimed.unwrap_or_else(|error| Err(format!("cannot become {}: {error}", account.name)));
+    let (settings, claim) = claimed.map_err(|line| tell(options, log, &line))?;
+    let pid_file = PidFile::take(&options.pid_file, &mut complain)?;
+    let listeners = match inherited.is_empty() {
+        true => sockets::open(options, &mut complain),
+        false => inherited,
+    };
+    if listeners.is_empty() {
+        complain("rrdcached: FATAL: cannot open any listen sockets");
+        pid_file.remove();
+        return Err(());
+    }
+    Ok(Prepared {
+        settings,
+        claim,
+        pid_file,
+        listeners,
+    })
+}
+
+/// Takes the store's locks. A daemon that has them may be about to end, as `kill $pid; rrdcached ...` has it.
+fn claim(settings: &StoreSettings, log: &DaemonLog) -> Result<Claim, StoreError> {
+    let begun = Instant::now();
+    let mut before = None;
+    loop {
+        let taken = Claim::take(settings, &RealDisk);
+        let holder = match &taken {
+            Ok(_) => before.filter(|&pid| privilege::is_alive(pid)),
+            Err(error) => error.holder(),
+        };
+        // Also where it let go and is not yet gone: its pid file may tell of it.
+        let Some(pid) = holder.filter(|_| begun.elapsed() < ENDS_WITHIN) else {
+            return taken;
+        };
+        if let (None, Err(error)) = (before, &taken) {
+            let seconds = ENDS_WITHIN.as_secs();
+            let line = format!("{error}; waiting up to {seconds} s for it to end");
+            log.say(Severity::Info, &line);
+            complain(&format!("rrdcached: {line}"));
+        }
+        before = Some(pid);
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// The daemon itself. `ready` tells whoever waits that it serves.
 fn serve(
     options: Options,
-    listeners: Vec<Listener>,
-    mut pid_file: PidFile,
+    prepared: Prepared,
     log: Arc<DaemonLog>,
     ready: impl FnOnce(),
 ) -> ExitCode {
+    let Prepared {
+        settings,
+        claim,
+        mut pid_file,
+        listeners,
+    } = prepared;
     let served = settle_down(&options, &mut pid_file, &log)
-        .and_then(|()| keep(&options, listeners, &log, ready));
+        .and_then(|()| keep(&options, (settings, claim.clone()), listeners, &log, ready));
     if let Err(line) = &served {
-        log.say(Severity::Critical, line);
-        if !options.foreground {
-            // To whoever waits, as long as it does.
-            complain(&format!("rrdcached: {line}"));
-        }
+        tell(&options, &log, line);
     }
     log.say(Severity::Info, "goodbye");
     pid_file.remove();
+    // Only now the next daemon may begin.
+    drop(claim);
     ExitCode::from(u8::from(served.is_err()))
+}
+
+/// Why it ends: for the log, and for whoever waits for it, as long as he does.
+fn tell(options: &Options, log: &DaemonLog, line: &str) {
+    log.say(Severity::Critical, line);
+    if !options.foreground {
+        complain(&format!("rrdcached: {line}"));
+    }
 }
 
 /// Folder, pid file, user.
@@ -131,28 +202,10 @@ fn settle_down(options: &Options, pid_file: &mut PidFile, log: &DaemonLog) -> Re
         .map_err(|error| format!("cannot become {}: {error}", account.name))
 }
 
-/// Opens the store. A daemon that was killed a moment ago may not have let go of it yet.
-fn open_store(settings: &Settings) -> Result<(Store, Replayed), StoreError> {
-    let begun = Instant::now();
-    loop {
-        let opened = Store::open(settings.clone(), Arc::new(RealDisk), Arc::new(RealClock));
-        let holder = match &opened {
-            Err(StoreError::Locked { holder, .. }) => holder.split(' ').next_back(),
-            Err(StoreError::Owned { owner, .. }) => owner.split(' ').next_back(),
-            _ => None,
-        };
-        let holder = holder.and_then(|pid| pid.trim().parse().ok());
-        let lets_go = holder.is_some_and(|pid| !privilege::is_alive(pid));
-        if !lets_go || begun.elapsed() >= LETS_GO {
-            return opened;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Opens the store and serves until a signal.
 fn keep(
     options: &Options,
+    (settings, claim): (StoreSettings, Claim),
     listeners: Vec<Listener>,
     log: &Arc<DaemonLog>,
     ready: impl FnOnce(),
@@ -160,10 +213,10 @@ fn keep(
     let signals =
         DaemonSignals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     machine::raise_open_files();
-    let settings = place::settings(options)?;
     let mut daemon_settings = options.daemon.clone();
     daemon_settings.hidden = Some(settings.folder.clone());
-    let (store, replayed) = open_store(&settings).map_err(|error| error.to_string())?;
+    let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
+    let (store, replayed) = opened.map_err(|error| error.to_string())?;
     for notice in &replayed.notices {
         log.say(Severity::Notice, notice);
     }

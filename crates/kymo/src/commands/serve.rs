@@ -163,9 +163,14 @@ fn open_plan(
         .concat();
     // A folder that was named is one for the token; without it, the token is nobody's.
     let token_path = options.data.as_ref().map(|dir| dir.join("token"));
-    let token = match &token_path {
-        Some(path) => secret::token_of(path)?,
-        None => secret::fresh_token()?,
+    let token = match (&options.data, &token_path) {
+        (Some(dir), Some(path)) => {
+            let stat = dir.metadata();
+            let stat = stat.with_context(|| format!("cannot open {}", dir.display()))?;
+            place::refuse_shared(dir, &stat)?;
+            secret::token_of(path)?
+        }
+        _ => secret::fresh_token()?,
     };
     let account = place::who_can_read(&files, &config.user);
     let order = Order {

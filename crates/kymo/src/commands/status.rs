@@ -18,7 +18,7 @@ use super::verify::folder_of;
 /// What `kymo status` is told.
 #[derive(Args, Clone, Debug)]
 pub struct StatusOptions {
-    /// The store's own folder, or one with a kymo or .kymo in it
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// For programs: one JSON object

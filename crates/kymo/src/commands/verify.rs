@@ -16,7 +16,7 @@ use crate::progress::Progress;
 /// What `kymo verify` is told.
 #[derive(Args, Clone, Debug)]
 pub struct VerifyOptions {
-    /// The store's own folder, or one with a kymo or .kymo in it
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 }

@@ -2,7 +2,7 @@
 
 use super::{COEFFICIENT, Cell, Model, dependent, get, model, set};
 use crate::cf::Cf;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::header::Header;
 use crate::rows::Rows;
 
@@ -101,9 +101,10 @@ fn center(
 ) -> Result<(), Error> {
     let wrong = |cf: &[u8]| {
         let cf = String::from_utf8_lossy(cf);
-        Error::new(format!(
-            "apply smoother: SEASONAL rra doesn't have valid dependency: {cf}"
-        ))
+        Error {
+            kind: Kind::NotSmoothed,
+            text: format!("apply smoother: SEASONAL rra doesn't have valid dependency: {cf}"),
+        }
     };
     let leans_on = dependent(header, archive).ok_or_else(|| wrong(b""))?;
     let model: Model = model(header, leans_on).ok_or_else(|| wrong(header.rra[leans_on].cf()))?;

@@ -2,8 +2,9 @@
 //! with stock rrdtool's in the end-to-end tests.
 
 use super::*;
-use crate::UNKNOWN;
+use crate::create::{Create, create};
 use crate::header::{CdpPrep, DsDef, PdpPrep, RraDef, field};
+use crate::{Rrd, UNKNOWN};
 
 const START: i64 = 1_000_000_000;
 const NOW: Now = Now {
@@ -262,4 +263,83 @@ fn a_gap_is_few_writes_and_never_more_rows_than_there_are() {
         assert!(rows.writes <= writes, "{arg:?}: {} writes", rows.writes);
         assert_eq!(header.cur_row[0], row);
     }
+}
+
+/// A file made by `create`, with a value for each of its sources, step after step.
+fn seasonal(definitions: &[&str], count: i64) -> (Rrd, Vec<String>) {
+    let definitions: Vec<&[u8]> = definitions.iter().map(|text| text.as_bytes()).collect();
+    let request = Create {
+        file_name: b"f.rrd",
+        step: 10,
+        start: Some(START),
+        definitions: &definitions,
+    };
+    let rrd = create(&request, START, &mut 7, None, &[]).unwrap();
+    let args = (1..=count).map(|step| {
+        let value = |source| format!(":{}", 100 + (step * step + 31 * source) % 97);
+        let values: String = (0..rrd.header.ds.len() as i64).map(value).collect();
+        format!("{}{values}", START + 10 * step)
+    });
+    let args = args.collect();
+    (rrd, args)
+}
+
+/// A season that is over in the middle of what is applied together was smoothed at its end: 688 of 1,000 files differed.
+#[test]
+fn arguments_at_once_are_a_call_of_update_for_each() {
+    for model in ["HWPREDICT", "MHWPREDICT"] {
+        let definitions = [
+            "DS:a:GAUGE:60:U:U",
+            "DS:b:GAUGE:60:U:U",
+            &format!("RRA:{model}:70:0.1:0.0035:41:2"),
+            "RRA:SEASONAL:41:0.1:1:smoothing-window=0.1",
+            "RRA:DEVSEASONAL:41:0.1:1:smoothing-window=0.05",
+            "RRA:DEVPREDICT:70:3",
+            "RRA:FAILURES:70:3:9:3",
+        ];
+        let (born, args) = seasonal(&definitions, 400);
+        let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        let mut each = born.clone();
+        for arg in &args {
+            update(&mut each.header, &mut each.cells, &how(None), &[arg], None).unwrap();
+        }
+        let mut together = born.clone();
+        let Rrd { header, cells } = &mut together;
+        update(header, cells, &how(None), &args, None).unwrap();
+        assert!(together != each, "{model}: nothing was smoothed");
+        for size in (1..=64).chain([args.len()]) {
+            let (scratch, mut pieces) = (&mut Scratch::default(), born.clone());
+            let Rrd { header, cells } = &mut pieces;
+            for piece in args.chunks(size) {
+                update_all(scratch, header, cells, &how(None), piece, &mut Vec::new()).unwrap();
+            }
+            assert!(pieces.to_bytes() == each.to_bytes(), "{model} by {size}");
+        }
+    }
+}
+
+/// rrdtool says so with each season, and has taken the value.
+#[test]
+fn a_season_that_leans_on_a_wrong_archive_costs_no_value() {
+    let definitions = [
+        "DS:a:GAUGE:60:U:U",
+        "RRA:LAST:0.5:1:9",
+        "RRA:SEASONAL:50:0.1:1",
+    ];
+    let (born, args) = seasonal(&definitions, 130);
+    let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+    let (mut each, mut errors) = (born.clone(), Vec::new());
+    for arg in &args {
+        let done = update(&mut each.header, &mut each.cells, &how(None), &[arg], None);
+        errors.extend(done.err().map(|error| error.text));
+    }
+    let text = "apply smoother: SEASONAL rra doesn't have valid dependency: LAST";
+    assert!(
+        !errors.is_empty() && errors.iter().all(|error| error == text),
+        "{errors:?}"
+    );
+    let (scratch, mut all, mut refused) = (&mut Scratch::default(), born, Vec::new());
+    let Rrd { header, cells } = &mut all;
+    update_all(scratch, header, cells, &how(None), &args, &mut refused).unwrap();
+    assert!(refused.is_empty() && all.to_bytes() == each.to_bytes());
 }

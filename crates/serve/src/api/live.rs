@@ -14,7 +14,7 @@ use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::BroadcastStream;
 
 use super::{Asker, Hub, Params, events, series};
-use crate::answer::{Answer, Refusal};
+use crate::answer::{Answer, Endless, Refusal};
 use crate::now::{News, Sample};
 use crate::number;
 
@@ -39,7 +39,8 @@ pub async fn answer(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: 
         }))
     });
     let keep = KeepAlive::new().interval(ALIVE).text("alive");
-    Ok(Sse::new(events).keep_alive(keep).into_response())
+    let stream = Sse::new(events).keep_alive(keep);
+    Ok((Extension(Endless), stream).into_response())
 }
 
 /// The fields that one listener wants.

@@ -35,6 +35,11 @@ pub struct Connection {
     pub closing: bool,
     /// What the event loop waits for on its behalf.
     pub interest: EventFlags,
+    /// Bytes it held when that was counted last.
+    pub counted: usize,
+    /// Bytes that had ever been taken at the last look, and how many looks in a row found no more.
+    looked_at: u64,
+    still: u32,
     /// Bytes of `answers.out` that have been sent.
     sent: usize,
     /// Bytes ever taken out of `answers.out`.
@@ -73,6 +78,9 @@ impl Connection {
             stalled: false,
             closing: false,
             interest: EventFlags::empty(),
+            counted: 0,
+            looked_at: 0,
+            still: 0,
             sent: 0,
             gone: 0,
             holds: VecDeque::new(),
@@ -113,6 +121,24 @@ impl Connection {
     /// Whether a line has come that is longer than any may be.
     pub fn is_endless(&self) -> bool {
         self.input.len() - self.consumed > LINE_MAX
+    }
+
+    /// Bytes of memory that wait for the client, or for the rest of a line.
+    pub fn held(&self) -> usize {
+        let input = self.input.capacity() + self.scratch.capacity();
+        input + self.answers.out.capacity() + self.answers.batch_size()
+    }
+
+    /// A look, one of many at equal distances: how many in a row found that the client has taken nothing of what it
+    /// could.
+    pub fn look_for_progress(&mut self) -> u32 {
+        let taken = self.gone + self.sent as u64;
+        self.still = match taken == self.looked_at && self.may_send() {
+            true => self.still + 1,
+            false => 0,
+        };
+        self.looked_at = taken;
+        self.still
     }
 
     /// Where it is now, to go back to.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use kymo_base::limits::{CONNECTIONS_MAX, HELD_MAX, STALL_SECONDS};
 use kymo_store::Store;
 use kymo_sys::listen;
 use kymo_sys::machine::{DaemonSignals, Told};
@@ -15,6 +16,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
 use super::connection::{Came, Connection, READ_SIZE};
+use super::held::Held;
 use super::names::Names;
 use super::quick::{Stop, take_turn};
 use super::syncer::{Group, Synced, Syncer};
@@ -30,6 +32,9 @@ const CONNECTIONS: u64 = 1 << 32;
 const EVENTS_MAX: usize = 256;
 /// Clients taken at a time from one listener: all that may wait.
 const ACCEPTS_MAX: usize = 512;
+/// How often clients are looked at that do not take their answers, and how many looks in a row may find nothing taken.
+const LOOK_EVERY: Duration = Duration::from_secs(STALL_SECONDS / LOOKS as u64);
+const LOOKS: u32 = 6;
 /// How long no clients are taken when there are no files left for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How long clients have at the end to take their answers, and workers to make them.
@@ -100,6 +105,7 @@ pub fn run(
         log,
         updates_received: AtomicU64::new(0),
         flushes_received: AtomicU64::new(0),
+        heavy: Mutex::default(),
         said: Mutex::default(),
     });
     let mut event_loop = EventLoop::new(Arc::clone(&shared), listeners, signals)?;
@@ -132,6 +138,12 @@ struct EventLoop<'a> {
     away: usize,
     /// Connections whose lines are to be served in the next turn.
     ready: Vec<usize>,
+    held: Held,
+    /// When clients are looked at that do not take their answers; `None`: all do.
+    look_at: Option<Instant>,
+    /// Connections closed because all held too much, not yet told of, and when that was told last.
+    shed: u64,
+    told: Option<Instant>,
     ending: bool,
 }
 
@@ -172,6 +184,10 @@ impl<'a> EventLoop<'a> {
             vacant: Vec::new(),
             away: 0,
             ready: Vec::new(),
+            held: Held::default(),
+            look_at: None,
+            shed: 0,
+            told: None,
             ending: false,
         })
     }
@@ -180,11 +196,11 @@ impl<'a> EventLoop<'a> {
     fn serve(&mut self) -> io::Result<bool> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
-            let timeout = self
-                .paused
-                .map(|until| until.saturating_duration_since(Instant::now()));
+            let next = self.paused.into_iter().chain(self.look_at).min();
+            let timeout = next.map(|until| until.saturating_duration_since(Instant::now()));
             self.wait(&mut events, timeout)?;
             self.accept_again();
+            self.look_for_progress();
             for event in &events {
                 if event.data.u64() == SIGNALS
                     && let Some(flush) = self.signal()
@@ -194,6 +210,7 @@ impl<'a> EventLoop<'a> {
             }
             self.handle(&events);
             self.take_turn();
+            self.make_room();
         }
     }
 
@@ -263,6 +280,7 @@ impl<'a> EventLoop<'a> {
         let News { returned, synced } = self.wake.take();
         for (connection, stop) in returned {
             self.away -= 1;
+            self.held.take_back(&connection);
             if let Some(position) = connection.waits_for() {
                 self.group.add(position);
             }
@@ -303,6 +321,10 @@ impl<'a> EventLoop<'a> {
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
+            if self.connections.len() - self.vacant.len() + self.away >= CONNECTIONS_MAX {
+                let text = format!("there are {CONNECTIONS_MAX}, and no more may be");
+                return self.pause_accepting(&io::Error::other(text));
+            }
             let Some(Listener {
                 socket,
                 permissions,
@@ -377,7 +399,78 @@ impl<'a> EventLoop<'a> {
 
     /// Ends a connection; its socket is closed with it.
     fn close(&mut self, place: usize) {
-        self.remove(place);
+        if let Some(connection) = self.remove(place) {
+            self.held.forget(&connection);
+        }
+    }
+
+    /// Where all together hold too much those go that hold most.
+    fn make_room(&mut self) {
+        if !self.held.is_too_much() {
+            return;
+        }
+        let there = self.connections.iter().enumerate();
+        let sizes = there.filter_map(|(place, c)| c.as_ref().map(|c| (c.counted, place)));
+        let mut sizes: Vec<(usize, usize)> = sizes.collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, place) in sizes {
+            if self.held.is_enough() {
+                break;
+            }
+            self.close(place);
+            self.shed += 1;
+        }
+        self.tell_of_shed();
+    }
+
+    /// Says how many had to go, but not each time.
+    fn tell_of_shed(&mut self) {
+        let now = Instant::now();
+        if self.shed == 0 || self.told.is_some_and(|told| now - told < SAY_EVERY) {
+            return self.look_soon();
+        }
+        let (shed, most) = (mem::take(&mut self.shed), HELD_MAX >> 20);
+        self.told = Some(now);
+        self.shared.log(
+            Severity::Error,
+            &format!(
+                "closed {shed} connections: clients had more than {most} MiB of lines not ended and answers not taken"
+            ),
+        );
+    }
+
+    fn look_soon(&mut self) {
+        self.look_at
+            .get_or_insert_with(|| Instant::now() + LOOK_EVERY);
+    }
+
+    /// Closes connections whose clients take nothing of their answers.
+    fn look_for_progress(&mut self) {
+        if self.look_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.look_at = None;
+        let mut stalled = 0;
+        for place in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[place] else {
+                continue;
+            };
+            if connection.look_for_progress() > LOOKS {
+                stalled += 1;
+                self.close(place);
+            } else if connection.may_send() {
+                self.look_soon();
+            }
+        }
+        if stalled > 0 {
+            let text = format!(
+                "closed {stalled} connections: clients took nothing of their answers for {STALL_SECONDS} s"
+            );
+            self.shared.log(Severity::Info, &text);
+        }
+        if self.shed > 0 {
+            self.tell_of_shed();
+        }
     }
 
     fn watch_new(&mut self, place: usize) {
@@ -477,7 +570,7 @@ impl<'a> EventLoop<'a> {
             return self.close(place);
         }
         match stop {
-            Stop::Slow => return self.hand_over(place),
+            Stop::Slow | Stop::Long => return self.hand_over(place),
             Stop::Close => connection.closing = true,
             Stop::Full => connection.stalled = true,
             Stop::Drained if connection.is_endless() => return self.close(place),
@@ -492,9 +585,14 @@ impl<'a> EventLoop<'a> {
     }
 
     fn hand_over(&mut self, place: usize) {
-        if let Some(connection) = self.remove(place) {
+        if let Some(mut connection) = self.remove(place) {
             // It is watched; otherwise it would not be here.
             let _ = epoll::delete(&self.poll, &connection.socket);
+            if !self.held.lend(&mut connection) {
+                self.held.forget(&connection);
+                self.shed += 1;
+                return self.tell_of_shed();
+            }
             self.away += 1;
             self.workers.submit(connection);
         }
@@ -512,12 +610,16 @@ impl<'a> EventLoop<'a> {
         let mut interest = EventFlags::empty();
         interest.set(EventFlags::IN, reads);
         interest.set(EventFlags::OUT, connection.may_send());
-        if interest != connection.interest {
-            connection.interest = interest;
-            let number = EventData::new_u64(CONNECTIONS + place as u64);
-            if epoll::modify(&self.poll, &connection.socket, number, interest).is_err() {
-                self.close(place);
-            }
+        self.held.count(connection);
+        if interest == connection.interest {
+            return;
+        }
+        connection.interest = interest;
+        let number = EventData::new_u64(CONNECTIONS + place as u64);
+        if epoll::modify(&self.poll, &connection.socket, number, interest).is_err() {
+            self.close(place);
+        } else if interest.contains(EventFlags::OUT) {
+            self.look_soon();
         }
     }
 
@@ -528,11 +630,13 @@ impl<'a> EventLoop<'a> {
             self.accept(listener);
         }
         for listener in mem::take(&mut self.listeners) {
-            if let Some(path) = &listener.path {
+            if let Some(name) = &listener.name {
                 // Somebody may have done so.
-                let _ = std::fs::remove_file(path);
+                let _ = name.remove();
             }
         }
+        self.told = None;
+        self.tell_of_shed();
         self.ending = true;
         self.workers.end();
         for place in 0..self.connections.len() {

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use kymo_base::limits::TURN_ANSWERS_MAX;
 use kymo_store::turn::Switched;
 use kymo_store::{Position, Refusal as StoreRefusal, Turn};
 use kymo_wire::rrdcached::{
@@ -16,9 +17,11 @@ use super::refusals::{denied, no_journal, refuse};
 use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
-pub const UNSENT_MAX: usize = 1 << 20;
+pub const UNSENT_MAX: usize = 256 << 10;
 /// What HELP of a command says where there are no files. `kymo rrd export` looks for it.
 const NO_FILES: &str = "This daemon keeps no .rrd files (--files never).";
+/// What PENDING says behind the count.
+pub const PENDING: &[u8] = b"updates pending";
 /// Bytes of errors that a BATCH may gather.
 const BATCH_ERRORS_MAX: usize = 16 << 20;
 
@@ -29,8 +32,10 @@ pub enum Stop {
     Drained,
     /// The client has to take its answers first.
     Full,
-    /// The next line takes a file.
+    /// The next line takes a file, or a look at what a name is that nobody knows.
     Slow,
+    /// The next line is for the threads that do long work.
+    Long,
     /// The connection ends with what has been answered.
     Close,
 }
@@ -103,10 +108,18 @@ fn one_turn(
         broken,
         tally,
     };
-    let stops = all
-        .iter_mut()
-        .map(|connection| service.lines(connection))
-        .collect();
+    let mut made = 0;
+    let mut lines = |connection: &mut Connection| {
+        if made > TURN_ANSWERS_MAX {
+            // Its turn comes when these are counted.
+            return Stop::Full;
+        }
+        let before = connection.answers.size();
+        let stop = service.lines(connection);
+        made += connection.answers.size().saturating_sub(before);
+        stop
+    };
+    let stops = all.iter_mut().map(|connection| lines(connection)).collect();
     Ok((stops, service.turn.commit()?))
 }
 
@@ -168,8 +181,8 @@ impl<'a> Service<'a> {
     fn request(&mut self, request: Request, answers: &mut Answers) -> Done {
         match request {
             Request::Update { name, values } => return self.update(name, values, answers),
-            Request::Forget(name) => self.forget(name, answers),
-            Request::Pending(name) => self.pending(name, answers),
+            Request::Forget(name) => return self.forget(name, answers),
+            Request::Pending(name) => return self.pending(name, answers),
             Request::Suspend(name) => return self.suspend(name, answers),
             Request::Resume(name) => return self.resume(name, answers),
             Request::SuspendAll => self.all("suspend", Turn::suspend_all, answers),
@@ -218,7 +231,7 @@ impl<'a> Service<'a> {
         Done::Answered
     }
 
-    fn forget(&mut self, name: &[u8], answers: &mut Answers) {
+    fn forget(&mut self, name: &[u8], answers: &mut Answers) -> Done {
         if !self.shared.names.allowed(name) {
             denied(answers, &self.shared.names.spelled(name));
         } else if let Some(error) = self.broken {
@@ -226,17 +239,22 @@ impl<'a> Service<'a> {
         } else if self.turn.forget(name) {
             answers.ok(&[b"Gone!"]);
         } else {
-            answers.error(&[b"No such file or directory"]);
+            return Done::Slow;
         }
+        Done::Answered
     }
 
-    fn pending(&mut self, name: &[u8], answers: &mut Answers) {
+    fn pending(&mut self, name: &[u8], answers: &mut Answers) -> Done {
         let mut lines = Vec::new();
-        self.turn.pending(name, &mut |value| {
+        let known = self.turn.pending(name, &mut |value| {
             lines.extend_from_slice(value);
             lines.push(b'\n');
         });
-        answers.ok_with(&lines, &[b"updates pending"]);
+        if known.is_none() {
+            return Done::Slow;
+        }
+        answers.ok_with(&lines, &[PENDING]);
+        Done::Answered
     }
 
     fn suspend(&mut self, name: &[u8], answers: &mut Answers) -> Done {
@@ -262,11 +280,7 @@ impl<'a> Service<'a> {
             None => match switch(&mut self.turn, name) {
                 Switched::Now => answers.ok(&[&spelled, words[0]]),
                 Switched::Already => answers.ok(&[&spelled, words[1]]),
-                Switched::Unknown => {
-                    answers.error(&[&spelled, b" - No such file or directory"]);
-                    // Stock ends the connection over this.
-                    return Done::Quit;
-                }
+                Switched::Unknown => return Done::Slow,
             },
         }
         Done::Answered

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use kymo_base::limits::RRD_CELLS_MAX;
 use kymo_store::FileError;
 use kymo_wire::rrdcached::{Answers, Refusal};
 
@@ -77,6 +78,10 @@ pub fn rrd_error(answers: &mut Answers, before: &[u8], error: &FileError, spelle
         }
         FileError::NotRegular => {
             return answers.error(&[before, b"'", spelled, b"' is not an RRD file"]);
+        }
+        FileError::Large(cells) => {
+            let text = format!("' has {cells} cells, and {RRD_CELLS_MAX} are the most here");
+            return answers.error(&[before, b"'", spelled, text.as_bytes()]);
         }
         FileError::NoSuchFile => "No such file or directory".into(),
         FileError::Name(number) | FileError::Stat(number) => strerror_of(*number),

@@ -1,44 +1,49 @@
 //! Requests that open files. They run on a worker, one line at a time, without the store's lock.
 
-use std::io::{self, Write};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use jiff::tz::TimeZone;
+use kymo_base::limits::{RRD_CELLS_MAX, SMALL_CELLS, SMALL_HEADER};
 use kymo_base::name::DisplayName;
 use kymo_rrd::cf::Cf;
-use kymo_rrd::create::Create;
-use kymo_rrd::dump::DumpHead;
 use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
-use kymo_rrd::{Rrd, create, dump, info, tune};
+use kymo_rrd::{info, tune};
 use kymo_store::{FetchError, FileError, Flushed, Fresh, Opened};
+use kymo_sys::disk::NameKind;
 use kymo_wire::rrdcached::{
-    Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns,
-    create_words, parse, take_line, time_of, tune_words,
+    Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns, parse,
+    take_line, time_of, tune_words,
 };
 
+use super::Shared;
 use super::connection::Connection;
-use super::quick::context;
+use super::quick::{PENDING, context};
 use super::refusals::{denied, rrd_error, strerror, strerror_of, untouchable};
-use super::{Severity, Shared};
 
+mod create;
 mod list;
+mod long;
 mod stream;
 
-/// A time of CREATE's `-b` before this is refused: ten years.
-const START_MIN: i64 = 3600 * 24 * 365 * 10;
-/// Where the rows of new files begin is chance with stock's, so that not all grow into new pages at once. Ours are written
-/// a week behind: files of one kind begin at one place, and so their states are alike and blocks shorter.
-const ROWS_BEGIN: u64 = 1;
-/// How long a client may take no byte of a dump.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What FETCH's failures begin with.
+const FETCH_FAILED: &[u8] = b"rrd_fetch_r failed: ";
 
 /// How FETCH's rows are written.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
     Binary,
+}
+
+/// Who serves a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// One of many threads, which does what needs little time and memory.
+    Short,
+    /// One of few, which does the rest: DUMP and LIST, and whatever is large.
+    Long,
 }
 
 /// What becomes of a line.
@@ -48,12 +53,14 @@ pub enum After {
     Next,
     /// The same line once more: its file is known now.
     Again,
+    /// The same line, in the other lane: nothing was done.
+    Long,
     /// The connection ends.
     Close,
 }
 
 /// Serves the first line that has come.
-pub fn serve(shared: &Shared, connection: &mut Connection) -> After {
+pub fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> After {
     let input = std::mem::take(&mut connection.input);
     let mut scratch = std::mem::take(&mut connection.scratch);
     let after = match take_line(&input[connection.consumed..]) {
@@ -61,9 +68,9 @@ pub fn serve(shared: &Shared, connection: &mut Connection) -> After {
         Some((line, size)) => {
             let fields = Fields::of(line, &mut scratch);
             connection.answers.begin_command();
-            let after = serve_line(shared, connection, fields);
+            let after = serve_line(shared, connection, fields, lane);
             match after {
-                After::Again => connection.answers.withdraw_command(),
+                After::Again | After::Long => connection.answers.withdraw_command(),
                 After::Next | After::Close => connection.consumed += size,
             }
             after
@@ -73,7 +80,7 @@ pub fn serve(shared: &Shared, connection: &mut Connection) -> After {
     after
 }
 
-fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields) -> After {
+fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields, lane: Lane) -> After {
     let context = context(&connection.answers);
     let Ok(request) = parse(fields, context, connection.permissions) else {
         // Cannot be: such lines are answered before they come here.
@@ -82,20 +89,39 @@ fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields) -> A
     let answers = &mut connection.answers;
     match request {
         Request::Update { name, .. } => return touch(shared, name, answers),
+        Request::Dump(_) | Request::List(_) if lane == Lane::Short => return After::Long,
         Request::Dump(name) => return dump_file(shared, name, connection),
         Request::Flush(name) => flush(shared, name, answers),
-        Request::Fetch(request) => fetch_rows(shared, request, Form::Text, answers),
-        Request::FetchBin(request) => fetch_rows(shared, request, Form::Binary, answers),
-        Request::Info(name) => info_of(shared, name, answers),
+        Request::Fetch(request) => {
+            return fetch_rows(shared, request, Form::Text, connection, lane);
+        }
+        Request::FetchBin(request) => {
+            return fetch_rows(shared, request, Form::Binary, connection, lane);
+        }
+        Request::Info(name) => return info_of(shared, name, answers, lane),
         Request::First { name, index } => first(shared, name, index, answers),
         Request::Last(name) => last(shared, name, answers),
-        Request::Create { name, rest } => create_file(shared, name, rest, answers),
-        Request::Tune { name, rest } => tune_file(shared, name, rest, answers),
-        Request::List(rest) => list::list(shared, rest, answers),
+        Request::Create { name, rest } => {
+            return create::create_file(shared, name, rest, answers, lane);
+        }
+        Request::Tune { name, rest } => return tune_file(shared, name, rest, answers, lane),
+        Request::List(rest) => {
+            let _alone = alone(shared);
+            list::list(shared, rest, answers);
+        }
+        Request::Forget(name)
+        | Request::Pending(name)
+        | Request::Suspend(name)
+        | Request::Resume(name) => return unknown(shared, &request, name, answers),
         // All others are answered from memory.
         _ => return After::Close,
     }
     After::Next
+}
+
+/// Until this is dropped nobody else has much in memory.
+fn alone(shared: &Shared) -> MutexGuard<'_, ()> {
+    shared.heavy.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a file known to the store.
@@ -111,6 +137,22 @@ fn touch(shared: &Shared, name: &[u8], answers: &mut Answers) -> After {
     }
 }
 
+/// What stock says of a name that it does not know, if it is one that may be asked for.
+fn unknown(shared: &Shared, request: &Request, name: &[u8], answers: &mut Answers) -> After {
+    let spelled = shared.names.spelled(name);
+    match request {
+        _ if !shared.store.admits(name) => denied(answers, &spelled),
+        Request::Pending(_) => answers.ok_with(b"", &[PENDING]),
+        Request::Forget(_) => answers.error(&[b"No such file or directory"]),
+        _ => {
+            answers.error(&[&spelled, b" - No such file or directory"]);
+            // Stock ends the connection over this.
+            return After::Close;
+        }
+    }
+    After::Next
+}
+
 fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
     shared.flushes_received.fetch_add(1, Ordering::Relaxed);
     let spelled = shared.names.spelled(name);
@@ -120,6 +162,10 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
     match shared.store.flush(name) {
         Ok(Flushed::Done) => answers.ok(&[b"Successfully flushed ", &spelled, b"."]),
         Ok(Flushed::Nothing) => answers.ok(&[b"Nothing to flush: ", &spelled, b"."]),
+        // Stock has written what it could, and that is nothing.
+        Err(FileError::NoSuchFile) if shared.store.turn().last_stamp(name).is_some() => {
+            answers.ok(&[b"Successfully flushed ", &spelled, b"."]);
+        }
         Err(
             FileError::NoSuchFile | FileError::NotRegular | FileError::Stat(_) | FileError::Name(_),
         ) => answers.error(&[b"No such file: ", &spelled, b"."]),
@@ -130,15 +176,14 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
 /// Opens a file for reading.
 fn open(shared: &Shared, name: &[u8], fresh: Fresh, spelled: &[u8]) -> Result<Opened, FileError> {
     let opened = shared.store.read(name, fresh);
-    opened.map_err(|error| folder_error(error, spelled))
+    opened.map_err(|error| folder_error(shared, error, name, spelled))
 }
 
 /// Stock opens folders, too, and then cannot map them.
-fn folder_error(error: FileError, spelled: &[u8]) -> FileError {
+fn folder_error(shared: &Shared, error: FileError, name: &[u8], spelled: &[u8]) -> FileError {
+    let is_folder = || matches!(shared.store.kind(name), Ok(NameKind::Directory));
     match error {
-        FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_)
-            if list::is_folder(spelled) =>
-        {
+        FileError::NotRegular | FileError::Rrd(_) | FileError::Io(_) if is_folder() => {
             let shown = DisplayName(spelled);
             FileError::Rrd(format!("mmaping file '{shown}': No such device"))
         }
@@ -151,32 +196,49 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-fn fetch_rows(shared: &Shared, request: Fetch, form: Form, answers: &mut Answers) {
+fn fetch_rows(
+    shared: &Shared,
+    request: Fetch,
+    form: Form,
+    connection: &mut Connection,
+    lane: Lane,
+) -> After {
+    let answers = &mut connection.answers;
     let spelled = shared.names.spelled(request.name);
+    let refuse = |refuse: &mut dyn FnMut()| {
+        refuse();
+        After::Next
+    };
     if !shared.names.allowed(request.name) {
-        return denied(answers, &spelled);
+        return refuse(&mut || denied(answers, &spelled));
     }
     let now = now();
     let time = |text: Option<&[u8]>, default| text.map_or(Some(default), |text| time_of(text, now));
     let Some(start) = time(request.start, now - 86_400) else {
-        return bad_time(shared, &request, b"start", request.start, answers);
+        return refuse(&mut || bad_time(shared, &request, b"start", request.start, answers));
     };
     let Some(end) = time(request.end, now) else {
-        return bad_time(shared, &request, b"end", request.end, answers);
+        return refuse(&mut || bad_time(shared, &request, b"end", request.end, answers));
     };
-    const FAILED: &[u8] = b"rrd_fetch_r failed: ";
     if let Err(error) = Cf::parse(request.cf) {
         // Told without a look at the file, which is flushed all the same.
         let _ = shared.store.flush(request.name);
-        return answers.error(&[FAILED, error.text.as_bytes()]);
+        return refuse(&mut || answers.error(&[FETCH_FAILED, error.text.as_bytes()]));
     }
-    match shared.store.fetch(request.name, request.cf, (start, end)) {
+    let (store, range) = (&shared.store, (start, end));
+    if lane == Lane::Long {
+        return long::fetch(shared, &request, (form, range), &spelled, connection);
+    }
+    match store.fetch_at_most(request.name, request.cf, range, SMALL_CELLS) {
         Ok(fetched) => put_rows(&fetched, request.columns, form, &spelled, answers),
-        Err(FetchError::Rrd(text)) => answers.error(&[FAILED, text.as_bytes()]),
+        Err(FetchError::Large) => return After::Long,
+        Err(FetchError::Rrd(text)) => answers.error(&[FETCH_FAILED, text.as_bytes()]),
         Err(FetchError::File(error)) => {
-            rrd_error(answers, FAILED, &folder_error(error, &spelled), &spelled);
+            let error = folder_error(shared, error, request.name, &spelled);
+            rrd_error(answers, FETCH_FAILED, &error, &spelled);
         }
     }
+    After::Next
 }
 
 fn bad_time(
@@ -195,17 +257,8 @@ fn bad_time(
 
 fn put_rows(fetched: &Fetched, fields: Fields, form: Form, spelled: &[u8], answers: &mut Answers) {
     let names: Vec<&[u8]> = fetched.names.iter().map(Vec::as_slice).collect();
-    let wanted = match columns(fields, &names) {
-        Ok(wanted) => wanted,
-        Err(ColumnRefusal::TooMany) => {
-            return answers.error(&[b"too many fields given - duplicates!"]);
-        }
-        Err(ColumnRefusal::Unknown(field)) => {
-            return answers.error(&[b"field ", field, b" not found in ", spelled]);
-        }
-        Err(ColumnRefusal::Again(field)) => {
-            return answers.error(&[b"field ", field, b" already used"]);
-        }
+    let Some(wanted) = wanted_columns(fields, &names, spelled, answers) else {
+        return;
     };
     let table = Table {
         start: fetched.start,
@@ -221,12 +274,34 @@ fn put_rows(fetched: &Fetched, fields: Fields, form: Form, spelled: &[u8], answe
     }
 }
 
-fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers) {
+/// Which columns are wanted; `None`: they were refused.
+fn wanted_columns(
+    fields: Fields,
+    names: &[&[u8]],
+    spelled: &[u8],
+    answers: &mut Answers,
+) -> Option<Vec<usize>> {
+    match columns(fields, names) {
+        Ok(wanted) => return Some(wanted),
+        Err(ColumnRefusal::TooMany) => answers.error(&[b"too many fields given - duplicates!"]),
+        Err(ColumnRefusal::Unknown(field)) => {
+            answers.error(&[b"field ", field, b" not found in ", spelled]);
+        }
+        Err(ColumnRefusal::Again(field)) => answers.error(&[b"field ", field, b" already used"]),
+    }
+    None
+}
+
+fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers, lane: Lane) -> After {
     let spelled = shared.names.spelled(name);
     if !shared.names.allowed(name) {
-        return denied(answers, &spelled);
+        denied(answers, &spelled);
+        return After::Next;
     }
     match open(shared, name, Fresh::AsIs, &spelled) {
+        Ok(opened) if lane == Lane::Short && opened.header.size_bytes() > SMALL_HEADER => {
+            return After::Long;
+        }
         Ok(opened) => {
             let mut lines = Vec::new();
             info::print_for_daemon(&info::info(&opened.header, &spelled), &mut lines);
@@ -234,6 +309,7 @@ fn info_of(shared: &Shared, name: &[u8], answers: &mut Answers) {
         }
         Err(error) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
     }
+    After::Next
 }
 
 fn first(shared: &Shared, name: &[u8], index: Option<&[u8]>, answers: &mut Answers) {
@@ -282,130 +358,61 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     }
 }
 
-fn create_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) {
+fn tune_file(
+    shared: &Shared,
+    name: &[u8],
+    rest: Fields,
+    answers: &mut Answers,
+    lane: Lane,
+) -> After {
     let spelled = shared.names.spelled(name);
     if !shared.names.allowed(name) {
-        return denied(answers, &spelled);
+        denied(answers, &spelled);
+        return After::Next;
     }
-    let mut made = created(shared, name, &spelled, rest.clone());
-    if made.is_err() {
-        // What is wrong with the folder is told first, and it is made for wrong definitions, too.
-        match shared.store.make_folder(name, shared.settings.make_folders) {
-            // A name that cannot be is told after wrong words.
-            Ok(()) | Err(FileError::Name(_)) => {}
-            Err(FileError::NoFolder(folder)) => {
-                return answers.error(&[
-                    b"No permission to recursively create: ",
-                    &folder,
-                    b"\nDid you pass -R to the daemon?",
-                ]);
-            }
-            Err(FileError::MakeFolder(folder, cause)) => {
-                let cause = strerror(&cause);
-                return answers.error(&[b"Cannot create ", &folder, b": ", cause.as_bytes()]);
-            }
-            Err(error) => return rrd_error(answers, b"RRD Error: ", &error, &spelled),
-        }
-        if let Err(Failure::File(FileError::Io(error))) = &made
-            && error.kind() == io::ErrorKind::NotFound
-        {
-            made = created(shared, name, &spelled, rest);
-        }
-    }
-    match made {
-        Ok(()) => answers.ok(&[b"RRD created OK"]),
-        Err(Failure::Usage) => answers.usage(Verb::Create),
-        Err(Failure::Start) => answers.error(&[b"The first entry must be after 1980."]),
-        Err(Failure::Text(text)) => answers.error(&[b"RRD Error: ", &text]),
-        Err(Failure::File(error)) => rrd_error(answers, b"RRD Error: ", &error, &spelled),
-    }
-}
-
-/// Why there is no new file.
-enum Failure {
-    Usage,
-    /// It would begin before 1980.
-    Start,
-    Text(Vec<u8>),
-    File(FileError),
-}
-
-fn created(shared: &Shared, name: &[u8], spelled: &[u8], rest: Fields) -> Result<(), Failure> {
-    let words = create_words(rest).ok_or(Failure::Usage)?;
-    if words
-        .start
-        .is_some_and(|start| start != -1 && start < START_MIN)
-    {
-        return Err(Failure::Start);
-    }
-    let keep = words.no_overwrite || shared.settings.no_overwrite;
-    if keep && (list::exists(spelled) || shared.store.has(name)) {
-        return Err(Failure::File(FileError::Exists));
-    }
-    let load = |what: &str, name: &[u8]| -> Result<Rrd, Failure> {
-        if !shared.names.allowed(name) {
-            return Err(Failure::File(FileError::Outside));
-        }
-        let text = || [b"Cannot open ", what.as_bytes(), b" RRD ", name].concat();
-        shared.store.load(name).map_err(|_| Failure::Text(text()))
-    };
-    let template = words
-        .template
-        .map(|name| load("template", name))
-        .transpose()?;
-    let sources: Vec<Result<Rrd, Failure>> = words
-        .sources
-        .iter()
-        .map(|name| load("source", name))
-        .collect();
-    let opened: Vec<&Rrd> = sources.iter().flatten().collect();
-    let request = Create {
-        file_name: spelled,
-        step: words.step as u64,
-        start: words.start.filter(|start| *start > 0),
-        definitions: &words.definitions,
-    };
-    let lent = template.as_ref().map(|rrd| &rrd.header);
-    let made = create::create(&request, now(), &mut { ROWS_BEGIN }, lent, &opened);
-    // Wrong definitions are told before sources that cannot be opened.
-    let rrd = made.map_err(|error| Failure::Text(error.text.into_bytes()))?;
-    if let Some(failure) = sources.into_iter().find_map(Result::err) {
-        return Err(failure);
-    }
-    let installed = shared.store.install(name, &rrd, !keep);
-    installed.map_err(Failure::File)
-}
-
-fn tune_file(shared: &Shared, name: &[u8], rest: Fields, answers: &mut Answers) {
-    let spelled = shared.names.spelled(name);
-    if !shared.names.allowed(name) {
-        return denied(answers, &spelled);
-    }
-    let words = match tune_words(rest) {
-        Ok(words) => words,
-        Err(TuneRefusal::Usage) => return answers.usage(Verb::Tune),
+    match tune_words(rest) {
+        Ok(words) => return tune_with(shared, (name, &spelled), &words, answers, lane),
+        Err(TuneRefusal::Usage) => answers.usage(Verb::Tune),
         Err(TuneRefusal::Count(count)) => {
             let text = format!("Invalid argument count specified ({count})");
-            return answers.error(&[text.as_bytes()]);
+            answers.error(&[text.as_bytes()]);
         }
-    };
+    }
+    After::Next
+}
+
+fn tune_with(
+    shared: &Shared,
+    (name, spelled): (&[u8], &[u8]),
+    words: &[&[u8]],
+    answers: &mut Answers,
+    lane: Lane,
+) -> After {
     // The file is named before the words; librrd names it among them as well, others need not.
-    let again = [&words[..], &[name]].concat();
-    let plan = Tune::parse(&words).or_else(|error| match error.text.as_str() {
+    let again = [words, &[name]].concat();
+    let plan = Tune::parse(words).or_else(|error| match error.text.as_str() {
         "missing file name" => Tune::parse(&again),
         _ => Err(error),
     });
     let plan = plan.map_err(|error| FileError::Rrd(error.text));
+    let (cells_max, _alone) = match lane {
+        Lane::Short => (SMALL_CELLS, None),
+        Lane::Long => (RRD_CELLS_MAX, Some(alone(shared))),
+    };
     let tuned = plan.and_then(|plan| {
-        shared.store.rewrite(name, &mut |mut rrd| {
-            tune::tune(&mut rrd, &plan)?;
-            Ok(rrd)
-        })
+        shared
+            .store
+            .rewrite_at_most(name, cells_max, &mut |mut rrd| {
+                tune::tune(&mut rrd, &plan)?;
+                Ok(rrd)
+            })
     });
     match tuned {
         Ok(()) => answers.ok(&[b"Success"]),
-        Err(error) => rrd_error(answers, b"Got error ", &error, &spelled),
+        Err(FileError::Large(_)) if lane == Lane::Short => return After::Long,
+        Err(error) => rrd_error(answers, b"Got error ", &error, spelled),
     }
+    After::Next
 }
 
 /// Sends the document and ends the connection, which is how the client knows that it is whole.
@@ -416,55 +423,38 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
         denied(answers, &spelled);
         return After::Next;
     }
-    if let Err(cause) = list::is_file(&spelled)
-        && !shared.store.has(name)
-    {
+    let cause = match shared.store.kind(name) {
+        Ok(NameKind::File) => None,
+        Ok(_) => Some("Not a regular file".into()),
+        Err(FileError::Outside) => {
+            denied(answers, &spelled);
+            return After::Next;
+        }
+        Err(FileError::Name(number) | FileError::Stat(number)) => Some(strerror_of(number)),
+        Err(FileError::Io(cause)) => Some(strerror(&cause)),
+        Err(_) => Some(strerror_of(2)),
+    };
+    if let Some(cause) = cause.filter(|_| !shared.store.has(name)) {
         answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
         return After::Next;
     }
-    let mut rrd = match shared.store.load(name) {
-        Ok(rrd) => rrd,
+    match shared.store.open_flushed(name) {
+        Ok(opened) => long::dump(shared, connection, opened),
         Err(error) => {
-            refuse_dump(answers, name, &error);
-            return After::Next;
+            refuse_dump(answers, name, &spelled, &error);
+            After::Next
         }
-    };
-    let sent = send_dump(shared, connection, &mut rrd);
-    if let Err(error) = sent {
-        let text = format!("cannot send a dump: {error}");
-        shared.log(Severity::Info, &text);
     }
-    After::Close
 }
 
-fn refuse_dump(answers: &mut Answers, name: &[u8], error: &FileError) {
+fn refuse_dump(answers: &mut Answers, name: &[u8], spelled: &[u8], error: &FileError) {
     let cause = match error {
         FileError::Locked => return answers.error(&[name, b": failed to flush"]),
-        FileError::Outside => return denied(answers, name),
+        FileError::Outside => return denied(answers, spelled),
         FileError::Rrd(text) => text.clone(),
         FileError::Io(cause) | FileError::Access(cause) => strerror(cause),
         FileError::Stat(number) | FileError::Name(number) => strerror_of(*number),
         _ => strerror_of(2),
     };
     answers.error(&[name, b": failed to relay dump: ", cause.as_bytes()]);
-}
-
-fn send_dump(shared: &Shared, connection: &mut Connection, rrd: &mut Rrd) -> io::Result<()> {
-    if let Some(position) = connection.waits_for() {
-        shared.store.durable(position)?;
-        connection.release(position);
-    }
-    let before = connection.take_unsent();
-    let mut out =
-        io::BufWriter::with_capacity(1 << 16, stream::Stream::new(&connection.socket, PATIENCE));
-    out.write_all(&before)?;
-    dump::dump(
-        &rrd.header,
-        &mut rrd.cells,
-        DumpHead::Dtd,
-        &TimeZone::system(),
-        &mut out,
-    )
-    .map_err(|error| io::Error::other(error.text))?;
-    out.flush()
 }

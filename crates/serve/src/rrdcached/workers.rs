@@ -11,11 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::connection::{Came, Connection, READ_SIZE};
 use super::event_loop::Wake;
 use super::quick::{Stop, take_turn};
-use super::slow::{self, After};
+use super::slow::{self, After, Lane};
 use super::{Severity, Shared};
 
 /// Most threads: each FLUSH that waits for somebody's lock takes one.
 const THREADS_MAX: usize = 64;
+/// Most threads for long work: each takes as long as its client takes its answer, and nobody else has to wait for that.
+const LONG_THREADS_MAX: usize = 16;
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
 /// How long a thread waits for a client's next line.
@@ -32,9 +34,16 @@ const TOUCHES_MAX: u32 = 100;
 pub type Returned = (Box<Connection>, Stop);
 
 /// The threads.
-pub struct Workers(Arc<Inner>);
+pub struct Workers {
+    short: Arc<Inner>,
+    long: Arc<Inner>,
+}
 
 struct Inner {
+    lane: Lane,
+    threads_max: usize,
+    /// Who does what is long, if that is somebody else.
+    long: Option<Arc<Inner>>,
     shared: Arc<Shared>,
     wake: Arc<Wake>,
     state: Mutex<State>,
@@ -51,47 +60,61 @@ struct State {
 
 impl Workers {
     pub fn new(shared: Arc<Shared>, wake: Arc<Wake>) -> Workers {
-        Workers(Arc::new(Inner {
-            shared,
-            wake,
-            state: Mutex::default(),
-            bell: Condvar::new(),
-        }))
+        let lane = |lane, threads_max, long| {
+            Arc::new(Inner {
+                lane,
+                threads_max,
+                long,
+                shared: Arc::clone(&shared),
+                wake: Arc::clone(&wake),
+                state: Mutex::default(),
+                bell: Condvar::new(),
+            })
+        };
+        let long = lane(Lane::Long, LONG_THREADS_MAX, None);
+        Workers {
+            short: lane(Lane::Short, THREADS_MAX, Some(Arc::clone(&long))),
+            long,
+        }
     }
 
     /// No thread waits for what a client may say.
     pub fn end(&self) {
-        self.0.lock().ending = true;
+        self.short.lock().ending = true;
+        self.long.lock().ending = true;
     }
 
     /// Has the next lines of a connection served, the first of which takes a file.
     pub fn submit(&self, connection: Box<Connection>) {
-        let mut state = self.0.lock();
+        self.short.submit(connection);
+    }
+}
+
+impl Inner {
+    fn submit(self: &Arc<Inner>, connection: Box<Connection>) {
+        let mut state = self.lock();
         state.queue.push_back(connection);
-        if state.idle >= state.queue.len() || state.threads >= THREADS_MAX {
+        if state.idle >= state.queue.len() || state.threads >= self.threads_max {
             drop(state);
-            self.0.bell.notify_one();
+            self.bell.notify_one();
             return;
         }
         state.threads += 1;
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(self);
         let thread = std::thread::Builder::new().name("worker".into());
         if let Err(error) = thread.spawn(move || inner.run()) {
             state.threads -= 1;
             let alone = state.threads == 0;
             drop(state);
-            self.0
-                .shared
+            self.shared
                 .log(Severity::Error, &format!("cannot start a thread: {error}"));
             if alone {
                 // Then everybody waits, but nobody for ever.
-                self.0.serve_one(&mut Vec::with_capacity(READ_SIZE));
+                self.serve_one(&mut Vec::with_capacity(READ_SIZE));
             }
         }
     }
-}
 
-impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         // What is guarded is whole after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -127,8 +150,12 @@ impl Inner {
         let (mut stop, mut quick) = (Stop::Slow, 0);
         loop {
             if stop == Stop::Slow {
-                stop = serve(&self.shared, &mut connection);
+                stop = serve(&self.shared, &mut connection, self.lane);
                 quick = 0;
+            }
+            if self.lane == Lane::Long {
+                // Others wait for it, and what follows need not be long.
+                break;
             }
             // The client need not wait until the loop wakes up, too; which notices what cannot be sent.
             let sent = connection.send().is_ok() && !connection.has_answers();
@@ -142,7 +169,10 @@ impl Inner {
         }
         // What was served on the way.
         let _ = connection.send();
-        self.wake.bring((connection, stop));
+        match (&self.long, stop) {
+            (Some(long), Stop::Long) => long.submit(connection),
+            _ => self.wake.bring((connection, stop)),
+        }
         true
     }
 
@@ -169,12 +199,13 @@ impl Inner {
     }
 }
 
-/// Serves lines until one needs no file, and those behind it.
-fn serve(shared: &Shared, connection: &mut Connection) -> Stop {
+/// Serves lines until one needs no file, and those behind it; of long ones just the first.
+fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> Stop {
     let mut touches = 0;
     loop {
-        match slow::serve(shared, connection) {
+        match slow::serve(shared, connection, lane) {
             After::Close => return Stop::Close,
+            After::Long => return Stop::Long,
             After::Next => touches = 0,
             After::Again if touches == TOUCHES_MAX => return Stop::Close,
             After::Again => touches += 1,
@@ -184,7 +215,7 @@ fn serve(shared: &Shared, connection: &mut Connection) -> Stop {
         if connection.consumed > before {
             touches = 0;
         }
-        if stop != Stop::Slow {
+        if stop != Stop::Slow || lane == Lane::Long {
             return stop;
         }
     }

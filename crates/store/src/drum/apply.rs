@@ -2,7 +2,8 @@
 
 use super::captured::Captured;
 use super::shape::{Group, Shape};
-use kymo_rrd::update::{Now, Scratch, Update, update_all};
+use crate::hole;
+use kymo_rrd::update::{Now, Scratch, Update, begin_hole, update_all};
 use kymo_rrd::{Error, Header};
 
 /// Memory for one group after the other.
@@ -56,18 +57,35 @@ impl Applier {
         self.refused.clear();
         self.captured
             .begin(shape, std::mem::take(&mut group.seasons));
-        let done = match values.is_empty() {
-            true => Ok(()),
-            false => update_all(
-                &mut self.scratch,
-                &mut group.header,
-                &mut self.captured,
-                &how,
-                values,
-                &mut self.refused,
-            ),
-        };
+        let mut parts = values.split(|text| hole::is_one(text));
+        let first = parts.next().unwrap_or_default();
+        let mut done = self.some(group, &how, (0, first));
+        let mut at = first.len();
+        for part in parts {
+            begin_hole(&mut group.header);
+            done = done.and_then(|()| self.some(group, &how, (at + 1, part)));
+            at += 1 + part.len();
+        }
         group.seasons = self.captured.end();
+        done
+    }
+
+    /// Applies values among which is no hole, the first of which is number `from`.
+    fn some(
+        &mut self,
+        group: &mut Group,
+        how: &Update<'_>,
+        (from, values): (usize, &[&[u8]]),
+    ) -> Result<(), Error> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let (rows, refused) = (&mut self.captured, self.refused.len());
+        let (header, all) = (&mut group.header, &mut self.refused);
+        let done = update_all(&mut self.scratch, header, rows, how, values, all);
+        self.refused[refused..]
+            .iter_mut()
+            .for_each(|(at, _)| *at += from);
         done
     }
 

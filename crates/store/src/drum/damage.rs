@@ -3,6 +3,7 @@
 
 use super::tests::{Member, World};
 use kymo_rrd::Rrd;
+use kymo_rrd::update::begin_hole;
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_disk::SimDisk;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,11 @@ impl Past {
 
     /// Whether it was like this once, as far as it is known; and whether all of it is known.
     fn judge(&self, now: &Rrd) -> Option<bool> {
-        let same = self.0.iter().rev().find(|then| then.header == now.header)?;
+        let same = self.0.iter().rev().find(|then| {
+            let mut lost = then.header.clone();
+            begin_hole(&mut lost);
+            [&then.header, &lost].contains(&&now.header)
+        })?;
         let mut pairs = same.cells.iter().zip(&now.cells);
         let right = pairs.all(|(then, now)| now.is_nan() || then.to_bits() == now.to_bits());
         let is_last = self.0.last().is_some_and(|last| last.header == now.header);

@@ -176,8 +176,7 @@ fn names_that_a_merge_loses() {
 /// Life after life on one disk, each ended by a kill or a power cut.
 #[test]
 fn many_lives() {
-    let seeds = std::env::var("KYMO_SEEDS").ok();
-    let seeds = seeds.and_then(|text| text.parse().ok()).unwrap_or(10);
+    let seeds = kymo_sys::effort::effort(10);
     let mut lost = 0;
     for seed in 0..seeds {
         let mut world = World::new(seed, SLOTS);
@@ -249,7 +248,7 @@ fn full_of_bytes() {
 #[test]
 fn broken_once() {
     let (mut given_up, mut refused) = (0, 0);
-    for at in 1..13 {
+    for at in 1..22 {
         for (sync, twice) in [(false, false), (true, false), (true, true)] {
             let mut world = World::new(at, SLOTS);
             let before = world.disk.counts();

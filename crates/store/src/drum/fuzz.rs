@@ -32,7 +32,7 @@ impl Groups for All {
         (chunk % 5 != 4).then(|| self.0.clone())
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn settle(&self, _emptied: &[u32]) -> io::Result<()> {
         Ok(())
     }
 

@@ -31,8 +31,8 @@ pub(crate) trait Groups {
     fn shape(&self, chunk: u32) -> Option<Arc<Shape>>;
     /// Whether a group is still there.
     fn is_alive(&self, chunk: u32, slot: u8) -> bool;
-    /// When this returns the disk knows of those that are gone.
-    fn settle(&self) -> io::Result<()>;
+    /// When this returns the disk knows of those that are gone, and that these chunks have no blocks any more.
+    fn settle(&self, emptied: &[u32]) -> io::Result<()>;
     /// Up to which second the group of each slot is saved at least; `None`: it is gone.
     fn stamps(&self, chunk: u32) -> Vec<Option<i64>>;
 }
@@ -99,6 +99,16 @@ impl Drum {
         self.merge_run(&run, &index, groups)
     }
 
+    /// Up to which position the blocks of each chunk are on the disk.
+    pub(crate) fn saved(&self) -> Vec<(u32, u64)> {
+        let chunks = self.settled().index.chunks;
+        let positions = chunks.iter().map(|(&chunk, blocks)| {
+            let positions = blocks.iter().map(|placed| placed.position);
+            (chunk, positions.max().unwrap_or(0))
+        });
+        positions.filter(|&(_, position)| position > 0).collect()
+    }
+
     /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
     fn settled(&self) -> Settled {
         let writer = self.writer();
@@ -144,11 +154,13 @@ impl Drum {
             segments: run.len() as u64,
             ..Merged::default()
         };
+        let mut emptied = Vec::new();
         for (&chunk, blocks) in &index.chunks {
             let in_run = |placed: &&Placed| is_in(run, placed);
             let mine = blocks.iter().filter(in_run);
             merged.bytes_before += mine.map(|block| u64::from(block.len)).sum::<u64>();
             let Some(shape) = groups.shape(chunk) else {
+                emptied.push(chunk);
                 continue;
             };
             // What was written once more may lie behind newer blocks: those of other segments that are newer than some
@@ -162,7 +174,7 @@ impl Drum {
             }
         }
         merged.bytes_after = new.offset - BLOCKS_OFFSET;
-        groups.settle()?;
+        groups.settle(&emptied)?;
         self.replace(run, new)?;
         Ok(merged)
     }
@@ -539,7 +551,11 @@ impl<'a> Work<'a> {
         let Some((placed, _)) = self.wanted(age, |placed| placed.has_state(sixteen)) else {
             return Ok(None);
         };
-        let mut found = states(std::slice::from_ref(*placed), self.shape, sixteen)?;
+        let mut found = match age {
+            // If it is damaged, the one before with a hole: nothing will tell of that any more.
+            Age::Newest => states(self.blocks, self.shape, sixteen)?,
+            Age::Before => states(std::slice::from_ref(*placed), self.shape, sixteen)?,
+        };
         found.retain(|(member, _)| self.is_alive(sixteen, *member));
         Ok((!found.is_empty()).then_some((*placed, found)))
     }

@@ -3,10 +3,11 @@
 
 use super::segment::{self, BLOCKS_OFFSET, Opened, Segment};
 use super::writer::{Kept, Writer};
-use super::{Drum, Found, Index, Placed, SEGMENT_BYTES};
+use super::{Drum, Found, Gap, Index, Placed, SEGMENT_BYTES};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -66,6 +67,18 @@ impl Drum {
     }
 }
 
+/// Chunks one of which had a block at `offset`: a merge writes them in their order.
+fn chunks_at(segment: &Segment, blocks: &[segment::Found], offset: u64) -> RangeInclusive<u32> {
+    if !segment.numbers.is_merged() {
+        return 0..=u32::MAX;
+    }
+    let at = blocks.partition_point(|&(place, _)| place < offset);
+    let (before, behind) = blocks.split_at(at);
+    let from = before.last().map_or(0, |(_, head)| head.chunk);
+    let to = behind.first().map_or(u32::MAX, |(_, head)| head.chunk);
+    from..=to
+}
+
 /// A segment without a head is out of the way; nothing of it is lost.
 fn set_aside(disk: &dyn Disk, path: &Path, why: &str, found: &mut Found) -> io::Result<()> {
     if disk.metadata(path)?.size_bytes <= BLOCKS_OFFSET {
@@ -81,6 +94,7 @@ fn set_aside(disk: &dyn Disk, path: &Path, why: &str, found: &mut Found) -> io::
 impl Recovered {
     fn take(&mut self, segment: Arc<Segment>, path: &Path) -> io::Result<()> {
         let (mut blocks, mut damaged) = segment.blocks()?;
+        let number = segment.numbers.first;
         if !segment.numbers.is_merged() {
             let synced = blocks.iter().map(|(_, head)| head.synced).max();
             let synced = synced.unwrap_or(0).max(BLOCKS_OFFSET);
@@ -95,11 +109,15 @@ impl Recovered {
                 "{path} is damaged in {places} places: some rows are unknown"
             ));
         }
+        let gaps = damaged.iter().map(|&offset| Gap {
+            place: (number, offset),
+            chunks: chunks_at(&segment, &blocks, offset),
+        });
+        self.found.gaps.extend(gaps);
         for (offset, head) in blocks.iter().filter(|(_, head)| !head.is_mark()) {
             let placed = Placed::of(&segment, *offset, head);
             self.index.put(placed, head.chunk);
         }
-        let number = segment.numbers.first;
         for kept in self.kept.iter().filter(|kept| kept.segment == number) {
             self.index.hold(kept);
         }

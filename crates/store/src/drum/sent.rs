@@ -42,7 +42,7 @@ pub(crate) fn sent(blocks: &[Placed], points_from: u64, slot: u8, after: f64) ->
             continue;
         };
         for values in texts_of(&raw, slot % SIXTEEN as u8) {
-            let later = |text: &&[u8]| stamp_of(text).is_some_and(|stamp| stamp > after);
+            let later = |text: &&[u8]| stamp_of(text).is_none_or(|stamp| stamp > after);
             let values = values.iter().filter(later);
             values.for_each(|text| sent.texts.push(text));
         }

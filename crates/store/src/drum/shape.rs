@@ -6,6 +6,7 @@
 
 use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
+use kymo_rrd::update::begin_hole;
 
 /// Bytes of `stat_head_t` and of a definition.
 const HEAD: usize = 128;
@@ -189,6 +190,16 @@ impl Shape {
         Some(())
     }
 
+    /// Values that came after this state are lost.
+    pub(crate) fn begin_hole(&self, words: &mut Vec<u64>) {
+        let Some(mut group) = self.unpack(words) else {
+            return;
+        };
+        begin_hole(&mut group.header);
+        words.clear();
+        self.pack(&group, words);
+    }
+
     /// Most bytes that states of sixteen groups take in a frame.
     pub(crate) fn state_bytes_max(&self) -> usize {
         state_bytes(self.words)
@@ -244,6 +255,13 @@ impl Shape {
         let offset = cell - about.base;
         (offset.is_multiple_of(width) && offset / width < about.row_cnt)
             .then(|| (archive, offset / width))
+    }
+
+    /// Which of a group's seasons an archive is; `None`: its rows are no state.
+    pub(crate) fn season(&self, archive: usize) -> Option<usize> {
+        let before = &self.archives[..archive];
+        let count = before.iter().filter(|archive| archive.seasonal).count();
+        self.archives[archive].seasonal.then_some(count)
     }
 
     /// The number of the newest row of an archive when the group was last updated at `last_up`: rows are counted from

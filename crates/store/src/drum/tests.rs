@@ -56,7 +56,7 @@ impl Groups for World {
         self.shapes.get(chunk as usize).cloned()
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn settle(&self, _emptied: &[u32]) -> io::Result<()> {
         Ok(())
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Open {
     synced: u64,
     /// Its name is on the disk.
     named: bool,
+    /// A mark that is on the disk ends here.
+    marked: u64,
 }
 
 /// A block that may not be on the disk.
@@ -84,12 +86,38 @@ impl Drum {
             return;
         };
         let mut bytes = Vec::new();
-        let Segment {
-            generation, file, ..
-        } = &*open.segment;
-        Head::mark(*generation, open.offset, &mut bytes);
+        Head::mark(open.segment.generation, open.offset, &mut bytes);
         // It is of use and not needed.
-        let _what_it_says_is_known = file.write_at(&bytes, open.offset);
+        let _what_it_says_is_known = open.segment.file.write_at(&bytes, open.offset);
+    }
+
+    /// Appends a block that says what is on the disk, and syncs it: what is damaged before it was no write that a crash
+    /// has cut short.
+    fn mark(&self, writer: &mut Writer) -> io::Result<()> {
+        let Some(open) = &mut writer.open else {
+            return Ok(());
+        };
+        if open.offset == open.marked.max(segment::BLOCKS_OFFSET) {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        Head::mark(open.segment.generation, open.offset, &mut bytes);
+        let file = &open.segment.file;
+        if let Err(error) = file.write_at(&bytes, open.offset) {
+            let is_cut = is_full(&error) && file.set_len(open.offset).is_ok();
+            if is_cut {
+                return Ok(());
+            }
+            self.give_up(writer);
+            return Err(error);
+        }
+        open.offset += bytes.len() as u64;
+        let synced = file.sync_data();
+        match synced {
+            Ok(()) => (open.synced, open.marked) = (open.offset, open.offset),
+            Err(_) => self.give_up(writer),
+        }
+        synced
     }
 
     /// Writes a block, made for the open segment, and keeps its bytes until they are synced.
@@ -137,14 +165,17 @@ impl Drum {
             offset: segment::BLOCKS_OFFSET,
             synced: segment::BLOCKS_OFFSET,
             named: false,
+            marked: 0,
         });
         self.index().segments.push(segment);
         Ok(())
     }
 
-    /// When this returns all blocks are on the disk.
+    /// When this returns all blocks are on the disk, and the segment says so: what they make superfluous may go.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.sync_with(&mut self.writer())
+        let mut writer = self.writer();
+        self.sync_with(&mut writer)?;
+        self.mark(&mut writer)
     }
 
     fn sync_with(&self, writer: &mut Writer) -> io::Result<()> {

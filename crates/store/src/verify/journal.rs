@@ -6,6 +6,7 @@ use crate::error::{Error, Tried};
 use crate::frame::{self, FRAMES_OFFSET, FileHead, Frame};
 use crate::journal;
 use crate::look::TRIES;
+use crate::lost::{Said, take_said};
 use crate::recover::SOURCE_MAX;
 use crate::replay::proofs;
 use crate::value::{Stamps, take_value};
@@ -19,43 +20,65 @@ struct Walked {
     head: FileHead,
     frames: Vec<Frame>,
     understood: Vec<bool>,
+    said: Said,
 }
 
 impl Check<'_> {
     /// All files. A frame that came while they were read may seem to be missing: then they are read once more.
-    pub(super) fn journal(&mut self) -> Result<(), Error> {
-        let mut seen = self.look_at_journal()?;
+    pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
+        let mut seen = self.look_at_journal(said)?;
         for _ in 1..TRIES {
-            if seen.counts.damaged == 0 {
+            if seen.findings.is_empty() {
                 break;
             }
-            seen = self.look_at_journal()?;
+            seen = self.look_at_journal(said)?;
         }
         self.take(seen);
         Ok(())
     }
 
-    fn look_at_journal(&mut self) -> Result<Seen, Error> {
+    /// Up to which position the journal says that chunks are in blocks on the disk.
+    pub(super) fn said(&mut self) -> Result<Said, Error> {
+        Ok(said(&self.walk_journal(&mut Seen::default())?))
+    }
+
+    fn look_at_journal(&mut self, before: &Said) -> Result<Seen, Error> {
         let mut seen = Seen::default();
+        let files = self.walk_journal(&mut seen)?;
+        self.progress(seen.counts.bytes);
+        let missing = said(&files).into_iter().filter_map(|(chunk, position)| {
+            let position = position.min(*before.get(&chunk)?);
+            let saved = self.saved.get(&chunk).copied().unwrap_or(0);
+            (saved < position).then_some((chunk, saved, position))
+        });
+        for (chunk, saved, position) in missing {
+            let what = format!(
+                "a block of chunk {chunk} that was on the disk is missing: its journal's bytes from {saved} to {position} are in none"
+            );
+            seen.find(Weight::Damage, self.folder, 0, what);
+        }
+        judge(files, self.proven, &mut seen);
+        Ok(seen)
+    }
+
+    fn walk_journal(&mut self, seen: &mut Seen) -> Result<Vec<Walked>, Error> {
         let mut files = Vec::new();
         for sequence in journal::list(&*self.disk, self.folder)? {
             let path = self.folder.join(journal::name_of(sequence));
-            let Some(bytes) = self.read(&path, &mut seen)? else {
+            let Some(bytes) = self.read(&path, seen)? else {
                 continue;
             };
             seen.counts.journal_files += 1;
             seen.counts.bytes += bytes.len() as u64;
-            self.progress(seen.counts.bytes);
             match FileHead::parse(&bytes, sequence) {
                 Err(version) => return Err(Error::journal_version(path, version)),
                 Ok(Some(head)) if head.sequence == sequence => files.push(walk(path, head, &bytes)),
                 // Taken for its next use when the power went.
                 Ok(Some(_)) => seen.find(Weight::Note, &path, 0, "its head is another file's"),
-                Ok(None) => headless(&path, &bytes, &mut seen),
+                Ok(None) => headless(&path, &bytes, seen),
             }
         }
-        judge(files, self.proven, &mut seen);
-        Ok(seen)
+        Ok(files)
     }
 
     /// A file's bytes; `None`: the daemon has taken it for another use, or it cannot be read, and that is said.
@@ -104,12 +127,27 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
         .iter()
         .map(|frame| are_entries(bytes, frame, Stamps::at(head.stamp_s)).is_some())
         .collect();
+    let mut said = Said::new();
+    for frame in &frames {
+        take_said(&bytes[frame.entries.clone()], frame, &mut said);
+    }
     Walked {
         path,
         head,
         frames,
         understood,
+        said,
     }
+}
+
+/// The newest words on each chunk.
+fn said(files: &[Walked]) -> Said {
+    let mut all = Said::new();
+    for file in files {
+        all.extend(&file.said);
+    }
+    all.retain(|_, position| *position > 0);
+    all
 }
 
 fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
@@ -161,6 +199,12 @@ fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
             if frame.position > position && !anew {
                 if proofs[at] <= position {
                     // It was never synced: what lies behind it does not count.
+                    let count = number - at;
+                    let what = format!(
+                        "{} bytes were never known to be on the disk, and are not there: {count} frames behind them do not count",
+                        frame.position - position
+                    );
+                    seen.find(Weight::Note, &file.path, place(position), what);
                     break;
                 }
                 let what = format!("{} bytes are damaged", frame.position - position);

@@ -54,6 +54,11 @@ impl Answers {
         self.batch.as_ref().map_or(0, |batch| batch.errors.len())
     }
 
+    /// Bytes of all answers that are here.
+    pub fn size(&self) -> usize {
+        self.out.len() + self.batch_size()
+    }
+
     /// A line was read.
     pub fn begin_command(&mut self) {
         if let Some(batch) = &mut self.batch {

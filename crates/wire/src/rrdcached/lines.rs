@@ -79,13 +79,18 @@ impl Table<'_> {
 
     /// How many lines FETCH has.
     pub fn text_lines(&self) -> usize {
+        self.text_lines_of(self.rows().count())
+    }
+
+    /// How many it has if there are so many rows, whose cells may come later.
+    pub fn text_lines_of(&self, rows: usize) -> usize {
         let names = self
             .wanted
             .iter()
             .filter_map(|&column| self.names.get(column));
         // A name is whatever a file says, and a line more is one that the client must know of.
         let feeds = names.map(|name| name.iter().filter(|&&byte| byte == b'\n').count());
-        HEAD_LINES + 1 + feeds.sum::<usize>() + self.rows().count()
+        HEAD_LINES + 1 + feeds.sum::<usize>() + rows
     }
 
     /// How many lines FETCHBIN has, as its status counts them.
@@ -95,6 +100,12 @@ impl Table<'_> {
 
     /// The lines of FETCH.
     pub fn put_text(&self, out: &mut Vec<u8>) {
+        self.put_text_head(out);
+        self.put_text_rows(out);
+    }
+
+    /// Those before the rows.
+    pub fn put_text_head(&self, out: &mut Vec<u8>) {
         self.put_head(out);
         out.extend_from_slice(b"DSName: ");
         for (i, &column) in self.wanted.iter().enumerate() {
@@ -104,6 +115,10 @@ impl Table<'_> {
             out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
         }
         out.push(b'\n');
+    }
+
+    /// Those of the rows.
+    pub fn put_text_rows(&self, out: &mut Vec<u8>) {
         for (time, cells) in self.rows() {
             put_unsigned(out, time as u64, 10);
             out.push(b':');
@@ -117,20 +132,35 @@ impl Table<'_> {
 
     /// The lines of FETCHBIN, whose status counts what follows a line feed only where a client may look.
     pub fn put_binary(&self, out: &mut Vec<u8>) {
-        self.put_head(out);
+        self.put_binary_head(out);
         let count = self.rows().count();
         for &column in self.wanted {
-            out.extend_from_slice(b"DSName-");
-            out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
-            put(out, format_args!(": BinaryData {count} 8 LITTLE\n"));
-            let from = out.len();
-            out.resize(from + 8 * count, 0);
-            let places = out[from..].as_chunks_mut().0.iter_mut();
-            let rows = self.cells.chunks_exact(self.names.len().max(1));
-            for (place, cells) in places.zip(rows) {
-                *place = cells.get(column).copied().unwrap_or(f64::NAN).to_le_bytes();
-            }
+            self.put_column_head(out, column, count);
+            self.put_column(out, column, count);
             out.push(b'\n');
+        }
+    }
+
+    /// The lines of FETCHBIN before its columns.
+    pub fn put_binary_head(&self, out: &mut Vec<u8>) {
+        self.put_head(out);
+    }
+
+    /// What a column of so many rows begins with; a line feed ends it.
+    pub fn put_column_head(&self, out: &mut Vec<u8>, column: usize, rows: usize) {
+        out.extend_from_slice(b"DSName-");
+        out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
+        put(out, format_args!(": BinaryData {rows} 8 LITTLE\n"));
+    }
+
+    /// The first `count` cells of a column.
+    pub fn put_column(&self, out: &mut Vec<u8>, column: usize, count: usize) {
+        let from = out.len();
+        out.resize(from + 8 * count, 0);
+        let places = out[from..].as_chunks_mut().0.iter_mut();
+        let rows = self.cells.chunks_exact(self.names.len().max(1));
+        for (place, cells) in places.zip(rows) {
+            *place = cells.get(column).copied().unwrap_or(f64::NAN).to_le_bytes();
         }
     }
 }

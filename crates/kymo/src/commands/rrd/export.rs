@@ -37,7 +37,7 @@ struct Options {
     /// These files; names that do not begin with / are below the base
     #[arg(value_name = "FILE", conflicts_with = "all")]
     files: Vec<OsString>,
-    /// The store's own folder, or one with a kymo or .kymo in it; no daemon may have it
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder. No daemon may have it
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// The folder of the files, as the daemon's -b

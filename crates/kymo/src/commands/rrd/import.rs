@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use clap::Parser;
-use kymo_store::{FileError, Store, WholeFile};
+use kymo_store::{Error as StoreError, FileError, Store, WholeFile};
 use kymo_sys::disk::RealDisk;
 
 use kymo_base::name::DisplayName;
@@ -32,7 +32,8 @@ struct Options {
     /// Folders of .rrd files, and what is below them; or files
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// The store's own folder, or one with a kymo or .kymo in it; no daemon may have it. A new one is made
+    /// As the daemon's -j: the store is in DIR/kymo, and is made there; or the folder of one that is there already.
+    /// No daemon may have it
     #[arg(long, required = true, value_name = "DIR")]
     store: PathBuf,
     /// The folder of the files, as the daemon's -b
@@ -60,7 +61,8 @@ pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     let base = store::real(&options.base)?;
     let mut tally = Tally::default();
     let paths = find(&options.folders, &mut tally)?;
-    let store = store::open(place(&options.store)?, base)?;
+    let place = place(&options.store).map_err(|error| error.to_string())?;
+    let store = store::open(place, base)?;
     take_all(&store, &paths, options.jobs.unwrap_or(JOBS), &mut tally);
     let ended = store.finish_import().and_then(|()| store.shutdown(false));
     ended.map_err(|error| format!("cannot end in order: {error}"))?;
@@ -79,18 +81,15 @@ pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// The store's own folder, which may be new; but a folder of something else is none.
-fn place(dir: &Path) -> Result<PathBuf, String> {
-    if !dir.exists() {
-        return Ok(dir.into());
-    }
-    let cannot = |cause: &str| format!("cannot open {}: {cause}", dir.display());
-    let found = kymo_store::store_folder(&RealDisk, dir).map_err(|error| error.to_string())?;
-    let is_empty = || fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none());
+/// The store's own folder, which may be new.
+fn place(dir: &Path) -> Result<PathBuf, StoreError> {
+    let found = match dir.exists() {
+        true => kymo_store::store_folder(&RealDisk, dir)?,
+        false => None,
+    };
     match found {
         Some(folder) => Ok(folder),
-        None if is_empty() => Ok(dir.into()),
-        None => Err(cannot("there is something in it, and no store")),
+        None => kymo_store::place_of_store(&RealDisk, dir, "kymo"),
     }
 }
 

@@ -71,13 +71,14 @@ pub fn cause(error: &FileError) -> String {
         FileError::Name(number) | FileError::Stat(number) => {
             io::Error::from_raw_os_error(*number).to_string()
         }
-        FileError::Outside => "it lies outside of the base".into(),
+        FileError::Outside => "it lies outside of the base, or is the store's own".into(),
         FileError::NoSuchFile => "no such file".into(),
         FileError::NotRegular => "it is no regular file".into(),
         FileError::Locked => "somebody else has its lock".into(),
         FileError::Rrd(text) => text.clone(),
         FileError::BadStamp => "its last update is before 1970".into(),
         FileError::NoFolder(_) => "its folder is missing".into(),
+        FileError::Large(cells) => format!("it has {cells} cells, too many"),
         FileError::Exists => "there is a file that is not the store's".into(),
         FileError::Access(error)
         | FileError::Journal(error)

@@ -178,7 +178,7 @@ pub fn read(words: &[&[u8]], complain: &mut dyn FnMut(&str)) -> Result<Options, 
         let went = match piece {
             Piece::Option(letter, argument) => reading.option(letter, argument),
             Piece::Bad(error) => {
-                (reading.complain)(&error.text);
+                (reading.complain)(&format!("rrdcached: {}", error.text));
                 reading.help(-1)
             }
         };
@@ -677,7 +677,7 @@ mod tests {
         for (line, code, help, text) in [
             ("-h", 1, true, ""),
             ("--help", 1, true, ""),
-            ("-x", 0, true, "invalid option -- 'x'"),
+            ("-x", 0, true, "rrdcached: invalid option -- 'x'"),
             ("-t 0", 1, false, "Invalid thread count: -t 0"),
             ("-a x", 10, false, "Invalid allocation size: x"),
             (

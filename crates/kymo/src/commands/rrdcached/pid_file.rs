@@ -4,13 +4,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use kymo_sys::own_name::OwnName;
 use kymo_sys::{machine, privilege};
 
 /// A pid file that is ours.
 pub struct PidFile {
-    path: PathBuf,
+    name: OwnName,
     file: File,
 }
 
@@ -39,9 +40,8 @@ impl PidFile {
                 take_over(path, complain)?
             }
         };
-        // Relative names are no longer the same after the change of folder.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        Ok(PidFile { path, file })
+        let name = OwnName::of(path).map_err(|error| complain(&cannot("find", path, &error)))?;
+        Ok(PidFile { name, file })
     }
 
     /// Writes the number of this process into it.
@@ -49,10 +49,10 @@ impl PidFile {
         writeln!(self.file, "{}", std::process::id())
     }
 
-    /// Removes it.
+    /// Removes it, if it is still ours.
     pub fn remove(&self) {
         // Another user's folder may not let go of it; then the next start takes it over.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.name.remove();
     }
 }
 

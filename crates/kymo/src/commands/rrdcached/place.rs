@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kymo_store::Settings;
+use kymo_sys::disk::RealDisk;
 
 use super::options::Options;
 
@@ -14,8 +15,8 @@ const NO_BASE: &str = "/tmp";
 /// Settings for the store. Makes its folder where that has to be made with care.
 pub fn settings(options: &Options) -> Result<Settings, String> {
     let folder = match (&options.journal, &options.base) {
-        (Some(journal), _) => journal.join("kymo"),
-        (None, Some(base)) => base.join(".kymo"),
+        (Some(journal), _) => beginning(journal, "kymo")?,
+        (None, Some(base)) => beginning(base, ".kymo")?,
         (None, None) => private(Path::new(NO_BASE), &options.identity())?,
     };
     let address = options.addresses.first();
@@ -37,6 +38,11 @@ pub fn settings(options: &Options) -> Result<Settings, String> {
         max_new: options.max_new,
         ..Settings::new(folder, base)
     })
+}
+
+/// The folder of a store, which may be new: none is begun beside another one.
+fn beginning(above: &Path, name: &str) -> Result<PathBuf, String> {
+    kymo_store::place_of_store(&RealDisk, above, name).map_err(|error| error.to_string())
 }
 
 /// A folder of this user alone in one that everybody may write to, the same for the same command line.

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use kymo_base::name::DisplayName;
 use kymo_serve::rrdcached::Listener;
+use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 
 use super::options::{Address, Options};
@@ -19,12 +20,8 @@ const PORT: u16 = 42217;
 /// Without `-l`.
 pub const DEFAULT: &str = "unix:/tmp/rrdcached.sock";
 
-/// Opens all sockets.
+/// Opens the sockets of `-l`.
 pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> {
-    let inherited = inherited(options, complain);
-    if !inherited.is_empty() {
-        return inherited;
-    }
     let mut listeners = Vec::new();
     for address in &options.addresses {
         let text = address.text.as_slice();
@@ -37,14 +34,15 @@ pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> 
     listeners
 }
 
-fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> {
+/// Those that the service manager hands over, to this very process: to be called before a fork.
+pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> {
     let mut listeners = Vec::new();
     for socket in privilege::inherited_sockets() {
         match listen::adopt(&socket) {
             Ok(()) => listeners.push(Listener {
                 socket,
                 permissions: options.last_permissions,
-                path: None,
+                name: None,
             }),
             Err(error) => complain(&format!(
                 "open_listen_sockets_systemd: problem getting fd: {}",
@@ -91,8 +89,8 @@ fn unix(
         Ok(()) => listeners.push(Listener {
             socket,
             permissions: address.permissions,
-            // A relative name is another one after the change of folder.
-            path: Some(std::path::absolute(path).unwrap_or_else(|_| path.into())),
+            // It is there; without it the name stays.
+            name: OwnName::of(path).ok(),
         }),
         Err(error) => {
             let cause = cause(&error);
@@ -155,7 +153,7 @@ fn network(address: &Address, listeners: &mut Vec<Listener>, complain: &mut dyn 
             Ok(socket) => listeners.push(Listener {
                 socket,
                 permissions: address.permissions,
-                path: None,
+                name: None,
             }),
             // A host has addresses that this machine has not.
             Err(error) if any && listen::is_missing_family(&error) => {}

@@ -5,13 +5,14 @@ use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-use kymo_sys::machine;
+use anyhow::{Context as _, Result, bail};
+use kymo_sys::machine::{self, ROOT};
 use kymo_sys::privilege::Account;
 
-const ROOT: u32 = 0;
 const MAY_READ: u32 = 0o4;
 const MAY_SEARCH: u32 = 0o1;
+/// Group and others.
+const OTHERS_MAY_WRITE: u32 = 0o022;
 
 /// Makes the folder. Whom the children become; `None`: nobody else.
 pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
@@ -20,11 +21,12 @@ pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
         .mode(0o750)
         .create(dir)
         .with_context(|| format!("cannot make {}", dir.display()))?;
+    let opened = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    let stat = opened.metadata()?;
+    refuse_shared(dir, &stat)?;
     if !machine::is_root() {
         return Ok(None);
     }
-    let opened = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
-    let stat = opened.metadata()?;
     if stat.uid() != ROOT {
         let owner = Account::numbered(stat.uid()).unwrap_or(Account {
             name: stat.uid().to_string(),
@@ -41,6 +43,18 @@ pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
     std::os::unix::fs::fchown(&opened, Some(account.uid), Some(account.gid))
         .with_context(|| format!("cannot give {} to {user}", dir.display()))?;
     Ok(Some(account))
+}
+
+/// Refuses a folder in which others could put a token, or a recording.
+pub fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
+    let mode = stat.mode() & 0o7777;
+    if mode & OTHERS_MAY_WRITE != 0 {
+        bail!(
+            "cannot use {}: others than its owner may write there (mode {mode:04o}); chmod go-w it, or name a folder of its own",
+            dir.display()
+        );
+    }
+    Ok(())
 }
 
 /// Who, with the least rights, can read all of these: `user`, root without capabilities, or else the
@@ -88,6 +102,29 @@ fn grants(stat: &Metadata, account: &Account, wanted: u32) -> bool {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let dir = std::env::temp_dir().join(format!("kymo-serve-shared-{}", std::process::id()));
+        for (mode, sound) in [
+            (0o750, true),
+            (0o755, true),
+            (0o770, false),
+            (0o702, false),
+            (0o1777, false),
+        ] {
+            fs::create_dir_all(&dir).expect("a folder");
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).expect("chmod");
+            match prepare(&dir, "nobody by this name") {
+                Ok(account) => assert!(sound && account.is_none(), "{mode:o}"),
+                Err(error) => {
+                    let said = format!("may write there (mode {mode:04o}); chmod go-w it");
+                    assert!(!sound && error.to_string().contains(&said), "{error}");
+                }
+            }
+        }
+        fs::remove_dir(&dir).expect("remove");
+    }
 
     #[test]
     fn permission_bits_are_read_as_the_kernel_does() {

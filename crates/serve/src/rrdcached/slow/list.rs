@@ -14,25 +14,6 @@ use crate::rrdcached::refusals::strerror;
 /// `PATH_MAX`: longer names are passed over.
 const PATH_MAX: usize = 4096;
 
-/// Whether something has that name.
-pub fn exists(name: &[u8]) -> bool {
-    path(name).exists()
-}
-
-/// Whether a name is that of a folder.
-pub fn is_folder(name: &[u8]) -> bool {
-    path(name).is_dir()
-}
-
-/// Why a name is not that of a file.
-pub fn is_file(name: &[u8]) -> Result<(), String> {
-    match std::fs::metadata(path(name)) {
-        Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => Err("Not a regular file".into()),
-        Err(error) => Err(strerror(&error)),
-    }
-}
-
 fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }

@@ -1,0 +1,303 @@
+//! Who is connected, what each one is at, and who has to go when there are too many: never the one who
+//! came last, and never one of an address that holds less than another.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 512;
+/// Live streams among them.
+const STREAMS_MAX: usize = 64;
+/// A request's head has to come within, and then its body.
+pub const ASK_TIME: Duration = Duration::from_secs(10);
+/// Who takes nothing of an answer for so long gets no more of it.
+const STALL_TIME: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What a connection is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doing {
+    /// It is new, or a request's head is there and its body on the way.
+    Asks,
+    /// An answer is being made, or is on the way.
+    IsAnswered,
+    /// The answer has no end.
+    Follows,
+    /// All answers are sent.
+    Rests,
+}
+
+/// One connection.
+pub struct Place {
+    /// Where it comes from: a network.
+    from: IpAddr,
+    state: Mutex<State>,
+    leave: Notify,
+}
+
+struct State {
+    doing: Doing,
+    since: Instant,
+    /// Since when the other side takes nothing of what is there for it.
+    stalled: Option<Instant>,
+}
+
+impl Place {
+    fn new(from: IpAddr) -> Place {
+        Place {
+            from: network_of(from),
+            state: Mutex::new(State {
+                doing: Doing::Asks,
+                since: Instant::now(),
+                stalled: None,
+            }),
+            leave: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on it does this.
+    pub fn does(&self, doing: Doing) {
+        let mut state = self.state();
+        (state.doing, state.since) = (doing, Instant::now());
+    }
+
+    /// Whether the other side took something when it was offered.
+    pub fn took(&self, something: bool) {
+        let mut state = self.state();
+        match something {
+            true => state.stalled = None,
+            false => drop(state.stalled.get_or_insert_with(Instant::now)),
+        }
+    }
+
+    /// Ends when the connection has to: to make room, or because it is too slow.
+    pub async fn ends(&self) {
+        tokio::select! {
+            () = self.leave.notified() => {}
+            () = self.lags() => {}
+        }
+    }
+
+    async fn lags(&self) {
+        while !self.is_late() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        let state = self.state();
+        let asks_long = state.doing == Doing::Asks && state.since.elapsed() > ASK_TIME;
+        asks_long
+            || state
+                .stalled
+                .is_some_and(|since| since.elapsed() > STALL_TIME)
+    }
+
+    fn seen(&self) -> Seen {
+        let state = self.state();
+        let doing = match state.doing {
+            // The last of its answer is still to be taken.
+            Doing::Rests if state.stalled.is_some() => Doing::IsAnswered,
+            doing => doing,
+        };
+        Seen {
+            from: self.from,
+            doing,
+            since: state.since,
+        }
+    }
+}
+
+/// Who has one IPv6 address has 2^64 of them.
+fn network_of(from: IpAddr) -> IpAddr {
+    match from.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+/// All who are connected, in the order in which they came.
+#[derive(Default)]
+pub struct Places(Mutex<VecDeque<Arc<Place>>>);
+
+impl Places {
+    fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets one in; one too many sends another away. `true`: it did.
+    pub fn enter(&self, from: IpAddr) -> (Arc<Place>, bool) {
+        let place = Arc::new(Place::new(from));
+        let mut list = self.list();
+        let full = list.len() >= CONNECTIONS_MAX;
+        if full {
+            send_away(&mut list, |_| true);
+        }
+        list.push_back(place.clone());
+        (place, full)
+    }
+
+    /// Sends one away.
+    pub fn make_room(&self) {
+        send_away(&mut self.list(), |_| true);
+    }
+
+    /// It begins a stream; one too many ends another.
+    pub fn follows(&self, place: &Place) {
+        let mut list = self.list();
+        let streams = list
+            .iter()
+            .filter(|place| place.seen().doing == Doing::Follows);
+        if streams.count() >= STREAMS_MAX {
+            send_away(&mut list, |seen| seen.doing == Doing::Follows);
+        }
+        place.does(Doing::Follows);
+    }
+
+    /// It has ended.
+    pub fn leave(&self, place: &Arc<Place>) {
+        self.list().retain(|known| !Arc::ptr_eq(known, place));
+    }
+}
+
+/// Sends away one of those who may go.
+fn send_away(list: &mut VecDeque<Arc<Place>>, may_go: impl Fn(&Seen) -> bool) {
+    let seen: Vec<(usize, Seen)> = list.iter().map(|place| place.seen()).enumerate().collect();
+    let those = seen.into_iter().filter(|(_, seen)| may_go(seen)).collect();
+    if let Some(place) = who_goes(those).and_then(|index| list.remove(index)) {
+        place.leave.notify_one();
+    }
+}
+
+/// A place at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    from: IpAddr,
+    doing: Doing,
+    since: Instant,
+}
+
+/// Of those who come from where most come from: who rests, then of those who ask and those who are
+/// answered whoever are more, so that neither drives out the other; streams last, for they have a limit
+/// of their own. The one that has been at it for longest.
+fn who_goes(mut those: Vec<(usize, Seen)>) -> Option<usize> {
+    let mut held: HashMap<IpAddr, usize> = HashMap::new();
+    for (_, seen) in &those {
+        *held.entry(seen.from).or_default() += 1;
+    }
+    let most = held.values().copied().max()?;
+    those.retain(|(_, seen)| held.get(&seen.from) == Some(&most));
+    let count = |doing| those.iter().filter(|(_, seen)| seen.doing == doing).count();
+    let busy = match count(Doing::Asks) >= count(Doing::IsAnswered) {
+        true => Doing::Asks,
+        false => Doing::IsAnswered,
+    };
+    let order = [Doing::Rests, busy, Doing::Follows];
+    let goes = order.into_iter().find(|doing| count(*doing) > 0)?;
+    let of_these = those.iter().filter(|(_, seen)| seen.doing == goes);
+    of_these
+        .min_by_key(|(_, seen)| seen.since)
+        .map(|(index, _)| *index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who goes of these, each a letter of its address and one of what it is at, oldest first.
+    fn goes(places: &str) -> Option<usize> {
+        let start = Instant::now();
+        let place = |(n, word): (usize, &str)| {
+            let from = word.as_bytes()[0];
+            let doing = match &word[1..] {
+                "?" => Doing::Asks,
+                "!" => Doing::IsAnswered,
+                "~" => Doing::Follows,
+                "." => Doing::Rests,
+                other => panic!("{other}"),
+            };
+            let since = start + Duration::from_secs(n as u64);
+            let from = network_of(IpAddr::from([10, 0, 0, from]));
+            (n, Seen { from, doing, since })
+        };
+        who_goes(places.split_whitespace().enumerate().map(place).collect())
+    }
+
+    #[test]
+    fn the_place_that_goes() {
+        for (places, who) in [
+            ("", None),
+            ("a?", Some(0)),
+            ("a? a. a! a.", Some(1)),
+            // The first of the larger group; a stream only where there is nothing else.
+            ("a~ a! a? a? a!", Some(2)),
+            ("a~ a! a? a! a!", Some(1)),
+            ("a~ a~ a!", Some(2)),
+            ("a~ a~", Some(0)),
+            // One of those who hold most, though others rest.
+            ("b. b! a? a? a?", Some(2)),
+            ("b. a~ a~ c?", Some(1)),
+            ("b! a? c.", Some(2)),
+        ] {
+            assert_eq!(goes(places), who, "{places}");
+        }
+    }
+
+    #[test]
+    fn the_last_to_come_stays() {
+        let places = Places::default();
+        let from = |n: u8| IpAddr::from([192, 0, 2, n]);
+        let (other, _) = places.enter(from(2));
+        let held: Vec<_> = (1..CONNECTIONS_MAX)
+            .map(|_| places.enter(from(1)))
+            .collect();
+        assert!(held.iter().all(|(_, full)| !full));
+        let is_here =
+            |place: &Arc<Place>| places.list().iter().any(|known| Arc::ptr_eq(known, place));
+        for (old, _) in &held {
+            let (new, full) = places.enter(from(1));
+            assert!(full && is_here(&new) && !is_here(old));
+        }
+        assert!(
+            is_here(&other),
+            "an address that holds one place loses none"
+        );
+        assert_eq!(places.list().len(), CONNECTIONS_MAX);
+    }
+
+    #[test]
+    fn streams_have_a_limit() {
+        let places = Places::default();
+        let all: Vec<_> = (0..2 * STREAMS_MAX)
+            .map(|_| places.enter([127, 0, 0, 1].into()).0)
+            .collect();
+        all.iter().for_each(|place| places.follows(place));
+        assert_eq!(places.list().len(), STREAMS_MAX);
+        assert!(
+            Arc::ptr_eq(&places.list()[0], &all[STREAMS_MAX]),
+            "the oldest ended"
+        );
+    }
+
+    #[test]
+    fn networks() {
+        for (address, network) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("::1", "::"),
+        ] {
+            let address = network_of(address.parse().expect("an address"));
+            assert_eq!(address.to_string(), network);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The store as its users see it, on a simulated disk and on a real one.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod behaviour;
+mod common;
+mod damage;
+mod faults;
+mod fetch;
+mod hostile;
+mod import;
+mod limits;
+mod many;
+mod status;
+mod verify;
+mod verify_beside;

@@ -1,0 +1,4 @@
+//! What the formats make of samples.
+
+mod formats;
+mod graph;

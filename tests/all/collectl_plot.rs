@@ -1,0 +1,535 @@
+//! Differential test against the real collectl: a raw file of our own capture, under load, played
+//! through collectl and through kymo in plot format; every column equal to two decimals, but
+//! for collectl's listed bugs. Touches the live machine; needs collectl, gcc and gzip.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use kymo_base::name::DisplayName;
+
+/// How a column that collectl gets wrong is looked at instead.
+#[derive(Clone, Copy, Debug)]
+enum Instead {
+    /// It is not compared.
+    Differs,
+    /// collectl divides by the nominal interval: equal after that, to a whole number.
+    NominalInterval,
+    /// Equal to a hundredth.
+    Hundredth,
+    /// collectl's values stand under other names of the same instance.
+    Swapped(&'static str),
+    /// Where the sample has no such line, ours is looked at by what else the sample says.
+    Unsaid,
+}
+
+/// collectl's bugs: file, exact column name (without the instance), what is done instead, why.
+const BUGS: &[(&str, &str, Instead, &str)] = &[
+    (
+        "tab",
+        "[MEM]Shared",
+        Instead::Differs,
+        "always 0: the last line that begins with nr_shmem wins",
+    ),
+    (
+        "tab",
+        "[MEM]Inactive",
+        Instead::Differs,
+        "Inactive(file): the last line that begins with Inactive wins",
+    ),
+    (
+        "cpu",
+        "[CPU:]Guest%",
+        Instead::Swapped("[CPU:]GuestN%"),
+        "the data's order is Totl, Intrpt, Guest, GuestN",
+    ),
+    (
+        "cpu",
+        "[CPU:]GuestN%",
+        Instead::Swapped("[CPU:]Intrpt"),
+        "the data's order is Totl, Intrpt, Guest, GuestN",
+    ),
+    (
+        "cpu",
+        "[CPU:]Intrpt",
+        Instead::Swapped("[CPU:]Guest%"),
+        "the data's order is Totl, Intrpt, Guest, GuestN",
+    ),
+    (
+        "prc",
+        "SysT",
+        Instead::Hundredth,
+        "0.29 * 100 is cut off to 28",
+    ),
+    (
+        "prc",
+        "UsrT",
+        Instead::Hundredth,
+        "0.29 * 100 is cut off to 28",
+    ),
+    (
+        "prc",
+        "PCT",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "RKB",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "WKB",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "RKBC",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "WKBC",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "RSYS",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "WSYS",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "CNCL",
+        Instead::NominalInterval,
+        "divides by the nominal interval",
+    ),
+    (
+        "prc",
+        "MajF",
+        Instead::NominalInterval,
+        "divides by the nominal interval; large values read 12K",
+    ),
+    (
+        "prc",
+        "MinF",
+        Instead::NominalInterval,
+        "divides by the nominal interval; large values read 12K",
+    ),
+    ("prc", "User", Instead::Unsaid, STALE),
+    ("prc", "VmSize", Instead::Unsaid, STALE),
+    ("prc", "VmLck", Instead::Unsaid, STALE),
+    ("prc", "VmRSS", Instead::Unsaid, STALE),
+    ("prc", "VmData", Instead::Unsaid, STALE),
+    ("prc", "VmStk", Instead::Unsaid, STALE),
+    ("prc", "VmExe", Instead::Unsaid, STALE),
+    ("prc", "VmLib", Instead::Unsaid, STALE),
+    ("prc", "Command", Instead::Unsaid, STALE),
+    (
+        "prc",
+        "UTC",
+        Instead::Differs,
+        "with -oU the time of playing, not of the sample",
+    ),
+];
+
+/// A zombie has no sizes and no command line, who ends while it is read has no status: collectl goes on
+/// showing what the process had, or another process that had the same place before (it forgets only if the
+/// pid is not new).
+const STALE: &str = "where a sample has no such line, what was there before is shown";
+
+/// A plot file: the names of its columns and its rows.
+struct Table {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+fn read_table(path: &Path) -> Table {
+    let output = Command::new("gzip")
+        .arg("-dcf")
+        .arg(path)
+        .output()
+        .expect("gzip");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let heads: Vec<String> = text
+        .lines()
+        .find_map(|line| line.strip_prefix("#UTC"))
+        .map(|line| {
+            format!("UTC{line}")
+                .split_whitespace()
+                .map(str::to_string)
+                .collect()
+        })
+        .unwrap_or_else(|| panic!("no header in {}", path.display()));
+    let cells = |line: &str| {
+        line.splitn(heads.len(), ' ')
+            .map(|cell| cell.trim().to_string())
+            .collect()
+    };
+    let rows = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(cells)
+        .collect();
+    Table { heads, rows }
+}
+
+/// A name without its instance: `[CPU:0]User%` is a `[CPU:]User%`.
+fn kind_of(head: &str) -> String {
+    match (head.split_once(':'), head.split_once(']')) {
+        (Some((tag, _)), Some((_, name))) => format!("{tag}:]{name}"),
+        _ => head.to_string(),
+    }
+}
+
+fn bug(file: &str, head: &str) -> Option<Instead> {
+    let kind = kind_of(head);
+    BUGS.iter()
+        .find(|(f, name, ..)| *f == file && *name == kind)
+        .map(|(_, _, instead, _)| *instead)
+}
+
+/// A number as collectl may have shortened it.
+fn number(text: &str) -> Option<f64> {
+    let scaled = [('K', 1e3), ('M', 1e6), ('G', 1e9)]
+        .iter()
+        .find_map(|(unit, by)| Some((text.strip_suffix(*unit)?, *by)));
+    let (digits, by) = scaled.unwrap_or((text, 1.0));
+    Some(digits.parse::<f64>().ok()? * by)
+}
+
+/// Whether two cells agree; `ratio` is the true interval by the nominal one.
+fn agree(
+    file: &str,
+    heads: &[String],
+    at: usize,
+    theirs: &[String],
+    ours: &[String],
+    ratio: f64,
+) -> bool {
+    let (their, our) = (&theirs[at], &ours[at]);
+    let near = |their: &str, our: f64, slack: f64| {
+        number(their).is_some_and(|their| (their - our).abs() <= slack)
+    };
+    match bug(file, &heads[at]) {
+        Some(Instead::Differs) => true,
+        Some(Instead::Hundredth) => near(their, our.parse().unwrap_or(f64::NAN), 0.0101),
+        Some(Instead::NominalInterval) => {
+            let our = our.parse::<f64>().unwrap_or(f64::NAN) * ratio;
+            let shortened = if their.ends_with(['K', 'M', 'G']) {
+                0.1 * our
+            } else {
+                0.0
+            };
+            near(
+                their,
+                our,
+                1.5 + shortened + ratio.max(1.0 / ratio) - 1.0 + our * 1e-6,
+            )
+        }
+        Some(Instead::Swapped(name)) => {
+            let instance = heads[at].split_once(']').map_or("", |(tag, _)| tag);
+            let other = heads.iter().position(|head| {
+                head.starts_with(&format!("{instance}]")) && kind_of(head) == name
+            });
+            other.is_some_and(|other| number(their) == number(&ours[other]))
+        }
+        None | Some(Instead::Unsaid) => match (number(their), number(our)) {
+            // To two decimals: half a hundredth, and what the printing of it rounds.
+            (Some(their), Some(our)) => (their - our).abs() < 0.0051 + 1e-9,
+            _ => their == our,
+        },
+    }
+}
+
+/// Something for the counters to count: two busy loops, a writer that syncs, a compiler.
+struct Load(Vec<Child>, PathBuf);
+
+impl Load {
+    fn start(dir: &Path) -> Load {
+        let shell = |script: &str| {
+            Command::new("sh")
+                .arg("-c")
+                .arg(script)
+                .current_dir(dir)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("sh")
+        };
+        Load(
+            vec![
+                shell("while :; do :; done"),
+                shell(
+                    "while :; do dd if=/dev/zero of=big bs=64k count=20 conv=fsync; cat /proc/self/status; sleep 0.05; done",
+                ),
+                shell(
+                    "while :; do echo 'int main(){return 1;}' > x.c; gcc -O1 -o x x.c; sleep 0.2; done",
+                ),
+            ],
+            dir.to_path_buf(),
+        )
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_file(self.1.join("big"));
+    }
+}
+
+fn files(dir: &Path) -> BTreeMap<String, PathBuf> {
+    let suffix = |path: &Path| {
+        let name = path
+            .file_name()?
+            .to_str()?
+            .trim_end_matches(".gz")
+            .to_string();
+        Some(name.rsplit_once('.')?.1.to_string())
+    };
+    let paths = fs::read_dir(dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
+    paths
+        .filter_map(|path| Some((suffix(&path)?, path)))
+        .collect()
+}
+
+/// A sample of the raw file.
+struct Sampled {
+    /// Seconds from the sample before.
+    elapsed: f64,
+    /// What it says of each process.
+    said: BTreeMap<String, Said>,
+}
+
+/// What a sample says of a process.
+#[derive(Default)]
+struct Said {
+    /// Columns that it has a line for.
+    columns: BTreeSet<String>,
+    /// From stat: the name, the address space and the memory in RAM in KiB.
+    name: String,
+    size_kb: String,
+    rss_kb: String,
+}
+
+impl Said {
+    fn take(&mut self, line: &str) {
+        if let Some(stat) = line.strip_prefix("stat ") {
+            let Some((before, after)) = stat.rsplit_once(')') else {
+                return;
+            };
+            self.name = before.split('(').skip(1).collect::<Vec<_>>().join("(");
+            let number = |at| after.split_whitespace().nth(at)?.parse::<u64>().ok();
+            self.size_kb = number(20).map_or(String::new(), |bytes| (bytes / 1024).to_string());
+            self.rss_kb = number(21).map_or(String::new(), |pages| {
+                (pages * kymo_sys::machine::page_size() / 1024).to_string()
+            });
+        } else if line.starts_with("cmd ") {
+            self.columns.insert("Command".into());
+        } else if let Some((name, _)) = line.split_once(':') {
+            let column = if name == "Uid" { "User" } else { name };
+            self.columns.insert(column.into());
+        }
+    }
+
+    /// Whether ours can be, where collectl's cannot be believed.
+    fn allows(&self, column: &str, our: &str) -> bool {
+        match column {
+            "VmSize" => our == "0" || our == self.size_kb,
+            "VmRSS" => our == "0" || our == self.rss_kb,
+            "Command" => our == spelled(&self.name),
+            "User" => our == "-",
+            _ => our == "0",
+        }
+    }
+}
+
+/// The samples of a raw file, but for the first, which is the base of rates.
+fn samples(raw: &Path) -> Vec<Sampled> {
+    let output = Command::new("gzip")
+        .arg("-dc")
+        .arg(raw)
+        .output()
+        .expect("gzip");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut samples: Vec<Sampled> = Vec::new();
+    let mut before = f64::NAN;
+    for line in text.lines() {
+        let mark = line.strip_prefix(">>> ");
+        if let Some(time) = mark.and_then(|rest| rest.strip_suffix(" <<<")?.parse::<f64>().ok()) {
+            samples.push(Sampled {
+                elapsed: time - std::mem::replace(&mut before, time),
+                said: BTreeMap::new(),
+            });
+        } else if let (Some(sample), Some(rest)) = (samples.last_mut(), line.strip_prefix("proc:"))
+        {
+            let (pid, rest) = rest.split_once(' ').expect("a process");
+            sample.said.entry(pid.into()).or_default().take(rest);
+        }
+    }
+    samples.remove(0);
+    samples
+}
+
+fn compare_wide(suffix: &str, theirs: &Table, ours: &Table, wrong: &mut Vec<String>) {
+    assert_eq!(theirs.heads, ours.heads, "headers of .{suffix}");
+    assert_eq!(theirs.rows.len(), ours.rows.len(), "lines of .{suffix}");
+    for (line, (their, our)) in theirs.rows.iter().zip(&ours.rows).enumerate() {
+        assert_eq!(their.len(), our.len(), "columns of .{suffix}, line {line}");
+        for (at, head) in theirs.heads.iter().enumerate() {
+            if !agree(suffix, &theirs.heads, at, their, our, 1.0) {
+                wrong.push(format!(
+                    ".{suffix} {line} {head}: collectl {}, kymo {}",
+                    their[at], our[at]
+                ));
+            }
+        }
+    }
+}
+
+/// The lines of processes, an interval each: process 1 is in all of them, and first in both.
+fn by_interval(table: &Table) -> Vec<BTreeMap<&str, &Vec<String>>> {
+    let mut intervals: Vec<BTreeMap<&str, &Vec<String>>> = Vec::new();
+    for row in &table.rows {
+        if row[1] == "1" {
+            intervals.push(BTreeMap::new());
+        }
+        if let Some(interval) = intervals.last_mut() {
+            interval.insert(&row[1], row);
+        }
+    }
+    intervals
+}
+
+/// Whether a process's cells agree, or ours is right where collectl is known to be wrong.
+fn process_agrees(
+    heads: &[String],
+    at: usize,
+    theirs: &[String],
+    ours: &[String],
+    sample: &Sampled,
+) -> bool {
+    let (head, our) = (heads[at].as_str(), ours[at].as_str());
+    if let (Some(Instead::Unsaid), Some(said)) = (bug("prc", head), sample.said.get(&ours[1])) {
+        if !said.columns.contains(head) {
+            return said.allows(head, our);
+        }
+        // stat is believed where status, which is read later, says something else.
+        if head == "VmSize" && our == said.size_kb || head == "VmRSS" && our == said.rss_kb {
+            return true;
+        }
+    }
+    // Whatever runs on the machine meanwhile may be named so that a terminal would obey: ours spells that.
+    head == "Command" && our == spelled(&theirs[at])
+        || agree("prc", heads, at, theirs, ours, sample.elapsed)
+}
+
+fn spelled(name: &str) -> String {
+    DisplayName(name.as_bytes()).to_string()
+}
+
+fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &mut Vec<String>) {
+    assert_eq!(theirs.heads, ours.heads, "headers of .prc");
+    let (their, our) = (by_interval(theirs), by_interval(ours));
+    assert_eq!(their.len(), our.len(), "intervals of .prc");
+    for (n, (their, our)) in their.iter().zip(&our).enumerate() {
+        for (pid, our) in our {
+            let Some(their) = their.get(pid) else {
+                wrong.push(format!(".prc {n} process {pid} is not in collectl's"));
+                continue;
+            };
+            for (at, head) in theirs.heads.iter().enumerate() {
+                if !process_agrees(&theirs.heads, at, their, our, &samples[n]) {
+                    wrong.push(format!(
+                        ".prc {n} {pid} {head}: collectl {}, kymo {}",
+                        their[at], our[at]
+                    ));
+                }
+            }
+        }
+        // collectl's first interval still has processes that ended in it.
+        if n > 0 && their.len() != our.len() {
+            wrong.push(format!(
+                ".prc {n}: collectl has {} processes, kymo {}",
+                their.len(),
+                our.len()
+            ));
+        }
+    }
+}
+
+#[test]
+fn plot_files_are_those_of_collectl() {
+    let dir = std::env::temp_dir().join(format!("kymo-differential-{}", std::process::id()));
+    let (raw, reference, own) = (dir.join("raw"), dir.join("reference"), dir.join("own"));
+    for folder in [&raw, &reference, &own] {
+        fs::create_dir_all(folder).expect("a temporary folder");
+    }
+    let collectl = |args: &[&str], to: &Path| {
+        let done = Command::new("collectl")
+            .args(args)
+            .arg("-f")
+            .arg(to)
+            .output();
+        done.expect("collectl, which `make test` installs");
+    };
+    let load = Load::start(&dir);
+    collectl(&["-scdnmCDNZ", "-i1:1", "-c8"], &raw);
+    drop(load);
+    let captured = files(&raw).into_values().next().expect("a raw file");
+    let path = captured.to_str().expect("a name");
+    collectl(&["-p", path, "-P", "-oU2", "-scdnmCDNZ"], &reference);
+    let kymo = Command::new(kymo_tests::kymo())
+        .args(["-p", path, "-P", "-oU2", "-scdnmCDNZ", "-f"])
+        .arg(&own)
+        .output()
+        .expect("kymo");
+    assert!(
+        kymo.status.success(),
+        "{}",
+        String::from_utf8_lossy(&kymo.stderr)
+    );
+
+    let (theirs, ours) = (files(&reference), files(&own));
+    let suffixes: Vec<_> = theirs.keys().map(String::as_str).collect();
+    assert_eq!(suffixes, ["cpu", "dsk", "net", "prc", "tab"]);
+    assert_eq!(
+        ours.keys().map(String::as_str).collect::<Vec<_>>(),
+        suffixes
+    );
+    let mut wrong = Vec::new();
+    for (suffix, path) in &theirs {
+        assert_eq!(path.file_name(), ours[suffix].file_name());
+        let (theirs, ours) = (read_table(path), read_table(&ours[suffix]));
+        match suffix.as_str() {
+            "prc" => compare_processes(&theirs, &ours, &samples(&captured), &mut wrong),
+            _ => compare_wide(suffix, &theirs, &ours, &mut wrong),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} cells differ (kept in {}):\n{}",
+        wrong.len(),
+        dir.display(),
+        wrong[..wrong.len().min(40)].join("\n")
+    );
+    fs::remove_dir_all(&dir).expect("the temporary folder");
+}

@@ -1,0 +1,76 @@
+//! The running machine on a terminal and in a pipe: what is waited for, stamps, the first processes.
+
+use std::process::Command;
+
+use kymo_tests::{kymo, run, stdout_of};
+
+/// What the program says on a terminal of its own.
+fn on_a_terminal(arguments: &str) -> String {
+    let command = format!("{} {arguments}", kymo().display());
+    let output = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .output()
+        .expect("script");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Nothing was to be seen for up to twice the interval.
+#[test]
+fn a_terminal_is_told_what_is_waited_for() {
+    let said = on_a_terminal("-sc -i1 -c1");
+    let mut lines = said.lines();
+    let first = lines.next().unwrap_or_default().trim_end();
+    let times = first
+        .strip_prefix("kymo: waiting for the first interval, ")
+        .and_then(|rest| rest.split_once(" to "));
+    assert!(
+        times.is_some_and(|(from, to)| from.len() == 8 && to.len() == 8),
+        "{said}"
+    );
+    assert!(!on_a_terminal("-sc -i1 -c1 --quiet").contains("waiting"));
+    let output = run(&["-sc", "-i1", "-c1"]);
+    assert!(output.stderr.is_empty(), "a pipe is told nothing");
+}
+
+/// `-oT` did nothing where several tables are shown; collectl stamps their lines live, and only live.
+#[test]
+fn several_tables_are_stamped_live() {
+    let text = stdout_of(&["-scd", "--verbose", "-oT", "-i.1", "-c1"]);
+    let is_time = |text: &str| {
+        text.bytes()
+            .zip(b"00:00:00".iter())
+            .all(|(c, shape)| match shape {
+                b':' => c == b':',
+                _ => c.is_ascii_digit(),
+            })
+    };
+    let tables: Vec<_> = text
+        .lines()
+        .filter(|line| line.starts_with("#Time "))
+        .collect();
+    let rows: Vec<_> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .collect();
+    assert_eq!((tables.len(), rows.len()), (2, 2), "{text}");
+    assert!(
+        rows.iter().all(|row| row.len() > 8 && is_time(row)),
+        "{text}"
+    );
+}
+
+/// The first processes came after a minute, the default of the second interval.
+#[test]
+fn top_shows_processes_at_each_interval() {
+    let text = stdout_of(&["--top", "time,2", "-sc", "-i.2", "-c3"]);
+    let heads = text.matches("# TOP PROCESSES sorted by time").count();
+    assert_eq!(heads, 3, "{text}");
+}
+
+/// Counted in intervals of the first kind, they are of the second; given, that is what counts.
+#[test]
+fn processes_have_an_interval_of_their_own() {
+    let text = stdout_of(&["-scZ", "-i.1:.3", "-c7", "--procfilt", "p1"]);
+    let heads = text.matches("# PROCESS SUMMARY").count();
+    assert_eq!(heads, 2, "{text}");
+}

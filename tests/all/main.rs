@@ -1,0 +1,32 @@
+//! End-to-end tests: the built program, the live machine and the real peers.
+
+mod collectl_plot;
+mod command_line;
+mod faults;
+mod golden;
+mod graph;
+mod kill9;
+mod live;
+mod playback;
+mod prometheus;
+mod record;
+mod rrd_at_time;
+mod rrd_command;
+mod rrd_drum;
+mod rrd_files;
+mod rrd_oracle;
+mod rrd_store;
+mod rrdcached_clients;
+mod rrdcached_differential;
+mod rrdcached_faults;
+mod rrdcached_memory;
+mod rrdcached_names;
+mod rrdcached_replies;
+mod rrdcached_start;
+mod rrdtool_scripts;
+mod rrdtool_scripts_direct;
+mod serve_faults;
+mod serve_process;
+mod slow;
+mod suite;
+mod truth;

@@ -1,0 +1,399 @@
+//! Disks that are full or slow, rings that wrap while they are read, roll-ups that are damaged.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::client::{LONG, Served, ask, eventually, kill, pause};
+use super::made_up::{MadeUp, known_users};
+use kymo_tests::machine::{Tmpfs, must_skip, skipped};
+use kymo_tests::{Running, Scratch, kymo, tail_first_seqs};
+use serde_json::Value;
+
+/// No number in an answer is absurd: shares are between 0 and 100 of each CPU, sizes not negative.
+fn assert_sane(series: &Value, target: &str) -> usize {
+    let mut known = 0;
+    for line in series["series"].as_array().expect("series") {
+        let most = match line["unit"].as_str() {
+            Some("%") => 101.0,
+            _ => 1e12,
+        };
+        for key in ["avg", "min", "max"] {
+            for value in line[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_f64)
+            {
+                assert!(
+                    (0.0..=most).contains(&value),
+                    "{target}: {key} of {}: {value}",
+                    line["id"]
+                );
+                known += 1;
+            }
+        }
+    }
+    known
+}
+
+#[test]
+fn a_full_disk_does_not_stop_the_answers() {
+    if must_skip(&["mount", "umount"]) {
+        return;
+    }
+    let scratch = Scratch::new("full");
+    let dir = scratch.path("data");
+    let Some(_disk) = Tmpfs::mount(&dir, "24m") else {
+        return skipped("nothing can be mounted here");
+    };
+    // So often that what was made beforehand is used up soon.
+    let often = "[record]\ncap = \"8M\"\ninterval = 0.01\nprocess_interval = 0.01\n";
+    fs::write(scratch.path("kymo.toml"), often).expect("a file");
+    let config = scratch.text("kymo.toml");
+    let served = Served::start(&["--data", &scratch.text("data"), "--config", &config]);
+    served.is_recording();
+    let hub = served.hub();
+    let thru = || {
+        served.json("/api/v1/status")["thru"]
+            .as_f64()
+            .unwrap_or(0.0)
+    };
+    let filler = fill(&dir.join("filler"));
+    let start = Instant::now();
+    // What was made beforehand is used up sooner or later: a quiet machine says little.
+    let stopped = (0..30).any(|_| {
+        let before = thru();
+        // What is known of the end is five seconds old at most.
+        pause(6000);
+        served.answers_promptly("on a full disk");
+        fill(&dir.join("filler"));
+        thru() == before
+    });
+    assert!(stopped, "never an end of the space");
+    eprintln!(
+        "{filler} bytes filled it; recording stopped after {:?}",
+        start.elapsed()
+    );
+    assert!(filler > 1 << 20, "{filler} bytes filled it");
+    for target in [
+        "/metrics",
+        "/api/v1/series?fields=cpu.user&from=-60",
+        "/api/v1/processes",
+        "/api/v1/events",
+    ] {
+        assert_eq!(served.get(target).status, 200, "{target}");
+    }
+    fs::remove_file(dir.join("filler")).expect("space");
+    let now = served.json("/api/v1/status")["now"]
+        .as_f64()
+        .expect("a time");
+    eventually("samples after there was space", || {
+        (thru() > now).then_some(())
+    });
+    served.is_unharmed(hub);
+}
+
+/// Fills the disk to the last byte; how many went in.
+fn fill(path: &Path) -> u64 {
+    let append = fs::File::options().create(true).append(true).open(path);
+    let mut file = append.expect("a file");
+    for piece in [65_536, 4096, 1] {
+        while file.write_all(&vec![b'x'; piece]).is_ok() {}
+    }
+    fs::metadata(path).expect("the file").len()
+}
+
+/// Of a ring so small that it is all new every few seconds, nothing wrong is ever read.
+#[test]
+fn a_ring_that_wraps_while_it_is_read() {
+    let scratch = Scratch::new("wraps");
+    let dir = scratch.text("data");
+    let recorder = Command::new(kymo())
+        .args([
+            "record",
+            "-s",
+            "cdnmpZ",
+            "-i",
+            ".02:.1",
+            "--cap",
+            "512K",
+            "--seal-bytes",
+            "32K",
+            "-f",
+            &dir,
+        ])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _recorder = Running(recorder.expect("kymo starts"));
+    eventually("a recording", || {
+        (!tail_first_seqs(&dir).is_empty()).then_some(())
+    });
+    let served = Served::start(&["--data", &dir]);
+    eventually("word of the recorder", || {
+        served
+            .said()
+            .contains("is recording there already")
+            .then_some(())
+    });
+    let hub = served.hub();
+    let token = fs::read_to_string(scratch.path("data/token")).expect("a token");
+    let first = oldest_block(&dir);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..3)
+            .map(|n| {
+                let (served, token, over) = (&served, token.trim(), &over);
+                scope.spawn(move || hammer(served, token, n, over))
+            })
+            .collect();
+        let start = Instant::now();
+        // All that was there in the beginning has gone, and more than once.
+        let mut wraps = 0;
+        let mut oldest = first;
+        while (wraps < 4 || start.elapsed() < Duration::from_secs(6)) && start.elapsed() < LONG {
+            pause(50);
+            let now = oldest_block(&dir);
+            wraps += usize::from(now > oldest);
+            oldest = now;
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(wraps >= 4 && oldest > first, "{wraps} blocks went");
+        let read: Vec<(usize, usize)> = readers
+            .into_iter()
+            .map(|reader| reader.join().expect("a sane reader"))
+            .collect();
+        eprintln!("{wraps} times blocks went; answers and numbers read: {read:?}");
+        assert!(
+            read.iter()
+                .all(|(answers, numbers)| *answers > 5 && *numbers > 0),
+            "{read:?}"
+        );
+    });
+    served.is_unharmed(hub);
+}
+
+fn oldest_block(dir: &str) -> u64 {
+    let names = fs::read_dir(dir).expect("the folder").flatten();
+    let folders = names.filter(|entry| entry.path().is_dir());
+    let blocks = folders
+        .filter_map(|folder| fs::read_dir(folder.path()).ok())
+        .flatten()
+        .flatten();
+    blocks
+        .filter_map(|block| {
+            let name = block.file_name().to_string_lossy().into_owned();
+            name.strip_suffix(".blk")?.split('-').next()?.parse().ok()
+        })
+        .min()
+        .unwrap_or(0)
+}
+
+/// Asks for what is old and new, over and over; how many answers, and how many numbers were in them.
+fn hammer(served: &Served, token: &str, n: usize, over: &AtomicBool) -> (usize, usize) {
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let (mut answers, mut numbers, mut round) = (0, 0, n);
+    while !over.load(Ordering::Relaxed) {
+        round += 1;
+        let back = [1, 3, 10, 100, 100_000][round % 5];
+        let series = format!(
+            "/api/v1/series?fields=cpu.user,cpu.user:*,cpu.sys,disk.read_kb:*,memory.free&from=-{back}&points=600"
+        );
+        let target = match (round / 5) % 4 {
+            0 | 1 => series,
+            2 => format!("/api/v1/processes?at=-{back}"),
+            _ => format!("/api/v1/text?source=proc/stat&at=-{back}"),
+        };
+        let answer = ask(&served.address, "GET", &target, &bearer, "").expect("an answer");
+        assert!(
+            matches!(answer.status, 200 | 404 | 503),
+            "{target}: {} {:.300}",
+            answer.status,
+            answer.text()
+        );
+        answers += 1;
+        if answer.status != 200 {
+            continue;
+        }
+        if target.contains("series") {
+            numbers += assert_sane(&answer.json(), &target);
+        } else if target.contains("text") {
+            let text = answer.text();
+            assert!(
+                text.starts_with("cpu ") && text.contains("\nsoftirq "),
+                "{target}: {text}"
+            );
+        } else {
+            let table = answer.json();
+            let rows = table["rows"].as_array().expect("rows");
+            let width = table["columns"].as_array().map(Vec::len);
+            assert!(
+                rows.iter().all(|row| row.as_array().map(Vec::len) == width),
+                "{target}"
+            );
+        }
+    }
+    (answers, numbers)
+}
+
+const HOUR_S: u64 = 3600;
+
+/// Roll-ups below a folder.
+fn rollups(dir: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(dir.join("rollups"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files = folders
+        .filter_map(|folder| fs::read_dir(folder.path()).ok())
+        .flatten()
+        .flatten();
+    let mut files: Vec<PathBuf> = files.map(|file| file.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "rol"));
+    files.sort();
+    files
+}
+
+/// What is done to the bytes of a file.
+type Damage = fn(&mut Vec<u8>);
+
+/// Damaged in each of these ways, a roll-up is as good as none, and it is made again.
+#[test]
+fn damaged_rollups_are_as_good_as_none() {
+    let scratch = Scratch::new("rollups");
+    let dir = scratch.path("data");
+    let now_s = std::time::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let start_s = now_s - 8 * HOUR_S;
+    let host = kymo_sys::machine::host();
+    let mut machine = MadeUp::new(&scratch.path(""), &dir, &host, start_s, 16 << 10);
+    machine.record(7 * HOUR_S / 5, 5);
+    machine.end();
+    let served = Served::recording(&scratch.text("data"));
+    let made = |least: usize| {
+        eventually("roll-ups", || {
+            Some(rollups(&dir)).filter(|made| made.len() >= least)
+        })
+    };
+    let all = eventually("all roll-ups", || {
+        let before = made(2);
+        pause(1500);
+        (rollups(&dir) == before).then_some(before)
+    });
+    let target = format!(
+        "/api/v1/series?fields=cpu.user,cpu.user:*,cpu.sys&from={start_s}&thru={}&points=480",
+        start_s + 7 * HOUR_S
+    );
+    let whole = served.json(&target);
+    assert_eq!(whole["resolution"], 60.0, "{whole}");
+    assert!(known_users(&whole) > 400, "{whole}");
+    let damages: [(&str, Damage); 6] = [
+        ("removed", |bytes| bytes.clear()),
+        ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("a byte short", |bytes| bytes.truncate(bytes.len() - 1)),
+        ("a bit flipped", |bytes| {
+            let at = bytes.len() / 3;
+            bytes[at] ^= 1
+        }),
+        ("another version", |bytes| bytes[7] ^= 1),
+        ("all zero", |bytes| bytes.fill(0)),
+    ];
+    let sound: Vec<Vec<u8>> = all
+        .iter()
+        .map(|path| fs::read(path).expect("a roll-up"))
+        .collect();
+    for (what, damage) in damages {
+        for (path, sound) in all.iter().zip(&sound) {
+            let mut bytes = sound.clone();
+            damage(&mut bytes);
+            fs::write(path, bytes).expect("damaged");
+        }
+        let answer = served.json(&target);
+        assert_eq!(answer["series"], whole["series"], "{what}");
+    }
+    // The next hub makes them anew.
+    kill("-KILL", served.hub());
+    eventually("sound roll-ups", || {
+        let same =
+            |(path, sound): (&PathBuf, &Vec<u8>)| fs::read(path).is_ok_and(|now| now == *sound);
+        all.iter().zip(&sound).all(same).then_some(())
+    });
+    let answer = eventually("an answer", || ask(&served.address, "GET", &target, "", ""));
+    assert_eq!(answer.json()["series"], whole["series"]);
+    assert!(!served.said().contains("panicked"));
+}
+
+/// Each read of the hub waits: answers end, and the live values come.
+#[test]
+fn a_slow_disk_ends_in_an_error_and_not_in_silence() {
+    if must_skip(&["strace"]) {
+        return;
+    }
+    let scratch = Scratch::new("slow");
+    let dir = scratch.path("data");
+    let now_s = std::time::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let host = kymo_sys::machine::host();
+    let mut machine = MadeUp::new(&scratch.path(""), &dir, &host, now_s - 2 * HOUR_S, 4 << 10);
+    machine.record(HOUR_S, 1);
+    machine.end();
+    let served = Served::recording(&scratch.text("data"));
+    let hub = served.hub();
+    let log = scratch.text("strace");
+    let delay_us = 150_000;
+    let mut strace = Command::new("strace")
+        .args([
+            "-f",
+            "-p",
+            &hub.to_string(),
+            "-o",
+            &log,
+            "-e",
+            "trace=pread64,read",
+        ])
+        .args(["-e", &format!("inject=pread64:delay_enter={delay_us}")])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("strace");
+    let delays = || {
+        fs::read_to_string(&log)
+            .unwrap_or_default()
+            .matches("pread64")
+            .count()
+    };
+    let watched = || served.get("/api/v1/status").status == 200 && delays() > 0;
+    eventually("delays", || watched().then_some(()));
+    let slow = format!(
+        "/api/v1/series?fields=cpu.user&from={}&thru={}",
+        now_s - 7300,
+        now_s - 3500
+    );
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| ask(&served.address, "GET", &slow, "", "").expect("an answer")))
+            .collect();
+        pause(1000);
+        served.is_prompt("/", "beside a slow disk");
+        let lived =
+            scope.spawn(|| super::deaths::samples_within(&served.address, Duration::from_secs(15)));
+        for answer in asked {
+            let answer = answer.join().expect("no panic");
+            eprintln!("a slow answer: {} after {:?}", answer.status, answer.took);
+            assert!(matches!(answer.status, 200 | 503), "{}", answer.text());
+            assert!(answer.took < LONG, "{:?}", answer.took);
+        }
+        let samples = lived.join().expect("no panic");
+        eprintln!(
+            "{samples} samples came meanwhile, {} reads waited",
+            delays()
+        );
+        assert!(samples >= 3, "{samples} samples in 15 s");
+    });
+    assert!(delays() > 50, "{} delays", delays());
+    strace.kill().expect("killed");
+    strace.wait().expect("its end");
+    served.is_unharmed(hub);
+}
