@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use kymo_base::name::DisplayName;
+use kymo_tests::machine::hold_devices;
 
 /// How a column that collectl gets wrong is looked at instead.
 #[derive(Clone, Copy, Debug)]
@@ -491,9 +492,9 @@ fn plot_files_are_those_of_collectl() {
             .output();
         done.expect("collectl, which `make test` installs");
     };
-    let load = Load::start(&dir);
+    let (load, devices) = (Load::start(&dir), hold_devices());
     collectl(&["-scdnmCDNZ", "-i1:1", "-c8"], &raw);
-    drop(load);
+    drop((load, devices));
     let captured = files(&raw).into_values().next().expect("a raw file");
     let path = captured.to_str().expect("a name");
     collectl(&["-p", path, "-P", "-oU2", "-scdnmCDNZ"], &reference);

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use kymo_query::recorded::Recorded;
 use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
-use kymo_tests::machine::{Interface, LoopDevice, OfflineCpu, Tmpfs, must_skip, skipped};
+use kymo_tests::machine::{
+    Interface, LoopDevice, OfflineCpu, Tmpfs, hold_devices, must_skip, skipped,
+};
 use kymo_tests::{Dumped, Running, Scratch, kymo, parse_dump, run, stdout_of};
 
 /// A recorder at work; what it says goes to a file.
@@ -228,6 +230,7 @@ fn devices_come_and_go() {
     if must_skip(&["ip", "losetup"]) {
         return;
     }
+    let _devices = hold_devices();
     let scratch = Scratch::new("plug");
     let (dir, image) = (scratch.text("ring"), scratch.path("image"));
     fs::write(&image, vec![0; 1 << 20]).expect("an image");
@@ -283,6 +286,7 @@ fn a_cpu_goes_and_comes_back() {
     if must_skip(&[]) {
         return;
     }
+    let _devices = hold_devices();
     let scratch = Scratch::new("cpu");
     let dir = scratch.text("ring");
     let recorder = Recorder::start(&scratch, &dir, &["-s", "C", "-i", ".05"]);

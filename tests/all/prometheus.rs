@@ -143,6 +143,7 @@ fn as_node_exporter_has_it() {
     if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {
         return machine::skipped(&format!("{tool} is missing"));
     }
+    let _devices = machine::hold_devices();
     // Only root may add one; without it the names are tamer.
     let _hostile = Interface::add("q\"{\\}=,");
     let (node, kymo) = (NodeExporter::start(&[]), Kymo::start());
@@ -180,6 +181,7 @@ fn prometheus_scrapes_both() {
     if let Some(tool) = missing(&["prometheus", "prometheus-node-exporter"]) {
         return machine::skipped(&format!("{tool} is missing"));
     }
+    let _devices = machine::hold_devices();
     let (node, kymo) = (NodeExporter::start(&[]), Kymo::start());
     let prometheus = Prometheus::start(&[("kymo", kymo.port), ("node", node.port)]);
     prometheus.wait_until("min(count_over_time(up[10s])) >= 9 and min(min_over_time(up[5s])) == 1");

@@ -3,6 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::is_root;
 
@@ -36,6 +37,14 @@ fn tool(name: &str, arguments: &[&str]) -> bool {
         .stderr(Stdio::null())
         .status();
     status.is_ok_and(|status| status.success())
+}
+
+static DEVICES: Mutex<()> = Mutex::new(());
+
+/// The machine's CPUs, disks and interfaces, until drop. Tests of one program run side by side: who changes devices
+/// holds them, and so does who compares what two programs say of them.
+pub fn hold_devices() -> MutexGuard<'static, ()> {
+    DEVICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file system in memory.
