@@ -47,8 +47,8 @@ soak: build peers
 
 # The recorder alone, without the page: it has to build, and to stay small.
 lean:
-	$(CARGO) build --release -p kymo --no-default-features --target-dir target/lean
-	@size=$$(stat -c %s target/lean/release/kymo); echo "recorder-only: $$size bytes"; \
+	$(CARGO) build --profile lean -p kymo --no-default-features
+	@size=$$(stat -c %s target/lean/kymo); echo "recorder-only: $$size bytes"; \
 	[ $$size -le $(LEAN_BYTES) ] || { echo "the recorder-only program is larger than $(LEAN_BYTES) bytes" >&2; exit 1; }
 
 # The page in a real browser, and its modules on their own. How quick its first view is, is the bench's affair: here
@@ -68,7 +68,7 @@ bench: peers build
 	$(CARGO) build --release -p kymo-bench
 	$(MAKE) lean
 	cd web-tests && npm ci --no-audit --no-fund --silent
-	./target/release/kymo-bench record --kymo target/release/kymo --kymo-small target/lean/release/kymo
+	./target/release/kymo-bench record --kymo target/release/kymo --kymo-small target/lean/kymo
 	./target/release/kymo-bench serve --kymo target/release/kymo
 	./target/release/kymo-bench rrdcached --kymo target/release/kymo
 	./target/release/kymo-bench drum --kymo target/release/kymo
