@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use kymo_query::recorded::Recorded;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_tests::machine::{self, Interface};
-use kymo_tests::{Running, Scratch, stdout_of};
+use kymo_tests::{Running, Scratch, free_port, stdout_of};
 use kymo_view::prometheus::{self, Cost};
 use serde_json::Value;
 
@@ -399,12 +399,6 @@ fn runs(tool: &str) -> bool {
 fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.expect("after 1970").as_secs_f64()
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").port()
 }
 
 /// The body of an answer; `None` while nobody listens, or for an error.

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kymo_tests::rrd_daemon::{BOTH, Daemon, Side, free_port};
+use kymo_tests::rrd_daemon::{BOTH, Daemon, Side};
 use kymo_tests::rrd_file;
 use kymo_tests::rrdtool::Pipe;
-use kymo_tests::{Running, Scratch};
+use kymo_tests::{Running, Scratch, free_port};
 
 /// How a client reaches the daemon.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use kymo_tests::Scratch;
 use kymo_tests::machine::must_skip;
 use kymo_tests::rrd_client::{Client, Reply};
-use kymo_tests::rrd_daemon::{BOTH, Daemon, Side, free_port};
+use kymo_tests::rrd_daemon::{BOTH, Daemon, Side};
+use kymo_tests::{Scratch, free_port};
 
 /// Makes `name` with stock's rrdtool: step 10, one GAUGE, from 1000000000 on.
 fn create(base: &Path, name: &str) {

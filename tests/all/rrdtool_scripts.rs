@@ -11,9 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kymo_tests::Scratch;
-use kymo_tests::rrd_daemon::{Side, free_port};
+use kymo_tests::rrd_daemon::Side;
 use kymo_tests::rrdtool_source::rrdtool_source;
+use kymo_tests::{Scratch, free_port};
 
 /// How the client reaches the daemon.
 #[derive(Clone, Copy, Debug, PartialEq)]

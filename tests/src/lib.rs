@@ -190,6 +190,21 @@ pub fn inherit(file: &impl std::os::fd::AsRawFd) {
     assert_eq!(cleared, 0, "cannot pass on a file descriptor");
 }
 
+/// A port of this machine that is nobody else's: no two tests get the same one, and it is below those that the kernel gives
+/// away by itself.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id() % 12 * 1000;
+    loop {
+        let number = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = 20_000 + (number % 12_000) as u16;
+        // Not by binding it: a child that another test is just starting would have the socket, too.
+        if std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            return port;
+        }
+    }
+}
+
 /// Whether the tests run as root.
 #[allow(unsafe_code)]
 pub fn is_root() -> bool {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 /// States of a chunk take no more, or are a single one: a block is a whole.
 const STATES_BYTES: usize = 16 << 20;
+/// Numbers of chunks are below this: whatever a file says, a list of them is no larger than 128 MiB.
+pub(crate) const CHUNKS_MAX: u32 = 1 << 24;
 
 /// One chunk.
 pub(crate) struct Chunk {
@@ -36,7 +38,7 @@ pub(crate) struct Chunk {
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Chunks {
-    chunks: Vec<Option<Chunk>>,
+    chunks: Vec<Option<Box<Chunk>>>,
     /// Those that take more groups, by where their shape is: there is one for all who have it, for ever.
     open: HashMap<usize, u32>,
     shapes: HashMap<Vec<u8>, Arc<Shape>>,
@@ -46,16 +48,16 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     pub(crate) fn get(&self, chunk: u32) -> Option<&Chunk> {
-        self.chunks.get(chunk as usize)?.as_ref()
+        self.chunks.get(chunk as usize)?.as_deref()
     }
 
     pub(crate) fn get_mut(&mut self, chunk: u32) -> Option<&mut Chunk> {
-        self.chunks.get_mut(chunk as usize)?.as_mut()
+        self.chunks.get_mut(chunk as usize)?.as_deref_mut()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Chunk)> {
         let chunks = self.chunks.iter().enumerate();
-        chunks.filter_map(|(at, chunk)| Some((at as u32, chunk.as_ref()?)))
+        chunks.filter_map(|(at, chunk)| Some((at as u32, chunk.as_deref()?)))
     }
 
     /// The shape of these definitions; one for all who have them.
@@ -103,18 +105,20 @@ impl Chunks {
         if self.chunks.len() <= at {
             self.chunks.resize_with(at + 1, || None);
         }
-        let chunk = self.chunks[at].get_or_insert_with(|| Chunk {
-            shape: shape.clone(),
-            members: Vec::new(),
-            pending: 0,
-            active: 0,
-            since: 0,
-            since_ns: 0,
-            saving: false,
-            before: None,
-            queued: false,
-            not_before_ns: 0,
-            introduced: 0,
+        let chunk = self.chunks[at].get_or_insert_with(|| {
+            Box::new(Chunk {
+                shape: shape.clone(),
+                members: Vec::new(),
+                pending: 0,
+                active: 0,
+                since: 0,
+                since_ns: 0,
+                saving: false,
+                before: None,
+                queued: false,
+                not_before_ns: 0,
+                introduced: 0,
+            })
         });
         let slot = usize::from(slot);
         if chunk.members.len() <= slot {
@@ -145,7 +149,7 @@ impl Chunks {
     /// After a start: chunks that have room take more groups.
     pub(crate) fn reopen(&mut self) {
         for (at, chunk) in self.chunks.iter().enumerate() {
-            if let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.has_room()) {
+            if let Some(chunk) = chunk.as_deref().filter(|chunk| chunk.has_room()) {
                 self.open.insert(address(&chunk.shape), at as u32);
             }
         }

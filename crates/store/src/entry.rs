@@ -1,6 +1,7 @@
 //! What a journal says, entry by entry: appended to a buffer, read from a slice. Knows no file and no checksum.
 //! Layout: docs/formats/journal.md, "Entries".
 
+use crate::chunks::CHUNKS_MAX;
 use crate::edits::Live;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -231,7 +232,7 @@ impl Entry<'_> {
                 path: take_bytes(input, TEXT_MAX)?,
             },
             FORGET => Entry::Forget { id },
-            SAVED => Entry::Saved {
+            SAVED if id < CHUNKS_MAX => Entry::Saved {
                 chunk: id,
                 position: take(input)?,
             },
@@ -436,6 +437,15 @@ mod tests {
                 assert_eq!(Entry::take(&mut &out[..len]), None, "{entry:?}");
             }
             assert_eq!(Entry::take(&mut &out[..]), Some(entry));
+        }
+    }
+
+    #[test]
+    fn no_chunk_has_a_number_that_takes_gigabytes() {
+        for (chunk, is_known) in [(CHUNKS_MAX - 1, true), (CHUNKS_MAX, false), (!0, false)] {
+            let mut out = Vec::new();
+            Entry::Saved { chunk, position: 1 }.put(&mut out);
+            assert_eq!(Entry::take(&mut &out[..]).is_some(), is_known, "{chunk}");
         }
     }
 }

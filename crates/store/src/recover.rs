@@ -1,6 +1,6 @@
 //! The start: what blocks and the journals of an earlier life say, and the files that a crash may have torn.
 
-use crate::chunks::Chunks;
+use crate::chunks::{CHUNKS_MAX, Chunks};
 use crate::claim::Claim;
 use crate::drum::block::CHUNK;
 use crate::drum::{Drum, Gap};
@@ -146,8 +146,8 @@ pub(crate) fn take(
 /// Groups as the newest blocks of their chunks have them; up to which position that is, chunk by chunk.
 fn take_blocks(state: &mut State, drum: &Drum, notices: &mut Vec<String>) -> Vec<u64> {
     let mut saved = Vec::new();
-    // Numbers of chunks are below this.
-    for chunk in drum.chunks().into_iter().filter(|&chunk| chunk < 1 << 24) {
+    let chunks = drum.chunks().into_iter();
+    for chunk in chunks.filter(|&chunk| chunk < CHUNKS_MAX) {
         saved.resize(saved.len().max(chunk as usize + 1), 0);
         saved[chunk as usize] = drum.position(chunk);
         let blocks = drum.blocks(chunk);

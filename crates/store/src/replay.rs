@@ -5,6 +5,7 @@
 //! or a later file begins with all that memory held. Behind damage there is a hole in each group that may have lost
 //! something.
 
+use crate::chunks::CHUNKS_MAX;
 use crate::entry::{self, Birth, Entry, Packed};
 use crate::frame::{self, FileHead, Frame};
 use crate::hole;
@@ -263,7 +264,7 @@ impl Teller<'_> {
             same && taken.is_none() && shape.words == birth.state.len()
         });
         let sane = path.first() == Some(&b'/') && names::refused(path).is_none() && id < 1 << 28;
-        let (Some(shape), true) = (shape, sane && birth.chunk < 1 << 24) else {
+        let (Some(shape), true) = (shape, sane && birth.chunk < CHUNKS_MAX) else {
             let path = DisplayName(path);
             self.notices.push(format!(
                 "cannot take values for {path}: what the journal says of it is damaged"

@@ -169,6 +169,8 @@ mod tests {
         listen(&running).unwrap();
         assert_eq!(cause(), "somebody listens there");
         assert!(accept(&running).unwrap().is_some());
+        // Not by `drop` alone: a child that another test is just starting has the descriptor, too.
+        rustix::net::shutdown(&running, rustix::net::Shutdown::Both).unwrap();
         drop(running);
         let next = bind_unix(&path).unwrap();
         listen(&next).unwrap();

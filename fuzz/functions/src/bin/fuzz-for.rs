@@ -1,5 +1,5 @@
 //! `fuzz-for SECONDS [TARGET]`: every target for so long, on the corpus, its mutations and
-//! random bytes. A panic prints the input as hex and fails.
+//! random bytes. A panic, or more than [`LIMIT`] for one input, prints the input as hex and fails.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,6 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kymo_fuzz::TARGETS;
+
+/// What one input may take.
+const LIMIT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -54,10 +57,13 @@ fn say_input_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         before(panic);
-        let input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
-        let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
-        eprintln!("fuzz-for: the input was {hex}");
+        say_input(&INPUT.lock().unwrap_or_else(PoisonError::into_inner));
     }));
+}
+
+fn say_input(input: &[u8]) {
+    let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+    eprintln!("fuzz-for: the input was {hex}");
 }
 
 fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u8>]) -> bool {
@@ -71,9 +77,14 @@ fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u
         target(&input);
         slowest = slowest.max(began.elapsed());
         runs += 1;
+        if slowest > LIMIT {
+            eprintln!("fuzz-for: {name} took {slowest:?}, more than {LIMIT:?}");
+            say_input(&input);
+            return false;
+        }
     }
     eprintln!("fuzz-for: {name}: {runs} runs, slowest {slowest:?}");
-    slowest < Duration::from_secs(5)
+    true
 }
 
 /// All files of tests/corpus.
