@@ -25,6 +25,8 @@ pub struct Bench {
     steps: Option<u64>,
     records: Option<u64>,
     pub kymo: Option<PathBuf>,
+    /// An earlier build, beside the others in rows of values taken in.
+    pub before: Option<PathBuf>,
     /// The recorder-only build, for the memory row.
     pub kymo_small: Option<PathBuf>,
     pub collectl: Option<PathBuf>,
@@ -62,6 +64,7 @@ impl Bench {
             steps: args.value("--steps")?,
             records: args.value("--records")?,
             kymo: program(args, "--kymo")?,
+            before: program(args, "--before")?,
             kymo_small: program(args, "--kymo-small")?,
             collectl: on_path("collectl"),
             sadc: sadc(),

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     Stock,
+    /// An earlier build of ours.
+    Before,
     Ours,
 }
 
@@ -25,12 +27,22 @@ impl Who {
     pub fn name(self) -> &'static str {
         match self {
             Who::Stock => "stock",
+            Who::Before => "before",
             Who::Ours => "kymo",
         }
     }
 }
 
-/// Those that are here.
+/// Those that are here, and the earlier build, where it was given.
+pub fn present_with_before(bench: &Bench) -> Vec<Who> {
+    let mut here = present(bench);
+    if bench.before.is_some() {
+        here.insert(here.len().saturating_sub(1), Who::Before);
+    }
+    here
+}
+
+/// Stock's and ours, if they are here.
 pub fn present(bench: &Bench) -> Vec<Who> {
     let stock = on_path("rrdcached").and(on_path("rrdtool"));
     let ours = bench.kymo.as_ref();
@@ -133,10 +145,11 @@ impl Side {
     }
 
     fn command(&self, bench: &Bench) -> Result<Command> {
-        if self.who == Who::Stock {
-            return Ok(Command::new("rrdcached"));
-        }
-        let kymo = bench.kymo.as_ref();
+        let kymo = match self.who {
+            Who::Stock => return Ok(Command::new("rrdcached")),
+            Who::Before => bench.before.as_ref(),
+            Who::Ours => bench.kymo.as_ref(),
+        };
         let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
         let mut command = Command::new(kymo);
         command.arg("rrdcached");

@@ -6,7 +6,7 @@ use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
 use crate::daemon::cost::{Cost, Mark};
 use crate::daemon::files::{self, BIRTH, STEP};
-use crate::daemon::side::{Side, Who, present};
+use crate::daemon::side::{Side, Who, present_with_before};
 use crate::daemon::wire::Wire;
 use crate::fault::{Fault, Result};
 use crate::figures::{ratio, significant};
@@ -42,7 +42,7 @@ struct Contender {
     flush: bool,
 }
 
-const CONTENDERS: [Contender; 3] = [
+const CONTENDERS: [Contender; 4] = [
     Contender {
         name: "stock",
         who: Who::Stock,
@@ -54,6 +54,12 @@ const CONTENDERS: [Contender; 3] = [
         name: "tuned stock",
         who: Who::Stock,
         options: &["-w", "21600", "-z", "21600", "-f", "43200", "-F"],
+        flush: false,
+    },
+    Contender {
+        name: "kymo before",
+        who: Who::Before,
+        options: &[],
         flush: false,
     },
     Contender {
@@ -100,7 +106,7 @@ pub struct Bars {
 /// What all of them need; `bar` and `aim` are ours, in bytes a value.
 pub fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} files", intake.files)]);
-    let here = present(bench);
+    let here = present_with_before(bench);
     let mut all = Vec::new();
     for contender in CONTENDERS.iter().filter(|each| here.contains(&each.who)) {
         let taken = intake.by(bench, contender)?;
@@ -117,13 +123,13 @@ pub fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
     let Some(ours) = all.iter().find(|taken| taken.who == Who::Ours) else {
         return Ok(outcome);
     };
-    for stock in all.iter().filter(|taken| taken.who == Who::Stock) {
+    for other in all.iter().filter(|taken| taken.who != Who::Ours) {
         outcome.figure(format!(
             "of {}: bytes {}, CPU {}, writes {}",
-            stock.name,
-            ratio(ours.bytes(), stock.bytes()),
-            ratio(ours.micros(), stock.micros()),
-            ratio(ours.writes(), stock.writes()),
+            other.name,
+            ratio(ours.bytes(), other.bytes()),
+            ratio(ours.micros(), other.micros()),
+            ratio(ours.writes(), other.writes()),
         ));
     }
     outcome.check(Some(ours.bytes()), bars.bytes, bars.aim);

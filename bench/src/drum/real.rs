@@ -41,7 +41,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 pub fn options(who: Who) -> &'static [&'static str] {
     match who {
         Who::Stock => &["-w", "300", "-F"],
-        Who::Ours => &["-w", "300"],
+        Who::Before | Who::Ours => &["-w", "300"],
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values taken in by BATCH on one connection, with the journal on; writing the files is not in it.
 
 use crate::bench::Bench;
-use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::side::{Side, Who, in_turns, of, present_with_before};
 use crate::daemon::{files, tell};
 use crate::fault::Result;
 use crate::figures::{median, ratio};
@@ -32,7 +32,7 @@ pub fn rates(
     once: fn(&mut Side, u64, u64) -> Result<f64>,
 ) -> Result<Vec<(Who, Vec<f64>)>> {
     let mut sides = Vec::new();
-    for who in present(bench) {
+    for who in present_with_before(bench) {
         let mut side = Side::prepare(bench, who, FILES)?;
         side.start(bench, &[])?;
         sides.push(side);
@@ -83,6 +83,9 @@ pub fn judge(found: &[(Who, Vec<f64>)], unit: &str, more: &[String]) -> Outcome 
     if let (Some(stock), Some(ours)) = (middle(Who::Stock), middle(Who::Ours)) {
         outcome.figure(format!("{} stock's rate", ratio(ours, stock)));
         outcome.check(Some(stock / ours), 1.0, 0.5);
+    }
+    if let (Some(before), Some(ours)) = (middle(Who::Before), middle(Who::Ours)) {
+        outcome.figure(format!("{} the rate before", ratio(ours, before)));
     }
     outcome
 }

@@ -3,7 +3,7 @@
 use super::requests::one_at_a_time;
 use crate::bench::Bench;
 use crate::daemon::files;
-use crate::daemon::side::{Side, Who, in_turns, present};
+use crate::daemon::side::{Side, Who, in_turns, present_with_before};
 use crate::fault::{Cannot, Result};
 use crate::report::Outcome;
 use crate::row::Row;
@@ -28,7 +28,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 
 fn rates(bench: &Bench, count: usize) -> Result<Vec<(Who, Vec<f64>)>> {
     let mut sides = Vec::new();
-    for who in present(bench) {
+    for who in present_with_before(bench) {
         let mut side = Side::prepare(bench, who, 0)?;
         side.start(bench, &[])?;
         sides.push(side);

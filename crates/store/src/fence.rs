@@ -64,9 +64,10 @@ struct Fenced {
 }
 
 impl Fenced {
-    /// Where a path leads, as far as that is there; what the kernel would refuse anyway is left to it.
-    fn enter(&self, path: &Path) -> io::Result<Option<PathBuf>> {
-        for above in path.ancestors() {
+    /// Where a path leads, as far as that is there; what the kernel would refuse anyway is left to it. The last
+    /// `missing` names are known not to be there, or are not to be followed.
+    fn enter(&self, path: &Path, missing: usize) -> io::Result<Option<PathBuf>> {
+        for above in path.ancestors().skip(missing) {
             match self.anywhere.resolve(above) {
                 Ok(real) => {
                     let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
@@ -120,8 +121,15 @@ impl Tree for Fenced {
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
-        self.enter(path)?;
-        let real = self.tree.resolve(path)?;
+        let real = match self.tree.resolve(path) {
+            Ok(real) => real,
+            // What is not there may still have a name of the store's.
+            Err(error) => {
+                let missing = usize::from(error.kind() == io::ErrorKind::NotFound);
+                return self.enter(path, missing).and(Err(error));
+            }
+        };
+        self.look(&real)?;
         let stat = self.tree.stat(path)?;
         match stat.links > 1 && stat.kind == NameKind::File && self.is_own(&stat) {
             true => Err(outside()),
@@ -136,18 +144,19 @@ impl Tree for Fenced {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata> {
-        self.enter(path)?;
+        // A link of this name is replaced, not followed.
+        self.enter(path, 1)?;
         self.tree.put_pieces(path, write, existing, safe)
     }
 
     fn make_folders(&self, path: &Path) -> io::Result<()> {
-        self.enter(path)?;
+        self.enter(path, 0)?;
         self.tree.make_folders(path)
     }
 
     /// The store's own names are left out.
     fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()> {
-        let real = self.enter(path)?.unwrap_or_else(|| path.into());
+        let real = self.enter(path, 0)?.unwrap_or_else(|| path.into());
         self.tree.list(path, &mut |name, kind| {
             let whole = real.join(names::path(name));
             if !keeps(&self.settings, whole.as_os_str().as_bytes()) {

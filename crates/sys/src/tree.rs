@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// How far names reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,10 @@ impl Tree for RealTree {
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
-        let resolved = std::fs::canonicalize(path)?;
+        let resolved = match plain(path) {
+            Some(resolved) => resolved?,
+            None => std::fs::canonicalize(path)?,
+        };
         match self.folder.is_some() && !resolved.starts_with(&self.base) {
             true => Err(Errno::XDEV.into()),
             false => Ok(resolved),
@@ -270,6 +273,21 @@ impl Tree for RealTree {
             each(name, kind);
         }
         Ok(())
+    }
+}
+
+/// A path that has no link and no `..` in it, by one system call; `None` if that does not tell.
+fn plain(path: &Path) -> Option<io::Result<PathBuf>> {
+    let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute() || !path.components().all(is_plain) {
+        return None;
+    }
+    let (flags, resolve) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
+    match rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve) {
+        Ok(_) => Some(Ok(path.components().collect())),
+        // A link; a kernel before 5.6.
+        Err(Errno::LOOP | Errno::NOSYS | Errno::AGAIN) => None,
+        Err(errno) => Some(Err(errno.into())),
     }
 }
 

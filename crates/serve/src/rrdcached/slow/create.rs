@@ -110,11 +110,13 @@ fn created(
         return Err(Failure::Start);
     }
     let keep = words.no_overwrite || shared.settings.no_overwrite;
-    match shared.store.kind(name) {
-        Err(FileError::Outside) => return Err(Failure::File(FileError::Outside)),
-        Ok(_) if keep => return Err(Failure::File(FileError::Exists)),
-        _ if keep && shared.store.has(name) => return Err(Failure::File(FileError::Exists)),
-        _ => {}
+    if keep {
+        match shared.store.kind(name) {
+            Err(FileError::Outside) => return Err(Failure::File(FileError::Outside)),
+            Ok(_) => return Err(Failure::File(FileError::Exists)),
+            _ if shared.store.has(name) => return Err(Failure::File(FileError::Exists)),
+            _ => {}
+        }
     }
     let template = words.template.map(|name| template(shared, name));
     let template = template.transpose()?;
