@@ -3,7 +3,7 @@
 
 use crate::bench::Bench;
 use crate::daemon::cost::{Cost, Mark};
-use crate::daemon::side::{Side, Who, in_turns, of, present};
+use crate::daemon::side::{Side, Who, in_turns, of, present_with_before};
 use crate::daemon::{files, tell};
 use crate::fault::Result;
 use crate::figures::{median, ratio, significant};
@@ -23,7 +23,7 @@ const VALUES: u64 = 30;
 fn run(bench: &Bench) -> Result<Outcome> {
     let count = bench.pick(20_500, 500);
     let mut sides = Vec::new();
-    for who in present(bench) {
+    for who in present_with_before(bench) {
         let mut side = Side::prepare(bench, who, count)?;
         side.start(bench, &[])?;
         sides.push(side);
@@ -61,6 +61,9 @@ fn run(bench: &Bench) -> Result<Outcome> {
     if let (Some(stock), Some(ours)) = (cpu(Who::Stock), cpu(Who::Ours)) {
         outcome.figure(format!("{} of stock", ratio(ours, stock)));
         outcome.check(Some(ours / stock), 0.62, 0.4);
+    }
+    if let (Some(before), Some(ours)) = (cpu(Who::Before), cpu(Who::Ours)) {
+        outcome.figure(format!("{} of before", ratio(ours, before)));
     }
     Ok(outcome)
 }

@@ -107,7 +107,7 @@ fn whole(samples: f64, control: &Control, counters: &Counters, out: &mut String)
         "CPU              {:.3} s ({user:.3} user, {system:.3} system), {each_us:.1} us a sample",
         user + system
     );
-    let resident_mb = usage.resident_max_kb as f64 / 1024.0;
+    let resident_mb = machine::peak_kb().unwrap_or(0) as f64 / 1024.0;
     // A kept file in /proc costs its page of buffer and about a KiB for the rest.
     let kernel_mb = control.kept_files.load(Relaxed) as f64 * 5.0 / 1024.0;
     let _ = writeln!(

@@ -280,14 +280,16 @@ fn wait_for_baseline(ticker: &Ticker, beat: &mut BeatState, clock: &dyn Clock, c
 /// Waits for the next tick; the number of ticks missed meanwhile.
 fn wait(ticker: &Ticker, beat: &mut BeatState, control: &Control) -> u32 {
     loop {
-        match ticker.wait() {
+        let waited = ticker.wait();
+        if control.stop.load(Ordering::Relaxed) {
+            // Who stops it rings: that says nothing of beats.
+            return 0;
+        }
+        match waited {
             Ok(Beat::Tick { missed }) => return missed.min(u64::from(u32::MAX)) as u32,
             Ok(Beat::ClockSet) => beat.clock_set = true,
             // A timer that cannot be read must not become a busy loop.
             Err(_) => std::thread::sleep(beat.schedule.interval),
-        }
-        if control.stop.load(Ordering::Relaxed) {
-            return 0;
         }
     }
 }
@@ -432,6 +434,16 @@ mod tests {
             .filter(|&ms| beat.due(at_ms(ms)) == Due::Now)
             .collect();
         assert_eq!(due, [3_300, 7_999, 14_000, 18_000]);
+    }
+
+    #[test]
+    fn a_stop_is_no_missed_beat() {
+        let ticker = Ticker::new(Duration::from_secs(3600)).expect("a timer");
+        let control = Control::default();
+        control.stop.store(true, Ordering::Relaxed);
+        ticker.ring().expect("a timer");
+        let mut beat = BeatState::new(each_second(5, false), at_ms(0));
+        assert_eq!(wait(&ticker, &mut beat, &control), 0);
     }
 
     #[test]

@@ -17,8 +17,6 @@ pub struct Usage {
     pub user_us: u64,
     /// CPU time in the kernel, microseconds.
     pub system_us: u64,
-    /// Largest resident set, in KiB (VmHWM).
-    pub resident_max_kb: u64,
     /// Times it gave up the CPU, and times it was taken from it.
     pub switches: (u64, u64),
 }
@@ -36,9 +34,15 @@ pub fn usage() -> Usage {
     Usage {
         user_us: micros(raw.ru_utime),
         system_us: micros(raw.ru_stime),
-        resident_max_kb: raw.ru_maxrss as u64,
         switches: (raw.ru_nvcsw as u64, raw.ru_nivcsw as u64),
     }
+}
+
+/// Largest resident set of this program, in KiB; not `ru_maxrss`, which counts what had started it.
+pub fn peak_kb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line?.split_whitespace().next()?.parse().ok()
 }
 
 /// CPU time of this thread, in nanoseconds.
