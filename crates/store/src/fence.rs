@@ -137,6 +137,13 @@ impl Tree for Fenced {
         }
     }
 
+    fn place(&self, path: &Path) -> io::Result<PathBuf> {
+        let place = self.tree.place(path)?;
+        self.look(&place)?;
+        Ok(place)
+    }
+
+    /// By its text: a path without links, or a [`Tree::place`]. A link of this name is replaced, not followed.
     fn put_pieces(
         &self,
         path: &Path,
@@ -144,8 +151,7 @@ impl Tree for Fenced {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata> {
-        // A link of this name is replaced, not followed.
-        self.enter(path, 1)?;
+        self.look(path)?;
         self.tree.put_pieces(path, write, existing, safe)
     }
 

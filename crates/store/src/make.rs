@@ -87,21 +87,18 @@ impl Store {
                 (Box::new(write), Safe::Synced)
             }
         };
-        let path = names::path(&spelled);
-        let put = inner.tree.put_pieces(path, &mut *write, existing, safe);
-        let seen = put.map_err(|error| match error.kind() {
+        let placed = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => FileError::Exists,
             _ => match error.raw_os_error() {
                 Some(fence::OUTSIDE) => FileError::Outside,
                 _ => FileError::Io(error),
             },
-        })?;
-        // Its name is no link: the new file has taken its place.
-        let (folder, last) = (path.parent(), path.file_name());
-        let folder = inner.tree.resolve(folder.unwrap_or(Path::new("/")));
-        let resolved = folder.map_err(open_error)?.join(last.unwrap_or_default());
+        };
+        let place = inner.tree.place(names::path(&spelled)).map_err(placed)?;
+        let put = inner.tree.put_pieces(&place, &mut *write, existing, safe);
+        let seen = put.map_err(placed)?;
         let about = (cells.is_none(), Cause::Created);
-        inner.take_over(&resolved, (header, cells), about, &seen, reserved)
+        inner.take_over(&place, (header, cells), about, &seen, reserved)
     }
 
     /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.

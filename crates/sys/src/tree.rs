@@ -56,6 +56,11 @@ pub trait Tree: Send + Sync {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>>;
     /// The path without links, `.` and `..`, of something that exists.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+    /// The path without links that a new file of this name gets, in a folder that exists.
+    fn place(&self, path: &Path) -> io::Result<PathBuf> {
+        let folder = self.resolve(path.parent().unwrap_or(Path::new("/")))?;
+        Ok(folder.join(path.file_name().ok_or(Errno::ISDIR)?))
+    }
     /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename. What it is then.
     fn put(
         &self,
