@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kymo_rrd::{Header, Rrd};
-use kymo_tests::{Running, Scratch, kymo};
+use kymo_tests::{Running, Scratch, free_port, kymo};
 
 /// Zone of the tests: with summer time.
 const ZONE: &str = "Europe/Zurich";
@@ -492,13 +492,7 @@ enum Daemon {
 /// A daemon in each of the folders, listening on `d.sock` and on a port; stock's client has stock's.
 fn start_daemons(pair: &mut Pair, ours: Daemon) -> Vec<Running> {
     let folders = pair.folders();
-    let free = || {
-        TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a port")
-            .port()
-    };
-    pair.ports = [free(), free()];
+    pair.ports = [free_port(), free_port()];
     let start = |(folder, port): (&PathBuf, u16)| {
         let (socket, tcp) = (
             format!("unix:{}/d.sock", folder.display()),
