@@ -257,7 +257,12 @@ fn devices_come_and_go() {
     drop((disk, interface));
     shows("proc/diskstats", "loop77", false);
     shows("proc/net/dev", "kymo-b", false);
-    pause(400);
+    // /sys follows /proc within a second, and the facts follow /sys.
+    for fact in ["disk.loop77", "net.kymo-b"] {
+        wait_until(&format!("{fact} is gone"), || {
+            facts(&dir, fact).last() == Some(&None)
+        });
+    }
     recorder.stop();
     let came_and_went = [false, true, false];
     assert_eq!(presence(&dir, "proc/diskstats", "loop77"), came_and_went);

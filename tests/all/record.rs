@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kymo_tests::machine::hold_devices;
 use kymo_tests::{Running, Scratch, kymo, parse_dump, run, stdout_of};
 
 #[test]
 fn what_is_dumped_is_what_the_kernel_said() {
-    let scratch = Scratch::new("dump");
+    let (scratch, _devices) = (Scratch::new("dump"), hold_devices());
     let dir = scratch.text("ring");
     stdout_of(&[
         "record", "-s", "cdnmpZ", "-i", ".05:.05", "-c", "5", "-f", &dir,

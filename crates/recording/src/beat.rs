@@ -109,7 +109,7 @@ pub fn run(
         if key {
             control.note_sizes(&sampler);
         }
-        if sampler.devices_changed() {
+        if beat.facts_are_due(stamp, sampler.devices_changed()) {
             control.devices_changed.store(true, Ordering::Relaxed);
         }
         let pushed = push(queue, &out, schedule, control);
@@ -155,12 +155,17 @@ struct BeatState {
     missed: u32,
     /// Which multiple of the scans' interval the last sample was in.
     scan: i64,
+    /// When the facts are gathered a second time (monotonic), after a device came or went.
+    facts_again_ns: Option<u64>,
 }
 
 /// The timer may fire so much before its multiple when the clock is slewed.
 const EARLY_NS: i64 = 1_000_000;
 /// A wall clock that moves so much against the monotonic one was set.
 const STEP_NS: i64 = 100_000_000;
+/// How long /proc may be ahead of /sys: the kernel takes an interface out of /proc/net/dev before it takes its folder out
+/// of /sys, where the facts are gathered.
+const SYSFS_LAG_NS: u64 = 1_000_000_000;
 
 impl BeatState {
     fn new(schedule: Schedule, start: Stamp) -> BeatState {
@@ -174,7 +179,20 @@ impl BeatState {
             lost: false,
             missed: 0,
             scan: i64::MIN,
+            facts_again_ns: None,
         }
+    }
+
+    /// Whether the facts are to be gathered after this sample: when a device came or went, and again when /sys has
+    /// followed.
+    fn facts_are_due(&mut self, now: Stamp, devices_changed: bool) -> bool {
+        if devices_changed {
+            self.facts_again_ns = Some(now.mono_ns + SYSFS_LAG_NS);
+            return true;
+        }
+        self.facts_again_ns
+            .take_if(|again_ns| *again_ns <= now.mono_ns)
+            .is_some()
     }
 
     /// The baseline is taken now.
@@ -434,6 +452,16 @@ mod tests {
             .filter(|&ms| beat.due(at_ms(ms)) == Due::Now)
             .collect();
         assert_eq!(due, [3_300, 7_999, 14_000, 18_000]);
+    }
+
+    #[test]
+    fn facts_are_gathered_again_when_sysfs_has_followed() {
+        let mut beat = BeatState::new(each_second(1, false), at_ms(0));
+        let due: Vec<u64> = (0..40)
+            .map(|n| n * 100)
+            .filter(|&ms| beat.facts_are_due(at_ms(ms), ms == 300 || ms == 700))
+            .collect();
+        assert_eq!(due, [300, 700, 1_700]);
     }
 
     #[test]

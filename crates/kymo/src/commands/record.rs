@@ -60,6 +60,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         ack_fd: options.ack_fd,
         root: setup.root.clone(),
         letters: setup.letters.clone(),
+        facts: setup.context.text(),
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
@@ -197,6 +198,8 @@ struct Drain {
     ack_fd: Option<i32>,
     root: Arc<Root>,
     letters: String,
+    /// As they were recorded last.
+    facts: String,
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
@@ -271,15 +274,27 @@ impl Drain {
         self.show(batch);
         self.count_dropped(appended.dropped, appended.recorded);
         if self.control.devices_changed.swap(false, Ordering::Relaxed) {
-            let mut context = facts::gather(&self.root);
-            context.set(LETTERS, &self.letters);
-            let context = context.text();
-            self.writer.set_context(&context)?;
-            if let Some(tee) = &self.tee {
-                let mut record = Vec::new();
-                record::push_context(&mut record, RealClock.now(), &context);
-                tee.push(&record);
-            }
+            self.record_facts()?;
+        }
+        Ok(())
+    }
+
+    /// Records what the machine has now, where that is not what it had.
+    fn record_facts(&mut self) -> Result<()> {
+        let mut context = facts::gather(&self.root);
+        context.set(LETTERS, &self.letters);
+        let facts = context.text();
+        if facts == self.facts {
+            return Ok(());
+        }
+        let appended = self.writer.set_context(&facts)?;
+        if let Some(tee) = &self.tee {
+            let mut record = Vec::new();
+            record::push_context(&mut record, RealClock.now(), &facts);
+            tee.push(&record);
+        }
+        if appended.dropped == 0 {
+            self.facts = facts;
         }
         Ok(())
     }
