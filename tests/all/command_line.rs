@@ -26,7 +26,10 @@ fn bad_usage_is_one_clear_line() {
     let raw = capture();
     for (args, expect) in [
         (&["-sq"] as &[&str], "cannot use -s q: no such subsystem"),
-        (&["-sj"], "cannot use -s j: not yet"),
+        (
+            &["-sj"],
+            "cannot use -s j: kymo cannot record interrupts yet",
+        ),
         (&["-i", "x"], "cannot use -i x: not a number of seconds"),
         (
             &["-i5:7", "-scZ"],

@@ -167,8 +167,8 @@ fn a_store_without_files_goes_back_to_stock() {
     assert!(done(&["verify", &journal]).starts_with("no damage: "));
     let shown = done(&["status", &journal, "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!(shown["groups"], 3);
-    assert_eq!(shown["groups_without_files"], 3);
+    assert_eq!(shown["series"], 3);
+    assert_eq!(shown["series_without_files"], 3);
     assert!(
         shown["bytes_of_journal"]
             .as_u64()

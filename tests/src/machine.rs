@@ -11,7 +11,7 @@ use crate::is_root;
 pub fn must_skip(tools: &[&str]) -> bool {
     let missing = tools.iter().find(|tool| !exists(tool));
     let why = match missing {
-        _ if !is_root() => "it takes root".to_string(),
+        _ if !is_root() => "needs root".to_string(),
         Some(tool) => format!("{tool} is missing"),
         None => return false,
     };

@@ -7,10 +7,12 @@
 pub mod column;
 pub mod context;
 pub mod cost;
+pub mod errno;
 pub mod field;
 pub mod limits;
 pub mod name;
 pub mod printf;
+pub mod random;
 pub mod reading;
 pub mod scan;
 pub mod template;

@@ -54,6 +54,30 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends a signed integer; small ones of either sign are short.
+pub fn put_signed(out: &mut Vec<u8>, value: i64) {
+    put(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+/// How many bytes [`put`] appends.
+pub fn len(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+/// Takes an integer at `*at` and moves on.
+pub fn take_at(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut rest = bytes.get(*at..)?;
+    let value = take(&mut rest)?;
+    *at = bytes.len() - rest.len();
+    Some(value)
+}
+
+/// Takes a signed integer at `*at` and moves on.
+pub fn take_signed_at(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    let folded = take_at(bytes, at)?;
+    Some((folded >> 1) as i64 ^ -((folded & 1) as i64))
+}
+
 /// Maps the difference of two u64 onto small unsigned numbers for small steps either way.
 #[inline]
 pub fn zigzag(now: u64, last: u64) -> u64 {
@@ -90,5 +114,21 @@ mod tests {
         assert_eq!(take(&mut &[0xff; 10][..]), None);
         assert_eq!(take(&mut &[0x80; 11][..]), None);
         assert_eq!(take_bytes(&mut &[5, 1, 2][..], 10), None);
+    }
+
+    #[test]
+    fn signed_and_by_position() {
+        for value in [0, 1, 127, 128, 300, u64::MAX - 1, u64::MAX] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, value);
+            assert_eq!(bytes.len(), len(value));
+            put_signed(&mut bytes, value as i64);
+            let mut at = 0;
+            assert_eq!(take_at(&bytes, &mut at), Some(value));
+            assert_eq!(take_signed_at(&bytes, &mut at), Some(value as i64));
+            assert_eq!(at, bytes.len());
+            assert_eq!(take_at(&bytes, &mut at), None);
+        }
+        assert_eq!(take_at(&[0xff; 11], &mut 0), None);
     }
 }

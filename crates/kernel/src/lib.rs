@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod facts;
 pub mod identity;
 pub mod interpret;
+pub mod layout;
 pub mod reader;
 pub mod sampler;
 pub mod source;

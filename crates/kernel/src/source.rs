@@ -175,6 +175,12 @@ pub fn of(kind: u8) -> Option<&'static Source> {
     ALL.iter().find(|source| source.kind == kind)
 }
 
+/// Kinds by the paths of their sources, for a line that people read: `proc/stat, proc/{}/io`.
+pub fn names(kinds: &[u8]) -> String {
+    let path = |&kind: &u8| of(kind).map_or("an unknown source", |source| source.path);
+    kinds.iter().map(path).collect::<Vec<_>>().join(", ")
+}
+
 /// Whether `name` can be the name of an instance of such a source.
 pub fn is_instance(scope: Scope, name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use kymo_kernel::subsystem;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -89,7 +90,7 @@ impl Default for Config {
 impl Default for Record {
     fn default() -> Record {
         Record {
-            subsystems: ALL_LETTERS.into(),
+            subsystems: subsystem::service_letters(),
             interval: 1.0,
             process_interval: 5.0,
             cap: None,
@@ -100,9 +101,6 @@ impl Default for Record {
         }
     }
 }
-
-/// All subsystems there are.
-const ALL_LETTERS: &str = "cdnmpZ";
 
 impl Record {
     /// The value of `-i`.
@@ -226,7 +224,8 @@ fn path_prefix<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 
 fn letters<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
-    options::letters(Some(&text), ALL_LETTERS).map_err(|error| D::Error::custom(cause(&error)))
+    options::letters(Some(&text), &subsystem::service_letters())
+        .map_err(|error| D::Error::custom(cause(&error)))
 }
 
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
@@ -494,7 +493,7 @@ mod tests {
         let config = config.expect("a file");
         assert_eq!(config.prefix, "/kymo");
         assert_eq!(config.listen.to_string(), "127.0.0.1:80");
-        assert_eq!(config.record.subsystems, "cdnmp");
+        assert_eq!(config.record.subsystems, "cmdnp");
         assert_eq!(config.record.intervals(), "1:5");
     }
 }

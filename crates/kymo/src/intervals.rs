@@ -1,5 +1,7 @@
 //! `-i I[:I2[:I3]]`: how often, and how many samples go by between those of processes.
 
+use kymo_kernel::subsystem::{self, Subsystem};
+
 /// The three intervals of collectl, the second and third as multiples of the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Intervals {
@@ -81,13 +83,14 @@ fn timed(
     letters: &str,
     to_files: bool,
 ) -> Result<Intervals, &'static str> {
-    let only_processes = letters.chars().all(|c| c == 'Z');
+    let is_process = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_of_processes);
+    let only_processes = letters.chars().all(is_process);
     let explicit = first.is_some();
     let first = match first {
         // Processes alone: one interval, the second, whatever the first says.
         _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
         Some(ns) => ns,
-        None if second.is_some() && letters.contains('Z') && !to_files => SECOND,
+        None if second.is_some() && letters.contains(is_process) && !to_files => SECOND,
         None => default_first(to_files),
     };
     if first < 1_000_000 {

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
+use kymo_kernel::subsystem;
 use kymo_sys::machine;
 
 use crate::intervals::{Intervals, Scans};
@@ -318,16 +319,17 @@ pub fn letters(given: Option<&str>, default: &str) -> Result<String, String> {
 }
 
 fn check_letter(letter: char) -> Result<(), String> {
-    match letter {
-        'c' | 'C' | 'd' | 'D' | 'm' | 'n' | 'N' | 'p' | 'P' | 'Z' => Ok(()),
-        _ if "bBEfFijJlLMstTxXyY".contains(letter) => {
-            Err(format!("cannot use -s {letter}: not yet"))
-        }
-        _ => Err(format!(
-            "cannot use -s {}: no such subsystem; there are c C d D m n N p P Z",
-            letter.escape_debug()
-        )),
+    if subsystem::is_letter(letter) {
+        return Ok(());
     }
+    Err(match subsystem::not_yet(letter) {
+        Some(name) => format!("cannot use -s {letter}: kymo cannot record {name} yet"),
+        None => format!(
+            "cannot use -s {}: no such subsystem; there are {}",
+            letter.escape_debug(),
+            subsystem::all_letters()
+        ),
+    })
 }
 
 /// Reads `30s`, `5m`, `2h`, `1d`, `1w`, `100ms`; a bare number is seconds.
@@ -389,10 +391,13 @@ mod tests {
                 Some("-cdn"),
                 Err("cannot use -s -cdn: no subsystem is left"),
             ),
-            (Some("cj"), Err("cannot use -s j: not yet")),
+            (
+                Some("cj"),
+                Err("cannot use -s j: kymo cannot record interrupts yet"),
+            ),
             (
                 Some("q"),
-                Err("cannot use -s q: no such subsystem; there are c C d D m n N p P Z"),
+                Err("cannot use -s q: no such subsystem; there are c C m d D n N p P Z"),
             ),
         ] {
             let expect = expect.map(str::to_string).map_err(str::to_string);

@@ -68,7 +68,7 @@ impl Setup {
         let root = open_root(&options.root)?;
         let plan = Plan {
             kinds: machine_kinds(&letters),
-            tasks: letters.contains('Z').then(|| task_plan(options, view)),
+            tasks: subsystem::asks_for_processes(&letters).then(|| task_plan(options, view)),
             slow_ns: options.slow_ns().map_err(usage)?,
             interval_ns: intervals.first_ns,
             scan_interval_ns: intervals.first_ns * u64::from(intervals.second),
@@ -82,7 +82,7 @@ impl Setup {
                 .runtime_ns()
                 .map_err(usage)?
                 .map(Duration::from_nanos),
-            scans_aligned: options.align && letters.contains('Z'),
+            scans_aligned: options.align && subsystem::asks_for_processes(&letters),
             announced: false,
         };
         let mut context = facts::gather(&root);
@@ -113,7 +113,10 @@ pub fn files_to_keep() -> u64 {
 /// The kinds of source that the letters need, processes' aside.
 pub fn machine_kinds(letters: &str) -> Vec<u8> {
     let mut kinds = Vec::new();
-    for subsystem in subsystem::ALL.iter().filter(|s| s.letter != 'z') {
+    for subsystem in subsystem::ALL
+        .iter()
+        .filter(|subsystem| !subsystem.is_of_processes())
+    {
         let asked = letters
             .chars()
             .any(|letter| letter.eq_ignore_ascii_case(&subsystem.letter));

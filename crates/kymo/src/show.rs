@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use kymo_kernel::subsystem;
 use kymo_query::source::Source;
 use kymo_sys::machine;
 use kymo_view::options::Format;
@@ -21,7 +22,7 @@ const TOP_HEADS: usize = 5;
 /// The letters to show: those asked for, and processes when `--top` wants them.
 pub fn letters(chosen: String, view: &ViewOptions) -> String {
     match view.top {
-        Some(_) if !chosen.contains('Z') => chosen + "Z",
+        Some(_) if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
         _ => chosen,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
+use kymo_kernel::source;
 use kymo_recording::queue::{Queue, Taken};
 use kymo_recording::record::{self, Head, Record, RecordType};
 
@@ -146,8 +147,9 @@ impl Decoder {
         }
         self.pending = Some(sample);
         Some(Step::Damage(format!(
-            "sample {} is damaged: kinds {damaged:?}",
-            head.seq
+            "sample {} is damaged: {} cannot be read",
+            head.seq,
+            source::names(&damaged)
         )))
     }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use kymo_base::random::next_random;
 use kymo_recording::cursor::Cursor;
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head};
@@ -11,7 +12,6 @@ use kymo_recording::writer::{Options, Place, Writer};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::sim_clock::SimClock;
-use kymo_sys::sim_disk::next_random;
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Write;
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use kymo_base::limits;
 use kymo_kernel::backoff::SlowRead;
 use kymo_kernel::sampler::{Due, Sampler};
+use kymo_kernel::source;
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::ticker::{Beat, Ticker};
 
@@ -336,7 +337,7 @@ fn take(
         record::push_event(
             out,
             stamp,
-            &format!("sample too large: kinds {left_out:?} are left out"),
+            &format!("sample too large: {} left out", source::names(&left_out)),
         );
     }
 }

@@ -5,7 +5,7 @@
 //! Layout: docs/formats/recording.md, "Heads stream".
 
 use crate::record::{Head, RecordType};
-use crate::varint;
+use kymo_base::varint;
 use kymo_sys::clock::Stamp;
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl Encoder {
         let same = self.kinds == kinds;
         self.head(out, head, if same { SAME_KINDS } else { 0 });
         if !same {
-            varint::push(out, kinds.len() as u64);
+            varint::put(out, kinds.len() as u64);
             out.extend_from_slice(kinds);
             self.kinds.clear();
             self.kinds.extend_from_slice(kinds);
@@ -62,7 +62,7 @@ impl Encoder {
     /// Appends the head of an event or a context; the `length` bytes of text must follow.
     pub(crate) fn text(&mut self, out: &mut Vec<u8>, head: &Head, length: usize) {
         self.head(out, head, 0);
-        varint::push(out, length as u64);
+        varint::put(out, length as u64);
     }
 
     fn head(&mut self, out: &mut Vec<u8>, head: &Head, more: u8) {
@@ -80,14 +80,14 @@ impl Encoder {
         let mono = step(before.stamp.mono_ns, head.stamp.mono_ns);
         let real = step(before.stamp.real_ns as u64, head.stamp.real_ns as u64);
         let boot = step(before.stamp.boot_ns, head.stamp.boot_ns);
-        varint::push_signed(out, mono.wrapping_sub(before.mono_step));
-        varint::push_signed(out, real.wrapping_sub(mono));
-        varint::push_signed(out, boot.wrapping_sub(mono));
+        varint::put_signed(out, mono.wrapping_sub(before.mono_step));
+        varint::put_signed(out, real.wrapping_sub(mono));
+        varint::put_signed(out, boot.wrapping_sub(mono));
         if head.missed > 0 {
-            varint::push(out, u64::from(head.missed));
+            varint::put(out, u64::from(head.missed));
         }
         if leap != 1 {
-            varint::push(out, leap);
+            varint::put(out, leap);
         }
         self.before = before.moved_to(head);
     }
@@ -154,11 +154,11 @@ impl Decoder {
         let boot = self.signed(stream)?.wrapping_add(mono);
         let missed = match tag & MISSED {
             0 => 0,
-            _ => u32::try_from(varint::take(stream, &mut self.at)?).ok()?,
+            _ => u32::try_from(varint::take_at(stream, &mut self.at)?).ok()?,
         };
         let leap = match tag & LEAP {
             0 => 1,
-            _ => varint::take(stream, &mut self.at)?,
+            _ => varint::take_at(stream, &mut self.at)?,
         };
         Some(Head {
             seq: before.seq.wrapping_add(leap),
@@ -174,11 +174,11 @@ impl Decoder {
     }
 
     fn signed(&mut self, stream: &[u8]) -> Option<i64> {
-        varint::take_signed(stream, &mut self.at)
+        varint::take_signed_at(stream, &mut self.at)
     }
 
     fn counted(&mut self, stream: &[u8]) -> Option<Range<usize>> {
-        let length = usize::try_from(varint::take(stream, &mut self.at)?).ok()?;
+        let length = usize::try_from(varint::take_at(stream, &mut self.at)?).ok()?;
         self.range(stream, length)
     }
 

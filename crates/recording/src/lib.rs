@@ -28,7 +28,6 @@ pub mod record;
 mod ring;
 mod seal;
 pub mod tail;
-mod varint;
 pub mod writer;
 
 pub use error::{Error, Result};

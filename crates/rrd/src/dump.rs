@@ -1,5 +1,6 @@
 //! A file as XML, byte for byte as rrdtool 1.7.2 to 1.9 dump it.
 
+use kymo_base::errno::strerror;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
@@ -330,17 +331,10 @@ fn hand_on(text: &mut Vec<u8>, keep: usize, out: &mut impl io::Write) -> Result<
     if text.len() > keep {
         let result = out.write_all(text);
         result.map_err(|error| {
-            let cause = cause_of(&error);
+            let cause = strerror(&error);
             Error::new(format!("error writing output file: {cause}"))
         })?;
         text.clear();
     }
     Ok(())
-}
-
-/// The cause as strerror words it: without the number that Rust puts behind it.
-fn cause_of(error: &io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_owned()
 }

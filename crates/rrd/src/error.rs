@@ -33,6 +33,11 @@ impl Error {
         }
     }
 
+    /// Rows were to be written that can only be read.
+    pub fn read_only() -> Error {
+        Error::new("the file was opened for reading")
+    }
+
     /// A stamp that is not newer than the last.
     pub fn past(text: impl Into<String>) -> Error {
         Error {

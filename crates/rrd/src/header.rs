@@ -278,6 +278,11 @@ impl DsDef {
 }
 
 impl RraDef {
+    /// Whether updates change its rows in place: they are seasonal coefficients or deviations.
+    pub fn is_seasonal(&self) -> bool {
+        matches!(self.cf(), b"SEASONAL" | b"DEVSEASONAL")
+    }
+
     /// The consolidation function without its zeros.
     pub fn cf(&self) -> &[u8] {
         until_nul(&self.cf_nam)

@@ -44,7 +44,7 @@ impl Scopes {
         match self.texts {
             true => Ok(()),
             false => Err(unauthorized(
-                "cannot show texts of processes: it takes a token",
+                "cannot show texts of processes: the request has no valid token",
             )),
         }
     }

@@ -17,7 +17,6 @@ mod now;
 mod number;
 mod places;
 mod rollups;
-pub mod rrdcached;
 mod server;
 mod tally;
 mod tls;

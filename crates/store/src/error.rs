@@ -1,5 +1,6 @@
 //! What can go wrong, typed: the daemon turns it into rrdcached's replies.
 
+use kymo_base::name::DisplayName;
 use kymo_rrd::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,25 +95,23 @@ impl Error {
         Some(text.trim().parse().unwrap_or(0))
     }
 
-    /// A segment of another version.
-    pub(crate) fn segment_version(path: PathBuf, version: u32) -> Error {
-        let known = crate::drum::segment::VERSION;
+    /// A file of another version than the `known` one.
+    pub(crate) fn version(path: PathBuf, version: u32, known: u32) -> Error {
         Error::Version {
             path,
             version,
             known,
         }
     }
+}
 
-    /// A journal file of another version.
-    pub(crate) fn journal_version(path: PathBuf, version: u32) -> Error {
-        let known = crate::frame::VERSION;
-        Error::Version {
-            path,
-            version,
-            known,
-        }
-    }
+/// rrd_open's texts: those about the file itself begin with its name.
+pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
+    let shown = DisplayName(shown).to_string();
+    FileError::Rrd(match text.starts_with("is ") || text.starts_with("has ") {
+        true => format!("'{shown}' {text}"),
+        false => text.to_string(),
+    })
 }
 
 /// Adds what was tried, and on what, to an answer of the disk.
@@ -133,7 +132,7 @@ impl<T> Tried<T> for io::Result<T> {
 /// Why an UPDATE was refused, wholly or from some value on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// The store does not know the file yet: call `Store::touch`, not under the turn, and ask again.
+    /// The store does not know the file yet: call `Store::touch` without a write batch, and ask again.
     Untouched,
     /// `Cannot find timestamp in '%s'!`
     NoStamp {
@@ -178,36 +177,51 @@ impl From<kymo_rrd::Error> for FetchError {
 }
 
 /// Why a file cannot be touched, read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The name has a NUL, is empty or longer than the kernel takes: `stat failed with error %i.`
+    #[error("its name cannot be a file's")]
     Name(i32),
     /// `-B`, and the name or a link in it leads outside: `%s: Permission denied`.
+    #[error("it lies outside of the base folder, or is the store's own")]
     Outside,
     /// `No such file: %s`
+    #[error("no such file")]
     NoSuchFile,
     /// `stat failed with error %i.`
+    #[error("{}", io::Error::from_raw_os_error(*.0))]
     Stat(i32),
     /// `Not a regular file: %s`
+    #[error("it is no regular file")]
     NotRegular,
     /// `Cannot read/write %s: %s`
+    #[error("{0}")]
     Access(io::Error),
     /// `RRD Error: could not lock RRD`: somebody else's lock outlasted the wait. Nothing is lost.
+    #[error("another program has a lock on it")]
     Locked,
     /// `RRD Error: %s`, with rrdtool's text, file name and all.
+    #[error("{0}")]
     Rrd(String),
     /// `Error: rrdcached: Invalid timestamp returned`
+    #[error("its last update is before 1970")]
     BadStamp,
     /// The journal takes nothing: `cannot write journal: %s`. Nothing was done.
+    #[error("cannot write the journal: {0}")]
     Journal(io::Error),
     /// CREATE: the folder is missing and may not be made.
+    #[error("its folder {} is missing", DisplayName(.0))]
     NoFolder(Vec<u8>),
     /// CREATE: the folder could not be made: `Cannot create %s: %s`.
+    #[error("cannot make folder {}: {}", DisplayName(.0), .1)]
     MakeFolder(Vec<u8>, io::Error),
     /// CREATE: `creating '%s': File exists`.
+    #[error("there is a file that is not the store's")]
     Exists,
     /// It has so many cells, more than were wanted in memory.
+    #[error("it has {0} cells, too many")]
     Large(u64),
     /// Anything else the kernel says.
+    #[error("{0}")]
     Io(io::Error),
 }

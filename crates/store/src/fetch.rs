@@ -1,12 +1,12 @@
 //! FETCH: from what an earlier one left if that is enough, else from blocks and files.
 
-use crate::ask::{Fresh, opening};
-use crate::drum::apply::Applier;
+use crate::consolidation::apply::Applier;
+use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
-use crate::files::base_of;
-use crate::read::Opened;
-use crate::recent::{Series, Wanted};
-use crate::store::{Inner, Store};
+use crate::read::rows::Opened;
+use crate::read::series_cache::{CachedSeries, Wanted};
+use crate::rrd_file::open::{Fresh, opening};
+use crate::rrd_file::write_back::base_of;
 use kymo_rrd::fetch::Fetched;
 
 /// Rows, or why a file has none.
@@ -46,7 +46,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Rows of a group; all its values count as written.
+    /// Rows of a series; all its values count as written.
     fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
         let id = self.verified_for_reading(id)?;
         let mut applier = self.recent.applier();
@@ -68,15 +68,15 @@ impl Inner {
         let recent = self.recent.take(id);
         let mut state = self.lock();
         let _full = self.show_with(&mut state, id);
-        let Some((recent, group)) = recent.zip(state.groups.get(id)) else {
+        let Some((recent, series)) = recent.zip(state.series.get(id)) else {
             return Ok(None);
         };
         // Of a suspended one not all values count.
-        let values = group.values_since(recent.version);
-        let Some(values) = values.filter(|_| group.last <= group.shown) else {
+        let values = series.values_since(recent.version);
+        let Some(values) = values.filter(|_| series.last <= series.published) else {
             return Ok(None);
         };
-        let path = group.path.clone();
+        let path = series.path.clone();
         drop(state);
         let Some(mut recent) = recent.go_on(applier, &path, &values, self.rrd_now()) else {
             return Ok(None);
@@ -95,14 +95,14 @@ impl Inner {
     ) -> Result<Found, FileError> {
         let (snapshot, version) = {
             let state = self.lock();
-            let group = state.groups.get(id).ok_or(FileError::NoSuchFile)?;
-            let version = (group.last <= group.shown).then_some(group.version);
-            (self.snapshot(&state, group, group.shown), version)
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            let version = (series.last <= series.published).then_some(series.version);
+            (self.snapshot(&state, series, series.published), version)
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
         let base = base_of(&snapshot, &snapshot.path, self)?;
         let mut view = snapshot.view(applier, self.rrd_now(), base)?;
-        let mut series = Box::new(Series::of(&view, version.unwrap_or_default()));
+        let mut series = Box::new(CachedSeries::of(&view, version.unwrap_or_default()));
         if let Some(recent) = self.recent.take(id) {
             series.join(*recent);
         }

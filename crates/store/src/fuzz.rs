@@ -1,9 +1,10 @@
-//! Entry points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
+//! Record points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
 
-use crate::frame::{self, FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
-use crate::journal::name_of;
+use crate::engine::Store;
 use crate::settings::Settings;
-use crate::store::Store;
+use crate::wal::frame;
+use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
+use crate::wal::writer::name_of;
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_clock::SimClock;
@@ -12,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The same for the segments that the drum is made of.
+/// The same for the segments that the segments are made of.
 pub fn fuzz_segment(data: &[u8]) {
-    crate::drum::fuzz::fuzz_segment(data);
+    crate::segment::fuzz::fuzz_segment(data);
 }
 
 /// Parts the entries of one frame from those of the next.
@@ -34,7 +35,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
         generation: 7,
         base: 0,
         real_ns: 0,
-        restates: false,
+        carries_over: false,
         stamp_s: 0,
     };
     let mut file = head.page();

@@ -1,4 +1,4 @@
-//! Holes: places among the values of a group where others are lost, because what had them is damaged. The arithmetic
+//! Holes: places among the values of a series where others are lost, because what had them is damaged. The arithmetic
 //! makes the time up to the next value unknown there.
 //!
 //! A hole lies between values, in memory and in the journal, as one that no client can send: it has no stamp of its own,
@@ -26,7 +26,7 @@ pub(crate) fn is_one(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::stamp_of;
+    use crate::wal::value::stamp_of;
 
     #[test]
     fn a_hole_comes_back_and_is_no_value() {

@@ -1,69 +1,47 @@
-//! What was acknowledged: one journal, values in memory, the drum of blocks they are saved in, and .rrd files that are
+//! What was acknowledged: one journal, values in memory, the segments of blocks they are saved in, and .rrd files that are
 //! brought up to date from there.
 //!
-//! The drum is the truth, the journal and memory hold what is not yet in it, .rrd files are views.
-//! A [`Turn`] takes requests and costs one write of the journal; [`Store`]'s other functions open files and
+//! the segments are the truth, the journal and memory hold what is not yet in it, .rrd files are views.
+//! A [`WriteBatch`] takes requests and costs one write of the journal; [`Store`]'s other functions open files and
 //! may wait for locks and disks, so they are for worker threads. Nothing here knows sockets or replies.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod adopt;
-mod ask;
-mod chunks;
-mod claim;
-mod drum;
-mod edits;
-mod entry;
+mod background;
+mod compaction;
+mod consolidation;
+mod engine;
 pub mod error;
-mod export;
-mod fence;
 mod fetch;
-mod files;
-mod frame;
+mod flush;
+mod folder;
 pub mod fuzz;
-mod groups;
 mod hole;
-mod import;
-mod journal;
-mod limits;
-mod list;
-mod look;
-mod lost;
-mod make;
-mod names;
-mod owner;
-mod pending;
-mod pieces;
-mod ranges;
-pub mod read;
-mod recent;
-mod recover;
-mod replay;
-mod reserve;
-mod roster;
-mod rounds;
+mod layout;
+mod memtable;
+pub mod names;
+mod read;
+mod recovery;
+mod retention;
 mod rrd_file;
-mod save;
+mod segment;
 pub mod settings;
-mod snapshot;
-mod state;
-pub mod status;
-mod stock;
-mod store;
-mod take_in;
-pub mod turn;
-mod value;
-pub mod verify;
+mod stats;
+mod tools;
+mod wal;
+pub mod write_batch;
 
-pub use ask::{Flushed, Fresh};
-pub use claim::Claim;
+pub use background::Threads;
+pub use engine::Store;
 pub use error::{Error, FetchError, FileError, Refusal};
-pub use export::Exported;
-pub use import::WholeFile;
-pub use look::{place_of_store, store_folder};
-pub use read::{FileRows, Opened, SeriesRows};
-pub use rounds::Threads;
+pub use folder::claim::Claim;
+pub use folder::read_only::{place_of_store, store_folder};
+pub use read::rows::{FileRows, Opened, SeriesRows};
+pub use rrd_file::open::{Flushed, Fresh};
 pub use settings::Settings;
-pub use store::{Replayed, Stats, Store};
-pub use turn::{Position, Switched, Turn};
+pub use stats::{Replayed, Stats};
+pub use tools::export::Exported;
+pub use tools::import::WholeFile;
+pub use tools::{status, verify};
+pub use write_batch::{Position, Switched, WriteBatch};

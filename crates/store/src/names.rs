@@ -1,6 +1,7 @@
 //! Names as clients send them: how replies show them, which of them `-B` allows, and which cannot be a file's.
 
 use crate::settings::Settings;
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,26 +11,31 @@ const PATH_MAX: usize = 4096;
 const NAME_MAX: usize = 255;
 
 /// base + `/` + name, or the name if it is absolute.
-pub(crate) fn spelled(settings: &Settings, name: &[u8]) -> Vec<u8> {
-    if name.first() == Some(&b'/') {
-        return name.to_vec();
+pub fn join<'a>(base: &[u8], name: &'a [u8]) -> Cow<'a, [u8]> {
+    match name.first() {
+        Some(b'/') => Cow::Borrowed(name),
+        _ => Cow::Owned([base, b"/", name].concat()),
     }
-    let base = settings.base.as_os_str().as_bytes();
-    [base, b"/", name].concat()
 }
 
-/// What rrdcached's `-B` checks: `../` nowhere, and an absolute name below the base.
-pub(crate) fn allowed(settings: &Settings, name: &[u8]) -> bool {
-    if !settings.beneath {
-        return true;
-    }
-    let up = name.windows(3).any(|three| three == b"../");
-    let base = settings.base.as_os_str().as_bytes();
+/// What rrdcached's `-B` checks: `../` nowhere, and an absolute name below the base. Links are looked at when the file is
+/// opened.
+pub fn is_beneath(base: &[u8], name: &[u8]) -> bool {
     let below = name.first() != Some(&b'/')
         || name
             .strip_prefix(base)
             .is_some_and(|rest| rest.first() == Some(&b'/'));
-    !up && below
+    below && memchr::memmem::find(name, b"../").is_none()
+}
+
+/// A name as replies show it.
+pub(crate) fn spelled(settings: &Settings, name: &[u8]) -> Vec<u8> {
+    join(settings.base.as_os_str().as_bytes(), name).into_owned()
+}
+
+/// Whether `-B`, if it is set, lets a name through.
+pub(crate) fn allowed(settings: &Settings, name: &[u8]) -> bool {
+    !settings.beneath || is_beneath(settings.base.as_os_str().as_bytes(), name)
 }
 
 /// The error number with which the kernel would refuse this path, before it is asked.

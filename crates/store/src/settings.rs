@@ -32,7 +32,7 @@ pub struct Settings {
     pub sync_every: Duration,
     /// The .rrd files are made durable, and old journal files free, at least this often.
     pub checkpoint_every: Duration,
-    /// A chunk is saved when its groups have so many values each that are in no block.
+    /// A chunk is saved when its series have so many values each that are in no block.
     pub chunk_values: u64,
     /// Or when the oldest of them is so old.
     pub save_after: Duration,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// Blocks take at most so many bytes, as far as dropping points helps.
     pub store_bytes: u64,
-    /// More groups are told of in the log, and more new ones in a minute.
+    /// More series are told of in the log, and more new ones in a minute.
     pub max_series: u64,
     /// See `max_series`.
     pub max_new: u64,

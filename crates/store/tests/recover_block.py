@@ -59,11 +59,11 @@ while at < len(segment):
     head, frames, _ = Bytes(segment, at + 56), Bytes(segment, at + head_len), print("block", chunk, position)
     stamp, archives, names = head.varint(), [head.varint() for _ in range(head.varint())], frame(head, frames)
     for _ in range(head.varint()):
-        sixteen, state, points_raw, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
+        stripe, state, points_raw, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
         for member, text in points(Bytes(points_raw)) if points_raw != b"\0" else ():
-            print("point", chunk, sixteen * 16 + member, text.decode())
+            print("point", chunk, stripe * 16 + member, text.decode())
         for archive in range(len(archives)):
             columns.append(frame(head, frames, columns))  # an empty one for none
             for member, number, cell in rows(Bytes(columns[-1])):
-                print(chunk, sixteen * 16 + member, archive, number, f"{cell:016x}")
+                print(chunk, stripe * 16 + member, archive, number, f"{cell:016x}")
     at += length

@@ -9,6 +9,7 @@ use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode, RecordLock};
 use crate::sim_clock::SimClock;
 use crate::sim_tree::SimTree;
 use crate::tree::{Reach, Tree};
+use kymo_base::random::next_random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -787,15 +788,6 @@ fn fail_if(broken: bool) -> io::Result<()> {
         true => Err(io::Error::from_raw_os_error(libc::EIO)),
         false => Ok(()),
     }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the next number of the sequence that `state` stands for.
-pub fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

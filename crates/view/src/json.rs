@@ -143,7 +143,9 @@ impl Show for Json {
             .filter(|(part, _)| part.choice.detail)
         {
             processes::select(part, context, options, chosen);
-            if let (Some(top), 'z') = (options.top, part.choice.subsystem.letter) {
+            if let Some(top) = options.top
+                && part.choice.subsystem.is_of_processes()
+            {
                 processes::rank(part, context, options, top, chosen);
             }
             for &at in chosen.iter() {

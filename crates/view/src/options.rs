@@ -195,7 +195,7 @@ impl Options {
         let processes = self
             .choices
             .iter()
-            .any(|choice| choice.subsystem.letter == 'z');
+            .any(|choice| choice.subsystem.is_of_processes());
         if format == Format::Csv && tables > 1 {
             return Err("cannot use --csv: one table at a time, lower-case letters or one upper-case letter".into());
         }

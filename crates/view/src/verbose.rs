@@ -58,7 +58,7 @@ impl Verbose {
                     options,
                 ));
             }
-            if choice.detail && subsystem.letter == 'z' {
+            if choice.detail && subsystem.is_of_processes() {
                 sections.push(Section::processes(part, subsystem, options));
             } else if choice.detail {
                 sections.push(Section::new(

@@ -8,36 +8,36 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, place, plot,
-    text, value,
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, place,
+    plot, text, value,
 };
-use crate::interpret::{Cell, From, Layout, RowLayout};
+use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
 // Indices of the times, alike in globals and in rows; the first eight make the whole.
-const USER: usize = 0;
-const NICE: usize = 1;
-const SYS: usize = 2;
-const IDLE: usize = 3;
-const WAIT: usize = 4;
-const IRQ: usize = 5;
-const SOFT: usize = 6;
-const STEAL: usize = 7;
-const GUEST: usize = 8;
-const GUEST_NICE: usize = 9;
+const USER: usize = at(GLOBALS, "user");
+const NICE: usize = at(GLOBALS, "nice");
+const SYS: usize = at(GLOBALS, "system");
+const IDLE: usize = at(GLOBALS, "idle");
+const WAIT: usize = at(GLOBALS, "iowait");
+const IRQ: usize = at(GLOBALS, "irq");
+const SOFT: usize = at(GLOBALS, "softirq");
+const STEAL: usize = at(GLOBALS, "steal");
+const GUEST: usize = at(GLOBALS, "guest");
+const GUEST_NICE: usize = at(GLOBALS, "guest_nice");
 const TIMES: usize = 10;
-const INTR: usize = 10;
-const CTXT: usize = 11;
-const PROCESSES: usize = 12;
-const RUNNING: usize = 13;
-const BLOCKED: usize = 14;
-const LOAD1: usize = 15;
-const LOAD5: usize = 16;
-const LOAD15: usize = 17;
-const RUNNABLE: usize = 18;
-const TASKS: usize = 19;
-const CPUS: usize = 20;
-const BTIME: usize = 21;
+const INTR: usize = at(GLOBALS, "intr");
+const CTXT: usize = at(GLOBALS, "ctxt");
+const PROCESSES: usize = at(GLOBALS, "processes");
+const RUNNING: usize = at(GLOBALS, "procs_running");
+const BLOCKED: usize = at(GLOBALS, "procs_blocked");
+const LOAD1: usize = at(GLOBALS, "load1");
+const LOAD5: usize = at(GLOBALS, "load5");
+const LOAD15: usize = at(GLOBALS, "load15");
+const RUNNABLE: usize = at(GLOBALS, "runnable");
+const TASKS: usize = at(GLOBALS, "tasks");
+const CPUS: usize = at(GLOBALS, "cpus");
+const BTIME: usize = at(GLOBALS, "btime");
 
 const fn time(name: &'static str, rule: Rule, help: &'static str) -> Field {
     field(name, rule, Unit::Ticks, help)
@@ -357,6 +357,7 @@ pub static CPU: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

@@ -10,28 +10,29 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, plot, ratio, text,
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, plot, ratio,
+    text,
 };
-use crate::interpret::{Layout, RowLayout};
+use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
 
-const READS: usize = 0;
-const READ_MERGES: usize = 1;
-const READ_SECTORS: usize = 2;
-const READ_MS: usize = 3;
-const WRITES: usize = 4;
-const WRITE_MERGES: usize = 5;
-const WRITE_SECTORS: usize = 6;
-const WRITE_MS: usize = 7;
-const IN_FLIGHT: usize = 8;
-const IO_MS: usize = 9;
-const WEIGHTED_MS: usize = 10;
-const DISCARDS: usize = 11;
-const DISCARD_SECTORS: usize = 13;
-const DISCARD_MERGES: usize = 12;
-const DISCARD_MS: usize = 14;
-const FLUSHES: usize = 15;
-const FLUSH_MS: usize = 16;
+const READS: usize = at(FIELDS, "reads");
+const READ_MERGES: usize = at(FIELDS, "read_merges");
+const READ_SECTORS: usize = at(FIELDS, "read_sectors");
+const READ_MS: usize = at(FIELDS, "read_ms");
+const WRITES: usize = at(FIELDS, "writes");
+const WRITE_MERGES: usize = at(FIELDS, "write_merges");
+const WRITE_SECTORS: usize = at(FIELDS, "write_sectors");
+const WRITE_MS: usize = at(FIELDS, "write_ms");
+const IN_FLIGHT: usize = at(FIELDS, "in_flight");
+const IO_MS: usize = at(FIELDS, "io_ms");
+const WEIGHTED_MS: usize = at(FIELDS, "weighted_ms");
+const DISCARDS: usize = at(FIELDS, "discards");
+const DISCARD_SECTORS: usize = at(FIELDS, "discard_sectors");
+const DISCARD_MERGES: usize = at(FIELDS, "discard_merges");
+const DISCARD_MS: usize = at(FIELDS, "discard_ms");
+const FLUSHES: usize = at(FIELDS, "flushes");
+const FLUSH_MS: usize = at(FIELDS, "flush_ms");
 
 const fn counter(name: &'static str, rule: Rule, unit: Unit, help: &'static str) -> Field {
     field(name, rule, unit, help)
@@ -361,6 +362,7 @@ pub static DISK: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Rows,
+    in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

@@ -6,7 +6,8 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use crate::interpret::{Cell, From, Layout};
+use crate::layout::{Cell, From, Layout};
+use crate::source::{self, Scope};
 
 use self::exposed::Exposed;
 
@@ -49,6 +50,8 @@ pub struct Subsystem {
     pub layout: fn(kind: u8, template: &Template, context: &Context) -> Layout,
     /// What the lower-case letter sums up.
     pub summary: Summary,
+    /// Whether a service records it unless its configuration says otherwise: it costs little.
+    pub in_service: bool,
     /// What the lower-case letter shows.
     pub columns: &'static [Column],
     /// What the upper-case letter shows, a row an instance.
@@ -64,6 +67,21 @@ pub struct Subsystem {
     pub plot: Plot,
     /// What Prometheus gets.
     pub exposed: Exposed,
+}
+
+impl Subsystem {
+    /// Whether its instances are processes or threads: they are scanned at an interval of their own.
+    pub fn is_of_processes(&self) -> bool {
+        let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
+        sources.any(|source| source.scope != Scope::Machine)
+    }
+
+    /// Its letters: for the summary, if it has one, and for the detail.
+    pub fn letters(&self) -> impl Iterator<Item = char> {
+        let summary = (self.summary != Summary::None).then_some(self.letter);
+        let detail = (!self.detail.is_empty()).then_some(self.letter.to_ascii_uppercase());
+        summary.into_iter().chain(detail)
+    }
 }
 
 /// How columns stand on a terminal: which, and how wide.
@@ -161,6 +179,62 @@ pub const ALL: &[&Subsystem] = &[
     &process::PROCESS,
 ];
 
+/// What collectl has letters for, in the order of its manual.
+const COLLECTL: &[(char, &str)] = &[
+    ('b', "memory fragmentation"),
+    ('B', "memory fragmentation"),
+    ('E', "environment"),
+    ('f', "NFS"),
+    ('F', "NFS"),
+    ('i', "inodes"),
+    ('j', "interrupts"),
+    ('J', "interrupts"),
+    ('l', "Lustre"),
+    ('L', "Lustre"),
+    ('M', "NUMA"),
+    ('s', "sockets"),
+    ('t', "TCP"),
+    ('T', "TCP"),
+    ('x', "interconnect"),
+    ('X', "interconnect"),
+    ('y', "slabs"),
+    ('Y', "slabs"),
+];
+
+/// What one of collectl's letters stands for, if there is no subsystem for it yet.
+pub fn not_yet(letter: char) -> Option<&'static str> {
+    let (_, name) = COLLECTL.iter().find(|(known, _)| *known == letter)?;
+    (!is_letter(letter)).then_some(name)
+}
+
+/// Whether there is something to record and to show by this letter.
+pub fn is_letter(letter: char) -> bool {
+    of(letter).is_some_and(|subsystem| subsystem.letters().any(|known| known == letter))
+}
+
+/// All letters there are: `c C m d D`.
+pub fn all_letters() -> String {
+    let mut spelled = String::new();
+    for letter in ALL.iter().flat_map(|subsystem| subsystem.letters()) {
+        spelled.extend([letter, ' ']);
+    }
+    spelled.truncate(spelled.trim_end().len());
+    spelled
+}
+
+/// One letter for each subsystem that a service records.
+pub fn service_letters() -> String {
+    let usual = ALL.iter().filter(|subsystem| subsystem.in_service);
+    usual.filter_map(|one| one.letters().next()).collect()
+}
+
+/// Whether one of the letters asks for processes.
+pub fn asks_for_processes(letters: &str) -> bool {
+    letters
+        .chars()
+        .any(|letter| of(letter).is_some_and(Subsystem::is_of_processes))
+}
+
 /// The subsystem of a letter, upper or lower case.
 pub fn of(letter: char) -> Option<&'static Subsystem> {
     ALL.iter()
@@ -186,6 +260,23 @@ pub(crate) const fn field(name: &'static str, rule: Rule, unit: Unit, help: &'st
         unit,
         help,
     }
+}
+
+/// The index of the field of this name: the compiler finds it, or refuses a name that no field has.
+pub(crate) const fn at(fields: &[Field], name: &str) -> usize {
+    let mut index = 0;
+    while !is_same(fields[index].name.as_bytes(), name.as_bytes()) {
+        index += 1;
+    }
+    index
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 /// A column that is a number.
@@ -336,6 +427,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn letters_come_from_the_table() {
+        assert!(is_letter('c') && is_letter('C') && is_letter('Z'));
+        assert!(!is_letter('z') && !is_letter('M') && !is_letter('q'));
+        assert!(all_letters().starts_with("c C m d D n N"));
+        assert!(asks_for_processes("cZ") && !asks_for_processes("cdnm"));
+        assert_eq!(not_yet('E'), Some("environment"));
+        assert_eq!(not_yet('c'), None);
     }
 
     proptest::proptest! {

@@ -8,27 +8,28 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, numbers, plot, ratio, text,
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, plot, ratio,
+    text,
 };
-use crate::interpret::{Layout, RowLayout};
+use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
 
-const RX_BYTES: usize = 0;
-const RX_PACKETS: usize = 1;
-const RX_ERRS: usize = 2;
-const RX_DROP: usize = 3;
-const RX_FIFO: usize = 4;
-const RX_FRAME: usize = 5;
-const RX_COMPRESSED: usize = 6;
-const RX_MULTICAST: usize = 7;
-const TX_BYTES: usize = 8;
-const TX_PACKETS: usize = 9;
-const TX_ERRS: usize = 10;
-const TX_DROP: usize = 11;
-const TX_FIFO: usize = 12;
-const TX_COLLS: usize = 13;
-const TX_CARRIER: usize = 14;
-const TX_COMPRESSED: usize = 15;
+const RX_BYTES: usize = at(FIELDS, "rx_bytes");
+const RX_PACKETS: usize = at(FIELDS, "rx_packets");
+const RX_ERRS: usize = at(FIELDS, "rx_errs");
+const RX_DROP: usize = at(FIELDS, "rx_drop");
+const RX_FIFO: usize = at(FIELDS, "rx_fifo");
+const RX_FRAME: usize = at(FIELDS, "rx_frame");
+const RX_COMPRESSED: usize = at(FIELDS, "rx_compressed");
+const RX_MULTICAST: usize = at(FIELDS, "rx_multicast");
+const TX_BYTES: usize = at(FIELDS, "tx_bytes");
+const TX_PACKETS: usize = at(FIELDS, "tx_packets");
+const TX_ERRS: usize = at(FIELDS, "tx_errs");
+const TX_DROP: usize = at(FIELDS, "tx_drop");
+const TX_FIFO: usize = at(FIELDS, "tx_fifo");
+const TX_COLLS: usize = at(FIELDS, "tx_colls");
+const TX_CARRIER: usize = at(FIELDS, "tx_carrier");
+const TX_COMPRESSED: usize = at(FIELDS, "tx_compressed");
 
 const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
@@ -257,6 +258,7 @@ pub static NET: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Rows,
+    in_service: true,
     columns: &TRAFFIC,
     detail: DETAIL,
     born: None,

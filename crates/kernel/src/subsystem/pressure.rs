@@ -7,17 +7,17 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
-use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, plot, text};
-use crate::interpret::{Cell, From, Layout, RowLayout};
+use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, plot, text};
+use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
 const RESOURCES: [&str; 4] = ["cpu", "memory", "io", "irq"];
 
 // Fields of a row; a resource's totals are globals 2n and 2n + 1.
-const SOME_TOTAL: usize = 0;
-const FULL_TOTAL: usize = 1;
-const SOME_AVG: usize = 2;
-const FULL_AVG: usize = 5;
+const SOME_TOTAL: usize = at(FIELDS, "some_total");
+const FULL_TOTAL: usize = at(FIELDS, "full_total");
+const SOME_AVG: usize = at(FIELDS, "some_avg10");
+const FULL_AVG: usize = at(FIELDS, "full_avg10");
 
 const fn stall(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Counter64, Unit::Microseconds, help)
@@ -152,6 +152,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

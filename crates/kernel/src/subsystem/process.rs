@@ -9,42 +9,43 @@ use kymo_base::template::{Class, Piece, Template};
 
 use super::exposed::Exposed;
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, field, number, place, text, value,
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, place, text,
+    value,
 };
-use crate::interpret::{Cell, From, Layout, RowLayout};
+use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
-const PPID: usize = 0;
-const MINFLT: usize = 1;
-const MAJFLT: usize = 2;
-const UTIME: usize = 3;
-const STIME: usize = 4;
-const PRIORITY: usize = 5;
-const THREADS: usize = 6;
+const PPID: usize = at(FIELDS, "ppid");
+const MINFLT: usize = at(FIELDS, "minflt");
+const MAJFLT: usize = at(FIELDS, "majflt");
+const UTIME: usize = at(FIELDS, "utime");
+const STIME: usize = at(FIELDS, "stime");
+const PRIORITY: usize = at(FIELDS, "priority");
+const THREADS: usize = at(FIELDS, "num_threads");
 /// Index of the field with the start time in clock ticks since boot.
-pub const STARTTIME: usize = 7;
-const VSIZE: usize = 8;
-const RSS: usize = 9;
-const PROCESSOR: usize = 10;
-const RCHAR: usize = 11;
-const WCHAR: usize = 12;
-const SYSCR: usize = 13;
-const SYSCW: usize = 14;
-const READ_BYTES: usize = 15;
-const WRITE_BYTES: usize = 16;
-const CANCELLED: usize = 17;
-const TGID: usize = 18;
-const UID: usize = 19;
-const VM_SIZE: usize = 20;
-const VM_LCK: usize = 21;
-const VM_RSS: usize = 22;
-const VM_DATA: usize = 23;
-const VM_STK: usize = 24;
-const VM_EXE: usize = 25;
-const VM_LIB: usize = 26;
-const VM_SWAP: usize = 27;
-const VOLUNTARY: usize = 28;
-const INVOLUNTARY: usize = 29;
+pub const STARTTIME: usize = at(FIELDS, "starttime");
+const VSIZE: usize = at(FIELDS, "vsize");
+const RSS: usize = at(FIELDS, "rss");
+const PROCESSOR: usize = at(FIELDS, "processor");
+const RCHAR: usize = at(FIELDS, "rchar");
+const WCHAR: usize = at(FIELDS, "wchar");
+const SYSCR: usize = at(FIELDS, "syscr");
+const SYSCW: usize = at(FIELDS, "syscw");
+const READ_BYTES: usize = at(FIELDS, "read_bytes");
+const WRITE_BYTES: usize = at(FIELDS, "write_bytes");
+const CANCELLED: usize = at(FIELDS, "cancelled_write_bytes");
+const TGID: usize = at(FIELDS, "Tgid");
+const UID: usize = at(FIELDS, "Uid");
+const VM_SIZE: usize = at(FIELDS, "VmSize");
+const VM_LCK: usize = at(FIELDS, "VmLck");
+const VM_RSS: usize = at(FIELDS, "VmRSS");
+const VM_DATA: usize = at(FIELDS, "VmData");
+const VM_STK: usize = at(FIELDS, "VmStk");
+const VM_EXE: usize = at(FIELDS, "VmExe");
+const VM_LIB: usize = at(FIELDS, "VmLib");
+const VM_SWAP: usize = at(FIELDS, "VmSwap");
+const VOLUNTARY: usize = at(FIELDS, "voluntary_ctxt_switches");
+const INVOLUNTARY: usize = at(FIELDS, "nonvoluntary_ctxt_switches");
 
 /// Label: the kernel's name.
 pub const COMM: usize = 0;
@@ -390,6 +391,7 @@ pub static PROCESS: Subsystem = Subsystem {
     labels: LABELS,
     layout,
     summary: Summary::None,
+    in_service: true,
     columns: &[],
     detail: DETAIL,
     born: Some(STARTTIME),

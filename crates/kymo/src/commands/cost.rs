@@ -8,6 +8,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
+use kymo_kernel::subsystem;
+
 use crate::options::RecordOptions;
 
 /// Runs the command.
@@ -16,7 +18,11 @@ pub fn run(options: &RecordOptions) -> Result<ExitCode> {
     let folder = std::env::temp_dir().join(format!("kymo-cost-{}", std::process::id()));
     // Made by us and nobody else: the name can be guessed.
     std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let scans = if letters.contains('Z') { "0:6" } else { "0" };
+    let scans = if subsystem::asks_for_processes(&letters) {
+        "0:6"
+    } else {
+        "0"
+    };
     let result = heading(&format!(
         "a day of 10 s samples, without pause (-s {letters} -i {scans} -c 8640)"
     ))

@@ -7,6 +7,7 @@ use anyhow::Result;
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::track::Tracks;
+use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_query::open::Recordings;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
@@ -23,28 +24,6 @@ use crate::{options, show, times};
 const NOTHING: u8 = 1;
 /// So many places of damage are told one by one.
 const TOLD_MAX: u64 = 10;
-
-/// What collectl records and kymo does not show.
-const NOT_YET: &[(char, &str)] = &[
-    ('b', "memory fragmentation"),
-    ('B', "memory fragmentation"),
-    ('E', "environment"),
-    ('f', "NFS"),
-    ('F', "NFS"),
-    ('i', "inodes"),
-    ('j', "interrupts"),
-    ('J', "interrupts"),
-    ('l', "Lustre"),
-    ('L', "Lustre"),
-    ('M', "NUMA"),
-    ('s', "sockets"),
-    ('t', "TCP"),
-    ('T', "TCP"),
-    ('x', "interconnect"),
-    ('X', "interconnect"),
-    ('y', "slabs"),
-    ('Y', "slabs"),
-];
 
 /// Runs the command.
 pub fn run(play: &PlayOptions) -> Result<ExitCode> {
@@ -109,10 +88,9 @@ fn names(letters: &[(char, &str)]) -> String {
 fn fitting(recorded: &str, play: &PlayOptions) -> String {
     let can_show = |letter: &char| choices(&letter.to_string()).is_ok();
     let (known, others): (String, String) = recorded.chars().partition(can_show);
-    let not_yet: Vec<(char, &str)> = NOT_YET
-        .iter()
-        .filter(|(letter, _)| others.contains(*letter))
-        .copied()
+    let not_yet: Vec<(char, &str)> = others
+        .chars()
+        .filter_map(|letter| Some((letter, subsystem::not_yet(letter)?)))
         .collect();
     if !not_yet.is_empty() {
         let names = names(&not_yet);
@@ -129,7 +107,7 @@ fn fitting(recorded: &str, play: &PlayOptions) -> String {
 
 /// What has no place in the format is left out, and named.
 fn fit_format(letters: String, play: &PlayOptions) -> String {
-    let is_process = |letter: char| letter == 'Z';
+    let is_process = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_of_processes);
     let alone = letters.chars().all(is_process) || !letters.contains(is_process);
     if play.view.plot && play.dir.is_none() && !alone {
         say("not shown: processes (Z): -P shows them alone, with -sZ, or in files, with -f DIR");

@@ -219,7 +219,7 @@ impl Drain {
         if forbidden > 0 && !self.capability_named {
             self.capability_named = true;
             eprintln!(
-                "kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: it takes CAP_SYS_PTRACE"
+                "kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: kymo lacks CAP_SYS_PTRACE"
             );
         }
     }

@@ -80,7 +80,10 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     match session.out.flush() {
         // Whoever read our output has gone: nothing is wrong.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            let text = format!("error flushing output: {}", message::cause(&error));
+            let text = format!(
+                "error flushing output: {}",
+                kymo_base::errno::strerror(&error)
+            );
             Message::from(text).print(&mut std::io::stderr());
             ExitCode::FAILURE
         }

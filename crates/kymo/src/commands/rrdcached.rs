@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
-use kymo_serve::rrdcached::{self as daemon, Listener, Severity};
-use kymo_store::{Claim, Error as StoreError, Settings as StoreSettings, Store};
-use kymo_sys::clock::RealClock;
+use kymo_ingest::keeper::Keeper;
+use kymo_ingest::log::{Log, Severity};
+use kymo_ingest::rrdcached::{self as daemon, Listener};
+use kymo_store::{Claim, Error as StoreError, Settings as StoreSettings};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, Side};
@@ -215,37 +216,14 @@ fn keep(
     machine::raise_open_files();
     let mut daemon_settings = options.daemon.clone();
     daemon_settings.hidden = Some(settings.folder.clone());
-    let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
-    let (store, replayed) = opened.map_err(|error| error.to_string())?;
-    for notice in &replayed.notices {
-        log.say(Severity::Notice, notice);
-    }
-    let found = format!(
-        "replayed {} values of {} files, {} files written once more",
-        replayed.values, replayed.files, replayed.redone
-    );
-    log.say(Severity::Info, &found);
-    ready();
     let store_log = Arc::clone(log);
-    let threads = store.start(
-        options.writers,
-        Arc::new(move |line: &str| store_log.say(Severity::Error, line)),
-    );
-    let daemon_log = Arc::clone(log);
-    let ended = daemon::run(
-        daemon_settings,
-        listeners,
-        store.clone(),
-        &signals,
-        Arc::new(move |severity, line: &str| daemon_log.say(severity, line)),
-    );
-    threads.stop();
-    let flush = ended.map_err(|error| format!("cannot serve: {error}"))?;
-    let done = store.shutdown(flush);
-    for line in store.take_notices() {
-        log.say(Severity::Error, &line);
-    }
-    done.map_err(|error| format!("cannot end in order: {error}"))?;
+    let keeper_log: Log = Arc::new(move |severity, line: &str| store_log.say(severity, line));
+    let opened = Keeper::open(settings, claim, keeper_log.clone());
+    let keeper = opened.map_err(|error| error.to_string())?;
+    ready();
+    let flush = keeper.run(options.writers, |store| {
+        daemon::run(daemon_settings, listeners, store, &signals, keeper_log)
+    })?;
     let how = match flush {
         true => "clean shutdown; all RRDs flushed",
         false => "expedited shutdown; journals will be used at next startup",

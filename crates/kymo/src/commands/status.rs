@@ -58,11 +58,11 @@ fn numbers(found: &Status) -> [(&'static str, u64); 15] {
         ("segments", found.segments),
         ("blocks", found.blocks),
         ("chunks", found.chunks),
-        ("groups", found.groups),
-        ("groups forgotten", found.forgotten),
-        ("groups without files", found.without_files),
+        ("series", found.series),
+        ("series forgotten", found.forgotten),
+        ("series without files", found.without_files),
         ("unsaved values", unsaved.values),
-        ("unsaved groups", unsaved.groups),
+        ("unsaved series", unsaved.series),
     ]
 }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn numbers_and_stamps_are_shown() {
         let mut found = Status {
-            groups: 20_500,
+            series: 20_500,
             rows: Some((1_000_000_000.0, 1_000_000_010.5)),
             ..Status::default()
         };
@@ -119,7 +119,7 @@ mod tests {
         let shown = text(&found);
         for line in [
             "bytes of rows                123456789012\n",
-            "groups                              20500\n",
+            "series                              20500\n",
             "rows from            2001-09-09T01:46:40Z\n",
             "rows to              2001-09-09T01:46:50Z\n",
             "points to                               -\n",

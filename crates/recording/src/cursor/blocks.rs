@@ -4,7 +4,7 @@ use super::ahead::Queued;
 use super::{Cursor, Gap, Part, Place, Ready, context_head, lost_context};
 use crate::block::{BlockFile, DECODED_MAX, HEADS, Stream, Unpacker, unpack};
 use crate::heads;
-use crate::varint;
+use kymo_base::varint;
 use std::path::{Path, PathBuf};
 
 pub(super) struct OpenBlock {
@@ -177,7 +177,7 @@ impl OpenBlock {
             let Some((raw, at)) = &mut self.streams[usize::from(*kind)] else {
                 continue;
             };
-            let length = varint::take(raw, at).and_then(|length| usize::try_from(length).ok());
+            let length = varint::take_at(raw, at).and_then(|length| usize::try_from(length).ok());
             let end = length.and_then(|length| at.checked_add(length));
             let Some(end) = end.filter(|end| *end <= raw.len()) else {
                 return Err(());

@@ -8,7 +8,7 @@ use crate::block::HEADS;
 use crate::error::{Error, Result};
 use crate::record::RawHead;
 use crate::tail::{Step, Walk, Window};
-use crate::varint;
+use kymo_base::varint;
 use std::path::Path;
 
 /// What is gathered in one pass. An ordinary tail of ten-second samples fits.
@@ -204,7 +204,7 @@ fn sections_of(window: &mut Window<'_>, offset: u64, raw: &RawHead, push: &mut P
     let mut prefix = Vec::with_capacity(10);
     each_section(window, offset, raw, &mut |window, kind, _, at, length| {
         prefix.clear();
-        varint::push(&mut prefix, length as u64);
+        varint::put(&mut prefix, length as u64);
         push(u16::from(kind), &prefix);
         window.pieces(at, length, &mut |piece| push(u16::from(kind), piece));
     });

@@ -5,7 +5,7 @@ use crate::folder::BlockName;
 use crate::heads;
 use crate::record::{HEAD_LEN, RawHead, RecordType, SECTION_HEAD_LEN, u32_at};
 use crate::tail::{Step, TailHeader, Walk, Window};
-use crate::varint;
+use kymo_base::varint;
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::DiskFile;
 

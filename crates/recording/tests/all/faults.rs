@@ -3,11 +3,12 @@
 //! passes because nothing happened.
 
 use crate::common::{Bench, Read, SECOND, START_NS, dir, read, tiny};
+use kymo_base::random::next_random;
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_recording::writer::Options;
 use kymo_recording::{fuzz, record};
 use kymo_sys::disk::Disk;
-use kymo_sys::sim_disk::{Fate, Faults, SimDisk, next_random};
+use kymo_sys::sim_disk::{Fate, Faults, SimDisk};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -73,7 +73,7 @@ fn of_file(hub: &Hub) -> Result<Instances, String> {
     const LAST_NS: i64 = 60_000_000_000;
     let machine = subsystem::ALL
         .iter()
-        .filter(|subsystem| subsystem.letter != 'z');
+        .filter(|subsystem| !subsystem.is_of_processes());
     let kinds: Kinds = machine
         .clone()
         .flat_map(|s| s.sources.iter().copied())

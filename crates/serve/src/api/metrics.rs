@@ -15,7 +15,9 @@ use crate::number::seconds;
 
 pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
     if hub.archive.ring().is_none() {
-        return Err(Refusal::missing("cannot expose: a file has no present"));
+        return Err(Refusal::missing(
+            "cannot expose metrics: a recording that was opened from a file has no newest sample",
+        ));
     }
     let text = hub.ask(text).await?;
     Ok(answer::tagged(&headers, prometheus::CONTENT_TYPE, text))

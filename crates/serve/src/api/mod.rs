@@ -109,7 +109,7 @@ impl Hub {
         if !scopes.read && !open {
             return Err(Refusal::new(
                 StatusCode::UNAUTHORIZED,
-                "cannot answer: it takes a token",
+                "cannot answer: the request has no valid token",
             ));
         }
         request.extensions_mut().insert(scopes);

@@ -26,8 +26,8 @@ fn is_current(bench: &Bench, name: &str) {
 
 fn texts(bench: &Bench, name: &str) -> Vec<String> {
     let mut texts = Vec::new();
-    let turn = bench.store().turn();
-    turn.pending(name.as_bytes(), &mut |text| {
+    let batch = bench.store().write_batch();
+    batch.pending(name.as_bytes(), &mut |text| {
         texts.push(String::from_utf8(text.to_vec()).unwrap());
     });
     texts
@@ -38,42 +38,43 @@ fn requests_and_their_answers() {
     let mut bench = bench(1);
     let store = bench.store().clone();
     assert_eq!(
-        store.turn().update(b"f0.rrd", [&b"1:1"[..]]),
+        store.write_batch().update(b"f0.rrd", [&b"1:1"[..]]),
         Err(Refusal::Untouched)
     );
-    assert!(!store.turn().forget(b"f0.rrd"));
-    assert_eq!(store.turn().suspend(b"f0.rrd"), Switched::Unknown);
-    assert_eq!(store.turn().pending(b"f0.rrd", &mut |_| {}), None);
+    assert!(!store.write_batch().forget(b"f0.rrd"));
+    assert_eq!(store.write_batch().suspend(b"f0.rrd"), Switched::Unknown);
+    assert_eq!(store.write_batch().pending(b"f0.rrd", &mut |_| {}), None);
     assert_eq!(bench.flush("f0.rrd").unwrap(), Flushed::Nothing);
     bench
         .update("f0.rrd", &["1000000010:1", "1000000020:2"])
         .unwrap();
     assert_eq!(texts(&bench, "f0.rrd"), ["1000000010:1", "1000000020:2"]);
-    let mut turn = store.turn();
+    let mut batch = store.write_batch();
     let past = Refusal::Past {
         stamp: 5.0,
         last: 1000000020.0,
     };
-    assert_eq!(turn.update(b"f0.rrd", [&b"5:1"[..]]), Err(past));
+    assert_eq!(batch.update(b"f0.rrd", [&b"5:1"[..]]), Err(past));
     let value = b"N:1".to_vec();
     assert_eq!(
-        turn.update(b"f0.rrd", [&b"N:1"[..]]),
+        batch.update(b"f0.rrd", [&b"N:1"[..]]),
         Err(Refusal::NoStamp { value })
     );
-    assert_eq!(turn.update(b"f0.rrd", []), Err(Refusal::NoValues));
+    assert_eq!(batch.update(b"f0.rrd", []), Err(Refusal::NoValues));
     // Values before a bad one stay.
     assert!(
-        turn.update(b"f0.rrd", [&b"1000000030:3"[..], b"x"])
+        batch
+            .update(b"f0.rrd", [&b"1000000030:3"[..], b"x"])
             .is_err()
     );
-    assert_eq!(turn.last_stamp(b"f0.rrd"), Some(1000000030.0));
-    turn.commit().unwrap();
+    assert_eq!(batch.last_stamp(b"f0.rrd"), Some(1000000030.0));
+    batch.commit().unwrap();
     assert_eq!(texts(&bench, "f0.rrd").len(), 3);
-    // A turn that is not committed has not been.
-    let mut turn = store.turn();
-    turn.update(b"f0.rrd", [&b"1000000040:4"[..]]).unwrap();
-    assert!(turn.forget(b"f0.rrd"));
-    drop(turn);
+    // A batch that is not committed has not been.
+    let mut batch = store.write_batch();
+    batch.update(b"f0.rrd", [&b"1000000040:4"[..]]).unwrap();
+    assert!(batch.forget(b"f0.rrd"));
+    drop(batch);
     assert_eq!(texts(&bench, "f0.rrd").len(), 3);
     assert_eq!(bench.flush("f0.rrd").unwrap(), Flushed::Done);
     assert_eq!(bench.flush("f0.rrd").unwrap(), Flushed::Done);
@@ -81,27 +82,27 @@ fn requests_and_their_answers() {
     let opened = store.read(b"f0.rrd", Fresh::AsIs).unwrap();
     assert_eq!(opened.header.last_up, 1000000030);
     drop(opened);
-    let mut turn = store.turn();
-    assert_eq!(turn.suspend(b"f0.rrd"), Switched::Now);
-    assert_eq!(turn.suspend(b"f0.rrd"), Switched::Already);
-    turn.update(b"f0.rrd", [&b"1000000040:4"[..]]).unwrap();
-    turn.flush_all();
-    turn.commit().unwrap();
+    let mut batch = store.write_batch();
+    assert_eq!(batch.suspend(b"f0.rrd"), Switched::Now);
+    assert_eq!(batch.suspend(b"f0.rrd"), Switched::Already);
+    batch.update(b"f0.rrd", [&b"1000000040:4"[..]]).unwrap();
+    batch.flush_all();
+    batch.commit().unwrap();
     assert_eq!(
         (store.flush_due(), bench.flush("f0.rrd").unwrap()),
         (0, Flushed::Done)
     );
     assert_eq!(texts(&bench, "f0.rrd"), ["1000000040:4"]);
-    let mut turn = store.turn();
+    let mut batch = store.write_batch();
     assert_eq!(
-        (turn.resume_all(), turn.suspend_all(), turn.resume_all()),
+        (batch.resume_all(), batch.suspend_all(), batch.resume_all()),
         (1, 1, 1)
     );
-    assert!(turn.forget(b"f0.rrd") && !turn.forget(b"f0.rrd"));
-    turn.commit().unwrap();
-    assert_eq!(store.turn().pending(b"f0.rrd", &mut |_| {}), None);
+    assert!(batch.forget(b"f0.rrd") && !batch.forget(b"f0.rrd"));
+    batch.commit().unwrap();
+    assert_eq!(store.write_batch().pending(b"f0.rrd", &mut |_| {}), None);
     bench.update("f0.rrd", &["1000000035:4"]).unwrap();
-    let stats = store.turn().stats();
+    let stats = store.write_batch().stats();
     assert_eq!(
         (stats.updates_written, stats.data_sets_written, stats.files),
         (1, 3, 1)
@@ -126,7 +127,7 @@ fn due_files_are_written_in_path_order_when_it_is_time() {
     let store = bench.store().clone();
     let mut queue = Vec::new();
     store
-        .turn()
+        .write_batch()
         .queue(&mut |count, path| queue.push((count, path.to_vec())));
     assert_eq!(queue[0], (3, b"/db/f2.rrd".to_vec()));
     assert_eq!(queue.len(), 3);
@@ -141,7 +142,7 @@ fn due_files_are_written_in_path_order_when_it_is_time() {
         })
         .to_vec();
     assert!(changed.is_sorted(), "{changed:?}");
-    assert_eq!(store.turn().stats().queue_length, 0);
+    assert_eq!(store.write_batch().stats().queue_length, 0);
     for name in ["f0.rrd", "f1.rrd", "f2.rrd"] {
         is_current(&bench, name);
     }
@@ -170,9 +171,9 @@ fn a_lock_delays_and_loses_nothing() {
         .unwrap();
     assert!(theirs.try_record_lock(RecordLock::Shared).unwrap());
     let store = bench.store().clone();
-    let mut turn = store.turn();
-    turn.flush_all();
-    turn.commit().unwrap();
+    let mut batch = store.write_batch();
+    batch.flush_all();
+    batch.commit().unwrap();
     assert_eq!(store.flush_due(), 1);
     is_current(&bench, "f1.rrd");
     let began_ns = bench.clock.now().mono_ns;
@@ -195,7 +196,7 @@ fn a_lock_delays_and_loses_nothing() {
     drop(theirs);
     assert_eq!(store.flush_due(), 1);
     is_current(&bench, "f0.rrd");
-    assert!(store.turn().stats().locks_met >= 2);
+    assert!(store.write_batch().stats().locks_met >= 2);
 }
 
 #[test]
@@ -213,7 +214,7 @@ fn a_bad_value_harms_no_neighbour() {
     bench.flush("f1.rrd").unwrap();
     is_current(&bench, "f0.rrd");
     is_current(&bench, "f1.rrd");
-    assert_eq!(bench.store().turn().stats().values_refused, 2);
+    assert_eq!(bench.store().write_batch().stats().values_refused, 2);
     assert_eq!(bench.store().take_notices().len(), 2);
     // A stamp that no file takes must not refuse those that come.
     bench.update("f0.rrd", &["1e300:x"]).unwrap();
@@ -243,7 +244,7 @@ fn a_refused_stamp_from_the_future_hides_nothing_after_a_start() {
             }
             false => drop(bench.flush("f0.rrd").unwrap()),
         }
-        let refused = bench.store().turn().stats().values_refused;
+        let refused = bench.store().write_batch().stats().values_refused;
         let notices = bench.store().take_notices();
         assert!(refused > 0, "{by_saving}: {notices:?}");
         bench.update("f0.rrd", &["1000000020:2"]).unwrap();
@@ -290,7 +291,7 @@ fn names() {
         let value = format!("{}:{i}", START + 200 + i as i64);
         bench.update(&name, &[&value]).unwrap();
     }
-    assert_eq!(bench.store().turn().stats().files, 1);
+    assert_eq!(bench.store().write_batch().stats().files, 1);
     bench
         .acked
         .iter_mut()
@@ -625,7 +626,7 @@ fn files_that_others_rename() {
         bench.files[0].0 = "new.rrd".into();
         is_current(&bench, "new.rrd");
         assert_eq!(
-            bench.store().turn().stats().files,
+            bench.store().write_batch().stats().files,
             1,
             "{crash} {saved} {told}"
         );
@@ -843,10 +844,11 @@ fn on_a_real_disk() {
     let mut values: Vec<Vec<u8>> = Vec::new();
     for i in 1..3000 {
         values.push(format!("{}:{i}", START + i * 10).into_bytes());
-        let mut turn = store.turn();
-        turn.update(b"a.rrd", [&values[values.len() - 1][..]])
+        let mut batch = store.write_batch();
+        batch
+            .update(b"a.rrd", [&values[values.len() - 1][..]])
             .unwrap();
-        let position = turn.commit().unwrap();
+        let position = batch.commit().unwrap();
         if i % 500 == 0 {
             store.durable(position).unwrap();
             store.flush(b"a.rrd").unwrap();
@@ -880,11 +882,11 @@ fn starts_make_no_file_younger() {
     let settings = Settings::new(root.join("j"), root.join("db"));
     let written_ns = RealClock.now().real_ns;
     let update = |store: &Store, stamp: i64| {
-        let mut turn = store.turn();
+        let mut batch = store.write_batch();
         let value = format!("{}:1", START + stamp);
-        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
-        turn.commit().unwrap();
-        store.turn().stats().queue_length
+        batch.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        batch.commit().unwrap();
+        store.write_batch().stats().queue_length
     };
     for (number, (age_ns, rest_ns)) in [(0, 7 * DAY), (6 * DAY, DAY), (30 * DAY, DAY / 24)]
         .into_iter()
@@ -948,10 +950,10 @@ fn damaged_frames_take_nothing_from_files() {
     let (store, _) = open();
     store.touch(b"a.rrd").unwrap();
     for i in 1..9 {
-        let mut turn = store.turn();
+        let mut batch = store.write_batch();
         let value = format!("{}:{i}", START + 10 * i);
-        turn.update(b"a.rrd", [value.as_bytes()]).unwrap();
-        turn.commit().unwrap();
+        batch.update(b"a.rrd", [value.as_bytes()]).unwrap();
+        batch.commit().unwrap();
         store.maintain();
         if i == 4 {
             // What comes later says that this is on the disk: it cannot be taken for the end.
@@ -1041,9 +1043,9 @@ fn many_threads() {
                 scope.spawn(move || {
                     for i in 1..=VALUES {
                         let value = format!("{}:{i}", START + i * 10);
-                        let mut turn = store.turn();
-                        turn.update(name.as_bytes(), [value.as_bytes()]).unwrap();
-                        let position = turn.commit().unwrap();
+                        let mut batch = store.write_batch();
+                        batch.update(name.as_bytes(), [value.as_bytes()]).unwrap();
+                        let position = batch.commit().unwrap();
                         if i % 100 == 0 {
                             store.durable(position).unwrap();
                         }
@@ -1082,7 +1084,7 @@ fn many_threads() {
             "{name}"
         );
     }
-    assert_eq!(store.turn().stats().values_refused, 0);
+    assert_eq!(store.write_batch().stats().values_refused, 0);
     drop(store);
     let (_, replayed) = open();
     assert_eq!((replayed.values, replayed.notices), (0, Vec::new()));
@@ -1125,7 +1127,10 @@ fn journals_that_others_may_have_written_are_refused() {
         (1, expected),
         "{replayed:?}"
     );
-    assert_eq!(store.turn().last_stamp(b"a.rrd"), Some(START as f64 + 30.0));
+    assert_eq!(
+        store.write_batch().last_stamp(b"a.rrd"),
+        Some(START as f64 + 30.0)
+    );
     let left = std::fs::read_dir(&root).unwrap().filter_map(Result::ok);
     let left = left.filter(|entry| {
         entry
@@ -1196,7 +1201,7 @@ fn series_without_files() {
     assert_eq!(bench.bytes("d/n.rrd"), expected);
 }
 
-/// The rows of a group that is gone are nobody else's, also after a start.
+/// The rows of a series that is gone are nobody else's, also after a start.
 #[test]
 fn places_of_series_that_are_gone() {
     let mut bench = bench(2);

@@ -4,13 +4,14 @@
 //! With more effort than `make test` every bit of the small store is looked at, and two thousand of a large one.
 
 use crate::common::{Bench, SECOND, START, base, folder, oracle};
+use kymo_base::random::next_random;
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Rows, Rrd};
 use kymo_store::Fresh;
 use kymo_store::verify::verify;
 use kymo_sys::disk::Disk;
 use kymo_sys::effort::effort;
-use kymo_sys::sim_disk::{SimDisk, next_random};
+use kymo_sys::sim_disk::SimDisk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

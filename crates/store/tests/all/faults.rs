@@ -26,16 +26,16 @@ fn step(bench: &mut Bench, number: u64) {
             let at = bench.random(bench.files.len() as u64) as usize;
             let name = bench.files[at].0.clone();
             if bench.flush(&name).is_ok() {
-                let mut turn = bench.store().turn();
-                turn.forget(name.as_bytes());
-                let _faults = turn.commit();
+                let mut batch = bench.store().write_batch();
+                batch.forget(name.as_bytes());
+                let _faults = batch.commit();
             }
         }
         11 => {
             let store = bench.store().clone();
-            let mut turn = store.turn();
-            turn.flush_all();
-            let _faults = turn.commit();
+            let mut batch = store.write_batch();
+            batch.flush_all();
+            let _faults = batch.commit();
             store.flush_due();
         }
         14 if number % 32 == 30 => bench.store().checkpoint(),
@@ -183,7 +183,7 @@ fn many_lives() {
     assert!(lost > 10 * seeds, "{lost}");
 }
 
-/// A full disk: the turn is refused whole, nothing of it happens, and all goes on when there is room.
+/// A full disk: the batch is refused whole, nothing of it happens, and all goes on when there is room.
 #[test]
 fn full_at_every_write() {
     let (mut refused, mut faults) = (0, 0);
@@ -269,10 +269,10 @@ fn a_full_disk_can_be_read() {
 }
 
 fn pending(bench: &Bench) -> Vec<Vec<Vec<u8>>> {
-    let turn = bench.store().turn();
+    let batch = bench.store().write_batch();
     let pending = bench.files.iter().map(|(name, _)| {
         let mut texts = Vec::new();
-        turn.pending(name.as_bytes(), &mut |text| texts.push(text.to_vec()));
+        batch.pending(name.as_bytes(), &mut |text| texts.push(text.to_vec()));
         texts
     });
     pending.collect()
@@ -299,7 +299,7 @@ fn broken_once() {
                 let is_update = ![5, 7, 9, 11, 13, 14, 15].contains(&(number % 16));
                 refused += u64::from(is_update && acked == bench.acked.len());
             }
-            given_up += bench.store().turn().stats().journals_given_up;
+            given_up += bench.store().write_batch().stats().journals_given_up;
             bench.disk.set_faults(Faults::default());
             bench.store().durable(Position(u64::MAX)).unwrap();
             let all = bench.acked.len();

@@ -41,11 +41,11 @@ fn it_is_what_the_arithmetic_makes_of_all_values() {
                 // A gap: rows of nothing, in runs, and longer than the archives.
                 3 => bench.now_s += bench.random(400) as i64,
                 4..=9 => check(&mut bench, &name),
-                // A turn that has not been.
+                // A batch that has not been.
                 10 => {
                     let text = format!("{}:7", bench.now_s + 1);
-                    let mut turn = bench.store().turn();
-                    drop(turn.update(name.as_bytes(), [text.as_bytes()]));
+                    let mut batch = bench.store().write_batch();
+                    drop(batch.update(name.as_bytes(), [text.as_bytes()]));
                 }
                 _ => drop(bench.any_update()),
             }
@@ -65,9 +65,9 @@ fn what_was_forgotten_is_not_in_it() {
     for step in [4, 6, 8] {
         // Here one value is dropped, and another comes before the next FETCH.
         bench.update("f0.rrd", &[&text(step)]).unwrap();
-        let mut turn = bench.store().turn();
-        assert!(turn.forget(b"f0.rrd"));
-        turn.commit().unwrap();
+        let mut batch = bench.store().write_batch();
+        assert!(batch.forget(b"f0.rrd"));
+        batch.commit().unwrap();
         bench.acked.pop();
         bench.update("f0.rrd", &[&text(step + 1)]).unwrap();
         check(&mut bench, "f0.rrd");
@@ -90,16 +90,16 @@ fn text(step: i64) -> String {
 }
 
 #[test]
-fn a_value_and_forget_in_one_turn_are_the_same_after_a_start() {
+fn a_value_and_forget_in_one_batch_are_the_same_after_a_start() {
     let mut bench = Bench::new(1, 1);
     bench.open();
     bench.update("f0.rrd", &[&text(1)]).unwrap();
     bench.clock.advance_ns(301 * SECOND);
-    let mut turn = bench.store().turn();
+    let mut batch = bench.store().write_batch();
     // It counts as written at once, so that FORGET leaves it.
-    turn.update(b"f0.rrd", [text(4).as_bytes()]).unwrap();
-    assert!(turn.forget(b"f0.rrd"));
-    turn.commit().unwrap();
+    batch.update(b"f0.rrd", [text(4).as_bytes()]).unwrap();
+    assert!(batch.forget(b"f0.rrd"));
+    batch.commit().unwrap();
     bench.now_s = START + 60;
     let refused = bench.update("f0.rrd", &[&text(3)]);
     assert!(refused.is_err(), "{refused:?}");

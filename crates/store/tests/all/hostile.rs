@@ -1,9 +1,10 @@
 //! Journals that are cut, flipped, made up; and one of version 3 that every build reads.
 
 use crate::common::{Bench, folder};
+use kymo_base::random::next_random;
 use kymo_store::fuzz::fuzz_journal;
 use kymo_sys::disk::Disk;
-use kymo_sys::sim_disk::{Faults, next_random};
+use kymo_sys::sim_disk::Faults;
 use std::path::PathBuf;
 
 const FRAMES: usize = 4096;
@@ -125,7 +126,7 @@ fn a_block_proves_what_was_on_the_disk() {
 /// A file that could not be synced was given up, and the one after it has all that memory held: what that one proves is
 /// nothing about the first, whose end may have reached the disk in part.
 #[test]
-fn what_restates_proves_nothing_about_a_file_that_was_given_up() {
+fn what_carries_over_proves_nothing_about_a_file_that_was_given_up() {
     let mut bench = Bench::new(3, 2);
     bench.open();
     bench.update("f1.rrd", &["1000000010:1"]).unwrap();
@@ -141,7 +142,7 @@ fn what_restates_proves_nothing_about_a_file_that_was_given_up() {
         ..Faults::default()
     });
     bench.sync();
-    assert_eq!(bench.store().turn().stats().journals_given_up, 1);
+    assert_eq!(bench.store().write_batch().stats().journals_given_up, 1);
     for at in 9..40 {
         let text = format!("{}:{at}", 1_000_000_000 + 10 * at);
         bench.update("f1.rrd", &[&text]).unwrap();

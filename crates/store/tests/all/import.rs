@@ -61,7 +61,7 @@ fn files_are_in_the_store_and_may_go() {
     let mut bench = bench(45);
     bench.open();
     let all = names(&bench);
-    // Batches that end in the middle of sixteens; and whole ones, whose blocks have the same bytes.
+    // Batches that end in the middle of stripes; and whole ones, whose blocks have the same bytes.
     for some in [&all[..5], &all[5..33], &all[33..]] {
         assert_eq!(import(&bench, some), some.len());
     }
@@ -115,9 +115,9 @@ fn files_whose_values_the_store_has_already() {
     judge(&bench, &all, "known before");
 }
 
-/// Sixteen groups with the rows of sixteen others have the same frames: one block was taken for a copy of the other.
+/// A stripe with the rows of another has the same frames: one block was taken for a copy of the other.
 #[test]
-fn groups_with_the_same_rows_keep_their_own() {
+fn series_with_the_same_rows_keep_their_own() {
     let mut bench = bench(64);
     bench.open();
     let all = names(&bench);
@@ -128,8 +128,8 @@ fn groups_with_the_same_rows_keep_their_own() {
         .partition(|(at, _)| at % 2 == 0);
     let sorted = of_one_kind.into_iter().chain(others).map(|(_, name)| name);
     let sorted: Vec<String> = sorted.collect();
-    for sixteen in sorted.chunks(16) {
-        import(&bench, sixteen);
+    for stripe in sorted.chunks(16) {
+        import(&bench, stripe);
     }
     bench.store().finish_import().unwrap();
     bench.reopen();
@@ -254,7 +254,7 @@ fn rows_that_came_with_a_create_outlive_merges_before_their_series_is_saved() {
         "nothing was merged"
     );
     let status = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder());
-    assert_eq!(status.unwrap().unsaved.groups, 3);
+    assert_eq!(status.unwrap().unsaved.series, 3);
     let gauges = ["f0.rrd", "f2.rrd", "f4.rrd"].map(String::from);
     judge(&bench, &gauges, "merged");
     bench.reopen();

@@ -10,9 +10,9 @@ use std::sync::Arc;
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
 
-fn groups(bench: &Bench) -> u64 {
+fn series(bench: &Bench) -> u64 {
     let found = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder());
-    found.unwrap().groups
+    found.unwrap().series
 }
 
 /// Hours go by, in each of which one series gets a value; what the log says.
@@ -60,13 +60,13 @@ fn series_without_files_go_when_they_were_silent_for_long() {
         bench.clock.advance_ns(DAY * SECOND);
         bench.store().maintain();
     }
-    assert_eq!(groups(&bench), 3);
+    assert_eq!(series(&bench), 3);
     bench.clock.step_wall_ns(-((3660 * DAY * SECOND) as i64));
     let said = hours(&mut bench, "f2.rrd", 7 * 24);
-    assert_eq!((groups(&bench), said), (3, vec![]));
+    assert_eq!((series(&bench), said), (3, vec![]));
     let said = hours(&mut bench, "f2.rrd", 4);
     let line = "2 series that got no values for as long as their archives reach are no longer kept";
-    assert_eq!((groups(&bench), said), (1, vec![line.to_string()]));
+    assert_eq!((series(&bench), said), (1, vec![line.to_string()]));
     assert!(bench.store().export(b"f0.rrd").is_err());
     let listed = bench
         .store()
@@ -75,7 +75,7 @@ fn series_without_files_go_when_they_were_silent_for_long() {
     for _ in 0..2 {
         bench.disk.kill();
         bench.reopen();
-        assert_eq!(groups(&bench), 1);
+        assert_eq!(series(&bench), 1);
         let exported = bench.store().export(b"f2.rrd").unwrap();
         assert!(exported.bytes == oracle(&bench.files[2].1, &values(&bench, "f2.rrd")));
     }
@@ -93,14 +93,14 @@ fn series_with_files_go_when_their_files_have_everything_and_come_back() {
     fill(&mut bench, "f0.rrd");
     fill(&mut bench, "f1.rrd");
     let said = hours(&mut bench, "f2.rrd", 7 * 24);
-    assert_eq!((groups(&bench), said), (3, vec![]));
+    assert_eq!((series(&bench), said), (3, vec![]));
     let said = hours(&mut bench, "f2.rrd", 6);
-    assert_eq!((groups(&bench), said.len()), (1, 1), "{said:?}");
+    assert_eq!((series(&bench), said.len()), (1, 1), "{said:?}");
     let expected = oracle(&bench.files[0].1, &values(&bench, "f0.rrd"));
     assert!(bench.bytes("f0.rrd") == expected);
     let stamp = bench.now_s + 7;
     bench.update("f0.rrd", &[&format!("{stamp}:8")]).unwrap();
-    assert_eq!(groups(&bench), 2);
+    assert_eq!(series(&bench), 2);
     let all = bench.acked.len();
     bench.judge(all, "taken over again");
     bench.disk.kill();
@@ -131,7 +131,7 @@ fn values_of_files_wait_for_a_base_that_is_away() {
         bench.clock.advance_ns(DAY * SECOND);
         bench.store().maintain();
     }
-    assert_eq!(groups(&bench), 2);
+    assert_eq!(series(&bench), 2);
     bench.disk.create_dir_all(&base()).unwrap();
     away(&bench, other, &base());
     // Nobody asks for a file, and all are there: they wait for nothing.
@@ -139,7 +139,7 @@ fn values_of_files_wait_for_a_base_that_is_away() {
         bench.clock.advance_ns(DAY * SECOND);
         bench.store().maintain();
     }
-    assert_eq!(groups(&bench), 2);
+    assert_eq!(series(&bench), 2);
     bench.judge(bench.acked.len(), "the base is back");
     // One that is removed is gone, and its values with it.
     bench.disk.unlink(&base().join("f0.rrd")).unwrap();
@@ -148,7 +148,7 @@ fn values_of_files_wait_for_a_base_that_is_away() {
         bench.clock.advance_ns(DAY * SECOND);
         bench.store().maintain();
     }
-    assert_eq!(groups(&bench), 1);
+    assert_eq!(series(&bench), 1);
 }
 
 /// Many values, ten seconds apart, so that no point is old; what the log says, and the most bytes of blocks and of points.
@@ -235,7 +235,7 @@ fn many_series_are_told_of_once_and_all_are_kept() {
         let notices = bench.store().take_notices().into_iter();
         said.extend(notices.map(|line| (number, line)));
     }
-    assert_eq!(groups(&bench), 60);
+    assert_eq!(series(&bench), 60);
     let many = said
         .iter()
         .filter(|(_, line)| line.contains("(--max-series)"));

@@ -7,6 +7,7 @@ mod common;
 mod damage;
 mod faults;
 mod fetch;
+mod fixtures;
 mod hostile;
 mod import;
 mod limits;

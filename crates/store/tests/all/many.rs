@@ -14,13 +14,13 @@ const YEAR: i64 = 31_536_000;
 fn round(bench: &Bench, stamp: i64) {
     let store = bench.store();
     for few in (0..SERIES).collect::<Vec<_>>().chunks(1000) {
-        let mut turn = store.turn();
+        let mut batch = store.write_batch();
         for number in few {
             let text = format!("{stamp}:{}", stamp % 100 + *number as i64);
-            let taken = turn.update(name(*number).as_bytes(), [text.as_bytes()]);
+            let taken = batch.update(name(*number).as_bytes(), [text.as_bytes()]);
             assert_eq!(taken, Ok(1));
         }
-        turn.commit().unwrap();
+        batch.commit().unwrap();
     }
     // Merging takes some segments at a time, and has its turn before the next values come.
     for _ in 0..3 {
@@ -35,7 +35,7 @@ fn name(number: usize) -> String {
 fn look(bench: &Bench) -> Status {
     let found = status(Arc::new(bench.disk.clone()), &*bench.clock, &folder()).unwrap();
     assert_eq!(found.notices, Vec::<String>::new());
-    assert_eq!(found.groups, SERIES as u64);
+    assert_eq!(found.series, SERIES as u64);
     assert!(found.segments <= 64, "{found:?}");
     found
 }
@@ -75,7 +75,7 @@ fn many_series_with_a_year_between_their_values() {
     let found = look(&bench);
     assert_eq!(found.chunks, SERIES.div_ceil(256) as u64, "{found:?}");
     assert_eq!(
-        (found.unsaved.values, found.unsaved.groups),
+        (found.unsaved.values, found.unsaved.series),
         (0, 0),
         "{found:?}"
     );
@@ -86,15 +86,15 @@ fn many_series_with_a_year_between_their_values() {
     let last = later[5] + 10;
     let looked_at = || (0..SERIES).step_by(997);
     for number in looked_at() {
-        let mut turn = bench.store().turn();
+        let mut batch = bench.store().write_batch();
         let text = format!("{last}:{}", last % 100 + number as i64);
-        let taken = turn.update(name(number).as_bytes(), [text.as_bytes()]);
+        let taken = batch.update(name(number).as_bytes(), [text.as_bytes()]);
         assert_eq!(taken, Ok(1));
-        turn.commit().unwrap();
+        batch.commit().unwrap();
     }
     assert_eq!(look(&bench).unsaved.values, looked_at().count() as u64);
     bench.reopen();
-    assert_eq!(look(&bench).groups, found.groups);
+    assert_eq!(look(&bench).series, found.series);
     for number in looked_at() {
         let values = stamps.iter().chain(&later).chain([&last]);
         let values: Vec<String> = values
@@ -146,12 +146,12 @@ fn files_of_holt_winters_archives_share_their_blocks() {
     let mut values = Vec::new();
     for at in 1..40 {
         let text = format!("{}:{}", START + 10 * at, at * at % 17);
-        let mut turn = bench.store().turn();
+        let mut batch = bench.store().write_batch();
         for number in 0..FILES {
-            let taken = turn.update(name(number).as_bytes(), [text.as_bytes()]);
+            let taken = batch.update(name(number).as_bytes(), [text.as_bytes()]);
             assert_eq!(taken, Ok(1));
         }
-        turn.commit().unwrap();
+        batch.commit().unwrap();
         values.push(text);
         bench.store().maintain();
         if at == 20 {

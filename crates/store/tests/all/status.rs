@@ -27,7 +27,7 @@ fn numbers() {
     let mut bench = Bench::new(7, 3);
     bench.open();
     let found = look(&bench);
-    assert_eq!((found.groups, found.blocks, found.rows), (0, 0, None));
+    assert_eq!((found.series, found.blocks, found.rows), (0, 0, None));
     for second in [10, 20, 30] {
         bench
             .update("f0.rrd", &[&format!("{}:1", START + second)])
@@ -38,10 +38,10 @@ fn numbers() {
         .unwrap();
     let found = look(&bench);
     assert_eq!(
-        (found.groups, found.forgotten, found.without_files),
+        (found.series, found.forgotten, found.without_files),
         (2, 0, 0)
     );
-    assert_eq!((found.unsaved.values, found.unsaved.groups), (4, 2));
+    assert_eq!((found.unsaved.values, found.unsaved.series), (4, 2));
     assert_eq!(found.unsaved.oldest, Some(START as f64 + 10.0));
     assert!(found.bytes.journal > 4096);
     for number in 0..60 {

@@ -45,12 +45,12 @@ fn feed(store: &Store, names: &[String], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         // So long that points, too, are soon old.
         stamp += 3000;
-        let mut turn = store.turn();
+        let mut batch = store.write_batch();
         for name in names {
             let text = format!("{stamp}:{}", stamp % 1000);
-            turn.update(name.as_bytes(), [text.as_bytes()]).unwrap();
+            batch.update(name.as_bytes(), [text.as_bytes()]).unwrap();
         }
-        turn.commit().unwrap();
+        batch.commit().unwrap();
         // So that saving keeps up.
         std::thread::sleep(Duration::from_micros(500));
     }
@@ -103,7 +103,7 @@ fn a_store_at_full_speed_is_no_damaged_store() {
             }
             let found = status(Arc::new(RealDisk), &RealClock, &folder.0);
             let found = found.map_err(|error| error.to_string())?;
-            if found.groups != names.len() as u64 || !found.notices.is_empty() {
+            if found.series != names.len() as u64 || !found.notices.is_empty() {
                 return Err(format!("look {looks}: {found:?}"));
             }
             looks += 1;

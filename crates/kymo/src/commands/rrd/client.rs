@@ -6,7 +6,9 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::place::path;
 
 /// Bytes of a request: more than that a stock daemon may not take.
@@ -176,7 +178,7 @@ fn whole_path(name: &[u8]) -> Result<Vec<u8>, Message> {
     match std::fs::canonicalize(path(dir)) {
         Ok(dir) => Ok([&dir.into_os_string().into_vec(), file].join(&b'/')),
         Err(error) => {
-            let why = cause(&error);
+            let why = strerror(&error);
             Err(Message::of(&[b"realpath(", name, b"): ", why.as_bytes()]))
         }
     }
@@ -266,7 +268,7 @@ impl Stream {
         let socket = address.strip_prefix(b"unix:");
         if let Some(socket) = socket.or(Some(address).filter(|it| it.starts_with(b"/"))) {
             let stream = UnixStream::connect(path(socket));
-            return stream.map(Stream::Unix).map_err(|error| cause(&error));
+            return stream.map(Stream::Unix).map_err(|error| strerror(&error));
         }
         let text = String::from_utf8_lossy(address);
         let (host, port) = host_and_port(&text)?;
@@ -277,7 +279,7 @@ impl Stream {
             .parse()
             .map_err(|_| failed("Servname not supported for ai_socktype", -8))?;
         let found = (host, number).to_socket_addrs().map_err(|error| {
-            let text = cause(&error);
+            let text = strerror(&error);
             let words = text.rsplit(": ").next().unwrap_or_default();
             failed(
                 words,
@@ -299,7 +301,7 @@ impl Stream {
                 Err(error) => last = error,
             }
         }
-        Err(cause(&last))
+        Err(strerror(&last))
     }
 }
 

@@ -4,7 +4,9 @@ use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{Rrd, create, spec};
 
 use super::file::{self, Access, RrdFile};
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::place::path;
 use super::request;
 use super::session::{Session, now};
@@ -97,7 +99,7 @@ fn start(session: &Session, text: &[u8]) -> Result<i64, Message> {
 
 fn checked(source: &[u8]) -> Result<&[u8], Message> {
     let stat = std::fs::metadata(path(source)).map_err(|error| {
-        let why = cause(&error);
+        let why = strerror(&error);
         Message::of(&[
             b"error checking for source RRD ",
             source,

@@ -8,7 +8,9 @@ use kymo_rrd::dump::{self, DumpHead};
 use kymo_rrd::options::{self, Known, Piece, Takes};
 
 use super::file::{Access, RrdFile};
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::place::path;
 use super::session::Session;
 
@@ -83,7 +85,7 @@ fn write(
     let (header, mut rows) = open.parts();
     dump::dump(header, &mut rows, head, calendar.zone(), out)?;
     out.flush()
-        .map_err(|error| Message::from(format!("error flushing output: {}", cause(&error))))
+        .map_err(|error| Message::from(format!("error flushing output: {}", strerror(&error))))
 }
 
 fn into_file(session: &mut Session, name: &[u8], to: &[u8], head: DumpHead) -> Result<(), Message> {

@@ -123,7 +123,7 @@ fn write_in_place(store: &Store, names: &[Vec<u8>]) -> bool {
         for (name, error) in names.iter().zip(outcomes) {
             if let Some(error) = error {
                 progress.clear();
-                store::complain("export", name, &store::cause(&error));
+                store::complain("export", name, &error.to_string());
                 failed = true;
             }
         }
@@ -161,7 +161,7 @@ fn to_target(store: &Store, names: &[Vec<u8>], base: &Path, target: &Path) -> Re
 
 /// Writes one file. One with rows that could not be read is written, and is an error all the same.
 fn copy(store: &Store, name: &[u8], path: &Path) -> Result<(), String> {
-    let exported = store.export(name).map_err(|error| store::cause(&error))?;
+    let exported = store.export(name).map_err(|error| error.to_string())?;
     let put = store.put_copy(path.as_os_str().as_bytes(), &exported.bytes);
     put.map_err(|error| error.to_string())?;
     match exported.damaged {

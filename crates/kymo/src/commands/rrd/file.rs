@@ -239,7 +239,7 @@ impl FileRows<'_> {
 }
 
 fn failed(verb: &str, error: &io::Error) -> Error {
-    let cause = super::message::cause(error);
+    let cause = kymo_base::errno::strerror(error);
     Error::new(format!("{verb} rows: {cause}"))
 }
 

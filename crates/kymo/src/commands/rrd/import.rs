@@ -182,7 +182,7 @@ fn gather(store: &Store, paths: &[PathBuf], read: &Receiver<Read>, tally: &mut T
             Ok(None) => tally.known += 1,
             Err(error) => {
                 progress.clear();
-                tally.fail(&paths[at], &store::cause(&error));
+                tally.fail(&paths[at], &error.to_string());
             }
         }
         if files.len() == FILES_MAX || cells > CELLS_MAX {
@@ -220,7 +220,7 @@ fn take(
             None => tally.imported += 1,
             Some(error) => {
                 progress.clear();
-                tally.fail(&paths[at], &store::cause(&error));
+                tally.fail(&paths[at], &error.to_string());
             }
         }
     }

@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use kymo_rrd::options::{self, Known, Piece, Takes};
 
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::pattern;
 use super::place::path;
 use super::session::Session;
@@ -52,7 +54,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
         Ok(names) if names.is_empty() => complain("Success"),
         Ok(names) => say(session, &names),
         // Told, but no failure: as rrdtool has it.
-        Err(error) => complain(&cause(&error)),
+        Err(error) => complain(&strerror(&error)),
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ impl Message {
 
     /// `<verb> '<name>': <cause>`, rrdtool's usual form.
     pub fn about(verb: &str, name: &[u8], error: &io::Error) -> Message {
-        let cause = cause(error);
+        let cause = strerror(error);
         Message::of(&[verb.as_bytes(), b" '", name, b"': ", cause.as_bytes()])
     }
 
@@ -47,11 +47,4 @@ impl From<kymo_rrd::Error> for Message {
     }
 }
 
-/// `strerror`: the system's words without its number.
-pub fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rsplit_once(" (os error ") {
-        Some((words, _)) => words.into(),
-        None => text,
-    }
-}
+use kymo_base::errno::strerror;

@@ -8,7 +8,9 @@ use std::path::Path;
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::Command;
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::session::Session;
 
 const PLACES: &[(&str, Command)] = &[
@@ -32,7 +34,7 @@ pub fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
         return Ok(());
     }
     std::env::set_current_dir(path(dir)).map_err(|error| {
-        let text = Message::of(&[b"chdir ", dir, b" ", cause(&error).as_bytes()]);
+        let text = Message::of(&[b"chdir ", dir, b" ", strerror(&error).as_bytes()]);
         (text, error.raw_os_error().unwrap_or(1) as u8)
     })
 }
@@ -54,18 +56,18 @@ fn quit(_: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
 fn cd(_: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let [dir] = only(words, "cd")?;
     std::env::set_current_dir(path(dir))
-        .map_err(|error| Message::of(&[b"chdir ", dir, b" ", cause(&error).as_bytes()]))
+        .map_err(|error| Message::of(&[b"chdir ", dir, b" ", strerror(&error).as_bytes()]))
 }
 
 fn mkdir(_: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let [dir] = only(words, "mkdir")?;
     std::fs::create_dir(path(dir))
-        .map_err(|error| Message::of(&[b"mkdir ", dir, b": ", cause(&error).as_bytes()]))
+        .map_err(|error| Message::of(&[b"mkdir ", dir, b": ", strerror(&error).as_bytes()]))
 }
 
 fn pwd(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let [] = only(words, "pwd")?;
-    let here = here().map_err(|error| Message::from(format!("getcwd {}", cause(&error))))?;
+    let here = here().map_err(|error| Message::from(format!("getcwd {}", strerror(&error))))?;
     say(session, &[&here, b"\n"]);
     Ok(())
 }
@@ -89,7 +91,7 @@ fn ls(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let [] = only(words, "ls")?;
     let cannot = |error: rustix::io::Errno| {
         let error = io::Error::from(error);
-        Message::from(format!("opendir .: {}", cause(&error)))
+        Message::from(format!("opendir .: {}", strerror(&error)))
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(".", flags, Mode::empty()).map_err(cannot)?;

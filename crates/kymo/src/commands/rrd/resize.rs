@@ -7,7 +7,9 @@ use kymo_rrd::resize::{self, Resize};
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use super::file::{Access, RrdFile};
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::session::Session;
 
 const TO: &str = "resize.rrd";
@@ -19,7 +21,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let mut open = RrdFile::open(name, Access::Write, &mut session.bytes)?;
     let resized = resize::resize(&open.load()?, how)?;
     let cannot =
-        |error: std::io::Error| Message::from(format!("Can't create '{TO}': {}", cause(&error)));
+        |error: std::io::Error| Message::from(format!("Can't create '{TO}': {}", strerror(&error)));
     let mut options = OpenOptions::new();
     // Not emptied before it is locked.
     options.read(true).write(true).create(true).truncate(false);

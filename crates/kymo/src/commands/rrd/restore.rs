@@ -6,7 +6,9 @@ use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::restore::{self, RangeCheck};
 
 use super::file;
-use super::message::{Message, cause};
+use kymo_base::errno::strerror;
+
+use super::message::Message;
 use super::place::path;
 use super::session::Session;
 
@@ -49,7 +51,7 @@ fn from_pipe(session: &mut Session) -> Result<Vec<u8>, Message> {
         let before = xml.len();
         let read = session.input.read_until(b'\n', &mut xml);
         let read =
-            read.map_err(|error| Message::from(format!("reading XML: {}", cause(&error))))?;
+            read.map_err(|error| Message::from(format!("reading XML: {}", strerror(&error))))?;
         let end = xml[before..].iter().position(|&byte| byte == CTRL_Z);
         if let Some(end) = end {
             xml.truncate(before + end);

@@ -1,13 +1,12 @@
 //! What `import` and `export` share: a store without a daemon, and words for what is wrong with a file.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use kymo_base::name::DisplayName;
-use kymo_store::{FileError, Settings, Store};
+use kymo_store::{Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 
@@ -63,28 +62,6 @@ pub fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
         eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
     }
     Ok(store)
-}
-
-/// What is wrong with a file.
-pub fn cause(error: &FileError) -> String {
-    match error {
-        FileError::Name(number) | FileError::Stat(number) => {
-            io::Error::from_raw_os_error(*number).to_string()
-        }
-        FileError::Outside => "it lies outside of the base, or is the store's own".into(),
-        FileError::NoSuchFile => "no such file".into(),
-        FileError::NotRegular => "it is no regular file".into(),
-        FileError::Locked => "somebody else has its lock".into(),
-        FileError::Rrd(text) => text.clone(),
-        FileError::BadStamp => "its last update is before 1970".into(),
-        FileError::NoFolder(_) => "its folder is missing".into(),
-        FileError::Large(cells) => format!("it has {cells} cells, too many"),
-        FileError::Exists => "there is a file that is not the store's".into(),
-        FileError::Access(error)
-        | FileError::Journal(error)
-        | FileError::MakeFolder(_, error)
-        | FileError::Io(error) => error.to_string(),
-    }
 }
 
 /// A line about one file.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_base::name::DisplayName;
-use kymo_serve::rrdcached::Severity;
+use kymo_ingest::log::Severity;
 
 use super::options::Options;
 

@@ -1,6 +1,7 @@
 //! The daemon's command line: all options of rrdcached 1.7.2 to 1.9, with its messages and exit codes, and
 //! those of its own.
 
+use kymo_base::errno::strerror;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -8,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use kymo_ingest::rrdcached as daemon;
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::spec;
-use kymo_serve::rrdcached as daemon;
 use kymo_sys::privilege::{self, Account};
 use kymo_wire::rrdcached::{Permissions, atoi};
 
@@ -220,14 +221,6 @@ fn path(text: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(text))
 }
 
-fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_string()
-}
-
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o777).create(folder)
@@ -406,14 +399,14 @@ impl Reading<'_> {
     fn base(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
         let folder = path(text);
         if let Err(error) = make_folder(folder) {
-            let why = cause(&error);
+            let why = strerror(&error);
             let line = format!("Failed to create base directory '{shown}': {why}");
             return self.refuse(3, &line);
         }
         let real = match std::fs::canonicalize(folder) {
             Ok(real) => real,
             Err(error) => {
-                let why = cause(&error);
+                let why = strerror(&error);
                 let line = format!("Failed to canonicalize the base directory '{shown}': {why}");
                 return self.refuse(5, &line);
             }
@@ -440,7 +433,7 @@ impl Reading<'_> {
         let folder = match std::fs::canonicalize(path(text)) {
             Ok(folder) => folder,
             Err(error) => {
-                let why = cause(&error);
+                let why = strerror(&error);
                 let line = format!("Unable to resolve journal path ({shown},{why})");
                 return self.refuse(6, &line);
             }
@@ -460,7 +453,7 @@ impl Reading<'_> {
         match File::options().append(true).create(true).open(path(text)) {
             Ok(file) => self.options.log_file = Some(file),
             Err(error) => {
-                let why = cause(&error);
+                let why = strerror(&error);
                 return self.refuse(6, &format!("Failed to open log file '{shown}': {why}"));
             }
         }

@@ -1,6 +1,7 @@
 //! The pid file: made before the fork, so that two daemons of one command line cannot both start; removed at
 //! the end.
 
+use kymo_base::errno::strerror;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -24,7 +25,7 @@ impl PidFile {
             let folder = folder.display();
             complain(&format!(
                 "Failed to create pidfile directory '{folder}': {}",
-                cause(&error)
+                strerror(&error)
             ));
             return Err(());
         }
@@ -71,19 +72,11 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o777).create(folder)
 }
 
-fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_string()
-}
-
 fn cannot(verb: &str, path: &Path, error: &io::Error) -> String {
     let path = path.display();
     format!(
         "rrdcached: can't {verb} pid file '{path}' ({})",
-        cause(error)
+        strerror(error)
     )
 }
 

@@ -1,6 +1,7 @@
 //! The daemon's sockets: those that the service manager hands over, or those of `-l`. One that cannot be made
 //! is said and passed over, as stock does.
 
+use kymo_base::errno::strerror;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
-use kymo_serve::rrdcached::Listener;
+use kymo_ingest::rrdcached::Listener;
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 
@@ -46,19 +47,11 @@ pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Liste
             }),
             Err(error) => complain(&format!(
                 "open_listen_sockets_systemd: problem getting fd: {}",
-                cause(&error)
+                strerror(&error)
             )),
         }
     }
     listeners
-}
-
-fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_string()
 }
 
 fn unix(
@@ -72,7 +65,7 @@ fn unix(
         let what = DisplayName(what.as_os_str().as_bytes());
         complain(&format!(
             "Failed to create socket directory '{what}': {}",
-            cause(&error)
+            strerror(&error)
         ));
         return;
     }
@@ -80,7 +73,7 @@ fn unix(
     let socket = match listen::bind_unix(path) {
         Ok(socket) => socket,
         Err(error) => {
-            let cause = cause(&error);
+            let cause = strerror(&error);
             return complain(&format!("rrdcached: bind({shown}) failed: {cause}."));
         }
     };
@@ -93,7 +86,7 @@ fn unix(
             name: OwnName::of(path).ok(),
         }),
         Err(error) => {
-            let cause = cause(&error);
+            let cause = strerror(&error);
             complain(&format!("rrdcached: listen({shown}) failed: {cause}."));
             // It was made a moment ago.
             let _ = std::fs::remove_file(path);
@@ -118,7 +111,7 @@ fn share(path: &Path, address: &Address, complain: &mut dyn FnMut(&str)) {
     {
         complain(&format!(
             "rrdcached: failed to set socket group permissions ({})",
-            cause(&error)
+            strerror(&error)
         ));
     }
     if let Some(mode) = address.mode
@@ -126,7 +119,7 @@ fn share(path: &Path, address: &Address, complain: &mut dyn FnMut(&str)) {
     {
         complain(&format!(
             "rrdcached: failed to set socket file permissions ({mode:o}): {}",
-            cause(&error)
+            strerror(&error)
         ));
     }
 }
@@ -141,7 +134,7 @@ fn network(address: &Address, listeners: &mut Vec<Listener>, complain: &mut dyn 
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            let cause = cause(&error);
+            let cause = strerror(&error);
             let cause = cause.rsplit(": ").next().unwrap_or_default();
             return complain(&format!("rrdcached: getaddrinfo({host}) failed: {cause}"));
         }
@@ -158,7 +151,7 @@ fn network(address: &Address, listeners: &mut Vec<Listener>, complain: &mut dyn 
             // A host has addresses that this machine has not.
             Err(error) if any && listen::is_missing_family(&error) => {}
             Err(error) => {
-                let cause = cause(&error);
+                let cause = strerror(&error);
                 complain(&format!("rrdcached: bind({text}) failed: {cause}."));
             }
         }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+use kymo_base::random::next_random;
 use kymo_recording::cursor::{Cursor, Gap, Item};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head, RecordType};
@@ -10,7 +11,7 @@ use kymo_recording::writer::{Options, Place, Writer};
 use kymo_recording::{Error, Result};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::sim_clock::SimClock;
-use kymo_sys::sim_disk::{SimDisk, next_random};
+use kymo_sys::sim_disk::SimDisk;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

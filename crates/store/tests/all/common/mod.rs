@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+use kymo_base::random::next_random;
 use kymo_rrd::header::{CdpPrep, DsDef, PdpPrep, RraDef, field};
 use kymo_rrd::update::{Now, Scratch, Update, update_all};
 use kymo_rrd::{Header, Rrd, UNKNOWN};
@@ -9,7 +10,7 @@ use kymo_store::{FileError, Flushed, Refusal, Replayed, Settings, Store};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_clock::SimClock;
-use kymo_sys::sim_disk::{SimDisk, next_random};
+use kymo_sys::sim_disk::SimDisk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,19 +193,19 @@ impl Bench {
         next_random(&mut self.random) % below
     }
 
-    /// One turn with these values; touches what must be.
+    /// One batch with these values; touches what must be.
     pub fn update(&mut self, name: &str, values: &[&str]) -> Result<usize, String> {
         let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
         for _ in 0..2 {
             let store = self.store.clone().unwrap();
-            let mut turn = store.turn();
-            let taken = turn.update(name.as_bytes(), texts.iter().copied());
+            let mut batch = store.write_batch();
+            let taken = batch.update(name.as_bytes(), texts.iter().copied());
             if taken == Err(Refusal::Untouched) {
-                drop(turn);
+                drop(batch);
                 store.touch(name.as_bytes()).map_err(|e| format!("{e:?}"))?;
                 continue;
             }
-            turn.commit().map_err(|error| error.to_string())?;
+            batch.commit().map_err(|error| error.to_string())?;
             let taken = taken.map_err(|refusal| format!("{refusal:?}"))?;
             for text in &texts {
                 self.acked.push(Acked {

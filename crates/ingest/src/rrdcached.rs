@@ -1,0 +1,84 @@
+//! The listener that clients take for rrdcached. One thread owns the connections: it reads what is ready, asks
+//! the store once for all of it, and answers. What has to open files goes to a worker, together with its
+//! connection, so that answers stay in order.
+//!
+//! `event_loop` has the sockets, `connection` one client, `held` what clients may leave lying, `quick` what the store answers from memory, `slow`
+//! what takes a file, `workers` the threads for that, `syncer` waits for the disk where answers have to.
+
+mod connection;
+mod event_loop;
+mod held;
+mod names;
+mod quick;
+mod refusals;
+mod slow;
+mod syncer;
+mod wake;
+mod workers;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use kymo_store::Store;
+use kymo_sys::own_name::OwnName;
+use kymo_wire::rrdcached::Permissions;
+
+use crate::log::{Log, Severity};
+
+pub use event_loop::run;
+
+/// A socket that clients come to.
+#[derive(Debug)]
+pub struct Listener {
+    /// Listening, and never waiting.
+    pub socket: OwnedFd,
+    /// What its clients may do.
+    pub permissions: Permissions,
+    /// Name in the file system, removed at the end if it is still this socket's.
+    pub name: Option<OwnName>,
+}
+
+/// What the daemon is told, besides what the store is.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `-b`.
+    pub base: Option<PathBuf>,
+    /// The store's own folder, which LIST does not show.
+    pub hidden: Option<PathBuf>,
+    /// `-B`: nothing outside of it.
+    pub beneath: bool,
+    /// `-R`: CREATE may make folders.
+    pub make_folders: bool,
+    /// `-O`: CREATE never replaces a file.
+    pub no_overwrite: bool,
+    /// Whether an UPDATE is answered only when it is on the disk.
+    pub durable: bool,
+    /// `-F`: whether everything is written to files at the end, unless a signal says otherwise.
+    pub flush_at_end: bool,
+}
+
+/// What all threads of the daemon share.
+struct Shared {
+    settings: Settings,
+    names: names::Names,
+    store: Store,
+    log: Log,
+    updates_received: AtomicU64,
+    flushes_received: AtomicU64,
+    /// Whoever has much of files in memory, or lists all of them, does so alone.
+    heavy: Mutex<()>,
+    /// When it was last said that the journal takes nothing.
+    said: Mutex<Option<Instant>>,
+}
+
+/// How often the same trouble is logged.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
+impl Shared {
+    fn log(&self, severity: Severity, text: &str) {
+        (self.log)(severity, text);
+    }
+}

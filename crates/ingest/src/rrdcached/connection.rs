@@ -1,0 +1,231 @@
+//! One client: what came and was not yet served, what was answered and not yet taken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use kymo_store::Position;
+use kymo_wire::rrdcached::{Answers, Permissions};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+
+/// Bytes read at a time.
+pub const READ_SIZE: usize = 64 << 10;
+/// Longest line, in bytes: stock closes at 8,192.
+pub const LINE_MAX: usize = 1 << 20;
+/// What an idle connection may keep of its answers' memory.
+const IDLE_BYTES: usize = 4096;
+
+/// A client.
+pub struct Connection {
+    pub socket: OwnedFd,
+    pub permissions: Permissions,
+    /// What came; the first `consumed` bytes have been served.
+    pub input: Vec<u8>,
+    pub consumed: usize,
+    pub answers: Answers,
+    /// For lines with a backslash.
+    pub scratch: Vec<u8>,
+    /// The client says no more.
+    pub ended: bool,
+    /// Lines wait until answers are taken.
+    pub stalled: bool,
+    /// Nothing more is read or served; it ends when its answers are taken.
+    pub closing: bool,
+    /// What the event loop waits for on its behalf.
+    pub interest: EventFlags,
+    /// Bytes it held when that was counted last.
+    pub counted: usize,
+    /// Bytes that had ever been taken at the last look, and how many looks in a row found no more.
+    looked_at: u64,
+    still: u32,
+    /// Bytes of `answers.out` that have been sent.
+    sent: usize,
+    /// Bytes ever taken out of `answers.out`.
+    gone: u64,
+    /// Answers up to a byte (counted as `gone` is) wait for a position of the journal.
+    holds: VecDeque<(u64, Position)>,
+    /// Where what waits begins, counted likewise.
+    free: u64,
+}
+
+/// Where a connection was before a batch.
+pub struct Mark {
+    consumed: usize,
+    answers: kymo_wire::rrdcached::Mark,
+}
+
+/// What reading found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// Some bytes, or none yet.
+    Bytes,
+    /// The client says no more.
+    End,
+}
+
+impl Connection {
+    pub fn new(socket: OwnedFd, permissions: Permissions) -> Connection {
+        Connection {
+            socket,
+            permissions,
+            input: Vec::new(),
+            consumed: 0,
+            answers: Answers::default(),
+            scratch: Vec::new(),
+            ended: false,
+            stalled: false,
+            closing: false,
+            interest: EventFlags::empty(),
+            counted: 0,
+            looked_at: 0,
+            still: 0,
+            sent: 0,
+            gone: 0,
+            holds: VecDeque::new(),
+            free: 0,
+        }
+    }
+
+    /// Takes in what has come, through memory that all connections share.
+    pub fn read(&mut self, room: &mut Vec<u8>) -> io::Result<Came> {
+        if self.consumed > 0 {
+            self.input.drain(..self.consumed);
+            self.consumed = 0;
+        }
+        room.clear();
+        let spare = rustix::buffer::spare_capacity(room);
+        match rustix::net::recv(&self.socket, spare, RecvFlags::empty()) {
+            Ok((_, 0)) => Ok(Came::End),
+            Ok(_) => {
+                self.input.extend_from_slice(room);
+                Ok(Came::Bytes)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Came::Bytes),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Gives back the memory of what has been served.
+    pub fn rest(&mut self) {
+        if self.consumed == self.input.len() {
+            self.input = Vec::new();
+            self.consumed = 0;
+        }
+        if self.scratch.capacity() > IDLE_BYTES {
+            self.scratch = Vec::new();
+        }
+    }
+
+    /// Whether a line has come that is longer than any may be.
+    pub fn is_endless(&self) -> bool {
+        self.input.len() - self.consumed > LINE_MAX
+    }
+
+    /// Bytes of memory that wait for the client, or for the rest of a line.
+    pub fn held(&self) -> usize {
+        let input = self.input.capacity() + self.scratch.capacity();
+        input + self.answers.out.capacity() + self.answers.batch_size()
+    }
+
+    /// A look, one of many at equal distances: how many in a row found that the client has taken nothing of what it
+    /// could.
+    pub fn look_for_progress(&mut self) -> u32 {
+        let taken = self.gone + self.sent as u64;
+        self.still = match taken == self.looked_at && self.may_send() {
+            true => self.still + 1,
+            false => 0,
+        };
+        self.looked_at = taken;
+        self.still
+    }
+
+    /// Where it is now, to go back to.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            consumed: self.consumed,
+            answers: self.answers.mark(),
+        }
+    }
+
+    /// Undoes what was served since.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.consumed = mark.consumed;
+        self.answers.back_to(mark.answers);
+    }
+
+    /// Keeps the answers until `position` is on the disk; whether there are any.
+    pub fn hold(&mut self, position: Position) -> bool {
+        if self.holds.is_empty() {
+            self.free = self.gone + self.sent as u64;
+        }
+        let end = self.gone + self.answers.out.len() as u64;
+        let any = self.holds.back().map_or(self.free, |(held, _)| *held) < end;
+        if any {
+            self.holds.push_back((end, position));
+        }
+        any
+    }
+
+    /// The newest position that answers wait for.
+    pub fn waits_for(&self) -> Option<Position> {
+        self.holds.back().map(|(_, position)| *position)
+    }
+
+    /// Everything before `position` is on the disk.
+    pub fn release(&mut self, position: Position) {
+        while let Some((end, held)) = self.holds.front()
+            && *held <= position
+        {
+            self.free = *end;
+            self.holds.pop_front();
+        }
+    }
+
+    /// Whether there is something the client has not taken.
+    pub fn has_answers(&self) -> bool {
+        self.sent < self.answers.out.len()
+    }
+
+    /// Hands out what has not been sent, for who sends it in another way.
+    pub fn take_unsent(&mut self) -> Vec<u8> {
+        let out = std::mem::take(&mut self.answers.out);
+        self.gone += out.len() as u64;
+        out[std::mem::take(&mut self.sent)..].to_vec()
+    }
+
+    /// Whether some of it may be sent.
+    pub fn may_send(&self) -> bool {
+        self.sent < self.sendable()
+    }
+
+    fn sendable(&self) -> usize {
+        match self.holds.front() {
+            None => self.answers.out.len(),
+            Some(_) => (self.free - self.gone) as usize,
+        }
+    }
+
+    /// Sends what may be sent and the client takes, without waiting.
+    pub fn send(&mut self) -> io::Result<()> {
+        while self.may_send() {
+            let bytes = &self.answers.out[self.sent..self.sendable()];
+            match rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(count) => self.sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        if !self.has_answers() {
+            self.gone += self.sent as u64;
+            self.sent = 0;
+            self.answers.out.clear();
+            if self.answers.out.capacity() > IDLE_BYTES {
+                self.answers.out = Vec::new();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,620 @@
+//! The thread that owns the sockets. Level-triggered: what is not taken now is told again.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kymo_base::limits::{CONNECTIONS_MAX, HELD_MAX, STALL_SECONDS};
+use kymo_store::Store;
+use kymo_sys::listen;
+use kymo_sys::machine::{DaemonSignals, Told};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+use super::connection::{Came, Connection, READ_SIZE};
+use super::held::Held;
+use super::names::Names;
+use super::quick::{Stop, serve_batch};
+use super::syncer::{Group, Syncer};
+use super::wake::{News, Synced, Wake};
+use super::workers::Workers;
+use super::{Listener, Log, SAY_EVERY, Settings, Severity, Shared};
+
+/// What an event is of: signals, the other threads, listeners from there on, connections from there on.
+const SIGNALS: u64 = 0;
+const WAKE: u64 = 1;
+const LISTENERS: u64 = 2;
+const CONNECTIONS: u64 = 1 << 32;
+/// Events taken at a time, and with them connections served in one batch.
+const EVENTS_MAX: usize = 256;
+/// Clients taken at a time from one listener: all that may wait.
+const ACCEPTS_MAX: usize = 512;
+/// How often clients are looked at that do not take their answers, and how many looks in a row may find nothing taken.
+const LOOK_EVERY: Duration = Duration::from_secs(STALL_SECONDS / LOOKS as u64);
+const LOOKS: u32 = 6;
+/// How long no clients are taken when there are no files left for them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long clients have at the end to take their answers, and workers to make them.
+const END_WAIT: Duration = Duration::from_secs(2);
+const END_WAIT_WORKERS: Duration = Duration::from_secs(15);
+
+/// Serves until a signal ends it; whether everything has to be written to files then.
+pub fn run(
+    settings: Settings,
+    listeners: Vec<Listener>,
+    store: Store,
+    signals: &DaemonSignals,
+    log: Log,
+) -> io::Result<bool> {
+    let shared = Arc::new(Shared {
+        names: Names::new(&settings),
+        settings,
+        store,
+        log,
+        updates_received: AtomicU64::new(0),
+        flushes_received: AtomicU64::new(0),
+        heavy: Mutex::default(),
+        said: Mutex::default(),
+    });
+    let mut event_loop = EventLoop::new(Arc::clone(&shared), listeners, signals)?;
+    shared.log(Severity::Info, "listening for connections");
+    let flush = event_loop.serve()?;
+    shared.log(Severity::Info, "starting shutdown");
+    event_loop.wind_up()?;
+    Ok(flush)
+}
+
+struct EventLoop<'a> {
+    shared: Arc<Shared>,
+    signals: &'a DaemonSignals,
+    poll: OwnedFd,
+    wake: Arc<Wake>,
+    workers: Workers,
+    /// With `--durable`.
+    syncer: Option<Arc<Syncer>>,
+    /// Who waits for it.
+    group: Group,
+    listeners: Vec<Listener>,
+    /// Until when no clients are taken.
+    paused: Option<Instant>,
+    said: Option<Instant>,
+    /// Where bytes are read into.
+    room: Vec<u8>,
+    connections: Vec<Option<Box<Connection>>>,
+    vacant: Vec<usize>,
+    /// Connections that a worker has.
+    away: usize,
+    /// Connections whose lines are to be served in the next batch.
+    ready: Vec<usize>,
+    held: Held,
+    /// When clients are looked at that do not take their answers; `None`: all do.
+    look_at: Option<Instant>,
+    /// Connections closed because all held too much, not yet told of, and when that was told last.
+    shed: u64,
+    told: Option<Instant>,
+    ending: bool,
+}
+
+impl<'a> EventLoop<'a> {
+    fn new(
+        shared: Arc<Shared>,
+        listeners: Vec<Listener>,
+        signals: &'a DaemonSignals,
+    ) -> io::Result<EventLoop<'a>> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wake = Arc::new(Wake::new()?);
+        let syncer = match shared.settings.durable {
+            true => Some(Syncer::start(Arc::clone(&shared), Arc::clone(&wake))?),
+            false => None,
+        };
+        let watch = |file: &dyn AsFd, number| {
+            let file = file.as_fd();
+            epoll::add(&poll, file, EventData::new_u64(number), EventFlags::IN)
+        };
+        watch(signals, SIGNALS)?;
+        watch(&wake.file, WAKE)?;
+        for (i, listener) in listeners.iter().enumerate() {
+            watch(&listener.socket, LISTENERS + i as u64)?;
+        }
+        Ok(EventLoop {
+            workers: Workers::new(Arc::clone(&shared), Arc::clone(&wake)),
+            shared,
+            signals,
+            poll,
+            wake,
+            syncer,
+            group: Group::default(),
+            listeners,
+            paused: None,
+            said: None,
+            room: Vec::with_capacity(READ_SIZE),
+            connections: Vec::new(),
+            vacant: Vec::new(),
+            away: 0,
+            ready: Vec::new(),
+            held: Held::default(),
+            look_at: None,
+            shed: 0,
+            told: None,
+            ending: false,
+        })
+    }
+
+    /// Until a signal; whether to flush.
+    fn serve(&mut self) -> io::Result<bool> {
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        loop {
+            let next = self.paused.into_iter().chain(self.look_at).min();
+            let timeout = next.map(|until| until.saturating_duration_since(Instant::now()));
+            self.wait(&mut events, timeout)?;
+            self.accept_again();
+            self.look_for_progress();
+            for event in &events {
+                if event.data.u64() == SIGNALS
+                    && let Some(flush) = self.signal()
+                {
+                    return Ok(flush);
+                }
+            }
+            self.handle(&events);
+            self.serve_batch();
+            self.make_room();
+        }
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
+        events.clear();
+        let timeout = self.sync_in(timeout);
+        // Rounded up: a wait of nothing would spin.
+        let rounded = |timeout: Duration| Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos().max(1000)),
+        };
+        let timeout = match self.ready.is_empty() {
+            true => timeout.map(rounded),
+            false => Some(Timespec::default()),
+        };
+        let room = rustix::buffer::spare_capacity(events);
+        match epoll::wait(&self.poll, room, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Begins a sync if it is time; else there is less time to wait until it is.
+    fn sync_in(&mut self, timeout: Option<Duration>) -> Option<Duration> {
+        let Some(syncer) = &self.syncer else {
+            return timeout;
+        };
+        match self.group.begin(Instant::now) {
+            None => timeout,
+            Some(Ok(position)) => {
+                syncer.want(position);
+                timeout
+            }
+            Some(Err(left)) => Some(timeout.map_or(left, |timeout| timeout.min(left))),
+        }
+    }
+
+    /// `Some`: the daemon ends; whether it flushes.
+    fn signal(&mut self) -> Option<bool> {
+        let (told, name) = self.signals.take()?;
+        self.shared
+            .log(Severity::Notice, &format!("caught SIG{name}"));
+        match told {
+            Told::End => Some(self.shared.settings.flush_at_end),
+            Told::FlushAndEnd => Some(true),
+            Told::EndAtOnce => Some(false),
+            Told::Other(_) => None,
+        }
+    }
+
+    fn handle(&mut self, events: &[Event]) {
+        for event in events {
+            // Copied out: the struct is packed.
+            let (number, flags) = (event.data.u64(), event.flags);
+            match number {
+                SIGNALS => {}
+                WAKE => self.news(),
+                number if number >= CONNECTIONS => {
+                    self.connection((number - CONNECTIONS) as usize, flags);
+                }
+                number => self.accept((number - LISTENERS) as usize),
+            }
+        }
+    }
+
+    fn news(&mut self) {
+        let News { returned, synced } = self.wake.take();
+        for (connection, stop) in returned {
+            self.away -= 1;
+            self.held.take_back(&connection);
+            if let Some(position) = connection.waits_for() {
+                self.group.add(position);
+            }
+            let place = self.place(connection);
+            self.watch_new(place);
+            self.settle(place, stop);
+        }
+        for synced in synced {
+            self.synced(synced);
+        }
+    }
+
+    /// Sends the answers that waited for the disk.
+    fn synced(&mut self, synced: Synced) {
+        let (mut released, mut waiting) = (0, 0);
+        for place in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[place] else {
+                continue;
+            };
+            match synced {
+                _ if connection.waits_for().is_none() => {}
+                Synced::To(position) => {
+                    connection.release(position);
+                    match connection.waits_for() {
+                        None => released += 1,
+                        Some(_) => waiting += 1,
+                    }
+                    self.after_sending(place);
+                }
+                // Whether it was stored is not known, so neither yes nor no may be said.
+                Synced::Failed(_) => self.close(place),
+            }
+        }
+        self.group.done(Instant::now(), released, waiting);
+    }
+
+    // Clients that come.
+
+    fn accept(&mut self, listener: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            if self.connections.len() - self.vacant.len() + self.away >= CONNECTIONS_MAX {
+                let text = format!("there are {CONNECTIONS_MAX}, and no more may be");
+                return self.pause_accepting(&io::Error::other(text));
+            }
+            let Some(Listener {
+                socket,
+                permissions,
+                ..
+            }) = self.listeners.get(listener)
+            else {
+                return;
+            };
+            match listen::accept(socket) {
+                Ok(None) => return,
+                Ok(Some(client)) => {
+                    listen::send_at_once(&client);
+                    let connection = Connection::new(client, *permissions);
+                    let place = self.place(Box::new(connection));
+                    self.watch_new(place);
+                }
+                Err(error) => return self.pause_accepting(&error),
+            }
+        }
+    }
+
+    /// Takes no clients for a moment: there are no files or no memory left for them, and asking on would only
+    /// take the CPU from those who are there.
+    fn pause_accepting(&mut self, error: &io::Error) {
+        let now = Instant::now();
+        if self.said.is_none_or(|said| now - said > SAY_EVERY) {
+            self.said = Some(now);
+            self.shared.log(
+                Severity::Error,
+                &format!("cannot accept a connection: {error}"),
+            );
+        }
+        self.paused = Some(now + ACCEPT_PAUSE);
+        self.listen_for(EventFlags::empty());
+    }
+
+    fn accept_again(&mut self) {
+        if self.paused.is_some_and(|until| until <= Instant::now()) {
+            self.paused = None;
+            self.listen_for(EventFlags::IN);
+        }
+    }
+
+    fn listen_for(&mut self, flags: EventFlags) {
+        for (i, listener) in self.listeners.iter().enumerate() {
+            let number = EventData::new_u64(LISTENERS + i as u64);
+            // It was added when the loop began.
+            let _ = epoll::modify(&self.poll, &listener.socket, number, flags);
+        }
+    }
+
+    // Clients that are there.
+
+    fn place(&mut self, connection: Box<Connection>) -> usize {
+        match self.vacant.pop() {
+            Some(place) => {
+                self.connections[place] = Some(connection);
+                place
+            }
+            None => {
+                self.connections.push(Some(connection));
+                self.connections.len() - 1
+            }
+        }
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Box<Connection>> {
+        let connection = self.connections.get_mut(place)?.take()?;
+        self.vacant.push(place);
+        Some(connection)
+    }
+
+    /// Ends a connection; its socket is closed with it.
+    fn close(&mut self, place: usize) {
+        if let Some(connection) = self.remove(place) {
+            self.held.forget(&connection);
+        }
+    }
+
+    /// Where all together hold too much those go that hold most.
+    fn make_room(&mut self) {
+        if !self.held.is_too_much() {
+            return;
+        }
+        let there = self.connections.iter().enumerate();
+        let sizes = there.filter_map(|(place, c)| c.as_ref().map(|c| (c.counted, place)));
+        let mut sizes: Vec<(usize, usize)> = sizes.collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, place) in sizes {
+            if self.held.is_enough() {
+                break;
+            }
+            self.close(place);
+            self.shed += 1;
+        }
+        self.tell_of_shed();
+    }
+
+    /// Says how many had to go, but not each time.
+    fn tell_of_shed(&mut self) {
+        let now = Instant::now();
+        if self.shed == 0 || self.told.is_some_and(|told| now - told < SAY_EVERY) {
+            return self.look_soon();
+        }
+        let (shed, most) = (mem::take(&mut self.shed), HELD_MAX >> 20);
+        self.told = Some(now);
+        self.shared.log(
+            Severity::Error,
+            &format!(
+                "closed {shed} connections: clients had more than {most} MiB of lines not ended and answers not taken"
+            ),
+        );
+    }
+
+    fn look_soon(&mut self) {
+        self.look_at
+            .get_or_insert_with(|| Instant::now() + LOOK_EVERY);
+    }
+
+    /// Closes connections whose clients take nothing of their answers.
+    fn look_for_progress(&mut self) {
+        if self.look_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.look_at = None;
+        let mut stalled = 0;
+        for place in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[place] else {
+                continue;
+            };
+            if connection.look_for_progress() > LOOKS {
+                stalled += 1;
+                self.close(place);
+            } else if connection.may_send() {
+                self.look_soon();
+            }
+        }
+        if stalled > 0 {
+            let text = format!(
+                "closed {stalled} connections: clients took nothing of their answers for {STALL_SECONDS} s"
+            );
+            self.shared.log(Severity::Info, &text);
+        }
+        if self.shed > 0 {
+            self.tell_of_shed();
+        }
+    }
+
+    fn watch_new(&mut self, place: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        connection.interest = EventFlags::IN;
+        let number = EventData::new_u64(CONNECTIONS + place as u64);
+        let added = epoll::add(&self.poll, &connection.socket, number, EventFlags::IN);
+        if let Err(error) = added {
+            self.shared.log(
+                Severity::Error,
+                &format!("cannot watch a connection: {error}"),
+            );
+            self.close(place);
+        }
+    }
+
+    /// Something happened to a connection.
+    fn connection(&mut self, place: usize, flags: EventFlags) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        if connection.interest.contains(EventFlags::IN) {
+            if flags.contains(EventFlags::IN) || gone {
+                self.read(place);
+            }
+        } else if gone {
+            // Nobody is there to take what is left.
+            return self.close(place);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.after_sending(place);
+        }
+    }
+
+    fn read(&mut self, place: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        match connection.read(&mut self.room) {
+            Err(_) => self.close(place),
+            Ok(came) => {
+                connection.ended |= came == Came::End;
+                self.ready.push(place);
+            }
+        }
+    }
+
+    /// Sends what can be sent, then goes on with lines that had to wait for that.
+    fn after_sending(&mut self, place: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        if connection.send().is_err() {
+            return self.close(place);
+        }
+        if mem::take(&mut connection.stalled) {
+            match connection.has_answers() {
+                true => connection.stalled = true,
+                false => self.ready.push(place),
+            }
+        }
+        self.look_after(place);
+    }
+
+    /// One write batch of the store for all that is ready.
+    fn serve_batch(&mut self) {
+        let mut taken: Vec<(usize, Box<Connection>)> = Vec::with_capacity(self.ready.len());
+        for place in self.ready.drain(..) {
+            // Twice ready is ready once.
+            if let Some(connection) = self.connections.get_mut(place).and_then(Option::take) {
+                taken.push((place, connection));
+            }
+        }
+        if taken.is_empty() {
+            return;
+        }
+        let mut all: Vec<&mut Connection> = taken.iter_mut().map(|(_, c)| &mut **c).collect();
+        let (stops, position) = serve_batch(&self.shared, &mut all);
+        for ((place, mut connection), stop) in taken.into_iter().zip(stops) {
+            if self.syncer.is_some() && connection.hold(position) {
+                self.group.add(position);
+            }
+            self.connections[place] = Some(connection);
+            self.settle(place, stop);
+        }
+    }
+
+    /// After lines were served: sends, hands over, closes, or waits for more.
+    fn settle(&mut self, place: usize, stop: Stop) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        if connection.send().is_err() {
+            return self.close(place);
+        }
+        match stop {
+            Stop::Slow | Stop::Long => return self.hand_over(place),
+            Stop::Close => connection.closing = true,
+            Stop::Full => connection.stalled = true,
+            Stop::Drained if connection.is_endless() => return self.close(place),
+            Stop::Drained => connection.closing |= connection.ended || self.ending,
+        }
+        connection.rest();
+        if connection.stalled && !connection.has_answers() {
+            connection.stalled = false;
+            self.ready.push(place);
+        }
+        self.look_after(place);
+    }
+
+    fn hand_over(&mut self, place: usize) {
+        if let Some(mut connection) = self.remove(place) {
+            // It is watched; otherwise it would not be here.
+            let _ = epoll::delete(&self.poll, &connection.socket);
+            if !self.held.lend(&mut connection) {
+                self.held.forget(&connection);
+                self.shed += 1;
+                return self.tell_of_shed();
+            }
+            self.away += 1;
+            self.workers.submit(connection);
+        }
+    }
+
+    /// Closes what is done, and has the kernel tell what matters now.
+    fn look_after(&mut self, place: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(place) else {
+            return;
+        };
+        if connection.closing && !connection.has_answers() {
+            return self.close(place);
+        }
+        let reads = !connection.closing && !connection.ended && !connection.stalled;
+        let mut interest = EventFlags::empty();
+        interest.set(EventFlags::IN, reads);
+        interest.set(EventFlags::OUT, connection.may_send());
+        self.held.count(connection);
+        if interest == connection.interest {
+            return;
+        }
+        connection.interest = interest;
+        let number = EventData::new_u64(CONNECTIONS + place as u64);
+        if epoll::modify(&self.poll, &connection.socket, number, interest).is_err() {
+            self.close(place);
+        } else if interest.contains(EventFlags::OUT) {
+            self.look_soon();
+        }
+    }
+
+    /// The end: no new clients, what has come is answered, workers come back, answers are taken.
+    fn wind_up(&mut self) -> io::Result<()> {
+        // Who has connected has been let in, as far as he can tell.
+        for listener in 0..self.listeners.len() {
+            self.accept(listener);
+        }
+        for listener in mem::take(&mut self.listeners) {
+            if let Some(name) = &listener.name {
+                // Somebody may have done so.
+                let _ = name.remove();
+            }
+        }
+        self.told = None;
+        self.tell_of_shed();
+        self.ending = true;
+        self.workers.end();
+        for place in 0..self.connections.len() {
+            self.read(place);
+        }
+        self.serve_batch();
+        let begun = Instant::now();
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        loop {
+            let limit = match self.away {
+                0 => END_WAIT,
+                _ => END_WAIT_WORKERS,
+            };
+            let left = limit.saturating_sub(begun.elapsed());
+            let there = self.connections.iter().flatten().next().is_some();
+            if left.is_zero() || (self.away == 0 && !there) {
+                break;
+            }
+            self.wait(&mut events, Some(left.min(Duration::from_millis(100))))?;
+            self.handle(&events);
+            self.serve_batch();
+        }
+        self.connections.clear();
+        if let Some(syncer) = &self.syncer {
+            syncer.end();
+        }
+        Ok(())
+    }
+}

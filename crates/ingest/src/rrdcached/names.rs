@@ -1,0 +1,81 @@
+//! Names as clients send them: how replies spell them, and which `-B` refuses by their text alone. Links are
+//! the store's affair, which opens files.
+
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+
+use kymo_store::names::{is_beneath, join};
+
+use super::Settings;
+
+/// The base folder, as far as names go.
+pub struct Names {
+    base: Option<Vec<u8>>,
+    beneath: bool,
+}
+
+impl Names {
+    pub fn new(settings: &Settings) -> Names {
+        let base = settings.base.as_ref();
+        Names {
+            base: base.map(|base| base.as_os_str().as_bytes().to_vec()),
+            beneath: settings.beneath,
+        }
+    }
+
+    /// The base folder, if there is one.
+    pub fn base(&self) -> Option<&[u8]> {
+        self.base.as_deref()
+    }
+
+    /// A name as replies show it.
+    pub fn spelled<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
+        match &self.base {
+            Some(base) => join(base, name),
+            None => Cow::Borrowed(name),
+        }
+    }
+
+    /// Whether `-B` lets a name through.
+    pub fn allowed(&self, name: &[u8]) -> bool {
+        let base = self.base.as_deref().filter(|_| self.beneath);
+        base.is_none_or(|base| is_beneath(base, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_and_judged_as_stock_does() {
+        let mut settings = Settings {
+            base: Some("/b/db".into()),
+            beneath: true,
+            ..Settings::default()
+        };
+        let names = Names::new(&settings);
+        settings.beneath = false;
+        let open = Names::new(&settings);
+        for (name, spelled, allowed) in [
+            ("a.rrd", "/b/db/a.rrd", true),
+            ("./a.rrd", "/b/db/./a.rrd", true),
+            ("/b/db/a.rrd", "/b/db/a.rrd", true),
+            ("/b/db/", "/b/db/", true),
+            ("/b/db", "/b/db", false),
+            ("/b/dbx/a.rrd", "/b/dbx/a.rrd", false),
+            ("/etc/a.rrd", "/etc/a.rrd", false),
+            ("../a.rrd", "/b/db/../a.rrd", false),
+            ("x/../a.rrd", "/b/db/x/../a.rrd", false),
+            ("/b/db/../a.rrd", "/b/db/../a.rrd", false),
+            ("..", "/b/db/..", true),
+            ("", "/b/db/", true),
+        ] {
+            assert_eq!(names.spelled(name.as_bytes()), spelled.as_bytes());
+            assert_eq!(names.allowed(name.as_bytes()), allowed, "{name}");
+            assert!(open.allowed(name.as_bytes()));
+        }
+        let none = Names::new(&Settings::default());
+        assert_eq!(none.spelled(b"a.rrd"), &b"a.rrd"[..]);
+    }
+}

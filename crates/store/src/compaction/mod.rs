@@ -1,0 +1,5 @@
+//! Compaction: blocks are written together, without what is dead.
+
+pub(crate) mod merge;
+pub(crate) mod row_runs;
+pub(crate) mod size_limit;

@@ -1,0 +1,7 @@
+//! How values become rows: the schema of a series, and rrdtool's arithmetic applied to it.
+
+pub(crate) mod apply;
+pub(crate) mod row_sink;
+#[cfg(test)]
+pub(crate) mod samples;
+pub(crate) mod schema;

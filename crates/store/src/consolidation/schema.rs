@@ -1,0 +1,314 @@
+//! What the series of a chunk have in common, their definitions, and a series' state as words.
+//!
+//! A header is a front, which is the same for all series of a schema, and a live part of nothing but 64-bit words.
+//! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
+//! they are smoothed: that comes from a file's name, and all else files may have in common.
+
+use kymo_rrd::Header;
+use kymo_rrd::header::RraDef;
+use kymo_rrd::update::begin_hole;
+
+/// Bytes of `stat_head_t` and of a definition.
+const HEAD: usize = 128;
+const DEFINITION: usize = 120;
+/// The parameter of seasonal archives that says where they are smoothed, and where it is in a definition.
+const SMOOTH_AT: usize = 4;
+const SMOOTH_OFFSET: usize = 40 + 8 * SMOOTH_AT;
+
+/// One archive as far as rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Archive {
+    pub(crate) row_cnt: u64,
+    /// Seconds a row.
+    pub(crate) step: u64,
+    /// Its first cell.
+    pub(crate) base: u64,
+    /// Its rows are state: updates change them in place.
+    pub(crate) seasonal: bool,
+}
+
+/// A definition.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Schema {
+    /// The header's bytes before `live_head_t`, but for where seasonal archives are smoothed.
+    pub(crate) front: Vec<u8>,
+    /// The header of it with nothing but zeros in its live part.
+    template: Header,
+    pub(crate) archives: Vec<Archive>,
+    /// Cells of a row.
+    pub(crate) width: usize,
+    /// Words of a series' state.
+    pub(crate) words: usize,
+    live_words: usize,
+}
+
+/// What a series is between two updates: its header, and the cells of its seasonal archives.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SeriesState {
+    pub(crate) header: Header,
+    /// One for each seasonal archive, in their order.
+    pub(crate) seasons: Vec<Vec<f64>>,
+}
+
+impl Schema {
+    /// The schema of a header.
+    pub(crate) fn of(header: &Header) -> Option<Schema> {
+        Schema::parse(&front(header))
+    }
+
+    /// Reads a front; `None`: it is none.
+    pub(crate) fn parse(front: &[u8]) -> Option<Schema> {
+        let count = |at: usize| {
+            let bytes = front.get(at..at + 8)?;
+            let count = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+            usize::try_from(count).ok()
+        };
+        let (ds, rra) = (count(24)?, count(32)?);
+        let definitions = ds.checked_add(rra)?.checked_mul(DEFINITION)?;
+        if front.len() != HEAD.checked_add(definitions)? {
+            return None;
+        }
+        let live = ds.checked_mul(rra)?.checked_mul(80)? + 16 + 112 * ds + 8 * rra;
+        if live > 1 << 28 {
+            return None;
+        }
+        let mut bytes = front.to_vec();
+        bytes.resize(front.len() + live, 0);
+        let template = Header::parse(&bytes).ok()?;
+        let mut archives = Vec::new();
+        let mut words = (template.size_bytes() - template.live_offset()) as usize / 8;
+        let live_words = words;
+        for (at, def) in template.rra.iter().enumerate() {
+            let seasonal = def.is_seasonal();
+            if seasonal {
+                let cells = (def.row_cnt as usize).checked_mul(ds)?;
+                words = words.checked_add(cells)?.checked_add(1)?;
+            }
+            archives.push(Archive {
+                row_cnt: def.row_cnt,
+                step: def.pdp_cnt * template.pdp_step,
+                base: template.cell(at, 0),
+                seasonal,
+            });
+        }
+        // A stripe's states are one frame.
+        if state_bytes(words) > crate::layout::STATE_MAX {
+            return None;
+        }
+        Some(Schema {
+            front: front.to_vec(),
+            width: template.ds.len(),
+            template,
+            archives,
+            words,
+            live_words,
+        })
+    }
+
+    /// Appends a series' state.
+    pub(crate) fn pack(&self, series: &SeriesState, out: &mut Vec<u64>) {
+        let header = &series.header;
+        out.push(header.last_up as u64);
+        if header.version >= 3 {
+            out.push(header.last_up_usec as u64);
+        }
+        for pdp in &header.pdp_prep {
+            let mut text = [0; 32];
+            text[..30].copy_from_slice(&pdp.last_ds);
+            text[30..].copy_from_slice(&pdp.pad);
+            out.extend(
+                text.as_chunks()
+                    .0
+                    .iter()
+                    .map(|word| u64::from_le_bytes(*word)),
+            );
+            out.extend_from_slice(&pdp.scratch);
+        }
+        for cdp in &header.cdp_prep {
+            out.extend_from_slice(&cdp.scratch);
+        }
+        out.extend_from_slice(&header.cur_row);
+        let seasonal = header.rra.iter().filter(|def| def.is_seasonal());
+        for (def, season) in seasonal.zip(&series.seasons) {
+            out.push(def.par[SMOOTH_AT]);
+            out.extend(season.iter().map(|cell| cell.to_bits()));
+        }
+    }
+
+    /// What [`Schema::pack`] was given; `None`: the words are no series of this schema.
+    pub(crate) fn unpack(&self, words: &[u64]) -> Option<SeriesState> {
+        let mut series = SeriesState {
+            header: self.template.clone(),
+            seasons: Vec::new(),
+        };
+        self.unpack_into(words, &mut series)?;
+        Some(series)
+    }
+
+    /// The same, into a series that may have been used for another one of this schema.
+    pub(crate) fn unpack_into(&self, words: &[u64], series: &mut SeriesState) -> Option<()> {
+        if words.len() != self.words {
+            return None;
+        }
+        let header = &mut series.header;
+        let (live, mut seasons) = words.split_at(self.live_words);
+        let mut live = live.iter().copied();
+        header.last_up = live.next()? as i64;
+        header.last_up_usec = match header.version {
+            3.. => live.next()? as i64,
+            _ => 0,
+        };
+        for pdp in &mut header.pdp_prep {
+            let mut text = [0; 32];
+            for bytes in text.as_chunks_mut::<8>().0 {
+                *bytes = live.next()?.to_le_bytes();
+            }
+            pdp.last_ds.copy_from_slice(&text[..30]);
+            pdp.pad.copy_from_slice(&text[30..]);
+            for word in &mut pdp.scratch {
+                *word = live.next()?;
+            }
+        }
+        for word in header.cdp_prep.iter_mut().flat_map(|cdp| &mut cdp.scratch) {
+            *word = live.next()?;
+        }
+        for (row, archive) in header.cur_row.iter_mut().zip(&self.archives) {
+            *row = live.next().filter(|&row| row < archive.row_cnt)?;
+        }
+        series.seasons.clear();
+        let archives = self.archives.iter().zip(&mut header.rra);
+        for (archive, def) in archives.filter(|(archive, _)| archive.seasonal) {
+            let count = archive.row_cnt as usize * self.width;
+            let (&smooth, behind) = seasons.split_first()?;
+            let (cells, rest) = behind.split_at_checked(count)?;
+            def.par[SMOOTH_AT] = smooth;
+            series
+                .seasons
+                .push(cells.iter().map(|&bits| f64::from_bits(bits)).collect());
+            seasons = rest;
+        }
+        Some(())
+    }
+
+    /// Values that came after this state are lost.
+    pub(crate) fn begin_hole(&self, words: &mut Vec<u64>) {
+        let Some(mut series) = self.unpack(words) else {
+            return;
+        };
+        begin_hole(&mut series.header);
+        words.clear();
+        self.pack(&series, words);
+    }
+
+    /// Most bytes that states of a stripe take in a frame.
+    pub(crate) fn state_bytes_max(&self) -> usize {
+        state_bytes(self.words)
+    }
+
+    /// A header with these definitions and nothing else.
+    pub(crate) fn definitions(&self) -> &Header {
+        &self.template
+    }
+
+    /// Bytes of a file before the rows.
+    pub(crate) fn header_bytes(&self) -> u64 {
+        self.template.size_bytes()
+    }
+
+    /// Whether memory of this series can be used for one of this schema.
+    pub(crate) fn fits(&self, series: &SeriesState) -> bool {
+        let (ours, theirs) = (&self.template, &series.header);
+        let same = |(ours, theirs): (&RraDef, &RraDef)| {
+            let mut theirs = *theirs;
+            if ours.is_seasonal() {
+                theirs.par[SMOOTH_AT] = ours.par[SMOOTH_AT];
+            }
+            *ours == theirs
+        };
+        (ours.version, ours.pdp_step, &ours.ds) == (theirs.version, theirs.pdp_step, &theirs.ds)
+            && (ours.head_pad, ours.head_par) == (theirs.head_pad, theirs.head_par)
+            && ours.rra.len() == theirs.rra.len()
+            && ours.rra.iter().zip(&theirs.rra).all(same)
+    }
+
+    /// The stamp of a state, without unpacking it.
+    pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
+        words.first().map_or(0, |&word| word as i64)
+    }
+
+    /// The same with its microseconds.
+    pub(crate) fn stamp_of(&self, words: &[u64]) -> f64 {
+        let usec = match self.template.version {
+            3.. => words.get(1).map_or(0, |&word| word as i64),
+            _ => 0,
+        };
+        self.stamp(words) as f64 + usec as f64 / 1e6
+    }
+
+    /// The archive and the row that a cell begins; `None`: it begins none.
+    pub(crate) fn place(&self, cell: u64) -> Option<(usize, u64)> {
+        let archive = self
+            .archives
+            .partition_point(|archive| archive.base <= cell)
+            .checked_sub(1)?;
+        let (about, width) = (&self.archives[archive], self.width as u64);
+        let offset = cell - about.base;
+        (offset.is_multiple_of(width) && offset / width < about.row_cnt)
+            .then(|| (archive, offset / width))
+    }
+
+    /// Which of a series' seasons an archive is; `None`: its rows are no state.
+    pub(crate) fn season(&self, archive: usize) -> Option<usize> {
+        let before = &self.archives[..archive];
+        let count = before.iter().filter(|archive| archive.seasonal).count();
+        self.archives[archive].seasonal.then_some(count)
+    }
+
+    /// The number of the newest row of an archive when the series was last updated at `last_up`: rows are counted from
+    /// the epoch.
+    pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
+        last_up.max(0) as u64 / self.archives[archive].step
+    }
+}
+
+/// What [`Schema::front`] is of a header.
+pub(crate) fn front(header: &Header) -> Vec<u8> {
+    let mut front = Vec::new();
+    header.encode(&mut front);
+    front.truncate(header.live_offset() as usize);
+    for (at, def) in header.rra.iter().enumerate() {
+        let smooth = HEAD + (header.ds.len() + at) * DEFINITION + SMOOTH_OFFSET;
+        if def.is_seasonal() {
+            front[smooth..smooth + 8].fill(0);
+        }
+    }
+    front
+}
+
+fn state_bytes(words: usize) -> usize {
+    let cells = words.saturating_mul(8 * crate::layout::STRIPE);
+    cells.saturating_add(words / 8 + 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consolidation::samples;
+
+    #[test]
+    fn a_state_comes_back() {
+        for rrd in samples::rrds() {
+            let schema = Schema::of(&rrd.header).unwrap();
+            assert_eq!(Schema::parse(&schema.front).as_ref(), Some(&schema));
+            let series = samples::series(&schema, &rrd);
+            let mut words = Vec::new();
+            schema.pack(&series, &mut words);
+            assert_eq!(words.len(), schema.words);
+            let mut again = Vec::new();
+            schema.pack(&schema.unpack(&words).unwrap(), &mut again);
+            assert_eq!(again, words);
+            assert_eq!(schema.stamp(&words), rrd.header.last_up);
+            assert_eq!(schema.unpack(&words[1..]), None);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The store as its threads share it, its lock, and group commit.
+
+use crate::folder::claim::Claim;
+use crate::memtable::series::Series;
+use crate::memtable::state::State;
+use crate::names;
+use crate::read::series_cache::Recent;
+use crate::read::snapshot::Snapshot;
+use crate::segment::set::SegmentSet;
+use crate::settings::Settings;
+use kymo_rrd::update::Now;
+use kymo_sys::clock::Clock;
+use kymo_sys::disk::Disk;
+use kymo_sys::tree::Tree;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The journal, what it holds, and the files. Clones are the same store.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the threads of a store share.
+pub(crate) struct Inner {
+    pub(crate) settings: Settings,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tree: Box<dyn Tree>,
+    pub(crate) segments: SegmentSet,
+    pub(crate) recent: Recent,
+    state: Mutex<State>,
+    /// A file is no longer busy, a sync or a checkpoint ended.
+    pub(crate) changed: Condvar,
+    /// FLUSHALL came.
+    pub(crate) flushes: Condvar,
+    /// As long as the store is open.
+    _claim: Claim,
+}
+
+impl Store {
+    pub(crate) fn new(
+        settings: Settings,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        tree: Box<dyn Tree>,
+        segments: SegmentSet,
+        state: State,
+        claim: Claim,
+    ) -> Store {
+        Store {
+            inner: Arc::new(Inner {
+                settings,
+                disk,
+                clock,
+                tree,
+                segments,
+                recent: Recent::default(),
+                state: Mutex::new(state),
+                changed: Condvar::new(),
+                flushes: Condvar::new(),
+                _claim: claim,
+            }),
+        }
+    }
+
+    /// A name as replies show it: base + `/` + name, or the name if it is absolute.
+    pub fn spelled(&self, name: &[u8]) -> Vec<u8> {
+        names::spelled(&self.inner.settings, name)
+    }
+
+    /// `-B`'s look at the text of a name, as rrdcached does it; links are checked when the file is opened.
+    pub fn allowed(&self, name: &[u8]) -> bool {
+        names::allowed(&self.inner.settings, name)
+    }
+
+    /// Whether a name stands for a series that has no file, because none has.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let inner = &*self.inner;
+        self.is_without_files()
+            && inner
+                .any(name, &names::spelled(&inner.settings, name))
+                .is_some()
+    }
+
+    /// Whether there are no .rrd files.
+    pub fn is_without_files(&self) -> bool {
+        self.inner.settings.files.is_none()
+    }
+}
+
+impl Inner {
+    /// A series with its values up to a stamp.
+    pub(crate) fn snapshot(&self, state: &State, series: &Series, until: f64) -> Option<Snapshot> {
+        Snapshot::of(state, &self.segments, series, until)
+    }
+
+    pub(crate) fn rrd_now(&self) -> Now {
+        let real_ns = self.clock.now().real_ns;
+        Now {
+            sec: real_ns.div_euclid(1_000_000_000),
+            usec: real_ns.rem_euclid(1_000_000_000) / 1000,
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_timeout(state, Duration::from_millis(100));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Syncs the journal until everything before `position` is on the disk.
+    pub(crate) fn sync_to(&self, position: u64) -> io::Result<()> {
+        const TRIES: usize = 3;
+        let mut failures = 0;
+        let mut state = self.lock();
+        loop {
+            if state.journal.synced >= position {
+                return Ok(());
+            }
+            if state.syncing {
+                state = self.wait(state);
+                continue;
+            }
+            state.prepare(&*self.clock)?;
+            let Some(work) = state.journal.sync_work() else {
+                return Ok(());
+            };
+            state.syncing = true;
+            drop(state);
+            let done = work.run(&*self.disk);
+            state = self.lock();
+            state.syncing = false;
+            self.changed.notify_all();
+            match done {
+                Ok(()) => {
+                    state.journal.sync_done(&work);
+                    if position == u64::MAX {
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    state.notice(format!(
+                        "cannot sync the journal: {error}; a new file is begun"
+                    ));
+                    state.journal.give_up();
+                    failures += 1;
+                    if failures == TRIES {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}

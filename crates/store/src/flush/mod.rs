@@ -1,0 +1,3 @@
+//! Flush: the values of a chunk become a block.
+
+pub(crate) mod chunk;

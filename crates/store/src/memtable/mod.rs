@@ -1,0 +1,6 @@
+//! What memory holds of each series until it is in blocks: its values, and how its file stands.
+
+pub(crate) mod buffer;
+pub(crate) mod chunks;
+pub(crate) mod series;
+pub(crate) mod state;

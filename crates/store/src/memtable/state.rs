@@ -1,0 +1,487 @@
+//! What is under the store's lock.
+
+use crate::memtable::buffer::{Mark, Pending, Texts};
+use crate::memtable::chunks::Chunks;
+use crate::memtable::series::SeriesTable;
+use crate::settings::Settings;
+use crate::stats::Stats;
+use crate::wal::live::Live;
+use crate::wal::record::{Birth, Identity, Record, ValuesHead};
+use crate::wal::value;
+use crate::wal::value::Value;
+use crate::wal::writer::Journal;
+use kymo_base::random::next_random;
+use kymo_sys::clock::Clock;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+/// Carried over values are written in frames of about this size.
+const FRAME_BYTES: usize = 1 << 20;
+/// After a journal file could not be begun, the next try is so much later.
+const RETRY_NS: u64 = 500_000_000;
+const EIO: i32 = 5;
+/// Files that are late at a start are due within this time.
+const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
+
+/// Everything a batch may change.
+pub(crate) struct State {
+    pub(crate) series: SeriesTable,
+    pub(crate) chunks: Chunks,
+    pub(crate) journal: Journal,
+    /// Series whose files are to be brought up to date; some may be meanwhile.
+    pub(crate) queue: Vec<u32>,
+    /// Chunks that are to be saved.
+    pub(crate) due: Vec<u32>,
+    /// Series that get no values any more, and since when that is known, monotonic.
+    pub(crate) silent: HashMap<u32, u64>,
+    /// What the log was told of limits, and when.
+    pub(crate) reported_at: ReportedAt,
+    /// There may be segments that are worth merging.
+    pub(crate) merges_left: bool,
+    /// Series that are gone, and no block says so yet: with their chunk.
+    pub(crate) gone: Vec<(u32, u32)>,
+    /// Values of a series after which its chunk is saved.
+    pub(crate) chunk_values: u64,
+    /// The series that the next value is likely for.
+    pub(crate) next: u32,
+    /// Series that were in the queue and whose files are being written.
+    pub(crate) writing_back: usize,
+    /// FLUSHALL came, and no thread has begun with it.
+    pub(crate) flushes: bool,
+    pub(crate) undo: Vec<Undo>,
+    /// The numbers before the first of them.
+    pub(crate) stats_before: Stats,
+    /// FORGET's victims: their values, and whether they were suspended.
+    pub(crate) dropped: Vec<(u32, Pending, bool)>,
+    /// Memory for the value that is read.
+    pub(crate) value: Value,
+    pub(crate) batches: u64,
+    /// Rises when a checkpoint begins.
+    pub(crate) epoch: u32,
+    /// Writes of files that are under way, by the epoch's lowest bit.
+    pub(crate) cycles: [u32; 2],
+    pub(crate) syncing: bool,
+    pub(crate) checkpointing: bool,
+    /// A sync of the .rrd files failed: which of their pages are lost nobody knows, so the journal keeps all.
+    pub(crate) checkpoints_end: bool,
+    /// No journal file could be begun: when to try again, and the error's number.
+    pub(crate) no_file: Option<(u64, i32)>,
+    pub(crate) sweep_ns: u64,
+    pub(crate) checkpoint_ns: u64,
+    pub(crate) sync_ns: u64,
+    /// Files made since the last checkpoint began, and when the last one was: a start would make them again.
+    pub(crate) made: u64,
+    pub(crate) made_ns: u64,
+    pub(crate) random: u64,
+    pub(crate) stats: Stats,
+    pub(crate) notices: Vec<String>,
+    /// Something that was promised is damaged, so that a file which is taken over may lack values.
+    pub(crate) has_lost: bool,
+}
+
+/// What is counted for limits, and when the log was told of them, monotonic.
+#[derive(Debug, Default)]
+pub(crate) struct ReportedAt {
+    /// Series that began in this minute.
+    pub(crate) new: u64,
+    pub(crate) minute_ns: u64,
+    /// There are more series than expected, and that was said.
+    pub(crate) is_many: bool,
+    /// When it was said that new series come too fast, and that archives take too much.
+    pub(crate) fast_ns: Option<u64>,
+    pub(crate) bytes_ns: Option<u64>,
+}
+
+/// How a series was before a batch changed it.
+pub(crate) struct Undo {
+    pub(crate) id: u32,
+    pub(crate) mark: Mark,
+    pub(crate) version: u64,
+    pub(crate) last: f64,
+    pub(crate) published: f64,
+    pub(crate) published_ns: u64,
+    pub(crate) since: (u64, u64),
+}
+
+impl State {
+    /// Makes sure that entries can be gathered: the journal has a file with room.
+    pub(crate) fn prepare(&mut self, clock: &dyn Clock) -> io::Result<()> {
+        if self.journal.is_open() && !self.journal.is_used_up() {
+            self.journal.fill_ahead();
+            return Ok(());
+        }
+        let now = clock.now();
+        if let Some((until_ns, error)) = self.no_file
+            && now.mono_ns < until_ns
+        {
+            return self.go_on_without(error);
+        }
+        let begun = match self.journal.begin_file(now.real_ns) {
+            Ok(true) => self.carry_over().inspect_err(|_| {
+                // A file that begins with less than all would hide what is missing.
+                self.journal.give_up();
+            }),
+            begun => begun.map(drop),
+        };
+        match begun {
+            Ok(()) => {
+                self.no_file = None;
+                self.journal.fill_ahead();
+                Ok(())
+            }
+            Err(error) => {
+                let number = error.raw_os_error().unwrap_or(EIO);
+                self.no_file = Some((now.mono_ns + RETRY_NS, number));
+                self.go_on_without(number)
+            }
+        }
+    }
+
+    /// There is no new file: the old one grows, if there is one.
+    fn go_on_without(&self, error: i32) -> io::Result<()> {
+        match self.journal.is_open() {
+            true => Ok(()),
+            false => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Appends all that memory holds to a file that was just begun.
+    fn carry_over(&mut self) -> io::Result<()> {
+        for (_, id) in self.gone.clone() {
+            self.journal.put(&Record::Gone { id });
+        }
+        let ids: Vec<u32> = self.series.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            self.carry_over_series(id);
+            if self.journal.records().len() > FRAME_BYTES {
+                self.journal.commit()?;
+            }
+        }
+        self.journal.commit().map(|_| ())
+    }
+
+    /// Says that the newest of these series have older stamps again. If there is no room, neither is there for values.
+    pub(crate) fn put_newest(&mut self, series: Vec<(u32, f64)>, clock: &dyn Clock) {
+        if series.is_empty() || self.prepare(clock).is_err() {
+            return;
+        }
+        for (id, stamp) in series {
+            self.put(id, &Record::Newest { id, stamp }, clock.mono_ns());
+        }
+        let _without = self.journal.commit();
+    }
+
+    /// Gathers up to which positions chunks are in blocks on the disk. A frame with that has it first.
+    pub(crate) fn put_saved(&mut self, saved: impl IntoIterator<Item = (u32, u64)>) {
+        for (chunk, position) in saved {
+            self.journal.put(&Record::Saved { chunk, position });
+        }
+    }
+
+    /// Values of a series are lost behind those that are there.
+    pub(crate) fn lose(&mut self, id: u32) {
+        let sequence = self.journal.oldest().max(1);
+        let Some(series) = self.series.get_mut(id) else {
+            return;
+        };
+        let (chunk, before) = (series.chunk, series.pending.len());
+        series.pending.push_hole(series.last);
+        let after = series.pending.len();
+        self.count(chunk, before, after);
+        if let Some(chunk) = self.chunks.get_mut(chunk) {
+            chunk.touch(sequence, 0);
+        }
+    }
+
+    /// Says which paths the files of these series have.
+    pub(crate) fn put_renamed(&mut self, ids: &[u32], now_ns: u64) -> io::Result<()> {
+        for &id in ids {
+            if let Some(path) = self.series.get(id).map(|series| series.path.clone()) {
+                self.put(id, &Record::Renamed { id, path: &path }, now_ns);
+            }
+        }
+        self.journal.commit().map(drop)
+    }
+
+    /// Gathers everything about one series that is in no block.
+    fn carry_over_series(&mut self, id: u32) {
+        let Some(series) = self.series.get(id) else {
+            return;
+        };
+        let (started, left, busy) = (series.started, series.left, series.busy);
+        let (published, upto, forgotten) = (series.published, series.upto, series.forgotten);
+        let live = series.live;
+        let mut texts = Texts::default();
+        series.all_values(&mut texts);
+        let moved = series.path.clone();
+        if series.state.is_some() {
+            self.put_series(id);
+        } else if series.renamed {
+            self.journal.put(&Record::Renamed { id, path: &moved });
+        }
+        let start = Record::Start { id, upto };
+        if started > 0 && !busy {
+            self.journal.put(&start);
+        }
+        if let Some(identity) = left {
+            self.put_end(id, upto, identity, live);
+        }
+        if started > 0 && busy {
+            // A write that has not ended.
+            self.journal.put(&start);
+        }
+        self.put_values(id, &texts);
+        if published.is_finite() {
+            self.journal.put(&Record::Published {
+                id,
+                upto: published,
+            });
+        }
+        if forgotten {
+            self.journal.put(&Record::Forget { id });
+        }
+    }
+
+    /// Gathers that there is a series which no block has.
+    pub(crate) fn put_series(&mut self, id: u32) {
+        let Some(chunk) = self.series.get(id).map(|series| series.chunk) else {
+            return;
+        };
+        self.introduce(chunk);
+        let Some(series) = self.series.get(id) else {
+            return;
+        };
+        let Some(state) = &series.state else {
+            return;
+        };
+        self.journal.put(&Record::Series {
+            id,
+            path: &series.path,
+            birth: Birth {
+                chunk: series.chunk,
+                slot: series.slot,
+                base: series.base,
+                state: state.words(),
+            },
+        });
+    }
+
+    /// Gathers how a file was left.
+    pub(crate) fn put_end(&mut self, id: u32, upto: f64, identity: Identity, live: Option<Live>) {
+        self.journal.put(&Record::End { id, upto, identity });
+        if let Some(live) = live {
+            self.journal.put(&Record::Live { id, live });
+        }
+    }
+
+    /// Gathers an entry about a series: its chunk has something that no block has.
+    pub(crate) fn put(&mut self, id: u32, entry: &Record<'_>, now_ns: u64) {
+        self.touch(id, now_ns);
+        self.journal.put(entry);
+    }
+
+    /// A series' chunk has something that no block has.
+    pub(crate) fn touch(&mut self, id: u32, now_ns: u64) {
+        let sequence = self.journal.sequence();
+        let chunk = self.series.get(id).map(|series| series.chunk);
+        if let Some(chunk) = chunk.and_then(|chunk| self.chunks.get_mut(chunk)) {
+            chunk.touch(sequence, now_ns);
+        }
+    }
+
+    /// Monotonic nanoseconds when a file is due that was written now.
+    pub(crate) fn due_at(&mut self, now_ns: u64, settings: &Settings) -> u64 {
+        let after_ns = nanos(settings.files.unwrap_or_default());
+        let jitter_ns = self.random_below(nanos(settings.jitter));
+        now_ns.saturating_add(after_ns).saturating_add(jitter_ns)
+    }
+
+    /// When one is due that was written so long ago, in another life. Those that are late do not come all at once.
+    pub(crate) fn due_after(&mut self, now_ns: u64, age_ns: u64, settings: &Settings) -> u64 {
+        let after_ns = nanos(settings.files.unwrap_or_default());
+        match after_ns.checked_sub(age_ns).filter(|&left| left > 0) {
+            Some(_) => self.due_at(now_ns, settings).saturating_sub(age_ns),
+            None => now_ns + self.random_below((after_ns / 8).min(LATE_SPREAD_NS)),
+        }
+    }
+
+    fn random_below(&mut self, limit: u64) -> u64 {
+        match limit {
+            0 => 0,
+            _ => next_random(&mut self.random) % limit,
+        }
+    }
+
+    /// For each slot of a chunk a second up to which its series is saved; `None`: nobody is there.
+    pub(crate) fn saved_stamps(&self, chunk: u32) -> Vec<Option<i64>> {
+        let members = self.chunks.get(chunk).map(|chunk| &chunk.members[..]);
+        let series = |id: &Option<u32>| self.series.get((*id)?);
+        // A state's stamp may be a rounding less than the value's.
+        let stamp = |id| series(id).map(|series| (series.applied - 1.0) as i64);
+        members.unwrap_or_default().iter().map(stamp).collect()
+    }
+
+    /// Puts a file into the queue.
+    pub(crate) fn queue(&mut self, id: u32) {
+        if let Some(series) = self.series.get_mut(id).filter(|series| !series.queued) {
+            series.queued = true;
+            self.queue.push(id);
+        }
+    }
+
+    /// Puts a chunk into the queue.
+    pub(crate) fn queue_chunk(&mut self, id: u32) {
+        if let Some(chunk) = self.chunks.get_mut(id).filter(|chunk| !chunk.queued) {
+            chunk.queued = true;
+            self.due.push(id);
+        }
+    }
+
+    /// A series' pending values have become more or fewer. Its chunk is due when there are many.
+    pub(crate) fn count(&mut self, chunk_id: u32, before: usize, after: usize) {
+        let values = self.chunk_values;
+        let Some(chunk) = self.chunks.get_mut(chunk_id) else {
+            return;
+        };
+        chunk.pending = (chunk.pending + after as u64).saturating_sub(before as u64);
+        match (before, after) {
+            (0, 1..) => chunk.active += 1,
+            (1.., 0) => chunk.active = chunk.active.saturating_sub(1),
+            _ => {}
+        }
+        if !chunk.queued && chunk.pending >= values * chunk.active && chunk.active > 0 {
+            self.queue_chunk(chunk_id);
+        }
+    }
+
+    /// Gathers that a series begins, maybe in the place of another, with values that were for that one.
+    pub(crate) fn put_adoption(
+        &mut self,
+        old: Option<u32>,
+        id: u32,
+        path: &[u8],
+        birth: &Birth,
+        values: &Pending,
+        left: Option<(Identity, f64, Live)>,
+    ) {
+        if let Some(old) = old {
+            self.journal.put(&Record::Gone { id: old });
+        }
+        self.introduce(birth.chunk);
+        let birth = birth.clone();
+        let blank = birth.base.is_none();
+        self.journal.put(&Record::Series { id, path, birth });
+        if let Some((identity, upto, live)) = left {
+            if blank {
+                // It is not on the disk yet, so that the next start makes it again.
+                self.journal.put(&Record::Start { id, upto });
+            }
+            self.put_end(id, upto, identity, Some(live));
+        }
+        self.put_values(id, &values.texts());
+    }
+
+    /// Gathers values once more.
+    fn put_values(&mut self, id: u32, texts: &Texts) {
+        let mut head: Option<ValuesHead> = None;
+        let (out, stamps) = self.journal.values();
+        for text in texts.iter() {
+            if !head.as_mut().is_some_and(|head| head.another(out)) {
+                head = Some(ValuesHead::begin(out, stamps, id));
+            }
+            value::put_value(out, stamps, text);
+        }
+    }
+
+    /// Gathers the definitions of a chunk, once a journal file.
+    fn introduce(&mut self, chunk: u32) {
+        let sequence = self.journal.sequence();
+        let Some(known) = self.chunks.get_mut(chunk) else {
+            return;
+        };
+        if known.introduced != sequence {
+            known.introduced = sequence;
+            self.journal.put(&Record::Schema {
+                chunk,
+                front: Cow::Borrowed(&known.schema.front),
+            });
+        }
+    }
+
+    /// A series has taken the place of another.
+    pub(crate) fn replace_series(&mut self, old: u32, new: u32, now_ns: u64) {
+        let Some(series) = self.series.get(old) else {
+            return;
+        };
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.pending.len());
+        self.count(chunk, pending, 0);
+        let sequence = self.journal.sequence();
+        if let Some(known) = self.chunks.get_mut(chunk) {
+            known.members[usize::from(slot)] = None;
+            known.touch(sequence, now_ns);
+        }
+        self.gone.push((chunk, old));
+        self.series.rename(old, new);
+    }
+
+    /// Nothing is known of a series any more; its chunk's next block will not have it.
+    pub(crate) fn forget_series(&mut self, id: u32) {
+        let Some(series) = self.series.get(id) else {
+            return;
+        };
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.pending.len());
+        self.count(chunk, pending, 0);
+        if let Some(known) = self.chunks.get_mut(chunk) {
+            known.members[usize::from(slot)] = None;
+        }
+        self.gone.push((chunk, id));
+        self.series.remove(id);
+    }
+
+    /// What a batch did is undone.
+    pub(crate) fn roll_back(&mut self) {
+        self.journal.abandon();
+        if !self.undo.is_empty() {
+            self.stats = self.stats_before;
+        }
+        for undo in std::mem::take(&mut self.undo).into_iter().rev() {
+            let Some(series) = self.series.get_mut(undo.id) else {
+                continue;
+            };
+            let (chunk, before) = (series.chunk, series.pending.len());
+            let dropped = self.dropped.iter().position(|(id, ..)| *id == undo.id);
+            match dropped {
+                Some(at) => {
+                    (_, series.pending, series.suspended) = self.dropped.swap_remove(at);
+                    series.forgotten = false;
+                }
+                None => series.pending.truncate(undo.mark),
+            }
+            series.version = undo.version;
+            series.last = undo.last;
+            series.published = undo.published;
+            series.published_ns = undo.published_ns;
+            let after = series.pending.len();
+            self.count(chunk, before, after);
+            if let Some(chunk) = self.chunks.get_mut(chunk) {
+                (chunk.since, chunk.since_ns) = undo.since;
+            }
+        }
+        self.dropped.clear();
+    }
+
+    /// A line for the log.
+    pub(crate) fn notice(&mut self, line: String) {
+        const NOTICES_MAX: usize = 1000;
+        if self.notices.len() < NOTICES_MAX {
+            self.notices.push(line);
+        }
+    }
+}
+
+/// A length of time; one that is too long is for ever.
+pub(crate) fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,58 @@
+//! Values of a series as they were sent, as far as blocks have them: its points.
+
+use crate::layout::POINTS_KEPT_S;
+use crate::layout::STRIPE;
+use crate::memtable::buffer::Texts;
+use crate::segment::placed::Placed;
+use crate::segment::points;
+use crate::wal::value::stamp_of;
+use std::io;
+
+/// Values in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Sent {
+    pub(crate) texts: Texts,
+    /// Older ones may be gone.
+    pub(crate) from: f64,
+    /// Frames that could not be read.
+    pub(crate) damaged: u64,
+}
+
+/// The values of the series at this place of a chunk that have later stamps.
+///
+/// `points_from`: merges may have dropped those of blocks before this stamp.
+pub(crate) fn sent(blocks: &[Placed], points_from: u64, slot: u8, after: f64) -> io::Result<Sent> {
+    let newest = blocks.iter().map(|placed| placed.stamp).max();
+    let kept = newest.unwrap_or(0).saturating_sub(POINTS_KEPT_S);
+    let mut sent = Sent {
+        from: kept.max(points_from) as f64,
+        ..Sent::default()
+    };
+    let has_later = |placed: &&Placed| placed.point_bytes > 0 && placed.stamp as f64 + 1.0 > after;
+    for placed in blocks.iter().filter(has_later) {
+        let Some(head) = placed.head()? else {
+            sent.damaged += 1;
+            continue;
+        };
+        let part = head.part(slot / STRIPE as u8);
+        let Some(frame) = part.and_then(|part| part.points) else {
+            continue;
+        };
+        let Some(raw) = placed.frame(&frame)? else {
+            sent.damaged += 1;
+            continue;
+        };
+        for values in texts_of(&raw, slot % STRIPE as u8) {
+            let later = |text: &&[u8]| stamp_of(text).is_none_or(|stamp| stamp > after);
+            let values = values.iter().filter(later);
+            values.for_each(|text| sent.texts.push(text));
+        }
+    }
+    Ok(sent)
+}
+
+/// What a frame of points has of one member: the only place here that knows how points are kept.
+fn texts_of(raw: &[u8], member: u8) -> impl Iterator<Item = Texts> {
+    let mine = points::each_entry(raw).filter(move |(at, _, _)| *at == member);
+    mine.filter_map(|(_, count, entry)| points::texts(count, entry))
+}

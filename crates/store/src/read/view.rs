@@ -1,0 +1,185 @@
+//! The rows of one series as if they lay in a file: those that were just made, those in blocks, and those of the file it
+//! was taken over from.
+
+use crate::consolidation::row_sink::NewRows;
+use crate::consolidation::schema::{Schema, SeriesState};
+use crate::segment::placed::Placed;
+use crate::segment::rows::fill_from;
+use crate::segment::set::fill;
+use kymo_rrd::{Error, Rows, UNKNOWN};
+use std::sync::Arc;
+
+/// A file that has rows from before the segments had the series.
+pub(crate) struct Base {
+    pub(crate) rows: Box<dyn Rows + Send>,
+    /// Its last update when the series was taken over.
+    pub(crate) last_up: i64,
+}
+
+/// A series as it is now.
+pub(crate) struct View {
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) state: SeriesState,
+    pub(crate) blocks: Arc<Vec<Placed>>,
+    pub(crate) slot: u8,
+    /// Rows that are in no block, one for each archive; none at all if there are none.
+    pub(crate) fresh: Vec<NewRows>,
+    pub(crate) base: Option<Base>,
+    /// Frames that could not be read: their rows are unknown.
+    pub(crate) damaged: u64,
+}
+
+impl View {
+    /// Rows `number..` of an archive, unknown where there is nothing.
+    pub(crate) fn numbered(
+        &mut self,
+        archive: usize,
+        number: u64,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        out.fill(UNKNOWN);
+        self.overlay(archive, number, out)
+    }
+
+    /// The same, but what is nowhere, or damaged, stays what it is.
+    pub(crate) fn overlay(
+        &mut self,
+        archive: usize,
+        number: u64,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        let newest = self.schema.newest(archive, self.state.header.last_up);
+        self.fill_from_base(archive, (number, newest), out)?;
+        let at = (self.slot, archive);
+        let damaged = fill(&self.blocks, &self.schema, at, number, out);
+        self.damaged +=
+            damaged.map_err(|cause| Error::new(format!("cannot read rows: {cause}")))?;
+        if let Some(fresh) = self.fresh.get(archive) {
+            fill_from(fresh, newest, self.schema.width, number, out);
+        }
+        Ok(())
+    }
+
+    /// What the file has that the series was taken over from: its own rows are where they were.
+    fn fill_from_base(
+        &mut self,
+        archive: usize,
+        (number, newest): (u64, u64),
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        let Some(base) = &mut self.base else {
+            return Ok(());
+        };
+        let about = &self.schema.archives[archive];
+        let width = self.schema.width;
+        let last = self.schema.newest(archive, base.last_up);
+        let count = (out.len() / width.max(1)) as u64;
+        let to = (number + count).min(last.min(newest) + 1);
+        let from = number.max((newest + 1).saturating_sub(about.row_cnt));
+        let current = self.state.header.cur_row[archive];
+        let mut at = from;
+        while at < to {
+            let row = row_of(at, newest, current, about.row_cnt);
+            let run = (to - at).min(about.row_cnt - row);
+            let cells = (at - number) as usize * width..(at - number + run) as usize * width;
+            base.rows
+                .read(about.base + row * width as u64, &mut out[cells])?;
+            at += run;
+        }
+        Ok(())
+    }
+
+    /// Cells of an archive from its row `row` on, as far as it goes; how many.
+    fn read_archive(&mut self, archive: usize, row: u64, out: &mut [f64]) -> Result<usize, Error> {
+        let schema = self.schema.clone();
+        let current = self.state.header.cur_row[archive];
+        let newest = schema.newest(archive, self.state.header.last_up);
+        in_numbers(
+            &schema,
+            (archive, row),
+            (current, newest),
+            out,
+            |number, cells| self.numbered(archive, number, cells),
+        )
+    }
+}
+
+/// Has cells of an archive read by the numbers of their rows, from row `row` on, as far as it goes; how many there are.
+pub(crate) fn in_numbers(
+    schema: &Schema,
+    (archive, row): (usize, u64),
+    (current, newest): (u64, u64),
+    out: &mut [f64],
+    mut numbered: impl FnMut(u64, &mut [f64]) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let (row_cnt, width) = (schema.archives[archive].row_cnt, schema.width);
+    let rows = ((out.len() / width) as u64).min(row_cnt - row);
+    let mut done = 0;
+    while done < rows {
+        let at = row + done;
+        // Up to the current row, or from behind it to the end.
+        let (back, run) = match at <= current {
+            true => (current - at, (current - at + 1).min(rows - done)),
+            false => (current + row_cnt - at, rows - done),
+        };
+        let cells = &mut out[done as usize * width..(done + run) as usize * width];
+        // What lies before the epoch was never written.
+        let before = back.saturating_sub(newest).min(run);
+        let (never, written) = cells.split_at_mut(before as usize * width);
+        never.fill(UNKNOWN);
+        if !written.is_empty() {
+            numbered(newest - (back - before), written)?;
+        }
+        done += run;
+    }
+    Ok(rows as usize * width)
+}
+
+/// Where a row lies in its archive.
+pub(crate) fn row_of(number: u64, newest: u64, current: u64, row_cnt: u64) -> u64 {
+    let back = (newest - number) % row_cnt;
+    match back <= current {
+        true => current - back,
+        false => current + row_cnt - back,
+    }
+}
+
+impl Rows for View {
+    fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
+        let outside = || Error::new("a row lies outside the file");
+        let (mut first, mut left) = (first, cells);
+        let schema = self.schema.clone();
+        let mut seasons = 0;
+        for (archive, about) in schema.archives.iter().enumerate() {
+            let len = about.row_cnt * schema.width as u64;
+            let season = seasons;
+            seasons += usize::from(about.seasonal);
+            let Some(offset) = first.checked_sub(about.base).filter(|&offset| offset < len) else {
+                continue;
+            };
+            let count = left.len().min((len - offset) as usize);
+            let (mine, rest) = left.split_at_mut(count);
+            if about.seasonal {
+                let cells = &self.state.seasons[season][offset as usize..];
+                mine.copy_from_slice(&cells[..count]);
+            } else if offset % schema.width as u64 != 0 || count % schema.width != 0 {
+                return Err(Error::new("a row is read in part"));
+            } else {
+                self.read_archive(archive, offset / schema.width as u64, mine)?;
+            }
+            left = rest;
+            first += count as u64;
+            if left.is_empty() {
+                return Ok(());
+            }
+        }
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(outside()),
+        }
+    }
+
+    fn write(&mut self, _first: u64, _cells: &[f64]) -> Result<(), Error> {
+        Err(Error::read_only())
+    }
+}

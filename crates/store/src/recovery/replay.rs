@@ -1,0 +1,430 @@
+//! What the journal files of an earlier life say, applied to what the blocks said: bytes in, series out.
+//!
+//! What was never synced may be there in part. Frames count up to the first gap, for what lies behind a gap may
+//! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
+//! or a later file begins with all that memory held. Behind damage there is a hole in each series that may have lost
+//! something.
+
+use crate::hole;
+use crate::layout::CHUNKS_MAX;
+use crate::memtable::state::State;
+use crate::names;
+use crate::wal::frame;
+use crate::wal::frame::{FileHead, Frame};
+use crate::wal::record;
+use crate::wal::record::{Birth, Packed, Record};
+use crate::wal::value::stamp_of;
+use crate::wal::value::{Stamps, Value};
+use kymo_base::name::DisplayName;
+use std::collections::HashMap;
+
+/// One journal file.
+pub(crate) struct JournalSource {
+    pub(crate) head: FileHead,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    /// Where the journal goes on.
+    pub(crate) position: u64,
+    pub(crate) notices: Vec<String>,
+    /// What was written behind a place that was never synced, and does not count.
+    pub(crate) ignored: Option<String>,
+}
+
+/// Applies entries.
+struct Teller<'a> {
+    state: &'a mut State,
+    /// Up to which position a chunk's records are in blocks.
+    saved: &'a dyn Fn(u32) -> u64,
+    /// Definitions of chunks, as the journal file says.
+    fronts: HashMap<u32, Vec<u8>>,
+    /// Where a series' newest START is.
+    starts: HashMap<u32, u64>,
+    notices: Vec<String>,
+    sequence: u64,
+    /// Damaged places so far, and where the last one ends.
+    gaps: u32,
+    gap_end: u64,
+    /// How many of them were there when a series was last looked at.
+    looked: Vec<u32>,
+    /// A number of a series that is higher than any there was.
+    next_id: u32,
+    /// Memory for the value that is read.
+    value: Value,
+    text: Vec<u8>,
+}
+
+/// The frames of journal files, which must be sorted by sequence.
+pub(crate) fn walk(sources: &[JournalSource]) -> Vec<Vec<Frame>> {
+    let walked = sources.iter().enumerate().map(|(at, source)| {
+        // What a later file takes the place of was refused when that one was begun.
+        let later = sources[at + 1..].iter().map(|later| later.head.base).min();
+        let mut frames = frame::walk(&source.bytes, &source.head);
+        frames.retain(|frame| later.is_none_or(|base| frame.end <= base));
+        frames
+    });
+    walked.collect()
+}
+
+/// The lowest position of journal files.
+pub(crate) fn base(sources: &[JournalSource]) -> u64 {
+    let bases = sources.iter().map(|source| source.head.base);
+    bases.min().unwrap_or(0)
+}
+
+/// Reads journal files that were walked. `saved`: up to which position a chunk is in blocks; all before `proven` was on the
+/// disk, for a block came after it.
+pub(crate) fn replay(
+    sources: &[JournalSource],
+    walked: &[Vec<Frame>],
+    state: &mut State,
+    saved: &dyn Fn(u32) -> u64,
+    proven: u64,
+) -> Story {
+    let mut story = Story::default();
+    let mut teller = Teller {
+        state,
+        saved,
+        fronts: HashMap::new(),
+        starts: HashMap::new(),
+        notices: Vec::new(),
+        sequence: 0,
+        gaps: 0,
+        gap_end: 0,
+        looked: Vec::new(),
+        next_id: 0,
+        value: Value::default(),
+        text: Vec::new(),
+    };
+    let heads: Vec<&FileHead> = sources.iter().map(|source| &source.head).collect();
+    let proofs = proofs(&heads, walked, proven);
+    let mut position = base(sources);
+    let mut number = 0;
+    for (source, frames) in sources.iter().zip(walked) {
+        teller.fronts.clear();
+        teller.sequence = source.head.sequence;
+        let first = number;
+        number += frames.len();
+        for (at, frame) in (first..).zip(frames) {
+            let anew =
+                at == first && source.head.carries_over && frame.position == source.head.base;
+            if frame.position > position && !anew {
+                if proofs[at] <= position {
+                    // The gap was never synced; a later file may begin anew.
+                    let count = number - at;
+                    story.ignored = Some(format!(
+                        "journal file {}: bytes {position} to {} of the journal were never known to be on the disk, and are not there (did the power fail?): {count} frames behind them do not count",
+                        source.head.sequence, frame.position
+                    ));
+                    break;
+                }
+                teller.lose(frame.position);
+                story.notices.push(format!(
+                    "journal file {} is damaged: bytes {position} to {} of the journal are lost",
+                    source.head.sequence, frame.position
+                ));
+            }
+            position = frame.end;
+            story.ignored = story.ignored.filter(|_| !anew);
+            let stamps = Stamps::at(source.head.stamp_s);
+            if teller.tell(&source.bytes, frame, stamps).is_none() {
+                story.notices.push(format!(
+                    "journal file {} has an entry at byte {} of the journal that is not understood",
+                    source.head.sequence, frame.position
+                ));
+                teller.lose(frame.end);
+            }
+        }
+    }
+    story.position = position;
+    teller.end();
+    story.notices.append(&mut teller.notices);
+    story
+}
+
+/// For each frame, how far the journal was synced for certain, as blocks, it and those behind it say. Behind a file that
+/// carries_over nobody needs what came before it: what is said there proves nothing about a file that was given up.
+pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
+    let (mut proofs, mut synced) = (Vec::new(), proven);
+    for (head, frames) in heads.iter().zip(walked).rev() {
+        for frame in frames.iter().rev() {
+            synced = synced.max(frame.synced);
+            proofs.push(synced);
+        }
+        let first = frames.first().map(|frame| frame.position);
+        if head.carries_over && first == Some(head.base) {
+            // A block that came later tells of this file.
+            synced = if proven <= head.base { proven } else { 0 };
+        }
+    }
+    proofs.reverse();
+    proofs
+}
+
+impl Teller<'_> {
+    /// Applies the entries of one frame; `None` when one is not understood.
+    fn tell(&mut self, bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
+        let (mut input, position) = (&bytes[frame.entries.clone()], frame.position);
+        if frame.short {
+            let id = record::take_short(&mut input, &mut stamps)?;
+            self.values(id, 1, position, &mut input, &mut stamps)?;
+        }
+        while !input.is_empty() {
+            if let Some(id) = record::take_next(&mut input, &mut stamps) {
+                self.values(id, 1, position, &mut input, &mut stamps)?;
+                continue;
+            }
+            match Record::take(&mut input)? {
+                Record::Schema { chunk, front } => {
+                    self.fronts.insert(chunk, front.into_owned());
+                }
+                Record::Series { id, path, birth } => self.series(id, path, &birth, position),
+                Record::Values { id, count } => {
+                    stamps.id = id;
+                    self.values(id, count, position, &mut input, &mut stamps)?;
+                }
+                Record::Checkpoint { position } => self.checkpoint(position),
+                Record::Gone { id } => self.gone(id, position),
+                Record::Renamed { id, path } => self.renamed(id, path, position),
+                entry => self.about(entry, position),
+            }
+        }
+        Some(())
+    }
+
+    /// What was said before this position, and is in no block, is lost.
+    fn lose(&mut self, end: u64) {
+        self.gaps += 1;
+        self.gap_end = end;
+        self.state.has_lost = true;
+    }
+
+    /// Begins a hole in a series that may have lost values since it was last looked at.
+    fn look(&mut self, id: u32) {
+        if self.gaps == 0 {
+            return;
+        }
+        let at = id as usize;
+        let Some(series) = self.state.series.get(id) else {
+            return;
+        };
+        if self.looked.len() <= at {
+            self.looked.resize(at + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.looked[at], self.gaps);
+        if before < self.gaps && (self.saved)(series.chunk) < self.gap_end {
+            self.state.lose(id);
+        }
+    }
+
+    /// All is read.
+    fn end(&mut self) {
+        let ids: Vec<u32> = match self.gaps {
+            0 => Vec::new(),
+            _ => self.state.series.iter().map(|(id, _)| id).collect(),
+        };
+        ids.into_iter().for_each(|id| self.look(id));
+        // Of series whose beginning is lost others must not have the numbers.
+        self.state.series.go_on_at(self.next_id);
+    }
+
+    /// Whether a record of a series that is there is in a block already.
+    fn is_saved(&self, id: u32, position: u64) -> bool {
+        let series = self.state.series.get(id);
+        series.is_none_or(|series| position < (self.saved)(series.chunk))
+    }
+
+    fn touch(&mut self, id: u32) {
+        let chunk = self.state.series.get(id).map(|series| series.chunk);
+        if let Some(chunk) = chunk.and_then(|chunk| self.state.chunks.get_mut(chunk)) {
+            chunk.touch(self.sequence, 0);
+        }
+    }
+
+    fn series(&mut self, id: u32, path: &[u8], birth: &Birth, position: u64) {
+        let known = self.state.series.get(id).is_some();
+        if known || position < (self.saved)(birth.chunk) {
+            return;
+        }
+        let chunks = &mut self.state.chunks;
+        let schema = match self.fronts.get(&birth.chunk) {
+            Some(front) => chunks.schema(front),
+            None => chunks.get(birth.chunk).map(|chunk| chunk.schema.clone()),
+        };
+        let chunk = chunks.get(birth.chunk);
+        let taken = chunk.and_then(|chunk| {
+            chunk
+                .members
+                .get(usize::from(birth.slot))
+                .copied()
+                .flatten()
+        });
+        let schema = schema.filter(|schema| {
+            let same = chunk.is_none_or(|chunk| chunk.schema == *schema);
+            same && taken.is_none() && schema.words == birth.state.len()
+        });
+        let sane = path.first() == Some(&b'/') && names::refused(path).is_none() && id < 1 << 28;
+        let (Some(schema), true) = (schema, sane && birth.chunk < CHUNKS_MAX) else {
+            let path = DisplayName(path);
+            self.notices.push(format!(
+                "cannot take values for {path}: what the journal says of it is damaged"
+            ));
+            return;
+        };
+        let stamp = schema.stamp_of(&birth.state);
+        chunks.put(birth.chunk, birth.slot, &schema, Some(id));
+        let series = self
+            .state
+            .series
+            .insert(id, path, (birth.chunk, birth.slot));
+        series.state = Some(Packed::of(&birth.state));
+        series.base = birth.base;
+        series.create_unsynced = birth.base.is_none();
+        for place in [
+            &mut series.last,
+            &mut series.applied,
+            &mut series.published,
+            &mut series.upto,
+            &mut series.safe,
+        ] {
+            *place = stamp;
+        }
+        self.touch(id);
+        self.looked
+            .resize(self.looked.len().max(id as usize + 1), 0);
+        self.looked[id as usize] = self.gaps;
+    }
+
+    fn values(
+        &mut self,
+        id: u32,
+        count: u64,
+        position: u64,
+        input: &mut &[u8],
+        stamps: &mut Stamps,
+    ) -> Option<()> {
+        let saved = self.is_saved(id, position);
+        self.next_id = self.next_id.max(id.saturating_add(1));
+        self.look(id);
+        let Teller { value, text, .. } = self;
+        let mut taken = 0;
+        self.state.series.expect_next(id);
+        let mut series = self.state.series.get_mut(id).filter(|_| !saved);
+        if let Some(series) = series.as_deref_mut().filter(|series| series.forgotten) {
+            series.forgotten = false;
+            series.last = series.newest();
+        }
+        for _ in 0..count {
+            value.take(input, stamps)?;
+            let Some(series) = series.as_deref_mut() else {
+                continue;
+            };
+            // A value that was carried over is there already.
+            let stamp = value.seconds().or_else(|| stamp_of(value.stamp_text(text)));
+            if let Some(stamp) = stamp.filter(|stamp| *stamp > series.last) {
+                series.last = stamp;
+                series.pending.push_value(value);
+                taken += 1;
+            } else if let Some(after) =
+                hole::after(value.stamp_text(text)).filter(|_| stamp.is_none())
+                && after >= series.last
+            {
+                // The same for what was lost.
+                let before = series.pending.len();
+                series.pending.push_hole(series.last);
+                taken += series.pending.len() - before;
+            }
+        }
+        if let Some(series) = series {
+            let (chunk, after) = (series.chunk, series.pending.len());
+            self.state.count(chunk, after - taken, after);
+            self.touch(id);
+        }
+        Some(())
+    }
+
+    fn about(&mut self, entry: Record<'_>, position: u64) {
+        let (Record::Published { id, .. }
+        | Record::Newest { id, .. }
+        | Record::Start { id, .. }
+        | Record::End { id, .. }
+        | Record::Live { id, .. }
+        | Record::NotStarted { id }
+        | Record::Forget { id }) = entry
+        else {
+            return;
+        };
+        let saved = self.is_saved(id, position);
+        match entry {
+            Record::Start { .. } => self.state.series.start(id, self.sequence),
+            Record::End { identity, .. } => self.state.series.leave(id, identity),
+            _ => {}
+        }
+        let Some(series) = self.state.series.get_mut(id) else {
+            return;
+        };
+        let (chunk, before) = (series.chunk, series.pending.len());
+        match entry {
+            Record::Published { upto, .. } if !saved => series.published = upto,
+            Record::Newest { stamp, .. } if !saved && stamp.is_finite() => {
+                series.pending.cut_after(stamp);
+                series.go_back_to(stamp);
+            }
+            Record::Forget { .. } if !saved => {
+                series.pending.cut_after(series.published);
+                series.forgotten = true;
+            }
+            Record::Start { .. } => {
+                self.starts.insert(id, position);
+                series.redo = true;
+                series.writing = true;
+            }
+            Record::End { upto, .. } => {
+                series.writing = false;
+                series.live = None;
+                series.upto = upto;
+                series.published = series.published.max(upto);
+            }
+            Record::Live { live, .. } => series.live = Some(live),
+            Record::NotStarted { .. } => series.writing = false,
+            _ => return,
+        }
+        let after = series.pending.len();
+        self.state.count(chunk, before, after);
+        self.touch(id);
+    }
+
+    fn renamed(&mut self, id: u32, path: &[u8], position: u64) {
+        let sane = path.first() == Some(&b'/') && names::refused(path).is_none();
+        if sane && !self.is_saved(id, position) {
+            self.touch(id);
+            self.state.series.rename_file(id, path);
+        }
+    }
+
+    fn gone(&mut self, id: u32, position: u64) {
+        if self.is_saved(id, position) {
+            return;
+        }
+        self.touch(id);
+        self.state.forget_series(id);
+    }
+
+    /// What was written before `position` is on the disk.
+    fn checkpoint(&mut self, position: u64) {
+        let all = &mut self.state.series;
+        self.starts.retain(|id, at| {
+            let Some(series) = all.get(*id) else {
+                return false;
+            };
+            let settled = *at < position && !series.writing;
+            if settled {
+                all.settle(*id);
+            }
+            !settled
+        });
+    }
+}

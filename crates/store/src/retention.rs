@@ -1,0 +1,221 @@
+//! What goes so that the store does not grow for ever: series whose files are gone, and those that nobody sends values
+//! for, and points where room is short. And what an administrator hears when there is more than was expected.
+
+use crate::consolidation::schema::Schema;
+use crate::engine::Inner;
+use crate::memtable::series::Series;
+use crate::memtable::state::State;
+use crate::names;
+use crate::rrd_file::header::identity;
+use crate::wal::record::Record;
+use kymo_base::name::DisplayName;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MINUTE_NS: u64 = 60_000_000_000;
+const HOUR_NS: u64 = 60 * MINUTE_NS;
+/// A missing file's values are kept so long, and a silent series.
+pub(crate) const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
+
+/// Whether something is said that is said once an hour.
+fn is_due(told_ns: &mut Option<u64>, now_ns: u64) -> bool {
+    let due = told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= HOUR_NS);
+    if due {
+        *told_ns = Some(now_ns);
+    }
+    due
+}
+
+/// A series that may go, and what it was when that was found.
+struct Silent {
+    id: u32,
+    path: Arc<[u8]>,
+    last: f64,
+}
+
+impl Inner {
+    /// Series whose files are gone for long go, too: if the file systems are there that had them.
+    pub(crate) fn forget_gone(&self, ids: &[u32], now_ns: u64) {
+        for &id in ids {
+            let Some((path, device)) = self.place_of(id) else {
+                continue;
+            };
+            let there = self.tree.stat(names::path(&path)).is_ok();
+            let away = device.is_some_and(|device| !self.has_file_system(&path, device));
+            let mut state = self.lock();
+            let Some(series) = state.series.get_mut(id) else {
+                continue;
+            };
+            if series.gone_since.is_none() || series.busy {
+                continue;
+            }
+            if there || away {
+                // Of one that has come back nobody need have heard.
+                series.gone_since = (!there).then_some(now_ns);
+                continue;
+            }
+            let path = DisplayName(&path);
+            state.notice(format!(
+                "dropped the values of {path}: the file has been missing for a week"
+            ));
+            self.forget(&mut state, &[id], now_ns);
+        }
+    }
+
+    fn place_of(&self, id: u32) -> Option<(Arc<[u8]>, Option<u64>)> {
+        let state = self.lock();
+        let series = state.series.get(id)?;
+        Some((series.path.clone(), series.left.map(|left| left.device)))
+    }
+
+    /// Whether the lowest folder of a path that is there is on this device: else something is not mounted, or its base is
+    /// away, and nobody removed the file.
+    fn has_file_system(&self, path: &[u8], device: u64) -> bool {
+        let above = names::path(path).ancestors().skip(1);
+        let mut there = above.filter_map(|folder| self.disk.metadata(folder).ok());
+        let base = self.disk.metadata(&self.settings.base);
+        let beneath = names::path(path).starts_with(&self.settings.base);
+        (base.is_ok() || !beneath) && there.next().is_some_and(|stat| stat.device == device)
+    }
+
+    /// Series that got no values for as long as their longest archive reaches go, when that was so for a week of this
+    /// life: a clock that is wrong for a while must not cost anything. Where there are files theirs have everything by
+    /// then, and are taken over again when they are touched.
+    pub(crate) fn forget_silent(&self, now_ns: u64) {
+        let silent = self.find_silent(now_ns);
+        if silent.is_empty() {
+            return;
+        }
+        let mine = silent.into_iter().filter(|silent| self.may_go(silent));
+        let mine: Vec<Silent> = mine.collect();
+        let mut state = self.lock();
+        let still = mine.iter().filter(|silent| {
+            let series = state.series.get(silent.id);
+            series.is_some_and(|series| is_quiet(series) && series.last == silent.last)
+        });
+        let ids: Vec<u32> = still.map(|silent| silent.id).collect();
+        let forgotten = self.forget(&mut state, &ids, now_ns);
+        if forgotten > 0 {
+            state.notice(format!(
+                "{forgotten} series that got no values for as long as their archives reach are no longer kept"
+            ));
+        }
+    }
+
+    /// Those that are silent for long enough, as far as memory tells.
+    fn find_silent(&self, now_ns: u64) -> Vec<Silent> {
+        let now = self.clock.now().real_ns as f64 / 1e9;
+        let mut state = self.lock();
+        let state = &mut *state;
+        // Without any newer stamp it may be the clock that is ahead.
+        let stamps = state.series.iter().map(|(_, series)| series.last);
+        let now = now.min(stamps.fold(f64::NEG_INFINITY, f64::max));
+        let (mut since, mut found) = (HashMap::new(), Vec::new());
+        for (id, series) in state.series.iter() {
+            let schema = state.chunks.get(series.chunk).map(|chunk| &chunk.schema);
+            let is_old = |schema| series.last + reach_s(schema) < now;
+            if !is_quiet(series) || !schema.is_some_and(|schema| is_old(schema)) {
+                continue;
+            }
+            let first_ns = *state.silent.get(&id).unwrap_or(&now_ns);
+            since.insert(id, first_ns);
+            if now_ns.saturating_sub(first_ns) > GONE_KEPT.as_nanos() as u64 {
+                let (path, last) = (series.path.clone(), series.last);
+                found.push(Silent { id, path, last });
+            }
+        }
+        state.silent = since;
+        found
+    }
+
+    /// Whether nothing is lost with a series: its file has all there is, and is on the disk.
+    fn may_go(&self, silent: &Silent) -> bool {
+        if self.settings.files.is_none() {
+            return true;
+        }
+        let left = {
+            let mut state = self.lock();
+            let Some(series) = state.series.get(silent.id) else {
+                return false;
+            };
+            if !series.is_current() {
+                state.queue(silent.id);
+                return false;
+            }
+            // The next checkpoint makes it safe.
+            series.left.filter(|_| series.started == 0)
+        };
+        let stat = self.tree.stat(names::path(&silent.path));
+        stat.is_ok_and(|stat| left == Some(identity(&stat)))
+    }
+
+    /// Once a minute: more series than expected, or new ones faster, are a line for the log. None is refused.
+    pub(crate) fn look_at_limits(&self, state: &mut State, now_ns: u64) {
+        let (max_series, max_new) = (self.settings.max_series, self.settings.max_new);
+        if now_ns.saturating_sub(state.reported_at.minute_ns) < MINUTE_NS
+            || state.reported_at.new == 0
+        {
+            return;
+        }
+        let first = state.reported_at.minute_ns == 0;
+        let new = std::mem::take(&mut state.reported_at.new);
+        state.reported_at.minute_ns = now_ns;
+        if !first && new > max_new && is_due(&mut state.reported_at.fast_ns, now_ns) {
+            state.notice(format!(
+                "{new} new series in a minute, more than {max_new} (--max-new): does a name change all the time?"
+            ));
+        }
+        let count = state.series.iter().count() as u64;
+        let was_many = std::mem::replace(&mut state.reported_at.is_many, count > max_series);
+        if count > max_series && !was_many {
+            state.notice(format!(
+                "there are {count} series, more than {max_series} (--max-series); all are kept"
+            ));
+        }
+    }
+
+    /// Points go, the oldest first, where blocks take more than they may; archives stay whatever they take.
+    pub(crate) fn keep_below_cap(&self) {
+        let most = self.settings.store_bytes;
+        let Some(bytes) = self.segments.keep_below(most, self) else {
+            return;
+        };
+        let now_ns = self.clock.mono_ns();
+        let mut state = self.lock();
+        if is_due(&mut state.reported_at.bytes_ns, now_ns) {
+            state.notice(format!(
+                "archives alone take {bytes} bytes, more than {most} (--store-bytes); all are kept"
+            ));
+        }
+    }
+
+    /// Nothing is known of these any more, and the journal says so; how many there were.
+    fn forget(&self, state: &mut State, ids: &[u32], now_ns: u64) -> usize {
+        // Without the journal they would come back, so they stay.
+        if ids.is_empty() || state.prepare(&*self.clock).is_err() {
+            return 0;
+        }
+        for &id in ids {
+            state.put(id, &Record::Gone { id }, now_ns);
+        }
+        if state.journal.commit().is_err() {
+            return 0;
+        }
+        ids.iter().for_each(|&id| state.forget_series(id));
+        ids.len()
+    }
+}
+
+/// Whether nobody does anything with a series, and all its values are in blocks.
+fn is_quiet(series: &Series) -> bool {
+    let saved = series.pending.is_empty() && series.flushing.is_none();
+    saved && !series.busy && !series.suspended && series.gone_since.is_none()
+}
+
+/// How far back the longest archive reaches, in seconds.
+fn reach_s(schema: &Schema) -> f64 {
+    let archives = schema.archives.iter();
+    let reaches = archives.map(|archive| archive.row_cnt as f64 * archive.step as f64);
+    reaches.fold(0.0, f64::max)
+}

@@ -1,0 +1,355 @@
+//! How series begin: with a file that is taken over, one that others changed, one that was made or tuned.
+
+use crate::consolidation::schema;
+use crate::engine::Inner;
+use crate::error::FileError;
+use crate::hole;
+use crate::memtable::buffer::{Pending, Texts};
+use crate::memtable::series::Series;
+use crate::memtable::state::State;
+use crate::read::raw_points::{Sent, sent};
+use crate::rrd_file::header::{require_modest, seasons};
+use crate::wal::live::Live;
+use crate::wal::record::{Birth, Identity, Packed, Record};
+use crate::wal::value::stamp_of;
+use kymo_base::name::DisplayName;
+use kymo_rrd::Header;
+use kymo_sys::disk::DiskFile;
+use std::sync::MutexGuard;
+
+/// Why a series begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// CREATE made its file, maybe in the place of another.
+    Created,
+    /// Definitions of the one before were changed.
+    Tuned,
+    /// There is a file, and it counts as it is.
+    Found,
+}
+
+/// How a series begins.
+pub(crate) struct Beginning {
+    /// Its file has rows up to this stamp.
+    pub(crate) base: Option<i64>,
+    /// Which file it is.
+    pub(crate) seen: Option<Identity>,
+    pub(crate) cause: Cause,
+    /// Values up to this stamp are in its file.
+    pub(crate) has: f64,
+}
+
+/// A series that the journal knows of.
+struct Newcomer {
+    id: u32,
+    /// Whose path it has from now on.
+    old: Option<u32>,
+    birth: Birth,
+    /// The stamp of its state, and its seconds as a header has them.
+    stamp: f64,
+    last_up: i64,
+    live: Live,
+    /// Values that were sent for the old one.
+    carried: Pending,
+    /// Up to where values count as written.
+    published: f64,
+    forgotten: bool,
+}
+
+/// Values of a series that is to be replaced.
+#[derive(Default)]
+struct Carried {
+    /// Those that are newer than the file which takes its place.
+    values: Pending,
+    /// How many are in no file.
+    dropped: u64,
+}
+
+/// What a new series takes over from the one that had its name.
+struct Inherited {
+    forgotten: bool,
+    published: f64,
+    values: Pending,
+    /// For the log.
+    notice: Option<String>,
+}
+
+fn inherit(
+    state: &State,
+    old: Option<u32>,
+    (header, stamp): (&Header, f64),
+    sent: &Sent,
+    beginning: &Beginning,
+) -> Inherited {
+    let cause = beginning.cause;
+    let replaced = old.and_then(|old| state.series.get(old));
+    let (forgotten, published) = match (cause, replaced) {
+        // A file that CREATE made is known from its first value on.
+        (Cause::Created, replaced) => (replaced.is_none_or(|series| series.forgotten), stamp),
+        (Cause::Tuned, Some(series)) => (series.forgotten, stamp.max(series.published)),
+        _ => (false, stamp),
+    };
+    let carried = replaced
+        .map(|series| carried(state, series, (header, stamp), sent, (cause, beginning.has)));
+    let mut carried = carried.unwrap_or_default();
+    if state.has_lost && old.is_none() && cause == Cause::Found {
+        // It may have had a series, and values.
+        carried.values.push_hole(stamp);
+    }
+    let notice = replaced
+        .filter(|_| cause == Cause::Found)
+        .and_then(|series| notice(series, stamp, sent, &carried));
+    Inherited {
+        forgotten,
+        published,
+        values: carried.values,
+        notice,
+    }
+}
+
+impl Inner {
+    /// Takes a file over: a series with its definitions and its state; its rows stay where they are. The series that had
+    /// its name before is gone, but for its values that are newer.
+    pub(crate) fn adopt(
+        &self,
+        path: &[u8],
+        header: &Header,
+        file: &dyn DiskFile,
+        seen: Identity,
+    ) -> Result<u32, FileError> {
+        require_modest(header)?;
+        let seasons = seasons(file, header)?;
+        let beginning = Beginning {
+            base: Some(header.last_up),
+            seen: Some(seen),
+            cause: Cause::Found,
+            has: f64::NEG_INFINITY,
+        };
+        self.adopt_as(path, header, seasons, beginning)
+    }
+
+    /// A series begins, first in the journal.
+    pub(crate) fn adopt_as(
+        &self,
+        path: &[u8],
+        header: &Header,
+        seasons: Vec<Vec<f64>>,
+        beginning: Beginning,
+    ) -> Result<u32, FileError> {
+        let front = schema::front(header);
+        let cause = beginning.cause;
+        let live = Live::of(header, &seasons);
+        let (mut state, sent) = self.lock_with_sent(path, header, cause)?;
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let schema = state.chunks.schema(&front);
+        let schema = schema.ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
+        let mut words = Vec::with_capacity(schema.words);
+        let series = schema::SeriesState {
+            header: header.clone(),
+            seasons,
+        };
+        schema.pack(&series, &mut words);
+        let stamp = schema.stamp_of(&words);
+        let old = state.series.by_path(path);
+        let id = state.series.next_id();
+        let (chunk, slot) = state.chunks.place(&schema, id);
+        let birth = Birth {
+            chunk,
+            slot,
+            base: beginning.base,
+            state: words,
+        };
+        let Inherited {
+            forgotten,
+            published,
+            values,
+            notice,
+        } = inherit(&state, old, (header, stamp), &sent, &beginning);
+        let left = beginning.seen.map(|seen| (seen, stamp, live));
+        state.put_adoption(old, id, path, &birth, &values, left);
+        if published > stamp {
+            state.journal.put(&Record::Published {
+                id,
+                upto: published,
+            });
+        }
+        if forgotten {
+            state.journal.put(&Record::Forget { id });
+        }
+        if let Err(error) = state.journal.commit() {
+            state.chunks.unplace(chunk, slot);
+            return Err(FileError::Journal(error));
+        }
+        notice.into_iter().for_each(|line| state.notice(line));
+        let newcomer = Newcomer {
+            id,
+            old,
+            birth,
+            stamp,
+            last_up: header.last_up,
+            live,
+            carried: values,
+            published,
+            forgotten,
+        };
+        self.begin_series(&mut state, path, &beginning, newcomer);
+        Ok(id)
+    }
+
+    /// The lock, and what blocks have of the values that the file of a series lacks, or that which takes its place.
+    fn lock_with_sent(
+        &self,
+        path: &[u8],
+        header: &Header,
+        cause: Cause,
+    ) -> Result<(MutexGuard<'_, State>, Sent), FileError> {
+        let stamp = header.last_up as f64 + header.last_up_usec as f64 / 1e6;
+        let (mut found, mut seen) = (Sent::default(), None);
+        loop {
+            let state = self.lock();
+            let old = state.series.by_path(path);
+            let series = old.and_then(|old| state.series.get(old));
+            // What counts as written was written to the file that is no more.
+            let series = series.filter(|_| cause != Cause::Created);
+            let Some(series) = series.filter(|series| series.applied > stamp.min(series.upto))
+            else {
+                return Ok((state, found));
+            };
+            let now = Some((old, series.applied));
+            if seen == now {
+                return Ok((state, found));
+            }
+            // Blocks are read without the lock; one may come meanwhile.
+            let (chunk, slot, after) = (series.chunk, series.slot, stamp.min(series.upto));
+            seen = now;
+            drop(state);
+            found = sent(
+                &self.segments.blocks(chunk),
+                self.segments.points_from(),
+                slot,
+                after,
+            )
+            .map_err(FileError::Io)?;
+        }
+    }
+
+    /// The journal knows of a series, and now memory does.
+    fn begin_series(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
+        let now_ns = self.clock.mono_ns();
+        let due_ns = state.due_at(now_ns, &self.settings);
+        let (sequence, epoch) = (state.journal.sequence(), state.epoch);
+        let replaced = new.old.and_then(|old| state.series.get(old));
+        let busy = replaced.is_some_and(|series| series.busy);
+        let suspended = replaced.is_some_and(|series| series.suspended);
+        if let Some(old) = new.old {
+            state.replace_series(old, new.id, now_ns);
+        }
+        state.reported_at.new += u64::from(new.old.is_none());
+        let (chunk, slot) = (new.birth.chunk, new.birth.slot);
+        let series = state.series.insert(new.id, path, (chunk, slot));
+        series.state = Some(Packed::of(&new.birth.state));
+        series.base = beginning.base;
+        series.live = beginning.seen.map(|_| new.live);
+        series.published = new.published;
+        for place in [&mut series.applied, &mut series.upto, &mut series.safe] {
+            *place = new.stamp;
+        }
+        let texts = new.carried.texts();
+        let stamps = texts.iter().filter_map(stamp_of);
+        series.last = stamps.fold(new.last_up as f64, f64::max);
+        series.pending = new.carried;
+        series.due_ns = due_ns;
+        series.published_ns = now_ns;
+        series.busy = busy;
+        series.suspended = suspended && beginning.cause == Cause::Tuned;
+        series.forgotten = new.forgotten;
+        if beginning.base.is_none() && beginning.seen.is_some() {
+            series.create_unsynced = true;
+            series.begun = epoch;
+        }
+        let (count, made) = (series.pending.len(), series.create_unsynced);
+        if made {
+            state.series.start(new.id, sequence);
+            (state.made, state.made_ns) = (state.made + 1, now_ns);
+        }
+        if let Some(seen) = beginning.seen {
+            state.series.leave(new.id, seen);
+        }
+        state.count(chunk, 0, count);
+        if let Some(chunk) = state.chunks.get_mut(chunk) {
+            chunk.touch(sequence, now_ns);
+        }
+    }
+}
+
+/// Values of a series that are newer than the file which takes its place.
+fn carried(
+    state: &State,
+    old: &Series,
+    (header, stamp): (&Header, f64),
+    sent: &Sent,
+    (cause, has): (Cause, f64),
+) -> Carried {
+    let mut carried = Carried::default();
+    let mut last = match cause {
+        Cause::Created => stamp.max(old.published),
+        // The file's stamp may be a rounding less than the value's.
+        Cause::Tuned => stamp.max(old.upto).max(has),
+        _ => stamp,
+    };
+    // Since the last value that the file has.
+    let mut hole = None;
+    let mut carry = |texts: &Texts, fits: bool| {
+        for text in texts.iter() {
+            hole = hole::after(text).or(hole);
+            let Some(at) = stamp_of(text) else { continue };
+            let hole = hole.take();
+            if at > last && fits {
+                last = at;
+                hole.into_iter()
+                    .for_each(|after| carried.values.push_hole(after));
+                carried.values.push(text);
+            } else if at > old.upto && (at <= stamp || !fits) {
+                carried.dropped += 1;
+            }
+        }
+    };
+    let definitions = state
+        .chunks
+        .get(old.chunk)
+        .map(|chunk| chunk.schema.definitions());
+    let fits = definitions.is_some_and(|before| readings(before) == readings(header));
+    carry(&sent.texts, fits);
+    let mut texts = Texts::default();
+    old.all_values(&mut texts);
+    carry(&texts, true);
+    if let Some(after) = hole {
+        carried.values.push_hole(after);
+    }
+    carried
+}
+
+/// How many numbers a value has.
+fn readings(header: &Header) -> usize {
+    let computed = |dst: &[u8]| dst == b"COMPUTE";
+    let given = header.ds.iter().filter(|ds| !computed(ds.dst()));
+    given.count()
+}
+
+/// What an administrator should know of a file that took the place of another: values that were in no file.
+fn notice(old: &Series, stamp: f64, sent: &Sent, carried: &Carried) -> Option<String> {
+    let (newer, dropped) = (carried.values.len(), carried.dropped);
+    // Blocks may have had more.
+    let lost = old.applied > stamp && (sent.from > stamp || sent.damaged > 0);
+    if newer == 0 && dropped == 0 && !lost {
+        return None;
+    }
+    let path = DisplayName(&old.path);
+    let mut text = format!(
+        "{path} was changed by others and counts as it is: {newer} newer values are applied to it, {dropped} that it does not take are dropped"
+    );
+    if lost {
+        text += &format!(", those before {} may be lost", sent.from);
+    }
+    Some(text)
+}

@@ -1,0 +1,292 @@
+//! Files that clients make, or make anew: CREATE and TUNE.
+
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::folder::fence;
+use crate::memtable::series::Series;
+use crate::names;
+use crate::read::rows::RowSource;
+use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::header::{identity, open_error, read_header, require_modest};
+use crate::rrd_file::lock::Reserved;
+use crate::rrd_file::open::{Fresh, opening};
+use crate::rrd_file::pieces::{Cells, write_blank, write_file};
+use crate::rrd_file::write_back::whole;
+use kymo_rrd::header::{MEMORY_CELLS_MAX, RraDef};
+use kymo_rrd::{Header, Rrd, UNKNOWN};
+use kymo_sys::disk::{Metadata, RecordLock};
+use kymo_sys::tree::{Existing, Safe};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What writes a file.
+type Write<'a> = Box<dyn FnMut(&mut dyn io::Write) -> io::Result<()> + 'a>;
+/// A file that was made: its header, and its cells unless all are unknown.
+type Made<'a> = (&'a Header, Option<&'a [f64]>);
+
+impl Store {
+    /// CREATE's first step: the folder is there, or may be made (`-R`).
+    pub fn make_folder(&self, name: &[u8], may: bool) -> Result<(), FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let cut = spelled.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        let folder = &spelled[..cut.max(1)];
+        match inner.tree.stat(names::path(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            _ => return Ok(()),
+        }
+        if !may {
+            return Err(FileError::NoFolder(folder.to_vec()));
+        }
+        let made = inner.tree.make_folders(names::path(&names::normal(folder)));
+        made.map_err(|error| FileError::MakeFolder(folder.to_vec(), error))
+    }
+
+    /// CREATE's last step: puts the file in place with one rename. `overwrite` as without `-O`.
+    pub fn install(&self, name: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
+        let known = |cell: &f64| cell.to_bits() != UNKNOWN.to_bits();
+        let cells = rrd.cells.iter().any(known).then_some(&rrd.cells[..]);
+        self.install_cells(name, &rrd.header, cells, overwrite)
+    }
+
+    /// The same of a file in which nothing is known yet.
+    pub fn install_blank(
+        &self,
+        name: &[u8],
+        header: &Header,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
+        self.install_cells(name, header, None, overwrite)
+    }
+
+    fn install_cells(
+        &self,
+        name: &[u8],
+        header: &Header,
+        cells: Option<&[f64]>,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        require_modest(header)?;
+        let reserved = inner.any(name, &spelled).map(|id| inner.reserve(id));
+        let reserved = reserved.transpose()?.flatten();
+        if inner.settings.files.is_none() {
+            return inner.install_without(&spelled, header, cells, overwrite);
+        }
+        let existing = match overwrite {
+            true => Existing::Replace,
+            false => Existing::Keep,
+        };
+        let (mut write, safe): (Write, Safe) = match cells {
+            None => (Box::new(|out| write_blank(header, out)), Safe::Unsynced),
+            Some(cells) => {
+                let mut rows = Cells(cells);
+                let write = move |out: &mut dyn io::Write| write_file(header, &mut rows, out);
+                (Box::new(write), Safe::Synced)
+            }
+        };
+        let placed = |error: io::Error| match error.kind() {
+            io::ErrorKind::AlreadyExists => FileError::Exists,
+            _ => match error.raw_os_error() {
+                Some(fence::OUTSIDE) => FileError::Outside,
+                _ => FileError::Io(error),
+            },
+        };
+        let place = inner.tree.place(names::path(&spelled)).map_err(placed)?;
+        let put = inner.tree.put_pieces(&place, &mut *write, existing, safe);
+        let seen = put.map_err(placed)?;
+        let about = (cells.is_none(), Cause::Created);
+        inner.take_over(&place, (header, cells), about, &seen, reserved)
+    }
+
+    /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
+    pub fn rewrite(
+        &self,
+        name: &[u8],
+        edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
+    ) -> Result<(), FileError> {
+        self.rewrite_at_most(name, MEMORY_CELLS_MAX, edit)
+    }
+
+    /// The same of a file of at most so many cells: all of it is in memory.
+    pub fn rewrite_at_most(
+        &self,
+        name: &[u8],
+        cells_max: u64,
+        edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
+    ) -> Result<(), FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let known = inner.any(name, &spelled);
+        if inner.settings.files.is_none() {
+            return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), cells_max, edit);
+        }
+        let is_behind = |id| inner.lock().series.get(id).is_some_and(Series::is_behind);
+        let known = match known {
+            Some(id) => {
+                // Others may have changed it, and what counts as written must be in it.
+                let id = inner.verified_soon(id)?;
+                if is_behind(id) {
+                    inner.flush_id(id)?;
+                }
+                inner.any(name, &spelled)
+            }
+            None => None,
+        };
+        let reserved = known.map(|id| inner.reserve(id));
+        let reserved = reserved.transpose()?.flatten();
+        if known.is_some_and(is_behind) {
+            let text = "its file is behind, and it is suspended: RESUME it first";
+            return Err(FileError::Rrd(text.into()));
+        }
+        let resolved = inner.tree.resolve(names::path(&spelled));
+        let resolved = resolved.map_err(|error| opening(&spelled, open_error(error)))?;
+        let path = resolved.as_os_str().as_bytes();
+        let file = inner.locked(path, RecordLock::Exclusive);
+        let file = file.map_err(|error| opening(&spelled, error))?;
+        let stat = file.metadata().map_err(FileError::Io)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
+        if header.cell_count() > cells_max {
+            return Err(FileError::Large(header.cell_count()));
+        }
+        let mut bytes = vec![0; header.file_size_bytes() as usize];
+        let count = file.read_at(&mut bytes, 0).map_err(FileError::Io)?;
+        let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
+        // Files may be large, and one copy is enough.
+        drop(bytes);
+        let rrd = edit(rrd).map_err(|error| FileError::Rrd(error.text))?;
+        if known.is_some() {
+            require_modest(&rrd.header)?;
+        }
+        let bytes = rrd.to_bytes();
+        let seen = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
+            // Another name of it must go on to be the same file.
+            true => inner.write_over(reserved.as_ref().map(|series| series.id), &*file, &bytes)?,
+            false => inner
+                .tree
+                .put(&resolved, &bytes, Existing::Replace, Safe::Synced)
+                .map_err(FileError::Io)?,
+        };
+        match known {
+            Some(_) => {
+                let made = (&rrd.header, Some(&rrd.cells[..]));
+                inner.take_over(&resolved, made, (false, Cause::Tuned), &seen, reserved)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Inner {
+    /// A file of ours took the place of another, or of none. `blank`: all its cells are unknown, and it is not on the
+    /// disk yet.
+    fn take_over(
+        &self,
+        resolved: &Path,
+        (header, cells): Made,
+        (blank, cause): (bool, Cause),
+        seen: &Metadata,
+        reserved: Option<Reserved<'_>>,
+    ) -> Result<(), FileError> {
+        let path = resolved.as_os_str().as_bytes();
+        let base = (!blank).then_some(header.last_up);
+        let seasons = seasons_in(header, cells);
+        let path = match &reserved {
+            // By whatever name it was reserved.
+            Some(reserved) => self
+                .lock()
+                .series
+                .get(reserved.id)
+                .map(|series| series.path.to_vec()),
+            None => None,
+        }
+        .unwrap_or_else(|| path.to_vec());
+        let beginning = Beginning {
+            base,
+            seen: Some(identity(seen)),
+            cause,
+            has: f64::NEG_INFINITY,
+        };
+        let id = self.adopt_as(&path, header, seasons, beginning)?;
+        if let Some(series) = self.lock().series.get_mut(id) {
+            series.busy = false;
+        }
+        drop(reserved);
+        Ok(())
+    }
+
+    /// CREATE where there are no files.
+    fn install_without(
+        &self,
+        spelled: &[u8],
+        header: &Header,
+        cells: Option<&[f64]>,
+        overwrite: bool,
+    ) -> Result<(), FileError> {
+        let path = names::normal(spelled);
+        let known = self.lock().series.by_path(&path).is_some();
+        if known && !overwrite {
+            return Err(FileError::Exists);
+        }
+        if let Some(cells) = cells {
+            let rrd = Rrd {
+                header: header.clone(),
+                cells: cells.to_vec(),
+            };
+            return self.import(&path, &rrd, Cause::Created).map(drop);
+        }
+        // Rows that are not known are nowhere.
+        let beginning = Beginning {
+            base: None,
+            seen: None,
+            cause: Cause::Created,
+            has: f64::NEG_INFINITY,
+        };
+        self.adopt_as(&path, header, seasons_in(header, None), beginning)
+            .map(drop)
+    }
+
+    /// TUNE where there are no files.
+    fn rewrite_without(
+        &self,
+        id: Result<u32, FileError>,
+        cells_max: u64,
+        edit: &mut dyn FnMut(Rrd) -> Result<Rrd, kymo_rrd::Error>,
+    ) -> Result<(), FileError> {
+        let id = id?;
+        let path = self.lock().series.get(id).map(|series| series.path.clone());
+        let path = path.ok_or(FileError::NoSuchFile)?;
+        let mut opened = self.read_id(id, Fresh::AsIs)?;
+        let RowSource::Blocks(view) = &mut opened.rows.0 else {
+            return Err(FileError::NoSuchFile);
+        };
+        let count = view.state.header.cell_count();
+        if count > cells_max {
+            return Err(FileError::Large(count));
+        }
+        let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
+        require_modest(&rrd.header)?;
+        self.import(&path, &rrd, Cause::Tuned).map(drop)
+    }
+}
+
+/// The archives that updates change in place.
+pub(crate) fn seasons_of(rrd: &Rrd) -> Vec<Vec<f64>> {
+    seasons_in(&rrd.header, Some(&rrd.cells))
+}
+
+fn seasons_in(header: &Header, cells: Option<&[f64]>) -> Vec<Vec<f64>> {
+    let seasonal = header.rra.iter().enumerate();
+    let seasonal = seasonal.filter(|(_, rra)| rra.is_seasonal());
+    let of = |(archive, rra): (usize, &RraDef)| {
+        let first = header.cell(archive, 0) as usize;
+        let count = rra.row_cnt as usize * header.ds.len();
+        match cells {
+            Some(cells) => cells[first..first + count].to_vec(),
+            None => vec![UNKNOWN; count],
+        }
+    };
+    seasonal.map(of).collect()
+}

@@ -1,0 +1,209 @@
+//! LIST: the .rrd files of a folder, as rrd_list_r tells them.
+
+use crate::engine::Store;
+use crate::names;
+use kymo_sys::disk::NameKind;
+use kymo_sys::tree::Tree;
+use std::io;
+
+impl Store {
+    /// LIST: what rrd_list_r says of a path (already joined to the base).
+    pub fn list(&self, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
+        if !self.admits(path) {
+            return Err(io::Error::from_raw_os_error(13));
+        }
+        match self.is_without_files() {
+            true => Ok(self
+                .inner
+                .lock()
+                .series
+                .below(&names::normal(path), recursive)),
+            false => list(&*self.inner.tree, path, recursive),
+        }
+    }
+}
+
+/// Folders inside each other that are looked into.
+const DEPTH_MAX: usize = 64;
+
+/// The names below `path`, relative to it; or those that match its `*` and `?`; or its own last name.
+pub(crate) fn list(tree: &dyn Tree, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
+    if path.windows(2).any(|two| two == b"..") {
+        return Err(io::Error::from_raw_os_error(13));
+    }
+    if let Some(number) = names::refused(path) {
+        return Err(io::Error::from_raw_os_error(number));
+    }
+    if path.iter().any(|byte| b"*?".contains(byte)) {
+        return match recursive {
+            true => Err(io::Error::from_raw_os_error(22)),
+            false => matching(tree, path),
+        };
+    }
+    if path.ends_with(b".rrd") {
+        return match tree.stat(names::path(path))?.kind {
+            NameKind::File => Ok(vec![last_name(path).to_vec()]),
+            _ => Err(io::Error::from_raw_os_error(6)),
+        };
+    }
+    if tree.stat(names::path(path))?.kind != NameKind::Directory {
+        return Err(io::Error::from_raw_os_error(20));
+    }
+    let mut found = Vec::new();
+    below(tree, path, b"", recursive, 0, &mut found)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn below(
+    tree: &dyn Tree,
+    root: &[u8],
+    inside: &[u8],
+    recursive: bool,
+    depth: usize,
+    found: &mut Vec<Vec<u8>>,
+) -> io::Result<()> {
+    let folder = [root, b"/", inside].concat();
+    let mut folders = Vec::new();
+    tree.list(names::path(&folder), &mut |name, kind| {
+        let inside = match inside {
+            b"" => name.to_vec(),
+            _ => [inside, b"/", name].concat(),
+        };
+        match kind {
+            NameKind::Directory if recursive => folders.push(inside),
+            NameKind::File if !name.ends_with(b".rrd") => {}
+            _ => found.push(inside),
+        }
+    })?;
+    for inside in folders.iter().filter(|_| depth < DEPTH_MAX) {
+        // A folder that can't be read is left out.
+        let _unreadable = below(tree, root, inside, recursive, depth + 1, found);
+    }
+    Ok(())
+}
+
+/// The last names of the paths that match a pattern.
+fn matching(tree: &dyn Tree, pattern: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    // From the last folder that is named in full: those above it may be out of reach.
+    let wild = pattern.iter().position(|byte| b"*?".contains(byte));
+    let named = &pattern[..wild.unwrap_or(pattern.len())];
+    let begin = named.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let mut paths: Vec<Vec<u8>> = vec![pattern[..begin].to_vec()];
+    for part in pattern[begin..]
+        .split(|&byte| byte == b'/')
+        .filter(|part| !part.is_empty())
+    {
+        let mut next = Vec::new();
+        for path in &paths {
+            let folder: &[u8] = if path.is_empty() { b"/" } else { path };
+            if !part.iter().any(|byte| b"*?".contains(byte)) {
+                let path = [&path[..], b"/", part].concat();
+                next.extend(tree.stat(names::path(&path)).is_ok().then_some(path));
+                continue;
+            }
+            let _not_a_folder = tree.list(names::path(folder), &mut |name, _| {
+                if fits(part, name) {
+                    next.push([&path[..], b"/", name].concat());
+                }
+            });
+        }
+        paths = next;
+    }
+    if paths.is_empty() {
+        return Err(io::Error::from_raw_os_error(2));
+    }
+    paths.sort_unstable();
+    Ok(paths.iter().map(|path| last_name(path).to_vec()).collect())
+}
+
+/// `*` is any text, `?` any byte; neither is a leading dot.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    if name.first() == Some(&b'.') && pattern.first() != Some(&b'.') {
+        return false;
+    }
+    // The last `*` and what it stood for: only that one must ever be tried again.
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        if pattern.get(p) == Some(&b'*') {
+            star = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            p = at + 1;
+            n = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+fn last_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_sys::disk::Disk;
+    use kymo_sys::sim_disk::SimDisk;
+    use kymo_sys::tree::Reach;
+    use std::path::Path;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*.rrd", "a.rrd", true),
+            ("*.rrd", ".a.rrd", false),
+            ("?.rrd", "ab.rrd", false),
+            ("a*b*c", "axxbyybzc", true),
+            ("a*b", "a", false),
+            ("**", "", true),
+        ] {
+            assert_eq!(
+                fits(pattern.as_bytes(), name.as_bytes()),
+                expected,
+                "{pattern} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn folders_files_and_patterns() {
+        let disk = SimDisk::new(1);
+        disk.create_dir_all(Path::new("/db/d/e")).unwrap();
+        for name in ["/db/a.rrd", "/db/b.txt", "/db/d/c.rrd", "/db/d/e/f.rrd"] {
+            disk.set_bytes(Path::new(name), vec![1]);
+        }
+        let tree = disk.tree(Path::new("/db"), Reach::Anywhere).unwrap();
+        for (path, recursive, expected) in [
+            ("/db/", false, &["a.rrd", "d"][..]),
+            ("/db/", true, &["a.rrd", "d/c.rrd", "d/e/f.rrd"]),
+            ("/db/d", false, &["c.rrd", "e"]),
+            ("/db/a.rrd", false, &["a.rrd"]),
+            ("/db/*.rrd", false, &["a.rrd"]),
+            ("/db/*/c.rrd", false, &["c.rrd"]),
+        ] {
+            let found = list(&*tree, path.as_bytes(), recursive).unwrap();
+            let found: Vec<_> = found
+                .iter()
+                .map(|name| String::from_utf8_lossy(name))
+                .collect();
+            assert_eq!(found, expected, "{path}");
+        }
+        for (path, recursive, number) in [
+            ("/db/..", false, 13),
+            ("/db/*", true, 22),
+            ("/db/x*", false, 2),
+            ("/db/none", false, 2),
+            ("/db/b.txt", false, 20),
+        ] {
+            let error = list(&*tree, path.as_bytes(), recursive).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(number), "{path}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! .rrd files: views that are brought up to date, and files of others that are taken over.
+
+pub(crate) mod adopt;
+pub(crate) mod create;
+pub(crate) mod diff;
+pub(crate) mod header;
+pub(crate) mod list;
+pub(crate) mod lock;
+pub(crate) mod open;
+pub(crate) mod pieces;
+pub(crate) mod reconcile;
+pub(crate) mod write_back;

@@ -1,0 +1,405 @@
+//! What is asked of a file by its name: that it is known, that it is current, what is in it.
+
+use crate::consolidation::apply::Applier;
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::folder::fence;
+use crate::memtable::state::State;
+use crate::names;
+use crate::read::rows::{FileRows, Opened, RowSource, SeriesRows};
+use crate::rrd_file::header::{identity, open_error, open_locked, read_header};
+use crate::rrd_file::lock::LOCK_PAUSE;
+use crate::rrd_file::write_back::{Worker, base_of};
+use crate::wal::record::{Identity, Record};
+use kymo_base::errno::strerror;
+use kymo_rrd::Rrd;
+use kymo_rrd::header::MEMORY_CELLS_MAX;
+use kymo_sys::disk::{Metadata, NameKind, RecordLock};
+use kymo_sys::tree::Access;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// Whether a file must be brought up to date before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// Pending values are written first (FETCH, DUMP).
+    Flushed,
+    /// The file as it is (INFO, FIRST, LAST).
+    AsIs,
+}
+
+/// What FLUSH found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushed {
+    /// `Successfully flushed %s.`: the file is current (or suspended).
+    Done,
+    /// `Nothing to flush: %s.`: it exists, and nothing is known of it.
+    Nothing,
+}
+
+impl Store {
+    /// Makes a file known: stat, access, header. After this a batch's `update` takes its values.
+    pub fn touch(&self, name: &[u8]) -> Result<(), FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        if inner.settings.files.is_none() {
+            let id = inner.any(name, &spelled).ok_or(FileError::NoSuchFile)?;
+            inner.remember(id);
+            inner.lock().series.spell(id, name);
+            return Ok(());
+        }
+        let path = inner
+            .tree
+            .resolve(names::path(&spelled))
+            .map_err(stat_error)?;
+        let stat = inner.tree.stat(&path).map_err(stat_error)?;
+        if stat.kind != NameKind::File {
+            return Err(FileError::NotRegular);
+        }
+        let file = inner.tree.open(&path, Access::Write).map_err(open_error)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
+        if header.last_up < 1 {
+            return Err(FileError::BadStamp);
+        }
+        let seen = identity(&stat);
+        let path = path.as_os_str().as_bytes();
+        let known = match inner.other_name(&stat, path) {
+            Some(id) => Some(id),
+            None => inner.lock().series.by_path(path),
+        };
+        let id = match known {
+            Some(id) => inner.returned(id, seen)?,
+            None => inner.adopt(path, &header, &*file, seen)?,
+        };
+        inner.lock().series.spell(id, name);
+        Ok(())
+    }
+
+    /// Whether a name may be asked for; the reply to others is that they are not permitted.
+    pub fn admits(&self, name: &[u8]) -> bool {
+        !matches!(self.inner.checked(name), Err(FileError::Outside))
+    }
+
+    /// What has a name, links followed.
+    pub fn kind(&self, name: &[u8]) -> Result<NameKind, FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let stat = inner.tree.stat(names::path(&spelled)).map_err(stat_error)?;
+        Ok(stat.kind)
+    }
+
+    /// FLUSH: the file on disk is current when this returns.
+    pub fn flush(&self, name: &[u8]) -> Result<Flushed, FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        if let Some(id) = inner.any(name, &spelled) {
+            let known = inner.lock().series.is_known(id);
+            let flushed = inner.flush_id(id);
+            if matches!(flushed, Err(FileError::NoSuchFile)) && known {
+                // Nobody waits for them any more; they are kept in case the file comes back.
+                inner.publish(id).map_err(FileError::Journal)?;
+            }
+            // Of a forgotten one nobody waits for more than the file.
+            return match known {
+                true => flushed.map(|()| Flushed::Done),
+                false => flushed.map(|()| Flushed::Nothing),
+            };
+        }
+        if inner.settings.files.is_none() {
+            return Err(FileError::NoSuchFile);
+        }
+        match inner.tree.stat(names::path(&spelled)) {
+            Ok(stat) if stat.kind == NameKind::File => Ok(Flushed::Nothing),
+            _ => Err(FileError::NoSuchFile),
+        }
+    }
+
+    /// Opens a file for FETCH, INFO, FIRST, LAST.
+    pub fn read(&self, name: &[u8], fresh: Fresh) -> Result<Opened, FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        if let Some(id) = inner.any(name, &spelled) {
+            return inner
+                .read_id(id, fresh)
+                .map_err(|error| opening(&spelled, error));
+        }
+        let file = inner.locked(&spelled, RecordLock::Shared);
+        let file = file.map_err(|error| opening(&spelled, error))?;
+        let size_bytes = file.metadata().map_err(FileError::Io)?.size_bytes;
+        let header = read_header(&*file, size_bytes, &mut Vec::new(), &spelled)?;
+        let offset = header.size_bytes();
+        Ok(Opened {
+            header,
+            rows: SeriesRows(RowSource::File(FileRows { file, offset })),
+        })
+    }
+
+    /// A file, flushed, for DUMP and as a template of CREATE.
+    pub fn open_flushed(&self, name: &[u8]) -> Result<Opened, FileError> {
+        // Whoever looks at the file afterwards finds the same; what is wrong with it is said by the reading.
+        let _current = self.flush(name);
+        self.read(name, Fresh::Flushed)
+    }
+
+    /// All of a file, flushed.
+    pub fn load(&self, name: &[u8]) -> Result<Rrd, FileError> {
+        self.load_at_most(name, MEMORY_CELLS_MAX)
+    }
+
+    /// The same, of at most so many cells: a source of CREATE.
+    pub fn load_at_most(&self, name: &[u8], cells_max: u64) -> Result<Rrd, FileError> {
+        let opened = self.open_flushed(name)?;
+        let count = opened.header.cell_count();
+        if count > cells_max {
+            return Err(FileError::Large(count));
+        }
+        let mut cells = vec![0.0; opened.header.cell_count() as usize];
+        let mut rows = opened.rows;
+        kymo_rrd::Rows::read(&mut rows, 0, &mut cells)
+            .map_err(|error| FileError::Rrd(error.text))?;
+        Ok(Rrd {
+            header: opened.header,
+            cells,
+        })
+    }
+}
+
+impl Inner {
+    /// A name as a path that may be asked for. What leads outside, or to the store's own files, is refused here for
+    /// every request, whether or not anything is there.
+    pub(crate) fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
+        if !names::allowed(&self.settings, name) {
+            return Err(FileError::Outside);
+        }
+        let spelled = names::spelled(&self.settings, name);
+        if let Some(number) = names::refused(&spelled) {
+            return Err(FileError::Name(number));
+        }
+        if self.lock().series.by_name(name).is_some() {
+            // It was looked at when it became known; what its links say now does not count.
+            return Ok(spelled);
+        }
+        let path = names::path(&spelled);
+        let is_outside = |error: io::Error| error.raw_os_error() == Some(fence::OUTSIDE);
+        // Of links that lead to nothing only the second says that this is outside.
+        let outside = self.tree.resolve(path).is_err_and(is_outside)
+            || self.tree.stat(path).is_err_and(is_outside);
+        match outside {
+            true => Err(FileError::Outside),
+            false => Ok(spelled),
+        }
+    }
+
+    /// The series a name stands for, also by a name it was not touched by; forgotten ones, too.
+    pub(crate) fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
+        let found = self.lock().series.find(name, || spelled.to_vec());
+        if found.is_some() || self.settings.files.is_none() {
+            return found;
+        }
+        let path = names::path(spelled);
+        let stat = self.tree.stat(path).ok()?;
+        let path = self.tree.resolve(path).ok()?;
+        let path = path.as_os_str().as_bytes();
+        let by_path = self.lock().series.by_path(path);
+        match by_path {
+            Some(id) => Some(id),
+            None => self.other_name(&stat, path),
+        }
+    }
+
+    /// The file that is known by another of its names, or by the one that it had before.
+    fn other_name(&self, stat: &Metadata, path: &[u8]) -> Option<u32> {
+        let (device, inode) = (stat.device, stat.inode);
+        let (id, known) = {
+            let state = self.lock();
+            let id = state.series.by_inode(device, inode)?;
+            (id, state.series.get(id)?.path.clone())
+        };
+        if *known == *path {
+            return Some(id);
+        }
+        match self.tree.stat(names::path(&known)) {
+            // The number may be another file's by now.
+            Ok(now) => ((now.device, now.inode) == (device, inode)).then_some(id),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let taken = self.lock().series.by_path(path).is_some();
+                (!taken && self.moved(id, path, identity(stat)).unwrap_or(false)).then_some(id)
+            }
+            Err(_) => None,
+        }
+    }
+
+    pub(crate) fn flush_id(&self, id: u32) -> Result<(), FileError> {
+        let deadline = self.lock_deadline();
+        let mut worker = Worker::default();
+        let mut id = id;
+        loop {
+            if self.settings.files.is_none() {
+                return self.publish(id).map_err(FileError::Journal);
+            }
+            id = self.verified_soon(id)?;
+            let path = {
+                let mut state = self.lock();
+                let Some(series) = state.series.get_mut(id) else {
+                    return Ok(());
+                };
+                if !series.busy && (series.suspended || series.is_current()) {
+                    return Ok(());
+                }
+                if series.busy {
+                    if self.clock.mono_ns() >= deadline {
+                        return Err(FileError::Locked);
+                    }
+                    drop(self.wait(state));
+                    continue;
+                }
+                series.path.clone()
+            };
+            // A probe: the journal need not hear of each look at a lock.
+            let probe = open_locked(&*self.tree, &path, RecordLock::Exclusive);
+            let error = match probe {
+                Ok(None) => Some(FileError::Locked),
+                _ => {
+                    drop(probe);
+                    let outcome = self.write_files(&mut worker, &[id]).pop();
+                    match outcome {
+                        Some((_, None)) => return Ok(()),
+                        Some((_, error)) => error,
+                        None => continue,
+                    }
+                }
+            };
+            match error {
+                Some(FileError::Locked) if self.clock.mono_ns() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                error => {
+                    let mut state = self.lock();
+                    state.stats.locks_met += u64::from(matches!(error, Some(FileError::Locked)));
+                    state.queue(id);
+                    return error.map_or(Ok(()), Err);
+                }
+            }
+        }
+    }
+
+    /// [`Inner::verified`], waiting for a lock as long as a FLUSH does.
+    pub(crate) fn verified_soon(&self, id: u32) -> Result<u32, FileError> {
+        let deadline = self.lock_deadline();
+        loop {
+            match self.verified(id) {
+                Err(FileError::Locked) if self.clock.mono_ns() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                verified => return verified,
+            }
+        }
+    }
+
+    /// All values of a series count as written from now on. Where the journal does not take that, a start will not know
+    /// it, as with those that are as old as `-w` says: nothing else depends on it.
+    fn publish(&self, id: u32) -> io::Result<()> {
+        self.show_with(&mut self.lock(), id)
+    }
+
+    pub(crate) fn show_with(&self, state: &mut State, id: u32) -> io::Result<()> {
+        let Some(series) = state.series.get_mut(id).filter(|series| !series.suspended) else {
+            return Ok(());
+        };
+        if series.last <= series.published {
+            return Ok(());
+        }
+        let now_ns = self.clock.mono_ns();
+        series.publish(now_ns, &mut state.stats);
+        let upto = series.published;
+        state.prepare(&*self.clock)?;
+        state.put(id, &Record::Published { id, upto }, now_ns);
+        state.journal.commit().map(drop)
+    }
+
+    /// [`Inner::verified`] for who reads: neither somebody else's lock nor a full disk keeps from that.
+    pub(crate) fn verified_for_reading(&self, id: u32) -> Result<u32, FileError> {
+        match self.verified(id) {
+            Err(FileError::Locked | FileError::Journal(_)) => Ok(id),
+            verified => verified,
+        }
+    }
+
+    /// A series as it is now, or as far as it counts as written.
+    pub(crate) fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
+        let id = self.verified_for_reading(id)?;
+        if fresh == Fresh::Flushed {
+            let _full = self.publish(id);
+        }
+        let snapshot = {
+            let state = self.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            self.snapshot(&state, series, series.published)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let mut applier = Applier::default();
+        let view = snapshot.view(&mut applier, self.rrd_now(), base)?;
+        Ok(Opened {
+            header: view.state.header.clone(),
+            rows: SeriesRows(RowSource::Blocks(Box::new(view))),
+        })
+    }
+
+    /// A file that was touched and whose series is known: it counts again, and maybe it is another file.
+    fn returned(&self, id: u32, seen: Identity) -> Result<u32, FileError> {
+        let other = {
+            let state = self.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            !series.busy && !series.redo && series.left != Some(seen)
+        };
+        let id = match other {
+            true => match self.take_in(&mut Worker::default(), id) {
+                // The next look will find it.
+                Err(FileError::Locked) => id,
+                taken => taken?,
+            },
+            false => id,
+        };
+        self.remember(id);
+        Ok(id)
+    }
+
+    /// A series counts again for clients.
+    fn remember(&self, id: u32) {
+        let mut state = self.lock();
+        let Some(series) = state.series.get_mut(id) else {
+            return;
+        };
+        if series.forgotten {
+            series.forgotten = false;
+            // As one who reads the file's header would know it.
+            series.last = series.newest().trunc();
+            series.published_ns = self.clock.mono_ns();
+        }
+        series.gone_since = None;
+        series.unseen = false;
+    }
+}
+
+fn stat_error(error: io::Error) -> FileError {
+    match error.raw_os_error() {
+        Some(fence::OUTSIDE) => FileError::Outside,
+        Some(2) => FileError::NoSuchFile,
+        Some(number) => FileError::Stat(number),
+        None if error.kind() == io::ErrorKind::NotFound => FileError::NoSuchFile,
+        None => FileError::Io(error),
+    }
+}
+
+/// What rrd_open says of a file that it can't open.
+pub(crate) fn opening(spelled: &[u8], error: FileError) -> FileError {
+    let cause = match &error {
+        FileError::NoSuchFile => "No such file or directory".to_string(),
+        FileError::NotRegular => "Is a directory".to_string(),
+        FileError::Access(error) | FileError::Io(error) => strerror(error),
+        _ => return error,
+    };
+    let shown = String::from_utf8_lossy(spelled);
+    FileError::Rrd(format!("opening '{shown}': {cause}"))
+}

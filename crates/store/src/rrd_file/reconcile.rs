@@ -1,0 +1,316 @@
+//! Files that are not as we left them: what others tuned is merged into the series, anything else is a file that counts as
+//! it is.
+
+use crate::consolidation::schema;
+use crate::engine::Inner;
+use crate::error::FileError;
+use crate::names;
+use crate::read::rows::read_cells;
+use crate::read::view::row_of;
+use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::diff;
+use crate::rrd_file::diff::{Difference, Edits};
+use crate::rrd_file::header::{identity, open_error, open_locked, read_header, seasons};
+use crate::rrd_file::write_back::{FileJob, Worker, base_of, is_ours, not_done, write_rows};
+use crate::segment::placed::Placed;
+use crate::segment::set::fill;
+use crate::wal::record::{Identity, Record};
+use kymo_rrd::Header;
+use kymo_sys::disk::{DiskFile, RecordLock};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Cells of a file that are compared at once.
+const PIECE: u64 = 1 << 16;
+
+/// A chunk that nobody saves until this is dropped.
+struct Held<'a> {
+    inner: &'a Inner,
+    chunk: u32,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.inner.lock().chunks.get_mut(self.chunk) {
+            chunk.saving = false;
+        }
+        self.inner.changed.notify_all();
+    }
+}
+
+/// A file that others changed, and the series that it was.
+struct Changed {
+    id: u32,
+    path: Arc<[u8]>,
+    file: Box<dyn DiskFile>,
+    /// Nobody else has a lock on it.
+    exclusive: bool,
+    seen: Identity,
+    theirs: schema::SeriesState,
+}
+
+impl Inner {
+    /// Whether a series' file is the one we left; if others changed it, that is taken in. The series that counts.
+    pub(crate) fn verified(&self, id: u32) -> Result<u32, FileError> {
+        let (path, left) = {
+            let state = self.lock();
+            let Some(series) = state.series.get(id) else {
+                return Ok(id);
+            };
+            if series.busy || series.redo || self.settings.files.is_none() {
+                return Ok(id);
+            }
+            (series.path.clone(), series.left)
+        };
+        let stat = self.tree.stat(names::path(&path)).map_err(open_error);
+        if left.is_none() {
+            // It never had one: what may be there is none of its own.
+            return Ok(id);
+        }
+        if let (Err(FileError::NoSuchFile), Some(series)) = (&stat, self.lock().series.get_mut(id))
+        {
+            series.gone_since.get_or_insert(self.clock.mono_ns());
+        }
+        let stat = stat?;
+        if left == Some(identity(&stat)) {
+            return Ok(id);
+        }
+        let state = self.lock();
+        let moved = state
+            .series
+            .get(id)
+            .is_none_or(|series| series.busy || series.left != left);
+        drop(state);
+        if moved {
+            return Ok(id);
+        }
+        self.take_in(&mut Worker::default(), id)
+    }
+
+    /// A file that is no longer as we left it. The series that counts.
+    pub(crate) fn take_in(&self, worker: &mut Worker, id: u32) -> Result<u32, FileError> {
+        let Some(reserved) = self.reserve(id)? else {
+            return Err(FileError::NoSuchFile);
+        };
+        let path = self.lock().series.get(id).map(|series| series.path.clone());
+        let changed = self.changed(id, path.ok_or(FileError::NoSuchFile)?)?;
+        let taken = match self.what_changed(&changed)? {
+            Difference::Same => self.note_left(&changed).map(|()| id),
+            Difference::Tuned(edits) if changed.exclusive => {
+                self.take_edits(worker, &changed, &edits)
+            }
+            Difference::Tuned(_) => Err(FileError::Locked),
+            Difference::Other => {
+                let header = &changed.theirs.header;
+                self.adopt(&changed.path, header, &*changed.file, changed.seen)
+            }
+        };
+        if let (Ok(new), mut state) = (&taken, self.lock())
+            && let Some(series) = state.series.get_mut(*new)
+        {
+            series.busy = false;
+        }
+        drop(reserved);
+        taken
+    }
+
+    /// The series whose file was renamed and is at this path now: what was its path names nothing, and this is what we left
+    /// there. A number of a file that is gone may be another's.
+    pub(crate) fn moved(&self, id: u32, path: &[u8], seen: Identity) -> Result<bool, FileError> {
+        let Some(_reserved) = self.reserve(id)? else {
+            return Ok(false);
+        };
+        let left = self.lock().series.get(id).and_then(|series| series.left);
+        if left != Some(seen) {
+            let changed = self.changed(id, path.into())?;
+            if self.what_changed(&changed)? == Difference::Other {
+                return Ok(false);
+            }
+        }
+        let mut state = self.lock();
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let now_ns = self.clock.mono_ns();
+        state.put(id, &Record::Renamed { id, path }, now_ns);
+        state.journal.commit().map_err(FileError::Journal)?;
+        state.series.rename_file(id, path);
+        Ok(true)
+    }
+
+    fn changed(&self, id: u32, path: Arc<[u8]>) -> Result<Changed, FileError> {
+        let mut file = match open_locked(&*self.tree, &path, RecordLock::Exclusive) {
+            Err(FileError::Access(_)) => None,
+            file => file?,
+        };
+        let exclusive = file.is_some();
+        if file.is_none() {
+            file = open_locked(&*self.tree, &path, RecordLock::Shared)?;
+        }
+        let file = file.ok_or(FileError::Locked)?;
+        let stat = file.metadata().map_err(FileError::Io)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &path)?;
+        let seasons = seasons(&*file, &header)?;
+        Ok(Changed {
+            id,
+            path,
+            file,
+            exclusive,
+            seen: identity(&stat),
+            theirs: schema::SeriesState { header, seasons },
+        })
+    }
+
+    fn what_changed(&self, changed: &Changed) -> Result<Difference, FileError> {
+        let (schema, slot, blocks, live, torn) = {
+            let state = self.lock();
+            let series = state.series.get(changed.id).ok_or(FileError::NoSuchFile)?;
+            let chunk = state
+                .chunks
+                .get(series.chunk)
+                .ok_or(FileError::NoSuchFile)?;
+            let torn = series.redo && is_ours(series.left, series.writing, &changed.seen);
+            let blocks = self.segments.blocks(series.chunk);
+            (chunk.schema.clone(), series.slot, blocks, series.live, torn)
+        };
+        let found = diff::look(&schema, live, &changed.theirs, torn);
+        if torn || found == Difference::Other {
+            return Ok(found);
+        }
+        let header = &changed.theirs.header;
+        match has_rows(&blocks, &schema, slot, &*changed.file, header)? {
+            true => Ok(found),
+            false => Ok(Difference::Other),
+        }
+    }
+
+    /// Others left it as it was, or put the same in its place.
+    fn note_left(&self, changed: &Changed) -> Result<(), FileError> {
+        let mut state = self.lock();
+        let Some(series) = state.series.get(changed.id) else {
+            return Ok(());
+        };
+        let (upto, live) = (series.upto, series.live);
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        state.put_end(changed.id, upto, changed.seen, live);
+        state.journal.commit().map_err(FileError::Journal)?;
+        state.series.leave(changed.id, changed.seen);
+        if let Some(series) = state.series.get_mut(changed.id) {
+            series.gone_since = None;
+        }
+        Ok(())
+    }
+
+    /// The file is brought to what blocks have of its series, with its new definitions, and a series begins there.
+    fn take_edits(
+        &self,
+        worker: &mut Worker,
+        changed: &Changed,
+        edits: &Edits,
+    ) -> Result<u32, FileError> {
+        let id = changed.id;
+        let chunk = self.lock().series.get(id).map(|series| series.chunk);
+        // What is on its way into a block now would be nowhere.
+        let held = self.hold(chunk.ok_or(FileError::NoSuchFile)?);
+        let mut job = {
+            let state = self.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            // What is in the file was there when it was tuned.
+            let until = series.applied.max(series.upto);
+            FileJob::new(id, series, self.snapshot(&state, series, until), until)
+        };
+        let announced = self.announce(std::slice::from_mut(&mut job));
+        let written = announced
+            .map_err(FileError::Journal)
+            .and_then(|()| self.write_merged(worker, &mut job, changed, edits));
+        let mut state = self.lock();
+        if let Some(epoch) = job.started {
+            state.cycles[(epoch & 1) as usize] -= 1;
+        }
+        let (series, seen) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                let _full = state.prepare(&*self.clock);
+                not_done(&mut state, &job, &error, self.clock.mono_ns());
+                let _the_next_start_looks_again = state.journal.commit();
+                return Err(error);
+            }
+        };
+        drop(state);
+        let beginning = Beginning {
+            base: Some(series.header.last_up),
+            seen: Some(seen),
+            cause: Cause::Tuned,
+            has: job.target,
+        };
+        let begun = self.adopt_as(&changed.path, &series.header, series.seasons, beginning);
+        drop(held);
+        begun
+    }
+
+    fn write_merged(
+        &self,
+        worker: &mut Worker,
+        job: &mut FileJob,
+        changed: &Changed,
+        edits: &Edits,
+    ) -> Result<(schema::SeriesState, Identity), FileError> {
+        let snapshot = job.snapshot.take().ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &job.path, self)?;
+        let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), base)?;
+        let theirs = &changed.theirs.header;
+        let merged = edits.apply(&mut view.state, theirs);
+        merged.map_err(|error| FileError::Rrd(error.text))?;
+        write_rows(worker, &mut view, &*changed.file, job.from, None)?;
+        // From now on it has what no block has.
+        changed.file.sync_data().map_err(FileError::Io)?;
+        let folder = names::path(&job.path).parent().unwrap_or(Path::new("/"));
+        self.disk.sync_dir(folder).map_err(FileError::Io)?;
+        let stat = changed.file.metadata().map_err(FileError::Io)?;
+        Ok((view.state, identity(&stat)))
+    }
+
+    /// Waits until nobody saves a chunk.
+    fn hold(&self, chunk: u32) -> Held<'_> {
+        let mut state = self.lock();
+        while let Some(known) = state.chunks.get_mut(chunk) {
+            if !known.saving {
+                known.saving = true;
+                break;
+            }
+            state = self.wait(state);
+        }
+        Held { inner: self, chunk }
+    }
+}
+
+/// Whether a file has the rows that blocks have up to its last update.
+fn has_rows(
+    blocks: &[Placed],
+    schema: &schema::Schema,
+    slot: u8,
+    file: &dyn DiskFile,
+    header: &Header,
+) -> Result<bool, FileError> {
+    let (offset, width) = (header.size_bytes(), schema.width as u64);
+    let archives = schema.archives.iter().enumerate();
+    for (archive, about) in archives.filter(|(_, about)| !about.seasonal) {
+        let newest = schema.newest(archive, header.last_up);
+        let mut at = (newest + 1).saturating_sub(about.row_cnt);
+        while at <= newest {
+            let row = row_of(at, newest, header.cur_row[archive], about.row_cnt);
+            let run = (newest + 1 - at).min(about.row_cnt - row);
+            let run = run.min((PIECE / width.max(1)).max(1));
+            let mut theirs = vec![0.0; (run * width) as usize];
+            read_cells(file, offset, about.base + row * width, &mut theirs)
+                .map_err(|error| FileError::Rrd(error.text))?;
+            // Rows that no block has stay what they are.
+            let mut ours = theirs.clone();
+            fill(blocks, schema, (slot, archive), at, &mut ours).map_err(FileError::Io)?;
+            let mut cells = ours.iter().zip(&theirs);
+            if cells.any(|(ours, theirs)| ours.to_bits() != theirs.to_bits()) {
+                return Ok(false);
+            }
+            at += run;
+        }
+    }
+    Ok(true)
+}

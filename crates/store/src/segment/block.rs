@@ -1,0 +1,650 @@
+//! A block: one saving of a chunk. A head that says where everything is, then frames, each compressed and checked alone.
+//! Layout: docs/formats/store.md, "Blocks".
+
+use crate::layout::{CHUNK, STATE_MAX, STRIPE};
+use crate::segment::codec;
+use crate::segment::codec::Packer;
+use kymo_base::varint::{put, take};
+
+/// What a block begins with.
+pub(crate) const MAGIC: &[u8; 8] = b"KYMOBLCK";
+/// Bytes of a head before its directory.
+pub(crate) const HEAD_LEN: usize = 56;
+/// Blocks begin at multiples of this.
+pub(crate) const ALIGN: usize = 8;
+/// Longest head that is believed.
+pub(crate) const DIRECTORY_MAX: usize = 64 << 20;
+/// Longest frame of anything else, unpacked.
+pub(crate) const FRAME_MAX: usize = 32 << 20;
+/// In a directory a frame's codec stands above the bits of its unpacked length.
+const CODEC_SHIFT: u32 = 29;
+const _: () = assert!(FRAME_MAX < 1 << CODEC_SHIFT && STATE_MAX < 1 << CODEC_SHIFT);
+/// Longest block.
+const BLOCK_MAX: usize = 1 << 30;
+const LEVEL: i32 = 3;
+/// Points have little left that repeats.
+const POINTS_LEVEL: i32 = -1;
+/// Most archives that are believed.
+const ARCHIVES_MAX: u64 = kymo_rrd::header::COUNT_MAX;
+
+/// Where a frame is in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FramePlace {
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    /// Bytes when it is unpacked.
+    pub(crate) raw: u32,
+    /// How it is compressed, see [`codec`].
+    pub(crate) codec: u8,
+    pub(crate) crc: u32,
+}
+
+/// The frames of a stripe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StripePart {
+    pub(crate) state: Option<FramePlace>,
+    pub(crate) points: Option<FramePlace>,
+    /// One for each archive; archives with the same rows have the same frame.
+    pub(crate) rows: Vec<Option<FramePlace>>,
+}
+
+/// What a block's head says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) chunk: u32,
+    /// Which use of the segment file it belongs to.
+    pub(crate) generation: u64,
+    /// Records of the journal before this position are in it, or in an earlier block.
+    pub(crate) position: u64,
+    pub(crate) len: u32,
+    /// Up to where the segment was known to be on the disk when the block was written.
+    pub(crate) synced: u64,
+    /// Of all frames: where they are, and their checksum.
+    frames: (u64, u32, u32),
+    pub(crate) names: Option<FramePlace>,
+    /// The newest stamp of its series, seconds since 1970.
+    pub(crate) stamp: u64,
+    /// For each archive, the number of the newest row; 0: none; [`AGELESS`]: age does not tell when they are of no use.
+    pub(crate) newest: Vec<u64>,
+    pub(crate) parts: Vec<(u8, StripePart)>,
+}
+
+/// Rows that are kept though most of their age are dead: their series is behind the others.
+pub(crate) const AGELESS: u64 = u64::MAX;
+
+/// States of some series of a stripe: which of them, and their words.
+pub(crate) type States = Vec<(u8, Vec<u64>)>;
+
+/// What is on its way into a block: its names, and stripe after stripe its states, points and rows.
+pub(crate) struct Builder {
+    chunk: u32,
+    position: u64,
+    packer: Packer,
+    points_packer: Packer,
+    frames: Vec<u8>,
+    names: Option<FramePlace>,
+    pub(crate) stamp: u64,
+    newest: Vec<u64>,
+    parts: Vec<(u8, StripePart)>,
+    raw: Vec<u8>,
+    /// The raw bytes of the columns of the last part, to find those that are the same: checksum, frame, bytes.
+    columns: Vec<(u32, FramePlace, Vec<u8>)>,
+}
+
+impl Builder {
+    pub(crate) fn new(archives: usize) -> std::io::Result<Builder> {
+        Ok(Builder {
+            chunk: 0,
+            position: 0,
+            packer: Packer::new(LEVEL)?,
+            points_packer: Packer::new(POINTS_LEVEL)?,
+            frames: Vec::new(),
+            names: None,
+            stamp: 0,
+            newest: vec![0; archives],
+            parts: Vec::new(),
+            raw: Vec::new(),
+            columns: Vec::new(),
+        })
+    }
+
+    /// Another block; memory is kept.
+    pub(crate) fn begin(&mut self, chunk: u32, position: u64, archives: usize) {
+        self.chunk = chunk;
+        self.position = position;
+        self.frames.clear();
+        self.names = None;
+        self.stamp = 0;
+        self.newest.clear();
+        self.newest.resize(archives, 0);
+        self.parts.clear();
+    }
+
+    /// Begins the frames of a stripe; they come in order.
+    pub(crate) fn part(&mut self, stripe: u8) {
+        let part = StripePart {
+            rows: vec![None; self.newest.len()],
+            ..StripePart::default()
+        };
+        self.parts.push((stripe, part));
+        self.columns.clear();
+    }
+
+    /// The names of a chunk's series: they lie before all else, whenever they come.
+    pub(crate) fn names(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let frame = pack(&mut self.packer, &mut self.frames, bytes, FRAME_MAX)?;
+        self.frames.rotate_right(frame.len as usize);
+        self.shift(u64::from(frame.len));
+        self.names = Some(FramePlace { offset: 0, ..frame });
+        Ok(())
+    }
+
+    fn shift(&mut self, by: u64) {
+        for (_, part) in &mut self.parts {
+            let frames = part.state.iter_mut().chain(&mut part.points);
+            let frames = frames.chain(part.rows.iter_mut().flatten());
+            frames.for_each(|frame| frame.offset += by);
+        }
+    }
+
+    /// States of the stripe: for each member that has one its words.
+    pub(crate) fn state(&mut self, states: &[(u8, Vec<u64>)]) -> std::io::Result<()> {
+        let mut raw = std::mem::take(&mut self.raw);
+        raw.clear();
+        put_state(&mut raw, states);
+        let done = self.frame(0, &raw);
+        self.raw = raw;
+        done
+    }
+
+    /// Points of the stripe.
+    pub(crate) fn points(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.frame(1, bytes)
+    }
+
+    /// A frame of the stripe: 0: its states, 1: its points, 2 and more: rows of its archives.
+    pub(crate) fn frame(&mut self, place: usize, raw: &[u8]) -> std::io::Result<()> {
+        assert!(self.is_before(place), "BUG: frames come in order");
+        let (packer, max) = match place {
+            0 => (&mut self.packer, STATE_MAX),
+            1 => (&mut self.points_packer, FRAME_MAX),
+            _ => (&mut self.packer, FRAME_MAX),
+        };
+        let frame = pack(packer, &mut self.frames, raw, max)?;
+        self.put_frame(place, frame);
+        Ok(())
+    }
+
+    fn put_frame(&mut self, place: usize, frame: FramePlace) {
+        let Some((_, part)) = self.parts.last_mut() else {
+            return;
+        };
+        match place {
+            0 => part.state = Some(frame),
+            1 => part.points = Some(frame),
+            _ => part.rows[place - 2] = Some(frame),
+        }
+    }
+
+    /// The newest row of an archive is at least this one.
+    pub(crate) fn set_newest(&mut self, archive: usize, newest: u64) {
+        self.newest[archive] = self.newest[archive].max(newest);
+    }
+
+    /// Ends a part that may have got nothing.
+    pub(crate) fn drop_empty_part(&mut self) {
+        let empty = |(_, part): &(u8, StripePart)| {
+            part.state.is_none() && part.points.is_none() && part.rows.iter().all(Option::is_none)
+        };
+        self.parts.pop_if(|part| empty(part));
+    }
+
+    pub(crate) fn set_position(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// Nothing is in it: no part, and no names.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.names.is_none()
+    }
+
+    /// Rows of an archive of the stripe. `newest`: as in [`Head::newest`].
+    pub(crate) fn rows(
+        &mut self,
+        archive: usize,
+        column: &crate::segment::rows::Column,
+        newest: u64,
+    ) -> std::io::Result<()> {
+        if column.is_empty() {
+            return Ok(());
+        }
+        assert!(self.is_before(2 + archive), "BUG: archives come in order");
+        let mut raw = Vec::new();
+        column.encode(&mut raw);
+        let crc = crc32c::crc32c(&raw);
+        let same = self.columns.iter();
+        let mut same = same.filter(|(other, _, bytes)| *other == crc && *bytes == raw);
+        let known = same.next().map(|(_, frame, _)| *frame);
+        let frame = match known {
+            Some(frame) => frame,
+            None => pack(&mut self.packer, &mut self.frames, &raw, FRAME_MAX)?,
+        };
+        if known.is_none() {
+            self.columns.push((crc, frame, raw));
+        }
+        self.set_newest(archive, newest);
+        self.put_frame(2 + archive, frame);
+        Ok(())
+    }
+
+    /// Whether the last part has no frame from `place` on: its state, its points, its archives. A directory has no
+    /// offsets, so that frames must lie in its order.
+    fn is_before(&self, place: usize) -> bool {
+        let Some((_, part)) = self.parts.last() else {
+            return false;
+        };
+        let frames = [&part.state, &part.points].into_iter().chain(&part.rows);
+        frames.skip(place).all(Option::is_none)
+    }
+
+    /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
+    /// block can be made for another segment.
+    pub(crate) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
+        let mut directory = Vec::new();
+        put(&mut directory, self.stamp);
+        put_directory(
+            &mut directory,
+            self.names.as_ref(),
+            &self.newest,
+            &self.parts,
+        );
+        let about = HeadFields {
+            chunk: self.chunk,
+            position: self.position,
+            generation,
+            synced,
+        };
+        let (head_len, crc) = put_head(out, &about, &directory, &self.frames);
+        let shift = |frame: &mut FramePlace| frame.offset += head_len as u64;
+        let (mut names, mut parts) = (self.names, self.parts.clone());
+        names.iter_mut().for_each(shift);
+        for (_, part) in &mut parts {
+            let frames = part.state.iter_mut().chain(&mut part.points);
+            frames.chain(part.rows.iter_mut().flatten()).for_each(shift);
+        }
+        Head {
+            chunk: self.chunk,
+            generation,
+            position: self.position,
+            len: out.len() as u32,
+            synced,
+            frames: (head_len as u64, self.frames.len() as u32, crc),
+            names,
+            stamp: self.stamp,
+            newest: self.newest.clone(),
+            parts,
+        }
+    }
+}
+
+/// Appends a frame.
+fn pack(
+    packer: &mut Packer,
+    frames: &mut Vec<u8>,
+    raw: &[u8],
+    max: usize,
+) -> std::io::Result<FramePlace> {
+    let offset = frames.len();
+    if raw.len() > max || offset > BLOCK_MAX {
+        let text = format!("cannot save {} bytes in one frame", raw.len());
+        return Err(std::io::Error::other(text));
+    }
+    let len = packer.append(raw, frames)?;
+    Ok(FramePlace {
+        offset: offset as u64,
+        len: len as u32,
+        raw: raw.len() as u32,
+        codec: codec::ZSTD,
+        crc: crc32c::crc32c(&frames[offset..]),
+    })
+}
+
+/// What a head begins with.
+struct HeadFields {
+    chunk: u32,
+    position: u64,
+    generation: u64,
+    synced: u64,
+}
+
+/// Makes a block; the length of its head, and its frames' checksum.
+fn put_head(
+    out: &mut Vec<u8>,
+    about: &HeadFields,
+    directory: &[u8],
+    frames: &[u8],
+) -> (usize, u32) {
+    let head_len = (HEAD_LEN + directory.len()).next_multiple_of(ALIGN);
+    let len = (head_len + frames.len()).next_multiple_of(ALIGN);
+    let crc = crc32c::crc32c(frames);
+    out.clear();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(head_len as u32).to_le_bytes());
+    out.extend_from_slice(&(len as u32).to_le_bytes());
+    out.extend_from_slice(&about.chunk.to_le_bytes());
+    out.extend_from_slice(&about.generation.to_le_bytes());
+    out.extend_from_slice(&about.position.to_le_bytes());
+    out.extend_from_slice(&about.synced.to_le_bytes());
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&(frames.len() as u32).to_le_bytes());
+    out.extend_from_slice(directory);
+    out.resize(head_len, 0);
+    seal(out, head_len);
+    out.extend_from_slice(frames);
+    out.resize(len, 0);
+    (head_len, crc)
+}
+
+/// Puts the checksum into a head.
+fn seal(block: &mut [u8], head_len: usize) {
+    let crc = crc32c::crc32c(&block[12..head_len]);
+    block[8..12].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Frames lie in the order in which the directory names them, so that it needs no offsets; those of archives that share
+/// one name the archive that has it.
+fn put_directory(
+    out: &mut Vec<u8>,
+    names: Option<&FramePlace>,
+    newest: &[u64],
+    parts: &[(u8, StripePart)],
+) {
+    put(out, newest.len() as u64);
+    newest.iter().for_each(|&row| put(out, row));
+    put_frame(out, names);
+    put(out, parts.len() as u64);
+    for (stripe, part) in parts {
+        out.push(*stripe);
+        put_frame(out, part.state.as_ref());
+        put_frame(out, part.points.as_ref());
+        // Frames of their own: their offsets, which rise, and their archives.
+        let mut own: Vec<(u64, u64)> = Vec::new();
+        for (archive, frame) in (0..).zip(&part.rows) {
+            let same = frame.and_then(|frame| {
+                let at = own.binary_search_by_key(&frame.offset, |(offset, _)| *offset);
+                at.ok().map(|at| own[at].1)
+            });
+            match same {
+                Some(other) => put(out, other << 1 | 1),
+                None => {
+                    own.extend(frame.map(|frame| (frame.offset, archive)));
+                    put_frame(out, frame.as_ref());
+                }
+            }
+        }
+    }
+}
+
+/// A length, twice; 0: there is none.
+fn put_frame(out: &mut Vec<u8>, frame: Option<&FramePlace>) {
+    let Some(frame) = frame else {
+        return put(out, 0);
+    };
+    put(out, u64::from(frame.len) << 1);
+    put(
+        out,
+        u64::from(frame.raw) | u64::from(frame.codec) << CODEC_SHIFT,
+    );
+    out.extend_from_slice(&frame.crc.to_le_bytes());
+}
+
+/// Bytes of a head, if this is the beginning of one.
+pub(crate) fn head_len(bytes: &[u8]) -> Option<usize> {
+    if bytes.get(..8)? != MAGIC {
+        return None;
+    }
+    let len = u32_at(bytes, 12)? as usize;
+    (HEAD_LEN..=DIRECTORY_MAX).contains(&len).then_some(len)
+}
+
+impl Head {
+    /// A block with nothing in it, for a segment that is on the disk up to `synced`.
+    pub(crate) fn mark(generation: u64, synced: u64, out: &mut Vec<u8>) {
+        let mut directory = Vec::new();
+        put(&mut directory, 0);
+        put_directory(&mut directory, None, &[], &[]);
+        let about = HeadFields {
+            chunk: 0,
+            position: 0,
+            generation,
+            synced,
+        };
+        put_head(out, &about, &directory, &[]);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.parts.is_empty() && self.names.is_none()
+    }
+
+    /// Reads a head; `bytes` has all of it. `None`: damaged, or none.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Head> {
+        let head_len = head_len(bytes)?;
+        let bytes = bytes.get(..head_len)?;
+        if crc32c::crc32c(&bytes[12..]) != u32_at(bytes, 8)? {
+            return None;
+        }
+        let len = u32_at(bytes, 16)?;
+        let mut input = &bytes[HEAD_LEN..];
+        let stamp = take(&mut input)?;
+        let archives = take(&mut input)?;
+        if archives > ARCHIVES_MAX || archives > input.len() as u64 {
+            return None;
+        }
+        let newest: Option<Vec<u64>> = (0..archives).map(|_| take(&mut input)).collect();
+        let newest = newest?;
+        let mut offset = head_len as u64;
+        let names = take_frame(&mut input, &mut offset)?;
+        let mut parts: Vec<(u8, StripePart)> = Vec::new();
+        for _ in 0..take(&mut input)?.min(STRIPE as u64) {
+            let (&stripe, rest) = input.split_first()?;
+            input = rest;
+            let order = parts.last().is_none_or(|(before, _)| *before < stripe);
+            if !order || usize::from(stripe) >= CHUNK / STRIPE {
+                return None;
+            }
+            let mut part = StripePart {
+                state: take_frame(&mut input, &mut offset)?,
+                points: take_frame(&mut input, &mut offset)?,
+                rows: Vec::new(),
+            };
+            for _ in 0..archives {
+                let frame = take_column(&mut input, &mut offset, &part.rows)?;
+                part.rows.push(frame);
+            }
+            parts.push((stripe, part));
+        }
+        let whole = offset <= u64::from(len) && (len as usize).is_multiple_of(ALIGN);
+        whole.then_some(Head {
+            chunk: u32_at(bytes, 20)?,
+            generation: u64_at(bytes, 24)?,
+            position: u64_at(bytes, 32)?,
+            len,
+            synced: u64_at(bytes, 40)?,
+            frames: (head_len as u64, u32_at(bytes, 52)?, u32_at(bytes, 48)?),
+            names,
+            stamp,
+            newest,
+            parts,
+        })
+    }
+
+    /// Whether all of the block is there.
+    pub(crate) fn is_whole(&self, block: &[u8]) -> bool {
+        let (offset, len, crc) = self.frames;
+        let frames = block
+            .get(offset as usize..)
+            .and_then(|frames| frames.get(..len as usize));
+        frames.is_some_and(|frames| crc32c::crc32c(frames) == crc)
+    }
+
+    /// Bytes of frames of rows, archive by archive; those that share one count it once.
+    pub(crate) fn row_bytes(&self) -> Vec<u64> {
+        let mut bytes = vec![0; self.newest.len()];
+        for (_, part) in &self.parts {
+            let mut last = 0;
+            for (bytes, frame) in bytes.iter_mut().zip(part.rows.iter()) {
+                // Frames of their own lie behind each other.
+                if let Some(frame) = frame.filter(|frame| frame.offset > last) {
+                    *bytes += u64::from(frame.len);
+                    last = frame.offset;
+                }
+            }
+        }
+        bytes
+    }
+
+    /// The checksum over all frames.
+    pub(crate) fn frames_crc(&self) -> u32 {
+        self.frames.2
+    }
+
+    /// Bytes of frames of states.
+    pub(crate) fn state_bytes(&self) -> u64 {
+        let states = self.parts.iter().filter_map(|(_, part)| part.state);
+        states.map(|frame| u64::from(frame.len)).sum()
+    }
+
+    pub(crate) fn part(&self, stripe: u8) -> Option<&StripePart> {
+        let at = self
+            .parts
+            .binary_search_by_key(&stripe, |(at, _)| *at)
+            .ok()?;
+        self.parts.get(at).map(|(_, part)| part)
+    }
+}
+
+fn take_frame(input: &mut &[u8], offset: &mut u64) -> Option<Option<FramePlace>> {
+    match take(input)? {
+        0 => Some(None),
+        len if len & 1 == 0 => take_rest(input, offset, len >> 1).map(Some),
+        _ => None,
+    }
+}
+
+fn take_column(
+    input: &mut &[u8],
+    offset: &mut u64,
+    before: &[Option<FramePlace>],
+) -> Option<Option<FramePlace>> {
+    match take(input)? {
+        0 => Some(None),
+        len if len & 1 == 0 => take_rest(input, offset, len >> 1).map(Some),
+        same => {
+            let frame = before.get(usize::try_from(same >> 1).ok()?)?;
+            frame.map(Some)
+        }
+    }
+}
+
+fn take_rest(input: &mut &[u8], offset: &mut u64, len: u64) -> Option<FramePlace> {
+    let raw = take(input)?;
+    let (crc, rest) = input.split_first_chunk()?;
+    *input = rest;
+    let frame = FramePlace {
+        offset: *offset,
+        len: u32::try_from(len).ok()?,
+        raw: (raw & ((1 << CODEC_SHIFT) - 1)) as u32,
+        codec: u8::try_from(raw >> CODEC_SHIFT).ok()?,
+        crc: u32::from_le_bytes(*crc),
+    };
+    *offset = offset.checked_add(len)?;
+    Some(frame)
+}
+
+/// A frame's bytes, unpacked; `None`: they are damaged, or more than `max`.
+pub(crate) fn unpack(frame: &FramePlace, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
+    if bytes.len() != frame.len as usize || crc32c::crc32c(bytes) != frame.crc {
+        return None;
+    }
+    if frame.raw as usize > max {
+        return None;
+    }
+    codec::unpack(frame.codec, bytes, frame.raw as usize)
+}
+
+/// States, word after word: a word's values in all series lie together, and where all are zero there are none.
+fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
+    put(out, states.len() as u64);
+    out.extend(states.iter().map(|(member, _)| member));
+    let words = states.first().map_or(0, |(_, words)| words.len());
+    put(out, words as u64);
+    let mask = out.len();
+    out.resize(mask + words.div_ceil(8), 0);
+    for word in 0..words {
+        if states.iter().all(|(_, words)| words[word] == 0) {
+            continue;
+        }
+        out[mask + word / 8] |= 1 << (word % 8);
+        let column = states
+            .iter()
+            .flat_map(|(_, words)| words[word].to_le_bytes());
+        out.extend(column);
+    }
+}
+
+/// What [`Builder::state`] was given.
+pub(crate) fn take_state(mut input: &[u8], words: usize) -> Option<States> {
+    let count = usize::try_from(take(&mut input)?)
+        .ok()
+        .filter(|&count| count <= STRIPE)?;
+    let (members, rest) = input.split_at_checked(count)?;
+    input = rest;
+    if members.iter().any(|&member| usize::from(member) >= STRIPE) {
+        return None;
+    }
+    if take(&mut input)? != words as u64 && count > 0 {
+        return None;
+    }
+    let words = if count > 0 { words } else { 0 };
+    let (mask, rest) = input.split_at_checked(words.div_ceil(8))?;
+    input = rest;
+    let mut states: Vec<(u8, Vec<u64>)> = members
+        .iter()
+        .map(|&member| (member, vec![0; words]))
+        .collect();
+    for word in 0..words {
+        if mask[word / 8] & 1 << (word % 8) == 0 {
+            continue;
+        }
+        for (_, words) in &mut states {
+            let (bytes, rest) = input.split_first_chunk()?;
+            words[word] = u64::from_le_bytes(*bytes);
+            input = rest;
+        }
+    }
+    input.is_empty().then_some(states)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes(std::array::from_fn(|i| bytes[i])))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + 8)?;
+    Some(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
+}
+
+/// A block for another segment: all that changes is the generation, and up to where the segment is on the disk.
+pub(crate) fn renewed(block: &[u8], generation: u64, synced: u64) -> Vec<u8> {
+    let mut bytes = block.to_vec();
+    let Some(len) = head_len(&bytes).filter(|&len| len <= bytes.len()) else {
+        return bytes;
+    };
+    bytes[24..32].copy_from_slice(&generation.to_le_bytes());
+    bytes[40..48].copy_from_slice(&synced.to_le_bytes());
+    seal(&mut bytes, len);
+    bytes
+}

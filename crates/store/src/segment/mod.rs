@@ -1,0 +1,18 @@
+//! Segments: blocks on the disk that are only ever appended. docs/formats/store.md.
+
+pub(crate) mod ages;
+pub(crate) mod append;
+pub(crate) mod block;
+pub(crate) mod block_cache;
+pub(crate) mod catalog;
+pub(crate) mod codec;
+pub(crate) mod file;
+pub(crate) mod fuzz;
+pub(crate) mod open;
+pub(crate) mod placed;
+pub(crate) mod points;
+pub(crate) mod rows;
+pub(crate) mod set;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod writer;

@@ -1,0 +1,157 @@
+//! Opening: which blocks count. All of a segment that was merged; of the others those that later blocks say were on the
+//! disk, and behind them whole blocks up to the first that is not.
+
+use crate::segment::file;
+use crate::segment::file::{BLOCKS_OFFSET, OpenedSegment, Segment};
+use crate::segment::placed::Placed;
+use crate::segment::set::{Gap, Index, OpenFindings, SEGMENT_BYTES, SegmentSet};
+use crate::segment::writer::{SegmentWriter, Unsynced};
+use kymo_sys::clock::Clock;
+use kymo_sys::disk::Disk;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What is made of a folder.
+#[derive(Default)]
+struct Recovered {
+    index: Index,
+    /// Blocks that are there and may not be on the disk: they are written once more.
+    kept: Vec<Unsynced>,
+    found: OpenFindings,
+}
+
+impl SegmentSet {
+    /// Opens all segments of a folder. What is found may not be on the disk before [`SegmentSet::sync`].
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        folder: &Path,
+        clock: &dyn Clock,
+    ) -> io::Result<Result<(SegmentSet, OpenFindings), (PathBuf, u32)>> {
+        let names = file::list(&*disk, folder)?;
+        let mut segments = Vec::new();
+        let mut recovered = Recovered::default();
+        for &numbers in &names {
+            let path = file::path_of(folder, numbers);
+            match Segment::open(&*disk, &path, numbers)? {
+                OpenedSegment::Version(version) => return Ok(Err((path, version))),
+                OpenedSegment::Headless(why) => segments.push((path, Err(why))),
+                OpenedSegment::Segment(segment) => segments.push((path, Ok(Arc::new(segment)))),
+            }
+        }
+        for (path, segment) in segments {
+            match segment {
+                Err(why) => set_aside(&*disk, &path, &why, &mut recovered.found)?,
+                Ok(segment) => recovered.take(segment, &path)?,
+            }
+        }
+        let index = &mut recovered.index;
+        index.sort();
+        // Copies of what lies in a later segment are not needed.
+        recovered.kept.retain(|kept| index.has(kept));
+        let last = names.iter().map(|numbers| numbers.last).max().unwrap_or(0);
+        let writer = SegmentWriter {
+            open: None,
+            next_number: last + 1,
+            random: (clock.now().real_ns as u64) ^ last << 48,
+            kept: recovered.kept,
+            bytes_written: 0,
+        };
+        let segments = SegmentSet {
+            disk,
+            folder: folder.into(),
+            segment_bytes: SEGMENT_BYTES,
+            index: Mutex::new(recovered.index),
+            pinned: Mutex::default(),
+            writer: Mutex::new(writer),
+        };
+        Ok(Ok((segments, recovered.found)))
+    }
+}
+
+/// Chunks one of which had a block at `offset`: a merge writes them in their order.
+fn chunks_at(segment: &Segment, blocks: &[file::FoundBlock], offset: u64) -> RangeInclusive<u32> {
+    if !segment.numbers.is_merged() {
+        return 0..=u32::MAX;
+    }
+    let at = blocks.partition_point(|&(place, _)| place < offset);
+    let (before, behind) = blocks.split_at(at);
+    let from = before.last().map_or(0, |(_, head)| head.chunk);
+    let to = behind.first().map_or(u32::MAX, |(_, head)| head.chunk);
+    from..=to
+}
+
+/// A segment without a head is out of the way; nothing of it is lost.
+fn set_aside(disk: &dyn Disk, path: &Path, why: &str, found: &mut OpenFindings) -> io::Result<()> {
+    if disk.metadata(path)?.size_bytes <= BLOCKS_OFFSET {
+        return disk.unlink(path);
+    }
+    let (text, aside) = (path.display(), format!("{}.bad", path.display()));
+    found.notices.push(format!(
+        "cannot read {text}: {why} (the power failed when it was begun?); it is kept as {aside}"
+    ));
+    disk.rename(path, Path::new(&aside))
+}
+
+impl Recovered {
+    fn take(&mut self, segment: Arc<Segment>, path: &Path) -> io::Result<()> {
+        let (mut blocks, mut damaged) = segment.blocks()?;
+        let number = segment.numbers.first;
+        if !segment.numbers.is_merged() {
+            let synced = blocks.iter().map(|(_, head)| head.synced).max();
+            let synced = synced.unwrap_or(0).max(BLOCKS_OFFSET);
+            damaged.retain(|&offset| offset < synced);
+            let known = blocks.partition_point(|&(offset, _)| offset < synced);
+            let rest = blocks.split_off(known);
+            blocks.extend(self.whole(&segment, synced, rest)?);
+        }
+        if !damaged.is_empty() {
+            let (path, places) = (path.display(), damaged.len());
+            self.found.notices.push(format!(
+                "{path} is damaged in {places} places: some rows are unknown"
+            ));
+        }
+        let gaps = damaged.iter().map(|&offset| Gap {
+            place: (number, offset),
+            chunks: chunks_at(&segment, &blocks, offset),
+        });
+        self.found.gaps.extend(gaps);
+        for (offset, head) in blocks.iter().filter(|(_, head)| !head.is_mark()) {
+            let placed = Placed::of(&segment, *offset, head);
+            self.index.put(placed, head.chunk);
+        }
+        for kept in self.kept.iter().filter(|kept| kept.segment == number) {
+            self.index.hold(kept);
+        }
+        self.index.segments.push(segment);
+        Ok(())
+    }
+
+    /// Blocks that are whole, up to the first that is not. The rest is in the journal, or in a later segment.
+    fn whole(
+        &mut self,
+        segment: &Segment,
+        from: u64,
+        blocks: Vec<file::FoundBlock>,
+    ) -> io::Result<Vec<file::FoundBlock>> {
+        let (mut whole, mut end) = (Vec::new(), from);
+        for (offset, head) in blocks {
+            let bytes = segment.block(offset, &head)?;
+            if offset != end || !head.is_whole(&bytes) {
+                break;
+            }
+            end += u64::from(head.len);
+            if !head.is_mark() {
+                self.kept.push(Unsynced {
+                    segment: segment.numbers.first,
+                    offset,
+                    chunk: head.chunk,
+                    bytes: bytes.into(),
+                });
+            }
+            whole.push((offset, head));
+        }
+        Ok(whole)
+    }
+}

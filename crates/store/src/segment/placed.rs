@@ -1,0 +1,144 @@
+//! A block that is somewhere: what of its head is kept in memory, and its frames, read when they are asked for.
+
+use crate::consolidation::schema::Schema;
+use crate::layout::CHUNK;
+use crate::segment::block::AGELESS;
+use crate::segment::file::Segment;
+use crate::segment::{block, block_cache};
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The number of a segment, and an offset in it.
+pub(crate) type Place = (u64, u64);
+
+/// A block of a chunk.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    /// Records of the journal before it are saved.
+    pub(crate) position: u64,
+    /// Which stripes have something in it, and which a state.
+    pub(crate) stripes: u16,
+    pub(crate) states: u16,
+    /// As in the block's head.
+    pub(crate) newest: Arc<[u64]>,
+    /// Bytes of rows, archive by archive, and those of other frames.
+    pub(crate) row_bytes: Arc<[u32]>,
+    pub(crate) point_bytes: u32,
+    pub(crate) state_bytes: u32,
+    pub(crate) name_bytes: u32,
+    /// As in the block's head.
+    pub(crate) stamp: u64,
+    /// Over its frames.
+    pub(crate) crc: u32,
+    /// The block, if its segment failed before it was on the disk.
+    pub(crate) memory: Option<Arc<[u8]>>,
+    /// Whose rows it has, where its head does not tell when they are dead; read when that is asked.
+    pub(crate) ages: Option<Arc<OnceLock<Ages>>>,
+}
+
+/// The series of a block.
+#[derive(Debug)]
+pub(crate) struct Ages {
+    /// Slots, and a stamp that none of their rows is behind.
+    pub(crate) upto: Vec<(u8, u64)>,
+    /// For each archive the slots that have rows, one bit each.
+    pub(crate) slots: Vec<[u64; CHUNK / 64]>,
+    /// The newest position of the chunk when this was last looked at, and how many bytes were dead then.
+    pub(crate) found: Mutex<(u64, u64)>,
+}
+
+impl Placed {
+    pub(crate) fn of(segment: &Arc<Segment>, offset: u64, head: &block::Head) -> Placed {
+        let states = head.parts.iter().filter(|(_, part)| part.state.is_some());
+        let stripes = head.parts.iter();
+        let row_bytes: Vec<u32> = head.row_bytes().iter().map(|&bytes| bytes as u32).collect();
+        let points = head.parts.iter().filter_map(|(_, part)| part.points);
+        Placed {
+            segment: segment.clone(),
+            offset,
+            len: head.len,
+            position: head.position,
+            stripes: stripes.fold(0, |all, (stripe, _)| all | 1 << stripe),
+            states: states.fold(0, |all, (stripe, _)| all | 1 << stripe),
+            newest: head.newest.clone().into(),
+            row_bytes: row_bytes.into(),
+            point_bytes: points.map(|frame| frame.len).sum(),
+            state_bytes: head.state_bytes() as u32,
+            name_bytes: head.names.map_or(0, |frame| frame.len),
+            stamp: head.stamp,
+            crc: head.frames_crc(),
+            memory: None,
+            ages: head.newest.contains(&AGELESS).then(Arc::default),
+        }
+    }
+
+    pub(crate) fn head(&self) -> io::Result<Option<Arc<block::Head>>> {
+        match &self.memory {
+            Some(bytes) => Ok(block::Head::parse(bytes).map(Arc::new)),
+            None => block_cache::head(self.at(), || self.segment.head(self.offset)),
+        }
+    }
+
+    pub(crate) fn at(&self) -> block_cache::At {
+        (self.segment.opened, self.offset)
+    }
+
+    /// A frame of at most [`block::FRAME_MAX`] bytes; `None`: it is damaged.
+    pub(crate) fn frame(&self, frame: &block::FramePlace) -> io::Result<Option<Vec<u8>>> {
+        self.frame_of(frame, block::FRAME_MAX)
+    }
+
+    pub(crate) fn frame_of(
+        &self,
+        frame: &block::FramePlace,
+        max: usize,
+    ) -> io::Result<Option<Vec<u8>>> {
+        if frame.offset + u64::from(frame.len) > u64::from(self.len) {
+            return Ok(None);
+        }
+        let Some(bytes) = &self.memory else {
+            return self.segment.frame(self.offset, frame, max);
+        };
+        let bytes = bytes.get(frame.offset as usize..);
+        let bytes = bytes.and_then(|bytes| bytes.get(..frame.len as usize));
+        Ok(bytes.and_then(|bytes| block::unpack(frame, bytes, max)))
+    }
+
+    pub(crate) fn has_state(&self, stripe: u8) -> bool {
+        self.states & 1 << stripe != 0
+    }
+
+    /// Its states of a stripe; `None`: they cannot be read.
+    pub(crate) fn states(&self, schema: &Schema, stripe: u8) -> io::Result<Option<block::States>> {
+        let head = self.head()?;
+        let part = head.as_ref().and_then(|head| head.part(stripe));
+        let Some(frame) = part.and_then(|part| part.state) else {
+            return Ok(None);
+        };
+        // Compressed zeros are not to take more memory than states would.
+        let raw = self.frame_of(&frame, schema.state_bytes_max())?;
+        Ok(raw.and_then(|raw| block::take_state(&raw, schema.words)))
+    }
+
+    /// Where it lies: blocks that were appended later lie behind it.
+    pub(crate) fn place(&self) -> Place {
+        (self.segment.numbers.first, self.offset)
+    }
+
+    /// Bytes that are neither rows nor points.
+    pub(crate) fn other_bytes(&self) -> u32 {
+        let rows: u32 = self.row_bytes.iter().sum();
+        self.len.saturating_sub(rows + self.point_bytes)
+    }
+
+    /// Whether it says the same, wherever it lies.
+    pub(crate) fn is_copy_of(&self, other: &Placed) -> bool {
+        let same = |placed: &Placed| (placed.position, placed.len, placed.crc, placed.stamp);
+        // Series with the same rows have the same frames.
+        let same_series = (self.stripes, self.states) == (other.stripes, other.states);
+        same(self) == same(other) && same_series && self.newest == other.newest
+    }
+}

@@ -1,0 +1,138 @@
+//! .rrd files of everything the store has, for those who go on without it.
+
+use crate::consolidation::apply::Applier;
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::names;
+use crate::rrd_file::write_back::{Worker, base_of, whole};
+use kymo_sys::tree::Existing;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+/// A file as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// Frames that could not be read: their rows are unknown.
+    pub damaged: u64,
+}
+
+/// A series and its path.
+type Ready = (u32, Arc<[u8]>);
+
+impl Store {
+    /// The absolute paths of all files that the store knows, forgotten ones too, in order.
+    pub fn paths(&self) -> Vec<Vec<u8>> {
+        let state = self.inner.lock();
+        let series = state.series.iter();
+        let found = series.filter(|(id, series)| state.series.by_path(&series.path) == Some(*id));
+        let mut paths: Vec<Vec<u8>> = found.map(|(_, series)| series.path.to_vec()).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    /// The file of this name with all values that were accepted for it.
+    pub fn export(&self, name: &[u8]) -> Result<Exported, FileError> {
+        let inner = &*self.inner;
+        let id = inner.exported(name)?;
+        let id = match inner.is_missing(id)? {
+            true => id,
+            false => inner.verified(id)?,
+        };
+        let snapshot = {
+            let state = inner.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            let until = match series.forgotten {
+                true => series.published,
+                false => f64::INFINITY,
+            };
+            inner.snapshot(&state, series, until)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = base_of(&snapshot, &snapshot.path, inner)?;
+        let mut view = snapshot.view(&mut Applier::default(), inner.rrd_now(), base)?;
+        let bytes = whole(&mut view)?.to_bytes();
+        let damaged = view.damaged;
+        Ok(Exported { bytes, damaged })
+    }
+
+    /// Brings the files of these names up to date where they are, and makes those that are missing; the error of each.
+    pub fn export_in_place(&self, names: &[&[u8]]) -> Vec<Option<FileError>> {
+        let inner = &*self.inner;
+        let ready = names.iter().map(|name| inner.make_ready(name));
+        let ready: Vec<Result<Ready, FileError>> = ready.collect();
+        let ids = ready.iter().filter_map(|file| file.as_ref().ok());
+        let ids: Vec<u32> = ids.map(|(id, _)| *id).collect();
+        // A file that others have changed is another series' now: its path tells whose error it is.
+        let outcomes = inner.write_files(&mut Worker::default(), &ids).into_iter();
+        let state = inner.lock();
+        let path = |id: u32| state.series.get(id).map(|series| series.path.clone());
+        let errors = outcomes.filter_map(|(id, error)| Some((path(id)?, error?)));
+        let mut errors: HashMap<Arc<[u8]>, FileError> = errors.collect();
+        let each = ready.into_iter().map(|file| match file {
+            Ok((_, path)) => errors.remove(&path),
+            Err(error) => Some(error),
+        });
+        each.collect()
+    }
+
+    /// Puts a file at an absolute path, in a folder that is made if it is missing.
+    pub fn put_copy(&self, path: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let inner = &*self.inner;
+        let path = names::path(path);
+        inner.make_parent(path)?;
+        let safe = kymo_sys::tree::Safe::Unsynced;
+        inner
+            .tree
+            .put(path, bytes, Existing::Replace, safe)
+            .map(drop)
+    }
+}
+
+impl Inner {
+    fn exported(&self, name: &[u8]) -> Result<u32, FileError> {
+        let spelled = self.checked(name)?;
+        self.any(name, &spelled).ok_or(FileError::NoSuchFile)
+    }
+
+    /// Whether a series' file is not there.
+    fn is_missing(&self, id: u32) -> Result<bool, FileError> {
+        let path = self.lock().series.get(id).map(|series| series.path.clone());
+        let path = path.ok_or(FileError::NoSuchFile)?;
+        match self.tree.stat(names::path(&path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            stat => stat.map(|_| false).map_err(FileError::Io),
+        }
+    }
+
+    /// A series whose file may be written, as far as can be told before.
+    fn make_ready(&self, name: &[u8]) -> Result<Ready, FileError> {
+        let id = self.exported(name)?;
+        let missing = self.is_missing(id)?;
+        let path = {
+            let mut state = self.lock();
+            let series = state.series.get_mut(id).ok_or(FileError::NoSuchFile)?;
+            match (missing, series.base, series.left) {
+                // It would be taken for what the series is now.
+                (false, _, None) => return Err(FileError::Exists),
+                (false, _, Some(_)) => return Ok((id, series.path.clone())),
+                // Rows were in it that are nowhere else.
+                (true, Some(_), _) => return Err(FileError::NoSuchFile),
+                (true, None, _) => series.redo = true,
+            }
+            series.path.clone()
+        };
+        self.make_parent(names::path(&path))
+            .map_err(FileError::Io)?;
+        Ok((id, path))
+    }
+
+    fn make_parent(&self, path: &std::path::Path) -> io::Result<()> {
+        match path.parent() {
+            Some(folder) if self.tree.stat(folder).is_err() => self.tree.make_folders(folder),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Whole files into the segments: definitions, state and all rows.
+
+use crate::consolidation::row_sink::{NewRows, Part};
+use crate::consolidation::schema::Schema;
+use crate::error::FileError;
+use crate::layout::STRIPE;
+use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::segment::block::{Builder, FRAME_MAX};
+use crate::segment::rows::Column;
+use crate::segment::set::SegmentSet;
+
+use crate::engine::Inner;
+use crate::rrd_file::create::seasons_of;
+use kymo_rrd::{Rrd, UNKNOWN};
+use std::io;
+
+mod trees;
+
+pub use trees::WholeFile;
+
+/// Bytes of one series' rows that are pushed at once, and the parts of them.
+const PIECE_BYTES: usize = FRAME_MAX / 4;
+const PARTS_MAX: usize = 100_000;
+/// Bytes of a frame of rows before another block is begun; more than a piece, less than a frame may have.
+const COLUMN_BYTES: usize = FRAME_MAX / 2;
+/// Bytes of a block's rows before another one is begun.
+const BLOCK_BYTES: usize = 2 * FRAME_MAX;
+
+impl Inner {
+    /// A series of this path that is all of this file; who had the path before is gone, but for values that are newer.
+    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd, cause: Cause) -> Result<u32, FileError> {
+        let beginning = Beginning {
+            base: None,
+            seen: None,
+            cause,
+            has: f64::NEG_INFINITY,
+        };
+        let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), beginning)?;
+        let place = self
+            .lock()
+            .series
+            .get(id)
+            .map(|series| (series.chunk, series.slot));
+        let (chunk, slot) = place.ok_or(FileError::NoSuchFile)?;
+        let schema =
+            Schema::of(&rrd.header).ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
+        self.append_rows(chunk, &schema, &[(slot, rrd)])
+            .and_then(|()| self.segments.sync())
+            .map_err(FileError::Io)?;
+        Ok(id)
+    }
+
+    /// Blocks with nothing but the rows of series of a chunk, which come in the order of their slots. They are on the
+    /// disk after a sync.
+    fn append_rows(&self, chunk: u32, schema: &Schema, files: &[(u8, &Rrd)]) -> io::Result<()> {
+        let mut blocks = BlockBuilder::begin(&self.segments, chunk, schema)?;
+        for &(slot, rrd) in files {
+            blocks.stripe(slot / STRIPE as u8)?;
+            blocks.stamp = blocks.stamp.max(rrd.header.last_up.max(0) as u64);
+            for archive in 0..schema.archives.len() {
+                let rows = rows_of(schema, archive, rrd);
+                let newest = schema.newest(archive, rrd.header.last_up);
+                for (newest, piece) in pieces(&rows, newest, schema.width) {
+                    blocks.push((slot, archive), newest, &piece)?;
+                }
+            }
+        }
+        blocks.end_block()
+    }
+}
+
+/// Blocks of rows that are made, each frame of them no longer than frames may be.
+struct BlockBuilder<'a> {
+    segments: &'a SegmentSet,
+    schema: &'a Schema,
+    builder: Builder,
+    chunk: u32,
+    /// The stripe whose columns these are, and the bytes of each.
+    stripe: u8,
+    columns: Vec<Column>,
+    column_bytes: Vec<usize>,
+    /// Of the stripes before.
+    block_bytes: usize,
+    stamp: u64,
+}
+
+impl<'a> BlockBuilder<'a> {
+    fn begin(
+        segments: &'a SegmentSet,
+        chunk: u32,
+        schema: &'a Schema,
+    ) -> io::Result<BlockBuilder<'a>> {
+        let archives = schema.archives.len();
+        let mut builder = Builder::new(archives)?;
+        builder.begin(chunk, segments.position(chunk), archives);
+        let mut columns = Vec::new();
+        columns.resize_with(archives, Column::default);
+        Ok(BlockBuilder {
+            segments,
+            schema,
+            builder,
+            chunk,
+            stripe: 0,
+            columns,
+            column_bytes: vec![0; archives],
+            block_bytes: 0,
+            stamp: 0,
+        })
+    }
+
+    /// The next rows are of series of this stripe.
+    fn stripe(&mut self, stripe: u8) -> io::Result<()> {
+        if stripe != self.stripe {
+            self.end_part()?;
+            self.stripe = stripe;
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        (slot, archive): (u8, usize),
+        newest: u64,
+        rows: &NewRows,
+    ) -> io::Result<()> {
+        let bytes = 8 * rows.cells.len() + 10 * (rows.parts.len() + 3);
+        if self.column_bytes[archive] + bytes > COLUMN_BYTES {
+            self.end_block()?;
+        }
+        self.columns[archive].push(slot % STRIPE as u8, newest, rows);
+        self.column_bytes[archive] += bytes;
+        Ok(())
+    }
+
+    fn end_part(&mut self) -> io::Result<()> {
+        self.builder.part(self.stripe);
+        for (archive, column) in self.columns.iter_mut().enumerate() {
+            self.builder.rows(archive, column, column.newest)?;
+            column.clear();
+        }
+        self.builder.drop_empty_part();
+        self.builder.stamp = self.stamp;
+        self.block_bytes += self.column_bytes.iter().sum::<usize>();
+        self.column_bytes.fill(0);
+        match self.block_bytes > BLOCK_BYTES {
+            true => self.append(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        self.end_part()?;
+        self.append()
+    }
+
+    fn append(&mut self) -> io::Result<()> {
+        if !self.builder.is_empty() {
+            self.segments.append(&mut self.builder)?;
+        }
+        let position = self.segments.position(self.chunk);
+        let archives = self.schema.archives.len();
+        self.builder.begin(self.chunk, position, archives);
+        self.block_bytes = 0;
+        Ok(())
+    }
+}
+
+/// Rows in pieces that fit into a frame, with the number of the newest row of each.
+fn pieces(rows: &NewRows, newest: u64, width: usize) -> Vec<(u64, NewRows)> {
+    let most = (PIECE_BYTES / (8 * width.max(1))).max(1) as u64;
+    let mut pieces = Vec::new();
+    let mut number = (newest + 1).saturating_sub(rows.len());
+    let (mut piece, mut stored, mut cells) = (NewRows::default(), 0, &rows.cells[..]);
+    for &part in &rows.parts {
+        let mut left = part;
+        while left.rows() > 0 {
+            if stored == most || piece.parts.len() == PARTS_MAX {
+                pieces.push((number.saturating_sub(1), std::mem::take(&mut piece)));
+                stored = 0;
+            }
+            let (now, rest) = match left {
+                Part::Rows(count) => {
+                    let now = count.min(most - stored);
+                    (Part::Rows(now), Part::Rows(count - now))
+                }
+                Part::Run(_) => (left, Part::Rows(0)),
+            };
+            let (front, behind) = cells.split_at(now.stored() as usize * width);
+            piece.parts.push(now);
+            piece.cells.extend_from_slice(front);
+            (cells, left) = (behind, rest);
+            stored += now.stored();
+            number += now.rows();
+        }
+    }
+    pieces.push((newest, piece));
+    pieces
+}
+
+/// The rows of an archive in the order of time; none if none is known.
+fn rows_of(schema: &Schema, archive: usize, rrd: &Rrd) -> NewRows {
+    let mut rows = NewRows::default();
+    let about = &schema.archives[archive];
+    if about.seasonal {
+        return rows;
+    }
+    let newest = schema.newest(archive, rrd.header.last_up);
+    let current = rrd.header.cur_row[archive];
+    // Those before the epoch are none.
+    let count = about.row_cnt.min(newest + 1);
+    let mut run: Option<(&[f64], u64)> = None;
+    for back in (0..count).rev() {
+        let row = (current + about.row_cnt - back % about.row_cnt) % about.row_cnt;
+        let first = (about.base + row * schema.width as u64) as usize;
+        let cells = &rrd.cells[first..first + schema.width];
+        let same = |other: &[f64]| {
+            other
+                .iter()
+                .zip(cells)
+                .all(|(a, b)| a.to_bits() == b.to_bits())
+        };
+        run = match run {
+            Some((other, count)) if same(other) => Some((other, count + 1)),
+            before => {
+                if let Some((cells, count)) = before {
+                    push(&mut rows, cells, count);
+                }
+                Some((cells, 1))
+            }
+        };
+    }
+    if let Some((cells, count)) = run {
+        push(&mut rows, cells, count);
+    }
+    rows
+}
+
+/// A run of a few rows is no shorter than the rows. Unknown ones in front need not be there.
+fn push(rows: &mut NewRows, cells: &[f64], count: u64) {
+    let is_unknown = |cell: &f64| cell.to_bits() == UNKNOWN.to_bits();
+    match count {
+        _ if rows.parts.is_empty() && cells.iter().all(is_unknown) => {}
+        0..4 => (0..count).for_each(|_| rows.push(cells)),
+        _ => rows.push_run(cells, count),
+    }
+}

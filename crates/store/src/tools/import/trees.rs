@@ -1,0 +1,189 @@
+//! Many .rrd files into a store that nobody else uses meanwhile. Each is taken over as it is first, with its rows where
+//! they are; it stands without its file when its rows are on the disk in blocks. So a run may end anywhere.
+
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::create::seasons_of;
+use crate::rrd_file::header::{identity, open_locked, read_header};
+use crate::wal::record::Identity;
+use kymo_base::name::DisplayName;
+use kymo_rrd::header::MEMORY_CELLS_MAX;
+use kymo_rrd::{Header, Rrd};
+use kymo_sys::disk::RecordLock;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::names;
+
+/// A file that was read and is to be imported.
+pub struct WholeFile {
+    path: Vec<u8>,
+    rrd: Rrd,
+    seen: Identity,
+}
+
+impl WholeFile {
+    /// How many cells it has.
+    pub fn cell_count(&self) -> u64 {
+        self.rrd.cells.len() as u64
+    }
+}
+
+/// Where a series is: its number, chunk and slot.
+#[derive(Clone, Copy)]
+struct Place {
+    id: u32,
+    chunk: u32,
+    slot: u8,
+}
+
+impl Store {
+    /// Reads a file that is to be imported; `None`: the store has all of it already.
+    pub fn read_whole(&self, name: &[u8]) -> Result<Option<WholeFile>, FileError> {
+        let inner = &*self.inner;
+        let spelled = inner.checked(name)?;
+        let path = inner.tree.resolve(names::path(&spelled));
+        let path = path.map_err(crate::rrd_file::header::open_error)?;
+        let path = path.as_os_str().as_bytes().to_vec();
+        let file = open_locked(&*inner.tree, &path, RecordLock::Shared)?;
+        let file = file.ok_or(FileError::Locked)?;
+        let stat = file.metadata().map_err(FileError::Io)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
+        if header.last_up < 1 {
+            return Err(FileError::BadStamp);
+        }
+        let seen = identity(&stat);
+        if inner.has_all(name, &spelled, &header, seen) {
+            return Ok(None);
+        }
+        let (count, shown) = (header.cell_count(), DisplayName(&spelled));
+        if count > MEMORY_CELLS_MAX {
+            let text = format!("'{shown}' has {count} cells, more than {MEMORY_CELLS_MAX}");
+            return Err(FileError::Rrd(text));
+        }
+        let mut bytes = vec![0; header.file_size_bytes() as usize];
+        let count = file.read_at(&mut bytes, 0).map_err(FileError::Io)?;
+        let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
+        Ok(Some(WholeFile { path, rrd, seen }))
+    }
+
+    /// Takes files into the store, all of them with one sync; the error of each that was not taken.
+    pub fn import(&self, files: &[WholeFile]) -> Vec<Option<FileError>> {
+        let inner = &*self.inner;
+        let places = files.iter().map(|file| inner.take_over_whole(file));
+        let places: Vec<Result<Place, FileError>> = places.collect();
+        let mut chunks: BTreeMap<u32, Vec<(Place, &Rrd)>> = BTreeMap::new();
+        for (file, place) in files.iter().zip(&places) {
+            if let Ok(place) = place {
+                let chunk = chunks.entry(place.chunk).or_default();
+                chunk.push((*place, &file.rrd));
+            }
+        }
+        let done = chunks.iter_mut().try_for_each(|(chunk, members)| {
+            members.sort_by_key(|(place, _)| place.slot);
+            inner.append_chunk(*chunk, members)
+        });
+        let done = done.and_then(|()| inner.segments.sync());
+        let outcome = |place: Result<Place, FileError>| match (place, &done) {
+            (Ok(place), Ok(())) => {
+                inner.stands_alone(place);
+                None
+            }
+            (Ok(_), Err(error)) => {
+                let text = format!("cannot write its rows: {error}");
+                Some(FileError::Io(io::Error::new(error.kind(), text)))
+            }
+            (Err(error), _) => Some(error),
+        };
+        let outcomes = places.into_iter().map(outcome).collect();
+        inner.make_room();
+        outcomes
+    }
+
+    /// Everything that was imported is on the disk, in blocks, when this returns.
+    pub fn finish_import(&self) -> io::Result<()> {
+        let inner = &*self.inner;
+        inner.save_all();
+        inner.segments.sync()?;
+        inner.checkpoint();
+        inner.sync_to(u64::MAX)
+    }
+}
+
+impl Inner {
+    /// Whether a file has nothing that the store has not.
+    fn has_all(&self, name: &[u8], spelled: &[u8], header: &Header, seen: Identity) -> bool {
+        let id = self.any(name, spelled);
+        let state = self.lock();
+        let series = id.and_then(|id| state.series.get(id));
+        series.is_some_and(|series| {
+            let same = series.left == Some(seen) || header.last_up as f64 <= series.newest();
+            series.base.is_none() && same
+        })
+    }
+
+    /// A series for a file, as it is when the file is touched; its own if that is so already.
+    fn take_over_whole(&self, file: &WholeFile) -> Result<Place, FileError> {
+        let known = {
+            let state = self.lock();
+            let id = state.series.by_path(&file.path);
+            let left = |id| state.series.get(id).and_then(|series| series.left);
+            id.filter(|&id| left(id) == Some(file.seen))
+        };
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let header = &file.rrd.header;
+                let beginning = Beginning {
+                    base: Some(header.last_up),
+                    seen: Some(file.seen),
+                    cause: Cause::Found,
+                    has: f64::NEG_INFINITY,
+                };
+                self.adopt_as(&file.path, header, seasons_of(&file.rrd), beginning)?
+            }
+        };
+        let state = self.lock();
+        let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+        Ok(Place {
+            id,
+            chunk: series.chunk,
+            slot: series.slot,
+        })
+    }
+
+    fn append_chunk(&self, chunk: u32, members: &[(Place, &Rrd)]) -> io::Result<()> {
+        let schema = self
+            .lock()
+            .chunks
+            .get(chunk)
+            .map(|chunk| chunk.schema.clone());
+        let schema = schema.ok_or_else(|| io::Error::other("its chunk is gone"))?;
+        let files: Vec<(u8, &Rrd)> = members.iter().map(|(at, rrd)| (at.slot, *rrd)).collect();
+        self.append_rows(chunk, &schema, &files)
+    }
+
+    /// The rows of a series are in blocks on the disk; its chunk's next block says so.
+    fn stands_alone(&self, place: Place) {
+        let now_ns = self.clock.mono_ns();
+        let mut state = self.lock();
+        let sequence = state.journal.sequence();
+        if let Some(series) = state.series.get_mut(place.id) {
+            series.base = None;
+        }
+        if let Some(chunk) = state.chunks.get_mut(place.chunk) {
+            chunk.touch(sequence, now_ns);
+        }
+    }
+
+    /// The journal must not become as long as all states together.
+    fn make_room(&self) {
+        let long = self.lock().journal.files_len() > self.settings.journal_files;
+        if long {
+            self.save_all();
+            self.checkpoint();
+        }
+    }
+}

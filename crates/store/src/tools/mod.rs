@@ -1,0 +1,7 @@
+//! What the command line does with a store: verify, status, import, export.
+
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod space;
+pub mod status;
+pub mod verify;

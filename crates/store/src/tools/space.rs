@@ -1,0 +1,124 @@
+//! What the blocks of a chunk are made of, and how far back they reach.
+
+use crate::consolidation::schema::Schema;
+use crate::segment::placed::Placed;
+use crate::segment::points::{each_entry, texts};
+use crate::segment::rows::ReadRows;
+use crate::segment::set::SegmentSet;
+use crate::wal::value::stamp_of;
+use std::io;
+
+/// Bytes of all blocks that count, by what they are for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    pub(crate) segments: u64,
+    pub(crate) chunks: u64,
+    pub(crate) blocks: u64,
+    pub(crate) row_bytes: u64,
+    pub(crate) state_bytes: u64,
+    pub(crate) point_bytes: u64,
+    pub(crate) name_bytes: u64,
+    /// Heads of blocks, and what fills them up.
+    pub(crate) head_bytes: u64,
+}
+
+/// The oldest and the newest of something.
+pub(crate) type Reach = Option<(f64, f64)>;
+
+/// Both of two.
+pub(crate) fn both(one: Reach, other: Reach) -> Reach {
+    match (one, other) {
+        (Some((from, to)), Some((first, last))) => Some((from.min(first), to.max(last))),
+        (one, other) => one.or(other),
+    }
+}
+
+impl SegmentSet {
+    /// Numbers for people.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let index = self.index();
+        let mut sizes = Sizes {
+            segments: index.segments.len() as u64,
+            chunks: index.chunks.len() as u64,
+            ..Sizes::default()
+        };
+        for placed in index.chunks.values().flat_map(|blocks| blocks.iter()) {
+            let rows = placed.row_bytes.iter().map(|&bytes| u64::from(bytes));
+            let rows = rows.sum::<u64>();
+            sizes.blocks += 1;
+            sizes.row_bytes += rows;
+            sizes.state_bytes += u64::from(placed.state_bytes);
+            sizes.point_bytes += u64::from(placed.point_bytes);
+            sizes.name_bytes += u64::from(placed.name_bytes);
+            let frames = rows + u64::from(placed.state_bytes + placed.point_bytes);
+            let frames = frames + u64::from(placed.name_bytes);
+            sizes.head_bytes += u64::from(placed.len).saturating_sub(frames);
+        }
+        sizes
+    }
+}
+
+/// The ends of the oldest and the newest row of a chunk that are not dead, as stamps. The oldest is looked for in its
+/// oldest block with rows alone.
+pub(crate) fn rows(blocks: &[Placed], schema: &Schema) -> io::Result<Reach> {
+    let has_rows = |placed: &&Placed| placed.newest.iter().any(|&row| row > 0);
+    let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
+    let newest = |archive: usize| stamp / schema.archives[archive].step;
+    let ends = blocks.iter().flat_map(|placed| {
+        let archives = placed.newest.iter().zip(&schema.archives).enumerate();
+        let archives = archives.filter(|(_, (row, _))| **row > 0);
+        archives.map(|(at, (&row, archive))| row.min(newest(at)) * archive.step)
+    });
+    let Some(last) = ends.max() else {
+        return Ok(None);
+    };
+    let mut reach = Some((last as f64, last as f64));
+    let Some(oldest) = blocks.iter().find(has_rows) else {
+        return Ok(reach);
+    };
+    let Some(head) = oldest.head()? else {
+        return Ok(reach);
+    };
+    for part in head.parts.iter().map(|(_, part)| part) {
+        for (at, frame) in part.rows.iter().enumerate() {
+            let Some(raw) = frame
+                .map(|frame| oldest.frame(&frame))
+                .transpose()?
+                .flatten()
+            else {
+                continue;
+            };
+            let archive = schema.archives[at];
+            let alive = (newest(at) + 1).saturating_sub(archive.row_cnt);
+            let column = ReadRows::parse(&raw, schema.width);
+            let entries = column.iter().flat_map(|column| &column.entries);
+            let firsts = entries.map(|entry| entry.first.max(alive) * archive.step);
+            if let Some(first) = firsts.min() {
+                reach = both(reach, Some((first as f64, first as f64)));
+            }
+        }
+    }
+    Ok(reach)
+}
+
+/// The stamps of the oldest and the newest point of a chunk.
+pub(crate) fn points(blocks: &[Placed]) -> io::Result<Reach> {
+    let has_points = |placed: &&Placed| placed.point_bytes > 0;
+    let mut reach = None;
+    let oldest = blocks.iter().find(has_points);
+    let newest = blocks.iter().rev().find(has_points);
+    for placed in oldest.into_iter().chain(newest) {
+        let Some(head) = placed.head()? else { continue };
+        for frame in head.parts.iter().filter_map(|(_, part)| part.points) {
+            let raw = placed.frame(&frame)?.unwrap_or_default();
+            for (_, count, entry) in each_entry(&raw) {
+                let texts = texts(count, entry);
+                let stamps = texts
+                    .iter()
+                    .flat_map(|texts| texts.iter().filter_map(stamp_of));
+                reach = stamps.fold(reach, |reach, stamp| both(reach, Some((stamp, stamp))));
+            }
+        }
+    }
+    Ok(reach)
+}

@@ -1,0 +1,202 @@
+//! What a store's folder has, in numbers, as a start would find it. Nothing is written, and a daemon may be at work.
+
+use crate::error::{Error, Tried};
+use crate::folder::read_only::{ReadOnly, TRIES};
+use crate::memtable::buffer::Texts;
+use crate::memtable::state::State;
+use crate::recovery::open::{new_state, read_sources, take};
+use crate::recovery::replay::JournalSource;
+use crate::segment::file::{self, BLOCKS_OFFSET};
+use crate::segment::set::SegmentSet;
+use crate::tools::space;
+use crate::tools::space::both;
+use crate::tools::space::{Reach, Sizes};
+use crate::wal::frame;
+use crate::wal::frame::FRAMES_OFFSET;
+use crate::wal::value::stamp_of;
+use crate::wal::writer;
+use crate::wal::writer::Journal;
+use kymo_sys::clock::Clock;
+use kymo_sys::disk::{Disk, NameKind};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of the folder's files, by what they are for. Their sum is all there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Rows of archives.
+    pub rows: u64,
+    /// What the arithmetic needs to go on.
+    pub states: u64,
+    /// Values as they were sent.
+    pub points: u64,
+    /// Names of series, and what is known of their files.
+    pub names: u64,
+    /// Heads of segments and blocks.
+    pub heads: u64,
+    /// Records of the journal.
+    pub journal: u64,
+    /// The rest: room for records, and what the next merge, checkpoint or start removes.
+    pub free: u64,
+}
+
+/// What is in the journal and in no block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Unsaved {
+    /// Values.
+    pub values: u64,
+    /// The stamp of the oldest of them.
+    pub oldest: Option<f64>,
+    /// Series that no block knows.
+    pub series: u64,
+}
+
+/// What a store has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// What it takes.
+    pub bytes: Bytes,
+    /// Files of blocks.
+    pub segments: u64,
+    /// Blocks that count.
+    pub blocks: u64,
+    /// Series are saved by the chunk.
+    pub chunks: u64,
+    /// What one .rrd file is each.
+    pub series: u64,
+    /// Those that nobody has touched since they were made, or forgotten.
+    pub forgotten: u64,
+    /// Those that never had a file.
+    pub without_files: u64,
+    /// What waits for a block.
+    pub unsaved: Unsaved,
+    /// Ends of the oldest and of the newest row, seconds since 1970.
+    pub rows: Option<(f64, f64)>,
+    /// Stamps of the oldest and of the newest point.
+    pub points: Option<(f64, f64)>,
+    /// What a start would log.
+    pub notices: Vec<String>,
+}
+
+/// Looks at the store in `folder`, which is its own folder.
+pub fn status(disk: Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
+    let disk: Arc<dyn Disk> = Arc::new(ReadOnly(disk));
+    let mut tries = 1;
+    loop {
+        match look(&disk, clock, folder) {
+            // The daemon has merged segments or dropped a journal file meanwhile.
+            Err(Error::Io { cause, .. })
+                if cause.kind() == io::ErrorKind::NotFound && tries < TRIES =>
+            {
+                tries += 1;
+            }
+            found => return found,
+        }
+    }
+}
+
+fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
+    let mut notices = Vec::new();
+    let listed = writer::list(&**disk, folder)?;
+    let mut sequences = listed.clone();
+    let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
+    let left = writer::list(&**disk, folder)?;
+    if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
+        // Dropped or used again while it was read: what was read of it means nothing.
+        let gone = folder.join(writer::name_of(*gone));
+        return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
+    }
+    let opened = SegmentSet::open(disk.clone(), folder, clock).tried("open", folder)?;
+    let (segments, found) =
+        opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
+    notices.extend_from_slice(&found.notices);
+    let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
+    let mut state = new_state(journal, clock, 0);
+    let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
+    notices.extend(taken.ignored);
+    let sizes = segments.sizes();
+    let (rows, points) = reaches(&segments, &state).tried("read the segments of", folder)?;
+    let mut status = Status {
+        bytes: bytes(&sizes, &sources, size_of(&**disk, folder)?),
+        segments: sizes.segments,
+        blocks: sizes.blocks,
+        chunks: sizes.chunks,
+        rows,
+        points,
+        notices,
+        ..Status::default()
+    };
+    count(&state, &mut status);
+    Ok(status)
+}
+
+/// Bytes of all files in the folder.
+fn size_of(disk: &dyn Disk, folder: &Path) -> Result<u64, Error> {
+    let mut names = Vec::new();
+    let listed = disk.list(folder, &mut |name, kind| {
+        if kind == NameKind::File {
+            names.push(name.to_string());
+        }
+    });
+    listed.tried("list", folder)?;
+    let sizes = names
+        .iter()
+        .filter_map(|name| disk.metadata(&folder.join(name)).ok());
+    Ok(sizes.map(|stat| stat.size_bytes).sum())
+}
+
+fn bytes(sizes: &Sizes, sources: &[JournalSource], all: u64) -> Bytes {
+    let frames = sources
+        .iter()
+        .flat_map(|source| frame::walk(&source.bytes, &source.head));
+    let frames: u64 = frames.map(|frame| frame.end - frame.position).sum();
+    let mut bytes = Bytes {
+        rows: sizes.row_bytes,
+        states: sizes.state_bytes,
+        points: sizes.point_bytes,
+        names: sizes.name_bytes,
+        heads: sizes.head_bytes + sizes.segments * BLOCKS_OFFSET,
+        journal: frames + sources.len() as u64 * FRAMES_OFFSET,
+        free: 0,
+    };
+    let Bytes {
+        rows,
+        states,
+        points,
+        names,
+        heads,
+        journal,
+        ..
+    } = bytes;
+    bytes.free = all.saturating_sub(rows + states + points + names + heads + journal);
+    bytes
+}
+
+fn reaches(segments: &SegmentSet, state: &State) -> io::Result<(Reach, Reach)> {
+    let (mut rows, mut points) = (None, None);
+    for chunk in segments.chunks() {
+        let blocks = segments.blocks(chunk);
+        points = both(points, space::points(&blocks)?);
+        if let Some(chunk) = state.chunks.get(chunk) {
+            rows = both(rows, space::rows(&blocks, &chunk.schema)?);
+        }
+    }
+    Ok((rows, points))
+}
+
+fn count(state: &State, status: &mut Status) {
+    for (_, series) in state.series.iter() {
+        status.series += 1;
+        status.forgotten += u64::from(series.forgotten);
+        status.without_files += u64::from(series.left.is_none());
+        status.unsaved.series += u64::from(series.state.is_some());
+        status.unsaved.values += series.pending.len() as u64;
+        let mut texts = Texts::default();
+        series.all_values(&mut texts);
+        for stamp in texts.iter().filter_map(stamp_of) {
+            let oldest = status.unsaved.oldest.unwrap_or(stamp);
+            status.unsaved.oldest = Some(oldest.min(stamp));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The journal's files: heads, frames and entries, and which gaps between frames are damage.
+
+use super::{Check, Seen, Weight};
+use crate::error::{Error, Tried};
+use crate::folder::read_only::TRIES;
+use crate::recovery::lost::{Said, take_said};
+use crate::recovery::open::SOURCE_MAX;
+use crate::recovery::replay::proofs;
+use crate::wal::frame;
+use crate::wal::frame::{FRAMES_OFFSET, FileHead, Frame};
+use crate::wal::record::{Record, take_next, take_short};
+use crate::wal::value::{Stamps, take_value};
+use crate::wal::writer;
+use kymo_sys::disk::OpenMode;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that was read: its frames, and whether their entries were understood.
+struct Walked {
+    path: PathBuf,
+    head: FileHead,
+    frames: Vec<Frame>,
+    understood: Vec<bool>,
+    said: Said,
+}
+
+impl Check<'_> {
+    /// All files. A frame that came while they were read may seem to be missing: then they are read once more.
+    pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
+        let mut seen = self.look_at_journal(said)?;
+        for _ in 1..TRIES {
+            if seen.findings.is_empty() {
+                break;
+            }
+            seen = self.look_at_journal(said)?;
+        }
+        self.take(seen);
+        Ok(())
+    }
+
+    /// Up to which position the journal says that chunks are in blocks on the disk.
+    pub(super) fn said(&mut self) -> Result<Said, Error> {
+        Ok(said(&self.walk_journal(&mut Seen::default())?))
+    }
+
+    fn look_at_journal(&mut self, before: &Said) -> Result<Seen, Error> {
+        let mut seen = Seen::default();
+        let files = self.walk_journal(&mut seen)?;
+        self.progress(seen.counts.bytes);
+        let missing = said(&files).into_iter().filter_map(|(chunk, position)| {
+            let position = position.min(*before.get(&chunk)?);
+            let saved = self.saved.get(&chunk).copied().unwrap_or(0);
+            (saved < position).then_some((chunk, saved, position))
+        });
+        for (chunk, saved, position) in missing {
+            let what = format!(
+                "a block of chunk {chunk} that was on the disk is missing: its journal's bytes from {saved} to {position} are in none"
+            );
+            seen.find(Weight::Damage, self.folder, 0, what);
+        }
+        judge(files, self.proven, &mut seen);
+        Ok(seen)
+    }
+
+    fn walk_journal(&mut self, seen: &mut Seen) -> Result<Vec<Walked>, Error> {
+        let mut files = Vec::new();
+        for sequence in writer::list(&*self.disk, self.folder)? {
+            let path = self.folder.join(writer::name_of(sequence));
+            let Some(bytes) = self.read(&path, seen)? else {
+                continue;
+            };
+            seen.counts.journal_files += 1;
+            seen.counts.bytes += bytes.len() as u64;
+            match FileHead::parse(&bytes, sequence) {
+                Err(version) => return Err(Error::version(path, version, frame::VERSION)),
+                Ok(Some(head)) if head.sequence == sequence => files.push(walk(path, head, &bytes)),
+                // Taken for its next use when the power went.
+                Ok(Some(_)) => seen.find(Weight::Note, &path, 0, "its head is another file's"),
+                Ok(None) => headless(&path, &bytes, seen),
+            }
+        }
+        Ok(files)
+    }
+
+    /// A file's bytes; `None`: the daemon has taken it for another use, or it cannot be read, and that is said.
+    fn read(&self, path: &Path, seen: &mut Seen) -> Result<Option<Vec<u8>>, Error> {
+        let file = match self.disk.open(path, OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.tried("open", path)?,
+        };
+        let stat = file.metadata().tried("stat", path)?;
+        if stat.size_bytes > SOURCE_MAX {
+            seen.find(
+                Weight::Damage,
+                path,
+                0,
+                "too long for a file of the journal",
+            );
+            return Ok(None);
+        }
+        let mut bytes = vec![0; stat.size_bytes as usize];
+        match file.read_at(&mut bytes, 0) {
+            Ok(count) => bytes.truncate(count),
+            Err(error) => {
+                seen.find(Weight::Damage, path, 0, format!("cannot be read: {error}"));
+                return Ok(None);
+            }
+        }
+        let now = self.disk.metadata(path);
+        let same = now.is_ok_and(|now| (now.device, now.inode) == (stat.device, stat.inode));
+        Ok(same.then_some(bytes))
+    }
+}
+
+fn headless(path: &Path, bytes: &[u8], seen: &mut Seen) {
+    let frames = bytes.get(FRAMES_OFFSET as usize..).unwrap_or_default();
+    let weight = match frames.iter().all(|&byte| byte == 0) {
+        // It was begun when the power failed.
+        true => Weight::Note,
+        false => Weight::Damage,
+    };
+    seen.find(weight, path, 0, "it has no head");
+}
+
+fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
+    let frames = frame::walk(bytes, &head);
+    let understood = frames
+        .iter()
+        .map(|frame| are_entries(bytes, frame, Stamps::at(head.stamp_s)).is_some())
+        .collect();
+    let mut said = Said::new();
+    for frame in &frames {
+        take_said(&bytes[frame.entries.clone()], frame, &mut said);
+    }
+    Walked {
+        path,
+        head,
+        frames,
+        understood,
+        said,
+    }
+}
+
+/// The newest words on each chunk.
+fn said(files: &[Walked]) -> Said {
+    let mut all = Said::new();
+    for file in files {
+        all.extend(&file.said);
+    }
+    all.retain(|_, position| *position > 0);
+    all
+}
+
+fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
+    let mut input = &bytes[frame.entries.clone()];
+    let mut text = Vec::new();
+    if frame.short {
+        take_short(&mut input, &mut stamps)?;
+        take_value(&mut input, &mut stamps, &mut text)?;
+    }
+    while !input.is_empty() {
+        let count = match take_next(&mut input, &mut stamps) {
+            Some(_) => 1,
+            None => match Record::take(&mut input)? {
+                Record::Values { id, count } => {
+                    stamps.id = id;
+                    count
+                }
+                _ => 0,
+            },
+        };
+        for _ in 0..count {
+            text.clear();
+            take_value(&mut input, &mut stamps, &mut text)?;
+        }
+    }
+    Some(())
+}
+
+/// Says what a replay of these files would say.
+fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
+    for at in 0..files.len() {
+        let later = files[at + 1..].iter().map(|later| later.head.base).min();
+        // What a later file takes the place of was refused when that one was begun.
+        files[at]
+            .frames
+            .retain(|frame| later.is_none_or(|base| frame.end <= base));
+    }
+    let frames: Vec<Vec<Frame>> = files.iter().map(|file| file.frames.clone()).collect();
+    let heads: Vec<&FileHead> = files.iter().map(|file| &file.head).collect();
+    let proofs = proofs(&heads, &frames, proven);
+    let bases = files.iter().map(|file| file.head.base);
+    let (mut position, mut number) = (bases.min().unwrap_or(0), 0);
+    for file in &files {
+        let first = number;
+        number += file.frames.len();
+        let place = |position: u64| FRAMES_OFFSET + position.saturating_sub(file.head.base);
+        for (at, frame) in (first..).zip(&file.frames) {
+            let anew = at == first && file.head.carries_over && frame.position == file.head.base;
+            if frame.position > position && !anew {
+                if proofs[at] <= position {
+                    // It was never synced: what lies behind it does not count.
+                    let count = number - at;
+                    let what = format!(
+                        "{} bytes were never known to be on the disk, and are not there: {count} frames behind them do not count",
+                        frame.position - position
+                    );
+                    seen.find(Weight::Note, &file.path, place(position), what);
+                    break;
+                }
+                let what = format!("{} bytes are damaged", frame.position - position);
+                seen.find(Weight::Damage, &file.path, place(position), what);
+            }
+            seen.counts.journal_frames += 1;
+            position = frame.end;
+            if !file.understood[at - first] {
+                let what = "an entry is not understood";
+                seen.find(Weight::Damage, &file.path, place(frame.position), what);
+            }
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Frames: what one write puts into a journal file, and the walk over what is valid in one. Nothing here writes.
+//!
+//! A file was filled with zeros, or used before, so behind the last frame lie zeros or frames of an earlier use;
+//! the generation in each checksum tells them apart. Layout: docs/formats/journal.md, "Files" and "Frames".
+
+use crate::wal::crc_ranges::Ranges;
+use crate::wal::record::ONE;
+use kymo_base::varint;
+use std::ops::Range;
+
+/// The first eight bytes of a journal file.
+pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
+/// The format's version; others are refused.
+pub(crate) const VERSION: u32 = 3;
+/// Where frames start.
+pub(crate) const FRAMES_OFFSET: u64 = 4096;
+/// Bytes of a file's head.
+pub(crate) const HEAD_LEN: usize = 56;
+/// Where the head lies a second time.
+const COPY_OFFSET: usize = 2048;
+/// The longest a frame's head can be: a length, a checksum, a mark, how far the disk is.
+pub(crate) const FRAME_HEAD_MAX: usize = 10 + 4 + 1 + 10;
+/// In a mark: the frame does not tell how far the disk is, and its first entry is [`ONE`] without this kind.
+const SHORT: u8 = 0x80;
+const CARRIES_OVER: u32 = 1;
+
+/// What a journal file starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileHead {
+    /// Order of the files, also in their names.
+    pub(crate) sequence: u64,
+    /// Tells this use of the file from all others.
+    pub(crate) generation: u64,
+    /// The position of its first frame.
+    pub(crate) base: u64,
+    /// When it was begun, for people.
+    pub(crate) real_ns: i64,
+    /// It begins with all that memory held: what is missing before it is in it.
+    pub(crate) carries_over: bool,
+    /// In each of its frames the first stamp is told as if this one, seconds since 1970, were before it.
+    pub(crate) stamp_s: u32,
+}
+
+impl FileHead {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD_LEN);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.sequence.to_le_bytes());
+        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&self.base.to_le_bytes());
+        bytes.extend_from_slice(&self.real_ns.to_le_bytes());
+        let flags = if self.carries_over { CARRIES_OVER } else { 0 };
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp_s.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// What a file starts with: the head, and once more in another sector.
+    pub(crate) fn page(&self) -> Vec<u8> {
+        let mut bytes = self.encode();
+        bytes.resize(COPY_OFFSET, 0);
+        bytes.extend_from_slice(&self.encode());
+        bytes
+    }
+
+    /// Reads the head of the file of this sequence, or that of another use of it if that is all there is.
+    /// `Ok(None)`: there is none, or a torn one. `Err`: one of that other version.
+    pub(crate) fn parse(bytes: &[u8], sequence: u64) -> Result<Option<FileHead>, u32> {
+        let heads = [0, COPY_OFFSET].map(|at| FileHead::parse_at(bytes, at));
+        let is_it = |head: &&Result<Option<FileHead>, u32>| matches!(head, Ok(Some(head)) if head.sequence == sequence);
+        let any = |head: &&Result<Option<FileHead>, u32>| matches!(head, Ok(Some(_)));
+        let head = heads.iter().find(is_it).or_else(|| heads.iter().find(any));
+        *head.unwrap_or(&heads[0])
+    }
+
+    fn parse_at(bytes: &[u8], at: usize) -> Result<Option<FileHead>, u32> {
+        let Some(bytes) = bytes.get(at..at + HEAD_LEN) else {
+            return Ok(None);
+        };
+        if &bytes[..8] != MAGIC {
+            return Ok(None);
+        }
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(version);
+        }
+        if crc32c::crc32c(&bytes[16..]) != u32_at(bytes, 12) {
+            return Ok(None);
+        }
+        let head = FileHead {
+            sequence: u64_at(bytes, 16),
+            generation: u64_at(bytes, 24),
+            base: u64_at(bytes, 32),
+            real_ns: u64_at(bytes, 40) as i64,
+            carries_over: u32_at(bytes, 48) & CARRIES_OVER != 0,
+            stamp_s: u32_at(bytes, 52),
+        };
+        // A position can always be added to.
+        let sane = head.base < 1 << 62 && head.sequence < 1 << 62;
+        Ok(sane.then_some(head))
+    }
+
+    /// What a frame at this position has behind its checksum: seven bits that the bytes there seldom are by chance, whatever
+    /// repeats in them.
+    fn mark(&self, position: u64) -> u8 {
+        let mixed = self
+            .generation
+            .wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (mixed >> 57) as u8
+    }
+}
+
+/// Completes a frame, which tells how far the disk is or does not: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and
+/// the entries; where the frame begins in it.
+pub(crate) fn seal(
+    buffer: &mut [u8],
+    head: &FileHead,
+    position: u64,
+    synced: Option<u64>,
+) -> usize {
+    let mut front = Vec::with_capacity(FRAME_HEAD_MAX);
+    let mut entries = FRAME_HEAD_MAX;
+    if synced.is_none() && buffer.get(entries) == Some(&ONE) {
+        front.push(head.mark(position) | SHORT);
+        entries += 1;
+    } else {
+        front.push(head.mark(position));
+        varint::put(&mut front, synced.map_or(0, |synced| position - synced + 1));
+    }
+    let body = entries - front.len();
+    buffer[body..entries].copy_from_slice(&front);
+    front.clear();
+    varint::put(&mut front, (buffer.len() - body) as u64);
+    let crc = checksum(head.generation, position, &front, &buffer[body..]);
+    front.extend_from_slice(&crc.to_le_bytes());
+    let start = body - front.len();
+    buffer[start..body].copy_from_slice(&front);
+    start
+}
+
+fn checksum(generation: u64, position: u64, len: &[u8], body: &[u8]) -> u32 {
+    crc32c::crc32c_append(checksum_before(generation, position, len), body)
+}
+
+fn checksum_before(generation: u64, position: u64, len: &[u8]) -> u32 {
+    let crc = crc32c::crc32c(&generation.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc, &position.to_le_bytes());
+    crc32c::crc32c_append(crc, len)
+}
+
+/// A valid frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Where it begins, counted over all files.
+    pub(crate) position: u64,
+    /// Where it ends.
+    pub(crate) end: u64,
+    /// Everything before this was on the disk when the frame was written.
+    pub(crate) synced: u64,
+    /// Where its entries are in the file's bytes.
+    pub(crate) entries: Range<usize>,
+    /// The first of them is [`ONE`] without this kind.
+    pub(crate) short: bool,
+}
+
+/// All valid frames of a file, in order. Where two of them do not touch, something is damaged between them.
+pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut at = FRAMES_OFFSET as usize;
+    let mut ranges = None;
+    while let Some(frame) =
+        frame_at(bytes, head, at).or_else(|| search(bytes, head, at, &mut ranges))
+    {
+        at = frame.entries.end;
+        frames.push(frame);
+    }
+    frames
+}
+
+fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
+    let parts = parts(bytes, head, at)?;
+    let crc = checksum(
+        head.generation,
+        parts.position,
+        parts.len,
+        &bytes[parts.body.clone()],
+    );
+    (crc == parts.crc).then(|| parts.frame())
+}
+
+/// Looks for a frame behind a place where none is.
+fn search<'a>(
+    bytes: &'a [u8],
+    head: &FileHead,
+    from: usize,
+    ranges: &mut Option<Ranges<'a>>,
+) -> Option<Frame> {
+    let mut at = from + 1;
+    loop {
+        // What was not written yet is zeros, most of a file; no frame begins with one.
+        at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
+        if let Some(parts) = parts(bytes, head, at) {
+            // There may be many, and each as long as the file.
+            let ranges = ranges.get_or_insert_with(|| Ranges::of(bytes));
+            let before = checksum_before(head.generation, parts.position, parts.len);
+            let is_right = ranges.append(before, parts.body.clone()) == parts.crc;
+            if is_right && is_followed(bytes, head, parts.body.end) {
+                return Some(parts.frame());
+            }
+        }
+        at += 1;
+    }
+}
+
+/// What there may be a frame of.
+struct Parts<'a> {
+    position: u64,
+    /// The bytes of its length.
+    len: &'a [u8],
+    crc: u32,
+    /// All behind the checksum.
+    body: Range<usize>,
+    short: bool,
+    /// How far the disk is, if it tells.
+    behind: Option<u64>,
+    entries_len: usize,
+}
+
+/// Looks at a place as if a frame were there; `None`: there is none, whatever the checksum may be.
+fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
+    let front = bytes.get(at..)?;
+    let mut rest = front;
+    let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
+    let len = &front[..front.len() - rest.len()];
+    let (crc, rest) = rest.split_first_chunk()?;
+    let behind_crc = rest.get(..body_len)?;
+    let (&mark, mut rest) = behind_crc.split_first()?;
+    let position = head.base + (at as u64 - FRAMES_OFFSET);
+    if mark & !SHORT != head.mark(position) {
+        return None;
+    }
+    let short = mark & SHORT != 0;
+    let behind = match short {
+        true => None,
+        false => varint::take(&mut rest)?.checked_sub(1),
+    };
+    let body_at = at + len.len() + 4;
+    let may_be = behind.is_none_or(|behind| behind <= position);
+    may_be.then_some(Parts {
+        position,
+        len,
+        crc: u32::from_le_bytes(*crc),
+        body: body_at..body_at + body_len,
+        short,
+        behind,
+        entries_len: rest.len(),
+    })
+}
+
+impl Parts<'_> {
+    /// If the checksum is right.
+    fn frame(&self) -> Frame {
+        let len = self.len.len() + 4 + self.body.len();
+        Frame {
+            position: self.position,
+            end: self.position + len as u64,
+            synced: self.behind.map_or(0, |behind| self.position - behind),
+            entries: self.body.end - self.entries_len..self.body.end,
+            short: self.short,
+        }
+    }
+}
+
+/// Whether a frame is followed by another one, or by what was never written. Where an earlier use of the file has left
+/// megabytes, one checksum may be right by chance.
+fn is_followed(bytes: &[u8], head: &FileHead, end: usize) -> bool {
+    bytes.get(end).is_none_or(|&byte| byte == 0) || frame_at(bytes, head, end).is_some()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: FileHead = FileHead {
+        sequence: 7,
+        generation: 1 << 40,
+        base: 1000,
+        real_ns: -1,
+        carries_over: true,
+        stamp_s: 5,
+    };
+
+    fn example() -> Vec<u8> {
+        let mut bytes = HEAD.page();
+        bytes.resize(FRAMES_OFFSET as usize, 0);
+        for (synced, entries) in [
+            (Some(990), &b"one"[..]),
+            (None, &[ONE, b't', b'w', b'o']),
+            (Some(990), &[0; 300]),
+        ] {
+            let mut buffer = vec![0; FRAME_HEAD_MAX];
+            buffer.extend_from_slice(entries);
+            let position = HEAD.base + bytes.len() as u64 - FRAMES_OFFSET;
+            let start = seal(&mut buffer, &HEAD, position, synced);
+            bytes.extend_from_slice(&buffer[start..]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn frames_come_back_and_damage_costs_its_own_frame() {
+        let bytes = example();
+        assert_eq!(FileHead::parse(&bytes, 7), Ok(Some(HEAD)));
+        let frames = walk(&bytes, &HEAD);
+        let texts: Vec<&[u8]> = frames.iter().map(|f| &bytes[f.entries.clone()]).collect();
+        assert_eq!(texts, [&b"one"[..], b"two", &[0; 300]]);
+        assert_eq!((frames[0].position, frames[2].synced), (1000, 990));
+        assert_eq!((frames[1].short, frames[2].short), (true, false));
+        for at in FRAMES_OFFSET as usize..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert_eq!(walk(&flipped, &HEAD).len(), 2, "byte {at}");
+        }
+        for len in 0..bytes.len() {
+            assert!(walk(&bytes[..len], &HEAD).len() < 3, "cut at {len}");
+        }
+        for at in 0..HEAD_LEN {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            assert_eq!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
+            flipped[COPY_OFFSET + at] ^= 1;
+            assert_ne!(FileHead::parse(&flipped, 7), Ok(Some(HEAD)), "byte {at}");
+        }
+    }
+
+    /// Of a long frame that is damaged nothing may be taken for a frame so often that those behind it are not found.
+    #[test]
+    fn what_is_behind_a_long_damaged_frame_is_found() {
+        for sequence in [1, 7, 0x81, 0x90] {
+            let head = FileHead { sequence, ..HEAD };
+            let mut bytes = head.page();
+            bytes.resize(FRAMES_OFFSET as usize, 0);
+            let mut random = sequence;
+            let values = |count: usize, random: &mut u64| -> Vec<u8> {
+                let each = (0..count).flat_map(|_| {
+                    let value = kymo_base::random::next_random(random);
+                    [0x81, 0, value as u8 | 0x80, (value >> 8) as u8 & 0x7f]
+                });
+                each.collect()
+            };
+            for count in [3, 1 << 18, 3, 1 << 10] {
+                let mut buffer = vec![0; FRAME_HEAD_MAX];
+                buffer.extend(values(count, &mut random));
+                let position = head.base + bytes.len() as u64 - FRAMES_OFFSET;
+                let start = seal(&mut buffer, &head, position, Some(position));
+                bytes.extend_from_slice(&buffer[start..]);
+            }
+            bytes[FRAMES_OFFSET as usize + 1000] ^= 4;
+            let frames = walk(&bytes, &head);
+            let counts = frames.iter().map(|frame| frame.entries.len() / 4);
+            assert!(counts.eq([3, 3, 1 << 10]), "sequence {sequence}");
+        }
+    }
+
+    #[test]
+    fn another_use_of_the_file_or_another_place_is_no_frame() {
+        let bytes = example();
+        let other = FileHead {
+            generation: 3,
+            ..HEAD
+        };
+        assert_eq!(walk(&bytes, &other), []);
+        let mut moved = bytes.clone();
+        moved.insert(FRAMES_OFFSET as usize, 0);
+        assert_eq!(walk(&moved, &HEAD), []);
+    }
+}

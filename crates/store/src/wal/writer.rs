@@ -1,0 +1,453 @@
+//! The journal's writer: entries are gathered, a commit writes them with one system call, or none where the file is mapped.
+//!
+//! Files are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
+//! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
+//! written again.
+
+use crate::error::{Error, Tried};
+use crate::wal::frame;
+use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
+use crate::wal::record::Record;
+use crate::wal::value::Stamps;
+use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Old files for the next uses: with one alone, two that become free at once would mean a new one.
+const SPARES: [&str; 2] = ["spare", "spare-2"];
+/// Frames in a row that need not tell how far the disk is, at most.
+const UNTOLD_MAX: u32 = 15;
+const PREFIX: &str = "journal-";
+/// Zeros are written in such pieces, ahead of frames by at least half of one.
+const ZEROS: u64 = 1 << 20;
+/// Mappings begin at multiples of any page's size.
+const PAGE: u64 = 64 << 10;
+
+/// The file that is written.
+struct OpenFile {
+    file: Arc<dyn DiskFile>,
+    head: FileHead,
+    offset: u64,
+    /// Frames since one has told how far the disk is.
+    untold: u32,
+    /// Where the last frame with entries has ended.
+    said: u64,
+    /// What lies before it was written once.
+    filled: u64,
+}
+
+impl OpenFile {
+    /// Makes frames cheap from here on.
+    fn map(&self) {
+        self.file.map(self.offset / PAGE * PAGE..self.filled);
+    }
+}
+
+/// Where entries go.
+pub(crate) struct Journal {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    file_bytes: u64,
+    open: Option<OpenFile>,
+    /// Its files have all that memory holds, as far as no block has it: the next one need not begin with that.
+    is_whole: bool,
+    /// Files that were followed by others before they were synced.
+    unsynced: Vec<Arc<dyn DiskFile>>,
+    /// The names in the folder may not be on the disk.
+    names_unsynced: bool,
+    /// Sequences of the files that are there, the open one too.
+    sequences: Vec<u64>,
+    last_sequence: u64,
+    spares: [bool; SPARES.len()],
+    buffer: Vec<u8>,
+    stamps: Stamps,
+    /// Seconds since 1970 of the newest value of the newest frame that has some; 0: there was none.
+    newest_s: u32,
+    /// Where the next frame begins, counted over all files.
+    pub(crate) position: u64,
+    /// What lies before it is on the disk.
+    pub(crate) synced: u64,
+    /// Of that, what a frame of the open file has told last.
+    told: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) rotations: u64,
+    pub(crate) given_up: u64,
+}
+
+/// What a sync has to do, and how far the journal is synced when it is done.
+pub(crate) struct SyncWork {
+    files: Vec<Arc<dyn DiskFile>>,
+    folder: Option<PathBuf>,
+    pub(crate) upto: u64,
+    sequence: u64,
+}
+
+impl SyncWork {
+    pub(crate) fn run(&self, disk: &dyn Disk) -> io::Result<()> {
+        for file in &self.files {
+            file.sync_data()?;
+        }
+        self.folder
+            .iter()
+            .try_for_each(|folder| disk.sync_dir(folder))
+    }
+}
+
+impl Journal {
+    /// A journal that goes on behind `sequences` at `position`; it has no file yet.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        folder: &Path,
+        file_bytes: u64,
+        sequences: Vec<u64>,
+        position: u64,
+    ) -> Journal {
+        let last_sequence = sequences.iter().copied().max().unwrap_or(0);
+        Journal {
+            disk,
+            folder: folder.into(),
+            file_bytes,
+            open: None,
+            is_whole: false,
+            unsynced: Vec::new(),
+            names_unsynced: true,
+            sequences,
+            last_sequence,
+            spares: [false; SPARES.len()],
+            buffer: vec![0; FRAME_HEAD_MAX],
+            stamps: Stamps::default(),
+            newest_s: 0,
+            position,
+            synced: position,
+            told: u64::MAX,
+            bytes_written: 0,
+            rotations: 0,
+            given_up: 0,
+        }
+    }
+
+    /// Where it goes on, before it has a file. `is_whole`: its files have all that memory holds.
+    pub(crate) fn go_on_at(&mut self, position: u64, is_whole: bool) {
+        self.position = position;
+        self.synced = position;
+        self.is_whole = is_whole;
+    }
+
+    /// The sequence of the open file.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    /// The sequence of the oldest file.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.sequences
+            .first()
+            .copied()
+            .unwrap_or(self.last_sequence)
+    }
+
+    /// Files that are there.
+    pub(crate) fn files_len(&self) -> usize {
+        self.sequences.len()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether the next entries should go to another file.
+    pub(crate) fn is_used_up(&self) -> bool {
+        let reserve = (self.file_bytes / 8).min(1 << 20);
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.offset + reserve > self.file_bytes)
+    }
+
+    /// Zeros ahead of the next frame. Without room for them there may still be some for frames.
+    pub(crate) fn fill_ahead(&mut self) {
+        let file_bytes = self.file_bytes;
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        if open.offset + ZEROS / 2 > open.filled && open.filled < file_bytes {
+            let from = open.filled.max(open.offset);
+            let to = from + ZEROS.min(file_bytes.saturating_sub(from));
+            let _full = open.file.write_zeros(from..to);
+            open.filled = to;
+            open.map();
+        }
+    }
+
+    /// Begins a file. Whether everything that memory holds has to be put into it first.
+    pub(crate) fn begin_file(&mut self, real_ns: i64) -> io::Result<bool> {
+        let carries_over = !self.is_whole;
+        let head = FileHead {
+            sequence: self.last_sequence + 1,
+            generation: generation(real_ns, self.last_sequence + 1),
+            base: self.position,
+            real_ns,
+            carries_over,
+            stamp_s: match self.newest_s {
+                0 => u32::try_from(real_ns / 1_000_000_000).unwrap_or(0),
+                newest_s => newest_s,
+            },
+        };
+        let which = self.spares.iter().position(|&there| there).unwrap_or(0);
+        let spare = self.folder.join(SPARES[which]);
+        let file = self.disk.open(&spare, OpenMode::Create)?;
+        self.spares[which] = true;
+        file.write_at(&head.page(), 0)?;
+        let filled = file.metadata()?.size_bytes.max(FRAMES_OFFSET);
+        self.disk
+            .rename(&spare, &self.folder.join(name_of(head.sequence)))?;
+        self.spares[which] = false;
+        self.names_unsynced = true;
+        self.last_sequence = head.sequence;
+        self.sequences.push(head.sequence);
+        let new = OpenFile {
+            file: file.into(),
+            head,
+            offset: FRAMES_OFFSET,
+            untold: 0,
+            said: self.position,
+            filled,
+        };
+        new.map();
+        if let Some(old) = self.open.replace(new) {
+            self.unsynced.push(old.file);
+            self.rotations += 1;
+        }
+        self.begin_stamps();
+        self.told = u64::MAX;
+        self.is_whole = true;
+        Ok(carries_over)
+    }
+
+    /// Where entries are appended.
+    pub(crate) fn records(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Where values are appended, and the stamps before them.
+    pub(crate) fn values(&mut self) -> (&mut Vec<u8>, &mut Stamps) {
+        (&mut self.buffer, &mut self.stamps)
+    }
+
+    pub(crate) fn put(&mut self, entry: &Record<'_>) {
+        entry.put(&mut self.buffer);
+    }
+
+    /// Forgets what was gathered.
+    pub(crate) fn abandon(&mut self) {
+        self.buffer.truncate(FRAME_HEAD_MAX);
+        self.buffer.shrink_to(8 << 20);
+        self.begin_stamps();
+    }
+
+    fn begin_stamps(&mut self) {
+        let open = self.open.as_ref();
+        self.stamps = Stamps::at(open.map_or(0, |open| open.head.stamp_s));
+    }
+
+    /// Whether something was gathered.
+    pub(crate) fn has_records(&self) -> bool {
+        self.buffer.len() > FRAME_HEAD_MAX
+    }
+
+    /// Writes what was gathered as one frame. On an error nothing of it will ever be read.
+    pub(crate) fn commit(&mut self) -> io::Result<u64> {
+        let written = self.write();
+        if written.is_ok() {
+            let at = self.open.as_ref().map_or(0, |open| open.head.stamp_s);
+            self.newest_s = self.stamps.newest_s(at).unwrap_or(self.newest_s);
+        }
+        self.abandon();
+        written.map(|()| self.position)
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if !self.has_records() {
+            return Ok(());
+        }
+        let untold = self.open.as_ref().map_or(0, |open| open.untold);
+        // Where it has changed, and now and then in case the frame that told it is damaged.
+        let tells = self.told != self.synced || untold >= UNTOLD_MAX;
+        self.write_frame(tells, &[])?;
+        if let Some(open) = &mut self.open {
+            open.said = self.position;
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered, even if it is nothing, and what is not to be taken for a part of it.
+    fn write_frame(&mut self, tells: bool, behind: &[u8]) -> io::Result<()> {
+        let open = self.open.as_mut();
+        let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
+        let synced = tells.then_some(self.synced);
+        let start = frame::seal(&mut self.buffer, &open.head, self.position, synced);
+        let len = (self.buffer.len() - start) as u64;
+        self.buffer.extend_from_slice(behind);
+        match open.file.write_at(&self.buffer[start..], open.offset) {
+            Ok(()) => {
+                self.told = self.synced;
+                open.untold = if tells { 0 } else { open.untold + 1 };
+                open.offset += len;
+                self.position += len;
+                self.bytes_written += len;
+                Ok(())
+            }
+            Err(error) => {
+                if !is_full(&error) {
+                    self.give_up();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether there is something to sync, but for a frame that only tells what is synced.
+    pub(crate) fn is_behind(&self) -> bool {
+        let said = self.open.as_ref().map_or(u64::MAX, |open| open.said);
+        self.names_unsynced || self.synced < said
+    }
+
+    /// Says that all is on the disk, if no frame does: what is damaged there one day is known to be damage then.
+    pub(crate) fn tell(&mut self) {
+        let said = self.open.as_ref().map(|open| open.said);
+        let told = self.told != u64::MAX && said.is_some_and(|said| self.told >= said);
+        if said.is_none() || told || self.is_behind() || self.has_records() {
+            return;
+        }
+        // A frame behind damage is one if nothing that was left from an earlier use of the file follows it.
+        let _no_room = self.write_frame(true, &[0]);
+        self.abandon();
+    }
+
+    /// The open file, and those before it that are not synced, are never written or trusted again.
+    pub(crate) fn give_up(&mut self) {
+        self.open = None;
+        self.is_whole = false;
+        self.unsynced.clear();
+        self.given_up += 1;
+    }
+
+    /// What to sync now; `None` when all is.
+    pub(crate) fn sync_work(&self) -> Option<SyncWork> {
+        if self.synced == self.position && !self.names_unsynced {
+            return None;
+        }
+        let open = self.open.as_ref()?;
+        let mut files = self.unsynced.clone();
+        files.push(open.file.clone());
+        Some(SyncWork {
+            files,
+            folder: self.names_unsynced.then(|| self.folder.clone()),
+            upto: self.position,
+            sequence: self.last_sequence,
+        })
+    }
+
+    /// The work was done.
+    pub(crate) fn sync_done(&mut self, work: &SyncWork) {
+        self.synced = self.synced.max(work.upto);
+        // Files that were followed by others meanwhile are still to be synced: the last of the work is one.
+        self.unsynced
+            .drain(..(work.files.len() - 1).min(self.unsynced.len()));
+        if self.last_sequence == work.sequence {
+            self.names_unsynced &= work.folder.is_none();
+        }
+    }
+
+    /// Takes the files before `sequence` out of use: a few are kept as spares, the others go.
+    pub(crate) fn drop_before(&mut self, sequence: u64) -> io::Result<()> {
+        let (old, kept) = self.sequences.iter().partition(|&&known| known < sequence);
+        self.sequences = kept;
+        let old: Vec<u64> = old;
+        for &sequence in &old {
+            let path = self.folder.join(name_of(sequence));
+            match self.spares.iter().position(|there| !there) {
+                Some(which) if self.is_of_use(&path) => {
+                    self.disk.rename(&path, &self.folder.join(SPARES[which]))?;
+                    self.spares[which] = true;
+                }
+                _ => self.disk.unlink(&path)?,
+            }
+        }
+        match old.is_empty() {
+            true => Ok(()),
+            // Or a file might come back after a power cut, with a name and a use that do not match.
+            false => self.disk.sync_dir(&self.folder),
+        }
+    }
+
+    fn is_of_use(&self, path: &Path) -> bool {
+        let stat = self.disk.metadata(path);
+        stat.is_ok_and(|stat| stat.size_bytes <= 2 * self.file_bytes)
+    }
+}
+
+/// Journal files in a folder, by sequence; spares of an earlier life are removed.
+pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
+    let (mut sequences, mut spares) = (Vec::new(), Vec::<&str>::new());
+    let listed = disk.list(folder, &mut |name, kind| {
+        spares.extend(SPARES.iter().find(|&&spare| name == spare));
+        let digits = name.strip_prefix(PREFIX);
+        if kind == NameKind::File
+            && let Some(sequence) = digits.and_then(|digits| digits.parse().ok())
+        {
+            sequences.push(sequence);
+        }
+    });
+    listed.tried("list", folder)?;
+    for spare in spares {
+        let path = folder.join(spare);
+        disk.unlink(&path).tried("remove", &path)?;
+    }
+    sequences.retain(|&sequence| sequence < 1 << 62);
+    sequences.sort_unstable();
+    Ok(sequences)
+}
+
+pub(crate) fn name_of(sequence: u64) -> String {
+    format!("{PREFIX}{sequence:012}")
+}
+
+fn generation(real_ns: i64, sequence: u64) -> u64 {
+    kymo_base::random::next_random(&mut ((real_ns as u64) ^ sequence.rotate_left(48)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::value::Value;
+    use kymo_sys::sim_disk::SimDisk;
+
+    /// Of values from long ago the first stamp of a frame is as short as of those of now.
+    #[test]
+    fn a_file_is_begun_near_the_newest_values() {
+        let (disk, folder) = (SimDisk::new(1), Path::new("/j"));
+        disk.create_dir_all(folder).unwrap();
+        let sizes = Arc::new(disk.clone());
+        let mut journal = Journal::new(sizes, folder, 1 << 20, Vec::new(), 0);
+        let now_s = 1_800_000_000;
+        for (sequence, text, stamp_s) in [
+            (1, "1700000000.123456:1", now_s),
+            (2, "1700000010:1", 1_700_000_000),
+            (3, "1690000010.500000:1", 1_700_000_010),
+            (4, "no value", 1_690_000_010),
+            (5, "1700000020:1", 1_690_000_010),
+        ] {
+            journal
+                .begin_file(i64::from(now_s) * 1_000_000_000)
+                .unwrap();
+            let bytes = disk.bytes(&folder.join(name_of(sequence))).unwrap();
+            let head = FileHead::parse(&bytes, sequence).unwrap().unwrap();
+            assert_eq!(head.stamp_s, stamp_s, "{sequence}");
+            let mut value = Value::default();
+            value.read(text.as_bytes());
+            let (out, stamps) = journal.values();
+            value.put(out, stamps);
+            journal.commit().unwrap();
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! One batch of the event loop: all requests that are ready, one lock, one write of the journal.
+
+use crate::engine::{Inner, Store};
+use crate::error::Refusal;
+use crate::folder::fence;
+use crate::memtable::series::Series;
+use crate::memtable::state::{State, Undo};
+use crate::names;
+use crate::stats::Stats;
+use crate::wal::record::{Record, ValuesHead};
+use crate::wal::value::Value;
+use crate::wal::value::stamp_of;
+use std::io;
+use std::sync::MutexGuard;
+use std::time::Duration;
+
+/// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub u64);
+
+/// What SUSPEND and RESUME found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switched {
+    /// `%s suspended`, `%s resumed`.
+    Now,
+    /// `%s already suspended`, `%s not suspended`.
+    Already,
+    /// The file is not known: `%s - No such file or directory`.
+    Unknown,
+}
+
+impl Store {
+    /// Takes the store's lock for a batch.
+    pub fn write_batch(&self) -> WriteBatch<'_> {
+        WriteBatch::new(&self.inner)
+    }
+
+    /// Waits until everything before `position` is on the disk: group commit, whoever comes first syncs.
+    pub fn durable(&self, position: Position) -> io::Result<()> {
+        self.inner.sync_to(position.0)
+    }
+}
+
+/// All requests of a batch. Dropped without [`WriteBatch::commit`], it has done nothing.
+pub struct WriteBatch<'a> {
+    inner: &'a Inner,
+    state: MutexGuard<'a, State>,
+    now_ns: u64,
+    prepared: io::Result<()>,
+    /// FLUSHALL came.
+    flushes: bool,
+    committed: bool,
+}
+
+impl<'a> WriteBatch<'a> {
+    pub(crate) fn new(inner: &'a Inner) -> WriteBatch<'a> {
+        let mut state = inner.lock();
+        state.batches += 1;
+        let prepared = state.prepare(&*inner.clock);
+        WriteBatch {
+            inner,
+            state,
+            now_ns: inner.clock.mono_ns(),
+            prepared,
+            flushes: false,
+            committed: false,
+        }
+    }
+
+    /// Takes values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than
+    /// the last; the rest is not looked at. Values before a refused one stay taken.
+    pub fn update<'v>(
+        &mut self,
+        name: &[u8],
+        values: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Result<usize, Refusal> {
+        let id = self.next(name).ok_or(Refusal::Untouched)?;
+        let state = &mut *self.state;
+        let series = state.series.get_mut(id).ok_or(Refusal::Untouched)?;
+        if series.gone_since.is_some() {
+            return Err(Refusal::Untouched);
+        }
+        let chunk_id = series.chunk;
+        let chunk = state.chunks.get_mut(chunk_id).ok_or(Refusal::Untouched)?;
+        let since = (chunk.since, chunk.since_ns);
+        if state.undo.is_empty() {
+            state.stats_before = state.stats;
+        }
+        remember(&mut state.undo, state.batches, id, series, since);
+        chunk.touch(state.journal.sequence(), self.now_ns);
+        let before = series.pending.len();
+        let mut taken = 0;
+        let mut refusal = None;
+        let mut head: Option<ValuesHead> = None;
+        let value = &mut state.value;
+        for text in values {
+            value.read(text);
+            let stamp = match accept(value, text, series.last) {
+                Ok(stamp) => stamp,
+                // Its file may have been replaced while no daemon ran: then this value may be new to it.
+                Err(Refusal::Past { .. }) if series.unseen && taken == 0 => {
+                    refusal = Some(Refusal::Untouched);
+                    break;
+                }
+                Err(refused) => {
+                    refusal = Some(refused);
+                    break;
+                }
+            };
+            series.last = stamp;
+            series.version += 1;
+            series.pending.push_value(value);
+            let (out, stamps) = state.journal.values();
+            if !head.as_mut().is_some_and(|head| head.another(out)) {
+                head = Some(ValuesHead::begin(out, stamps, id));
+            }
+            value.put(out, stamps);
+            taken += 1;
+        }
+        let settings = &self.inner.settings;
+        let age = |since_ns| self.now_ns.saturating_sub(since_ns);
+        let is_old = |since_ns, limit: Duration| age(since_ns) >= limit.as_nanos() as u64;
+        if taken > 0 && !series.suspended {
+            if is_old(series.published_ns, settings.write_after) {
+                // Another daemon would write its file about now.
+                series.publish(self.now_ns, &mut state.stats);
+            }
+            let due = settings.files.is_some() && self.now_ns >= series.due_ns;
+            if due && !series.queued {
+                state.queue(id);
+            }
+        }
+        let after = before + taken;
+        state.count(chunk_id, before, after);
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None if taken == 0 => Err(Refusal::NoValues),
+            None => Ok(taken),
+        }
+    }
+
+    /// FORGET: drops what is known of a file, its pending values too (as rrdcached does). `false`: not known.
+    pub fn forget(&mut self, name: &[u8]) -> bool {
+        let Some(id) = self.find(name) else {
+            return false;
+        };
+        let state = &mut *self.state;
+        let Some(series) = state.series.get_mut(id) else {
+            return false;
+        };
+        let chunk_id = series.chunk;
+        let chunk = state.chunks.get(chunk_id);
+        let since = chunk.map_or((0, 0), |chunk| (chunk.since, chunk.since_ns));
+        let before = series.pending.len();
+        if state.undo.is_empty() {
+            state.stats_before = state.stats;
+        }
+        remember(&mut state.undo, state.batches, id, series, since);
+        // As it was before the batch.
+        if let Some(undo) = state.undo.iter().rev().find(|undo| undo.id == id) {
+            let mut before = series.pending.clone();
+            before.truncate(undo.mark);
+            state.dropped.push((id, before, series.suspended));
+        }
+        series.pending.cut_after(series.published);
+        series.forgotten = true;
+        series.suspended = false;
+        let (published, after) = (series.published, series.pending.len());
+        let upto = published;
+        state.put(id, &Record::Published { id, upto }, self.now_ns);
+        state.put(id, &Record::Forget { id }, self.now_ns);
+        state.count(chunk_id, before, after);
+        true
+    }
+
+    /// SUSPEND: values are kept and not written until RESUME.
+    pub fn suspend(&mut self, name: &[u8]) -> Switched {
+        self.switch(name, true)
+    }
+
+    /// RESUME.
+    pub fn resume(&mut self, name: &[u8]) -> Switched {
+        self.switch(name, false)
+    }
+
+    fn switch(&mut self, name: &[u8], suspended: bool) -> Switched {
+        let id = self.find(name);
+        match id.and_then(|id| self.state.series.get_mut(id)) {
+            None => Switched::Unknown,
+            Some(file) if file.suspended == suspended => Switched::Already,
+            Some(file) => {
+                file.suspended = suspended;
+                Switched::Now
+            }
+        }
+    }
+
+    /// SUSPENDALL; how many were not suspended before.
+    pub fn suspend_all(&mut self) -> usize {
+        self.switch_all(true)
+    }
+
+    /// RESUMEALL; how many were suspended before.
+    pub fn resume_all(&mut self) -> usize {
+        self.switch_all(false)
+    }
+
+    fn switch_all(&mut self, suspended: bool) -> usize {
+        let mut switched = 0;
+        for (_, file) in self.state.series.iter_mut() {
+            if !file.forgotten && file.suspended != suspended {
+                file.suspended = suspended;
+                switched += 1;
+            }
+        }
+        switched
+    }
+
+    /// PENDING: the values not yet handed to the file, as they were sent. `None`: the file is not known.
+    pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
+        let series = self.state.series.get(self.find(name)?)?;
+        Some(series.each_unpublished(each))
+    }
+
+    /// QUEUE: the files that are due and how many values they have.
+    pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
+        for &id in &self.state.queue {
+            if let Some(series) = self.state.series.get(id).filter(|series| is_due(series)) {
+                each(series.count_after(series.upto), &series.path);
+            }
+        }
+    }
+
+    /// Numbers for STATS.
+    pub fn stats(&self) -> Stats {
+        let state = &*self.state;
+        let queue = state.queue.iter().filter_map(|&id| state.series.get(id));
+        Stats {
+            queue_length: (queue.filter(|series| is_due(series)).count() + state.writing_back)
+                as u64,
+            files: state
+                .series
+                .iter()
+                .filter(|(_, file)| !file.forgotten)
+                .count() as u64,
+            journal_bytes: state.journal.bytes_written,
+            journal_rotate: state.journal.rotations,
+            journals_given_up: state.journal.given_up,
+            ..state.stats
+        }
+    }
+
+    /// Newest stamp of a known file (of its values, pending or written), for LAST.
+    pub fn last_stamp(&self, name: &[u8]) -> Option<f64> {
+        Some(self.state.series.get(self.find(name)?)?.last)
+    }
+
+    /// FLUSHALL: everything that is not suspended becomes due.
+    pub fn flush_all(&mut self) {
+        if self.inner.settings.files.is_none() {
+            let state = &mut *self.state;
+            for (_, series) in state
+                .series
+                .iter_mut()
+                .filter(|(_, series)| !series.suspended)
+            {
+                series.publish(self.now_ns, &mut state.stats);
+            }
+            return;
+        }
+        let wanted = self.state.series.iter();
+        let wanted = wanted.filter(|(_, series)| is_wanted(series));
+        let mut ids: Vec<u32> = wanted.map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.state.queue(id));
+        self.flushes = true;
+    }
+
+    /// Writes the batch into the journal, with one write. On an error nothing of the batch has happened:
+    /// answer `cannot write journal: ...` to its updates and forgets.
+    pub fn commit(mut self) -> io::Result<Position> {
+        self.committed = true;
+        let prepared = std::mem::replace(&mut self.prepared, Ok(()));
+        let needed = self.state.journal.has_records();
+        let written = match prepared {
+            Err(error) if needed => Err(error),
+            _ => self.state.journal.commit(),
+        };
+        match written {
+            Ok(position) => {
+                self.state.undo.clear();
+                self.state.dropped.clear();
+                if self.flushes {
+                    self.state.flushes = true;
+                    self.inner.flushes.notify_one();
+                }
+                Ok(Position(position))
+            }
+            Err(error) => {
+                self.state.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// The series of a name, likely the one behind the last: clients send the same series in the same order.
+    fn next(&mut self, name: &[u8]) -> Option<u32> {
+        let guess = self.state.next;
+        let series = &self.state.series;
+        let id = match series.get(guess) {
+            Some(series) if series.is_spelled(name) => (!series.forgotten).then_some(guess),
+            _ => {
+                let found = self.find(name);
+                if let Some(id) = found.filter(|_| series.by_name(name).is_none()) {
+                    // After a start names are found by their text alone.
+                    self.state.series.spell(id, name);
+                }
+                found
+            }
+        };
+        let next = id.unwrap_or(guess).wrapping_add(1);
+        self.state.next = next;
+        self.state.series.expect_next(next);
+        id
+    }
+
+    fn find(&self, name: &[u8]) -> Option<u32> {
+        let spelled = || names::spelled(&self.inner.settings, name);
+        let id = self.state.series.find(name, spelled)?;
+        let series = self.state.series.get(id)?;
+        // What an earlier daemon let in is refused by those who open files.
+        let own = fence::keeps(&self.inner.settings, &series.path);
+        (!own && self.state.series.is_known(id)).then_some(id)
+    }
+}
+
+impl Drop for WriteBatch<'_> {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.state.roll_back();
+        }
+    }
+}
+
+/// Whether its file lacks values.
+fn is_wanted(series: &Series) -> bool {
+    !series.suspended && !series.is_current()
+}
+
+fn is_due(series: &Series) -> bool {
+    series.queued && is_wanted(series)
+}
+
+/// Notes once a batch how a series was before it.
+fn remember(undo: &mut Vec<Undo>, batch: u64, id: u32, series: &mut Series, since: (u64, u64)) {
+    if series.batch != batch {
+        series.batch = batch;
+        undo.push(Undo {
+            id,
+            mark: series.pending.mark(),
+            version: series.version,
+            last: series.last,
+            published: series.published,
+            published_ns: series.published_ns,
+            since,
+        });
+    }
+}
+
+/// The stamp of a value, if it is newer than the last.
+fn accept(value: &Value, text: &[u8], last: f64) -> Result<f64, Refusal> {
+    let stamp = value.seconds().or_else(|| stamp_of(text));
+    let stamp = stamp.ok_or_else(|| Refusal::NoStamp {
+        value: text.to_vec(),
+    })?;
+    match stamp <= last {
+        true => Err(Refusal::Past { stamp, last }),
+        false => Ok(stamp),
+    }
+}
