@@ -477,6 +477,46 @@ fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &
     }
 }
 
+/// The lines of a plot file and its names, without what it says of the program that wrote it.
+fn lines_of(path: &Path) -> Vec<String> {
+    let unpacked = Command::new("gzip").arg("-dc").arg(path).output();
+    let text = String::from_utf8(unpacked.expect("gzip").stdout).expect("UTF-8");
+    let lines = text.lines();
+    let lines = lines.filter(|line| !line.starts_with('#') || line.starts_with("#Date"));
+    lines.map(|line| line.trim_end().to_string()).collect()
+}
+
+/// Slabs are gauges: every cell is the same. With `-oU` collectl stamps slabs with the time at which they are played.
+#[test]
+fn slabs_are_those_of_collectl() {
+    if kymo_tests::machine::must_skip(&["collectl"]) {
+        return;
+    }
+    let scratch = kymo_tests::Scratch::new("slabs");
+    let folder = |name: &str| {
+        let path = scratch.path(name);
+        fs::create_dir_all(&path).expect("a folder");
+        path
+    };
+    let (raw, reference, own) = (folder("raw"), folder("reference"), folder("own"));
+    let run = |program: &Path, args: &[&str], to: &Path| {
+        let done = Command::new(program).args(args).arg("-f").arg(to).output();
+        assert!(done.expect("it starts").status.success(), "{args:?}");
+    };
+    let collectl = Path::new("collectl");
+    run(collectl, &["-syY", "-i1:1", "-c4"], &raw);
+    let captured = files(&raw).into_values().next().expect("a raw file");
+    let played = ["-p", captured.to_str().expect("a name"), "-P", "-syY"];
+    run(collectl, &played, &reference);
+    run(&kymo_tests::kymo(), &played, &own);
+    let (theirs, ours) = (files(&reference), files(&own));
+    for suffix in ["slb", "tab"] {
+        let (theirs, ours) = (lines_of(&theirs[suffix]), lines_of(&ours[suffix]));
+        assert!(theirs.len() > 3, "{theirs:?}");
+        assert_eq!(ours, theirs, "{suffix}");
+    }
+}
+
 #[test]
 fn plot_files_are_those_of_collectl() {
     let dir = std::env::temp_dir().join(format!("kymo-differential-{}", std::process::id()));

@@ -58,6 +58,24 @@ fn what_is_dumped_is_what_the_kernel_said() {
     );
 }
 
+/// What is dear and moves slowly is read when processes are scanned.
+#[test]
+fn slabs_are_read_at_each_scan() {
+    if kymo_tests::machine::must_skip(&[]) {
+        return;
+    }
+    let scratch = Scratch::new("slabs");
+    let dir = scratch.text("ring");
+    stdout_of(&["record", "-s", "cy", "-i", "0:3", "-c", "6", "-f", &dir]);
+    let samples = |source: &str| {
+        let frames = parse_dump(&run(&["dump", &dir, "--source", source]).stdout);
+        frames.iter().map(|frame| frame.seq).collect::<Vec<_>>()
+    };
+    let all = samples("proc/stat");
+    assert_eq!(all.len(), 7);
+    assert_eq!(samples("proc/slabinfo"), [all[0], all[3], all[6]]);
+}
+
 /// A program may name its process as it likes.
 #[test]
 fn a_dump_on_a_terminal_spells_what_it_would_obey() {

@@ -42,6 +42,10 @@ pub enum From {
     Slot(usize),
     /// Two decimals: this slot, a point, the next slot.
     Hundredths(usize),
+    /// The numbers of two slots, multiplied.
+    Product(usize, usize),
+    /// 1 where this slot is not 0.
+    Any(usize),
     /// Literal in the template (a negative number, as two's complement, say).
     Fixed(u64),
 }
@@ -54,6 +58,14 @@ impl From {
         match self {
             From::Slot(slot) => at(slot),
             From::Hundredths(slot) => at(slot).saturating_mul(100).saturating_add(at(slot + 1)),
+            From::Product(a, b) => match (at(a), at(b)) {
+                (MISSING, _) | (_, MISSING) => MISSING,
+                (a, b) => a.saturating_mul(b),
+            },
+            From::Any(slot) => match at(slot) {
+                MISSING => MISSING,
+                number => u64::from(number > 0),
+            },
             From::Fixed(value) => value,
         }
     }

@@ -17,7 +17,7 @@ use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
 use crate::identity::Lane;
 use crate::reader::Reader;
-use crate::source::{self, Scope, kind};
+use crate::source::{self, Pace, Scope, kind};
 use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
 
 /// What is recorded.
@@ -48,6 +48,7 @@ pub enum Due {
 
 struct MachineSource {
     kind: u8,
+    pace: Pace,
     reader: Reader,
     track: TrackWriter,
     /// The template of the last text: another one means that rows came or went.
@@ -56,6 +57,8 @@ struct MachineSource {
     cost_ns: u64,
     backoff: Backoff,
     read: bool,
+    /// Why it was not, if it was not.
+    unread: Why,
 }
 
 /// Reads the machine, sample after sample.
@@ -125,7 +128,7 @@ impl Sampler {
         self.samples += 1;
         self.slow.begin(clock, key);
         for source in &mut self.machine {
-            source.read(&self.root, clock, &mut self.text);
+            source.read(&self.root, clock, tasks, &mut self.text);
             source.encode(key, &self.text);
             emit(
                 source.kind,
@@ -284,6 +287,7 @@ impl MachineSource {
         };
         MachineSource {
             kind: source.kind,
+            pace: source.pace,
             reader: Reader::new(source, path),
             track: {
                 let mut track = TrackWriter::new(source.grammar);
@@ -295,12 +299,17 @@ impl MachineSource {
             cost_ns: 0,
             backoff: Backoff::default(),
             read: false,
+            unread: Why::NotDue,
         }
     }
 
-    fn read(&mut self, root: &Root, clock: &dyn Clock, text: &mut Vec<u8>) {
-        self.read = self.backoff.is_due();
+    fn read(&mut self, root: &Root, clock: &dyn Clock, scan: Due, text: &mut Vec<u8>) {
         self.cost_ns = 0;
+        self.unread = match (self.pace, scan) {
+            (Pace::EachScan, Due::Later) => Why::NotDue,
+            _ => Why::Slow,
+        };
+        self.read = self.unread == Why::Slow && self.backoff.is_due();
         if !self.read {
             return;
         }
@@ -312,7 +321,7 @@ impl MachineSource {
     fn encode(&mut self, key: bool, text: &[u8]) {
         self.track.begin(key);
         match (self.read, self.result) {
-            (false, _) => self.track.unread(0, Why::Slow),
+            (false, _) => self.track.unread(0, self.unread),
             (true, Ok(())) => {
                 self.track.read(0, text);
             }

@@ -25,6 +25,8 @@ pub mod kind {
     pub const PRESSURE_IO: u8 = 9;
     /// /proc/pressure/irq
     pub const PRESSURE_IRQ: u8 = 10;
+    /// /proc/slabinfo
+    pub const SLABINFO: u8 = 11;
     /// /proc/PID/stat
     pub const PID_STAT: u8 = 32;
     /// /proc/PID/io
@@ -54,6 +56,15 @@ pub enum Reads {
     Records,
 }
 
+/// How often a source is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// At each sample.
+    EachSample,
+    /// When processes are scanned: it is dear, and moves slowly.
+    EachScan,
+}
+
 /// How many instances a source has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
@@ -78,6 +89,8 @@ pub struct Source {
     pub grammar: Grammar,
     /// How many instances it has.
     pub scope: Scope,
+    /// How often it is read.
+    pub pace: Pace,
 }
 
 impl Source {
@@ -94,6 +107,7 @@ const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -
         reads,
         grammar,
         scope: Scope::Machine,
+        pace: Pace::EachSample,
     }
 }
 
@@ -104,6 +118,7 @@ const fn process(kind: u8, path: &'static str, grammar: Grammar) -> Source {
         reads: Reads::Whole,
         grammar,
         scope: Scope::Process,
+        pace: Pace::EachScan,
     }
 }
 
@@ -114,11 +129,21 @@ const fn thread(kind: u8, path: &'static str, grammar: Grammar) -> Source {
         reads: Reads::Whole,
         grammar,
         scope: Scope::Thread,
+        pace: Pace::EachScan,
     }
 }
 
 /// Every kind of source there is.
 pub const ALL: &[Source] = &[
+    Source {
+        pace: Pace::EachScan,
+        ..machine(
+            kind::SLABINFO,
+            "proc/slabinfo",
+            Reads::Records,
+            Grammar::Named(0),
+        )
+    },
     machine(kind::STAT, "proc/stat", Reads::Whole, Grammar::Plain),
     machine(kind::LOADAVG, "proc/loadavg", Reads::Whole, Grammar::Plain),
     machine(kind::MEMINFO, "proc/meminfo", Reads::Whole, Grammar::Plain),

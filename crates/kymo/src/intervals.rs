@@ -83,14 +83,14 @@ fn timed(
     letters: &str,
     to_files: bool,
 ) -> Result<Intervals, &'static str> {
-    let is_process = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_of_processes);
-    let only_processes = letters.chars().all(is_process);
+    let is_scanned = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_scanned);
+    let only_processes = letters.chars().all(is_scanned);
     let explicit = first.is_some();
     let first = match first {
         // Processes alone: one interval, the second, whatever the first says.
         _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
         Some(ns) => ns,
-        None if second.is_some() && letters.contains(is_process) && !to_files => SECOND,
+        None if second.is_some() && letters.contains(is_scanned) && !to_files => SECOND,
         None => default_first(to_files),
     };
     if first < 1_000_000 {

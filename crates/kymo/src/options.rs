@@ -397,7 +397,7 @@ mod tests {
             ),
             (
                 Some("q"),
-                Err("cannot use -s q: no such subsystem; there are c C m d D n N p P Z"),
+                Err("cannot use -s q: no such subsystem; there are c C m d D n N y Y p P Z"),
             ),
         ] {
             let expect = expect.map(str::to_string).map_err(str::to_string);

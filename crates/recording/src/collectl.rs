@@ -567,6 +567,7 @@ struct Texts {
     vmstat: Vec<u8>,
     diskstats: Vec<u8>,
     net_dev: Vec<u8>,
+    slabinfo: Vec<u8>,
     tasks: Vec<Task>,
     tasks_len: usize,
     /// What the tasks of this interval take.
@@ -596,6 +597,7 @@ impl Texts {
             &mut self.vmstat,
             &mut self.diskstats,
             &mut self.net_dev,
+            &mut self.slabinfo,
         ] {
             text.clear();
         }
@@ -619,6 +621,7 @@ impl Texts {
             [b'p', b'r', b'o', b'c', b':' | b'T', ..] => self.take_task(word, rest),
             b"disk" => push_line(&mut self.diskstats, rest),
             b"Net" => push_line(&mut self.net_dev, rest),
+            b"Slab" => push_line(&mut self.slabinfo, rest),
             b"load" => push_line(&mut self.loadavg, rest),
             b"intr" | b"ctxt" | b"processes" | b"procs_running" | b"procs_blocked" => {
                 push_line(&mut self.stat, line)
@@ -744,6 +747,7 @@ impl Tasks {
             (kind::VMSTAT, &texts.vmstat),
             (kind::DISKSTATS, &texts.diskstats),
             (kind::NET_DEV, &texts.net_dev),
+            (kind::SLABINFO, &texts.slabinfo),
         ] {
             if !text.is_empty() {
                 forget_words(&[kind], tracks);

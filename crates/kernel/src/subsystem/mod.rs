@@ -7,7 +7,7 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
 use crate::layout::{Cell, From, Layout};
-use crate::source::{self, Scope};
+use crate::source::{self, Pace, Scope};
 
 use self::exposed::Exposed;
 
@@ -18,6 +18,7 @@ pub mod memory;
 pub mod net;
 pub mod pressure;
 pub mod process;
+pub mod slab;
 
 /// What the lower-case letter of a subsystem shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +75,12 @@ impl Subsystem {
     pub fn is_of_processes(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
         sources.any(|source| source.scope != Scope::Machine)
+    }
+
+    /// Whether all that it reads is read at the interval of process scans.
+    pub fn is_scanned(&self) -> bool {
+        let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
+        sources.all(|source| source.pace == Pace::EachScan)
     }
 
     /// Its letters: for the summary, if it has one, and for the detail.
@@ -175,6 +182,7 @@ pub const ALL: &[&Subsystem] = &[
     &memory::MEMORY,
     &disk::DISK,
     &net::NET,
+    &slab::SLAB,
     &pressure::PRESSURE,
     &process::PROCESS,
 ];

@@ -1,0 +1,310 @@
+//! `y` and `Y`: the kernel's object caches, from /proc/slabinfo, which only root may read. To read it takes the lock
+//! that caches are made and removed under, so it is read at the interval of process scans, as collectl does.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::exposed::Exposed;
+use super::{
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, place, value,
+};
+use crate::layout::{Cell, From, Layout, RowLayout};
+use crate::source::kind;
+
+const OBJECTS_IN_USE: usize = at(FIELDS, "active_objs");
+const OBJECTS: usize = at(FIELDS, "num_objs");
+const PAGES_IN_USE: usize = at(FIELDS, "active_pages");
+const PAGES: usize = at(FIELDS, "num_pages");
+const IN_USE_BYTES: usize = at(FIELDS, "active_obj_bytes");
+const OBJECT_BYTES: usize = at(FIELDS, "num_obj_bytes");
+const SLABS_IN_USE: usize = at(FIELDS, "active_slabs");
+const SLABS: usize = at(FIELDS, "num_slabs");
+const CACHES_IN_USE: usize = at(FIELDS, "caches_in_use");
+const CACHES: usize = at(FIELDS, "caches");
+
+const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Gauge, unit, help)
+}
+
+/// The kernel's words, and what is made of them row by row, so that it can be summed up.
+const FIELDS: &[Field] = &[
+    gauge("active_objs", Unit::Count, "Objects in use"),
+    gauge("num_objs", Unit::Count, "Objects there is room for"),
+    gauge("objsize", Unit::Bytes, "Size of an object"),
+    gauge("objperslab", Unit::Count, "Objects of a slab"),
+    gauge("pagesperslab", Unit::Pages, "Pages of a slab"),
+    gauge("active_slabs", Unit::Count, "Slabs with objects in use"),
+    gauge("num_slabs", Unit::Count, "Slabs"),
+    gauge(
+        "active_obj_bytes",
+        Unit::Bytes,
+        "Objects in use × their size",
+    ),
+    gauge(
+        "num_obj_bytes",
+        Unit::Bytes,
+        "Objects there is room for × their size",
+    ),
+    gauge("active_pages", Unit::Pages, "Pages of slabs in use"),
+    gauge("num_pages", Unit::Pages, "Pages of all slabs"),
+    gauge("caches_in_use", Unit::Count, "1 if the cache has slabs"),
+    gauge("caches", Unit::Count, "1 for each cache"),
+];
+
+const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Bytes, help, value)
+}
+
+const fn count(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Count, help, value)
+}
+
+const IN_USE: [Column; 8] = [
+    count("objects_in_use", "Objects in use", |c| {
+        c.now[OBJECTS_IN_USE]
+    }),
+    size("objects_in_use_bytes", "Bytes of objects in use", |c| {
+        c.now[IN_USE_BYTES]
+    }),
+    count("objects", "Objects there is room for", |c| c.now[OBJECTS]),
+    size("objects_bytes", "Bytes of these objects", |c| {
+        c.now[OBJECT_BYTES]
+    }),
+    count("slabs_in_use", "Slabs with objects in use", |c| {
+        c.now[SLABS_IN_USE]
+    }),
+    size("slabs_in_use_bytes", "Bytes of slabs in use", |c| {
+        c.now[PAGES_IN_USE] * c.context.page_size()
+    }),
+    count("slabs", "Slabs", |c| c.now[SLABS]),
+    size("slabs_bytes", "Bytes of slabs", |c| {
+        c.now[PAGES] * c.context.page_size()
+    }),
+];
+
+const COLUMNS: &[Column] = &{
+    let [a, b, c, d, e, f, g, h] = IN_USE;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        count("caches_in_use", "Caches that have slabs", |c| {
+            c.now[CACHES_IN_USE]
+        }),
+        count("caches", "Caches", |c| c.now[CACHES]),
+    ]
+};
+
+/// 0 where the interval before is not known.
+fn change(cells: &Cells) -> f64 {
+    let pages = cells.delta[PAGES];
+    if pages.is_nan() && !cells.now[PAGES].is_nan() {
+        return 0.0;
+    }
+    pages * cells.context.page_size()
+}
+
+fn change_percent(cells: &Cells) -> f64 {
+    let (change, now) = (change(cells), cells.now[PAGES] * cells.context.page_size());
+    super::ratio(100.0 * change, now - change)
+}
+
+const DETAIL: &[Column] = &{
+    let [a, b, c, d, e, f, g, h] = IN_USE;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        size(
+            "change_bytes",
+            "Change of the bytes of slabs in the interval",
+            change,
+        ),
+        number(
+            "change_percent",
+            Unit::Percent,
+            "The same in percent of what they were before",
+            change_percent,
+        ),
+    ]
+};
+
+const fn whole(head: &'static str, column: &'static str) -> Place {
+    place(head, column, Form::Whole)
+}
+
+const PLOT: &[Place] = &[
+    whole("ObjInUse", "objects_in_use"),
+    whole("ObjInUseB", "objects_in_use_bytes"),
+    whole("ObjAll", "objects"),
+    whole("ObjAllB", "objects_bytes"),
+    whole("InUse", "slabs_in_use"),
+    whole("InUseB", "slabs_in_use_bytes"),
+    whole("All", "slabs"),
+    whole("AllB", "slabs_bytes"),
+    whole("CacheInUse", "caches_in_use"),
+    whole("CacheTotal", "caches"),
+];
+
+const PLOT_DETAIL: &[Place] = &[
+    place("SlabName", "name", Form::Text),
+    whole("ObjInUse", "objects_in_use"),
+    whole("ObjInUseB", "objects_in_use_bytes"),
+    whole("ObjAll", "objects"),
+    whole("ObjAllB", "objects_bytes"),
+    whole("SlabInUse", "slabs_in_use"),
+    whole("SlabInUseB", "slabs_in_use_bytes"),
+    whole("SlabAll", "slabs"),
+    whole("SlabAllB", "slabs_bytes"),
+    whole("SlabChg", "change_bytes"),
+    whole("SlabPct", "change_percent"),
+];
+
+/// The slab caches.
+pub static SLAB: Subsystem = Subsystem {
+    letter: 'y',
+    name: "slab",
+    help: "The kernel's object caches; root only",
+    sources: &[kind::SLABINFO],
+    globals: &[],
+    fields: FIELDS,
+    labels: &[],
+    layout,
+    summary: Summary::Rows,
+    in_service: false,
+    columns: COLUMNS,
+    detail: DETAIL,
+    born: None,
+    hides_unused: false,
+    text: Text {
+        brief: Lines::NONE,
+        verbose: Lines {
+            title: "SLAB SUMMARY",
+            heads: &[
+                "<------------Objects------------><--------Slab Allocation-------><--Caches--->",
+                "  InUse   Bytes    Alloc   Bytes   InUse   Bytes   Total   Bytes  InUse  Total",
+            ],
+            row: " {objects_in_use:7c} {objects_in_use_bytes:7u}  {objects:7c} {objects_bytes:7u}  {slabs_in_use:6c} {slabs_in_use_bytes:7u}  {slabs:6c} {slabs_bytes:7u} {caches_in_use:6c} {caches:6c}",
+        },
+        detail: Lines {
+            title: "SLAB DETAIL",
+            heads: &[
+                "                           <-----------Objects----------><---------Slab Allocation------><---Change-->",
+                "Name                       InUse   Bytes   Alloc   Bytes   InUse   Bytes   Total   Bytes   Diff    Pct",
+            ],
+            row: "{name:-25s25} {objects_in_use:7c6} {objects_in_use_bytes:7u}  {objects:6c} {objects_bytes:7u}  {slabs_in_use:6c} {slabs_in_use_bytes:7u}  {slabs:6c} {slabs_bytes:7u} {change_bytes:6u7} {change_percent:6.1}",
+        },
+    },
+    plot: Plot {
+        tag: "SLAB",
+        order: 5,
+        file: "slb",
+        summary: PLOT,
+        detail: PLOT_DETAIL,
+        shape: Shape::Long,
+    },
+    exposed: Exposed::NONE,
+};
+
+fn layout(_: u8, template: &Template, _: &Context) -> Layout {
+    Layout {
+        rows: template
+            .lines()
+            .iter()
+            .filter_map(|line| row(line))
+            .collect(),
+        ..Layout::default()
+    }
+}
+
+/// `NAME active_objs num_objs objsize objperslab pagesperslab : tunables ... : slabdata active_slabs num_slabs ...`
+fn row(line: &[Piece]) -> Option<RowLayout> {
+    let [Piece::Text(name), objects @ ..] = line else {
+        return None;
+    };
+    let slabs = line
+        .iter()
+        .position(|piece| matches!(piece, Piece::Text(b"slabdata")))?;
+    let objects = slots(objects)?;
+    let [active_slabs, num_slabs] = slots(line.get(slabs + 1..)?)?;
+    let [active_objs, num_objs, objsize, objperslab, pagesperslab] = objects;
+    let from = [
+        From::Slot(active_objs),
+        From::Slot(num_objs),
+        From::Slot(objsize),
+        From::Slot(objperslab),
+        From::Slot(pagesperslab),
+        From::Slot(active_slabs),
+        From::Slot(num_slabs),
+        From::Product(active_objs, objsize),
+        From::Product(num_objs, objsize),
+        From::Product(active_slabs, pagesperslab),
+        From::Product(num_slabs, pagesperslab),
+        From::Any(num_slabs),
+        From::Fixed(1),
+    ];
+    let cells = from.into_iter().enumerate();
+    Some(RowLayout {
+        name: name.to_vec(),
+        counted: true,
+        cells: cells.map(|(field, from)| Cell { field, from }).collect(),
+        ..RowLayout::default()
+    })
+}
+
+/// The first pieces, all of which must be numbers.
+fn slots<const N: usize>(pieces: &[Piece]) -> Option<[usize; N]> {
+    let mut slots = [0; N];
+    for (slot, piece) in slots.iter_mut().zip(pieces.get(..N)?) {
+        let From::Slot(number) = value(piece)? else {
+            return None;
+        };
+        *slot = number;
+    }
+    Some(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+
+    #[test]
+    fn caches() {
+        let text = "slabinfo - version: 2.1\n\
+            # name            <active_objs> <num_objs> <objsize> : tunables <limit> : slabdata <active_slabs> <num_slabs>\n\
+            ext4_inode  1200   1300   1024   32    8 : tunables    0    0    0 : slabdata     41     42      0\n\
+            kmalloc-64     0      0     64   64    1 : tunables    0    0    0 : slabdata      0      0      0\n\
+            cut 1 2 3\n";
+        let reading = read(&SLAB, &[(kind::SLABINFO, text)], &Context::default());
+        let rows: Vec<_> = reading
+            .rows
+            .iter()
+            .map(|row| (&row.name[..], &row.values[..]))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (
+                    &b"ext4_inode"[..],
+                    &[
+                        1200, 1300, 1024, 32, 8, 41, 42, 1_228_800, 1_331_200, 328, 336, 1, 1
+                    ][..]
+                ),
+                (b"kmalloc-64", &[0, 0, 64, 64, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
+            ]
+        );
+    }
+}
