@@ -122,7 +122,7 @@ const verbs = {
   async 'first-view'(url, rounds, folder) {
     const browser = await launch();
     const { plots, lines } = await capture(browser, url);
-    const still = await staticPage(url, plots, folder);
+    const still = await staticPage(plots, folder);
     say('charts', plots.length, lines);
     const view = async (where) => {
       const page = await tab(browser);
@@ -183,10 +183,10 @@ async function load(page, url) {
 /** Loads the page once with a uPlot that keeps its charts where they can be found, and describes them. */
 async function capture(browser, url) {
   const page = await tab(browser);
-  await page.route('**/uPlot.esm.js', async (route) => {
+  await page.route('**/page.js', async (route) => {
     const response = await route.fetch();
-    const found = /export default uPlot;/;
-    const kept = 'function Kept(...given) { const plot = new uPlot(...given); (window.plots ??= []).push(plot); return plot; }\nObject.assign(Kept, uPlot);\nexport { Kept as default };';
+    const found = /return \{ default: uPlot \};/;
+    const kept = 'function Kept(...given) { const plot = new uPlot(...given); (window.plots ??= []).push(plot); return plot; }\nObject.assign(Kept, uPlot);\nreturn { default: Kept };';
     const body = await response.text();
     if (!found.test(body)) throw new Error('another uPlot than the bench knows');
     await route.fulfill({ response, body: body.replace(found, kept) });
@@ -209,11 +209,9 @@ async function capture(browser, url) {
 }
 
 /** A page with the same charts and nothing else, in a server of its own. */
-async function staticPage(url, plots, folder) {
+async function staticPage(plots, folder) {
   for (const name of ['uPlot.esm.js', 'uPlot.min.css']) {
-    const file = await fetch(new URL(`vendor/uPlot/${name}`, url));
-    if (!file.ok) throw new Error(`no ${name} at ${url}`);
-    writeFileSync(join(folder, name), Buffer.from(await file.arrayBuffer()));
+    writeFileSync(join(folder, name), readFileSync(new URL(`../../crates/serve/assets/vendor/uPlot/${name}`, import.meta.url)));
   }
   const json = JSON.stringify(plots).replaceAll('<', '\\u003c');
   writeFileSync(join(folder, 'index.html'), `<!doctype html><meta charset="utf-8"><title>static</title><link rel="stylesheet" href="/uPlot.min.css">

@@ -14,7 +14,7 @@ use kymo_query::recorded::Recorded;
 use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_tests::machine::{
-    Interface, LoopDevice, OfflineCpu, Tmpfs, hold_devices, must_skip, skipped,
+    Interface, LoopDevice, OfflineCpu, Tmpfs, copy_program, hold_devices, must_skip, skipped,
 };
 use kymo_tests::{Dumped, Running, Scratch, kymo, parse_dump, run, stdout_of};
 
@@ -655,7 +655,7 @@ fn processes_with_names_that_act_on_a_terminal() {
     let dir = scratch.text("ring");
     let comm = b"\x1b]0;x\x07";
     let program = scratch.path("").join(OsStr::from_bytes(comm));
-    fs::copy("/bin/sleep", &program).expect("a copy of sleep");
+    copy_program(Path::new("/bin/sleep"), &program);
     let copied = Running(Command::new(&program).arg("600").spawn().expect("it runs"));
     let renamed = Command::new("/bin/sleep")
         .arg0("\x1b]52;c;QQ==\x07")

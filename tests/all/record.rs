@@ -1,9 +1,10 @@
 //! The recorder and dump as a user sees them, on the live machine.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kymo_tests::machine::hold_devices;
+use kymo_tests::machine::{copy_program, hold_devices};
 use kymo_tests::{Running, Scratch, kymo, parse_dump, run, stdout_of};
 
 #[test]
@@ -85,7 +86,7 @@ fn a_dump_on_a_terminal_spells_what_it_would_obey() {
     const NAME: &str = "\x1b[31mEVIL";
     let scratch = Scratch::new("escapes");
     let program = scratch.path(NAME);
-    std::fs::copy("/bin/sleep", &program).expect("a copy");
+    copy_program(Path::new("/bin/sleep"), &program);
     let child = Command::new(&program).arg("1000").spawn().expect("sleep");
     let child = Running(child);
     let source = format!("proc/{}/stat", child.0.id());
@@ -414,7 +415,7 @@ fn without_root_it_still_records() {
     )
     .expect("chmod");
     let program = scratch.text("kymo");
-    std::fs::copy(kymo(), &program).expect("a copy");
+    copy_program(&kymo(), Path::new(&program));
     let dir = scratch.text("ring");
     let script = format!(
         "{program} record -s cdnmZ -i .05:.05 -c 3 -f {dir} && {program} dump {dir} --source proc/1/io"

@@ -39,6 +39,17 @@ fn tool(name: &str, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
+/// A copy of a program, to be run under another name. Another process writes it: a descriptor that this one has open for
+/// writing may be in the child of another test for a moment, and then the copy cannot be run ("Text file busy").
+pub fn copy_program(program: &Path, copy: &Path) {
+    let done = Command::new("cp").arg("--").args([program, copy]).status();
+    assert!(
+        done.expect("cp").success(),
+        "no copy of {}",
+        program.display()
+    );
+}
+
 static DEVICES: Mutex<()> = Mutex::new(());
 
 /// The machine's CPUs, disks and interfaces, until drop. Tests of one program run side by side: who changes devices

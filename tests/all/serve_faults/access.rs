@@ -35,7 +35,7 @@ const NEVER: [&str; 5] = [
 fn questions(pid: u32) -> Vec<String> {
     let mut questions: Vec<String> = [
         "/",
-        "/app.js",
+        "/page.js",
         "/metrics",
         "/api/v1/status",
         "/api/v1/cost",

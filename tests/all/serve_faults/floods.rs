@@ -299,7 +299,7 @@ fn locks_nobody_out(served: &Served, door: &Door, request: &str, held: RangeIncl
             (ended() > 0 && held.contains(&is)).then_some(())
         });
         for n in 0..50 {
-            let target = ["/", "/app.js"][n % 2];
+            let target = ["/", "/page.js"][n % 2];
             let answer = door.get(&served.address, target);
             let status = answer.map(|answer| answer.status);
             assert_eq!(status, Some(200), "{n}: {target} beside {request:?}");
