@@ -309,7 +309,7 @@ fn plot_files_that_are_there() {
     let said = String::from_utf8_lossy(&again.stderr);
     assert_eq!(again.status.code(), Some(2), "{said}");
     assert!(
-        said.contains(".tab: it is there already; -oa appends to it, -oc writes it anew"),
+        said.contains(".tab: it is there already; -oa appends to it, -oc begins it again"),
         "{said}"
     );
     assert_eq!(lines(), once, "nothing is touched");

@@ -13,9 +13,9 @@ pub const WORDS_KEPT_BYTES: usize = 1 << 20;
 pub const TEXT_START: usize = 8192;
 /// Most bytes that processes take in one interval of a foreign recording; collectl has about 1.5 kB of each.
 pub const TASKS_BYTES_MAX: usize = 64 << 20;
-/// Bytes of words of a kind after which a foreign recording's texts are cut anew.
+/// Bytes of words of a kind after which a foreign recording's texts are cut again.
 pub const WORDS_PLAYED_BYTES: usize = 16 << 20;
-/// Bytes of templates after which what is known of their layouts is made anew.
+/// Bytes of templates after which what is known of their layouts is made again.
 pub const LAYOUTS_BYTES: usize = 8 << 20;
 /// Most instances (processes, threads, devices) of one kind of source.
 pub const INSTANCES_MAX: usize = 1 << 20;

@@ -79,7 +79,7 @@ pub struct Damaged;
 #[derive(Default)]
 pub struct Track {
     templates: Vec<Option<Arc<Template>>>,
-    /// Templates by their bytes, so that a key section does not make them anew.
+    /// Templates by their bytes, so that a key section does not make them again.
     seen: HashMap<Vec<u8>, Arc<Template>>,
     words: Words,
     instances: Vec<Option<Box<Instance>>>,

@@ -36,7 +36,7 @@ struct Layouts {
     context_stamp: u64,
 }
 
-/// More templates than this are a surprise; the layouts are then made anew.
+/// More templates than this are a surprise; the layouts are then made again.
 const LAYOUTS_MAX: usize = 4096;
 
 impl Interpreter {

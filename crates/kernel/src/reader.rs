@@ -93,7 +93,7 @@ impl Reader {
         Ok(())
     }
 
-    /// After the first failure it is tried once more at the next read, then once a minute.
+    /// After the first failure it is tried again at the next read, then once a minute.
     fn fail(&mut self, errno: u16, now_ns: u64) {
         if self.errno == errno {
             self.closed_until_ns = now_ns.saturating_add(REOPEN_NS);
@@ -114,7 +114,7 @@ pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -
         return Ok(());
     }
     if n == out.capacity() || has_more(file, n)? {
-        // Longer than thought: read anew with more room, for its rest would be of a later moment.
+        // Longer than thought: read again with more room, for its rest would be of a later moment.
         out.clear();
         out.reserve(4 * n);
         file.read_on(out, limits::TEXT_MAX).map_err(errno_of)?;

@@ -30,7 +30,7 @@ pub struct ViewOptions {
     pub json: bool,
     /// How to stamp and round: T time, d or D date and time, m milliseconds, U seconds since
     /// 1970, n counts instead of rates, 1 or 2 decimals; of plot files z not compressed,
-    /// a append to those there are, c write them anew
+    /// a append to those there are, c write them again
     #[arg(
         short = 'o',
         long = "options",

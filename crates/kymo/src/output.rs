@@ -27,7 +27,7 @@ pub enum Existing {
     Stays,
     /// It goes on.
     Grows,
-    /// It is written anew.
+    /// It is written again.
     Goes,
 }
 
@@ -125,7 +125,7 @@ impl Output {
 fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
     let cause = match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            "it is there already; -oa appends to it, -oc writes it anew".to_string()
+            "it is there already; -oa appends to it, -oc begins it again".to_string()
         }
         _ => error.to_string(),
     };

@@ -12,7 +12,7 @@ use kymo_recording::record::{self, Head, Record, RecordType};
 
 use crate::source::{Moment, Source, Step};
 
-/// Gives the facts of the machine anew when they changed.
+/// Gives the facts of the machine again when they changed.
 pub type Refresh = Box<dyn FnMut() -> Option<Context>>;
 
 /// Records of a sampler that runs now.

@@ -1,5 +1,5 @@
 //! A roll-up: minimum, mean and maximum of every field for each minute of one block, and what happened in it.
-//! A cache: it is derived from its block, and made anew when it is missing, damaged or of other columns.
+//! A cache: it is derived from its block, and made again when it is missing, damaged or of other columns.
 //! Layout: docs/formats/rollup.md.
 
 use std::cell::RefCell;
@@ -165,7 +165,7 @@ fn merge_checked(body: &[u8], picks: &[Pick], series: &mut Series) -> Option<()>
     Some(())
 }
 
-/// What zstd sets up is kept: for each of a hundred roll-ups anew it was a quarter of a day's graph.
+/// What zstd sets up is kept: for each of a hundred roll-ups again it was a quarter of a day's graph.
 fn unpack(packed: &[u8], length: usize) -> Option<Vec<u8>> {
     thread_local! {
         static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };

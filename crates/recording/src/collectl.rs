@@ -196,7 +196,7 @@ impl Reader {
         }
     }
 
-    /// The streams that were opened now go on where those before them ended, or begin anew.
+    /// The streams that were opened now go on where those before them ended, or begin again.
     fn follow(&mut self, last_header: Header, last_host: Option<&str>, ends: &[i64]) {
         if let Some(error) = self.refused.take() {
             self.notes.push_back(Item::Damage(error.to_string()));
@@ -841,7 +841,7 @@ fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {
 }
 
 /// Words gather as processes come and go. Where they are too many, all is forgotten before it is put
-/// in place anew.
+/// in place again.
 fn forget_words(kinds: &[u8], tracks: &mut Tracks) {
     for &kind in kinds {
         let track = tracks.get_mut(kind);

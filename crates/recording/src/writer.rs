@@ -104,7 +104,7 @@ pub struct Counters {
     pub switches: u64,
     /// Tails that grew beyond what they took at first.
     pub tail_growths: u64,
-    /// Tails given up after an error and made anew.
+    /// Tails given up after an error and made again.
     pub tail_renewals: u64,
     /// Blocks removed for the cap or for `keep`.
     pub unlinks: u64,

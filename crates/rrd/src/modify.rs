@@ -1,5 +1,5 @@
 //! Structural changes: data sources and archives are added, removed, and rows of archives with them. The file is
-//! written anew, its rows in the order of their time.
+//! written again, its rows in the order of their time.
 //!
 //! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where they are
 //! regular. Two are not: when an archive is deleted, those behind it keep their own rows (rrdtool takes rows from the

@@ -1,5 +1,5 @@
 //! Numbers as rrdtool reads them. Its parser is not correctly rounded (each digit and each
-//! power of ten rounds anew) and its counters are subtracted as decimal text; both are copied step by step,
+//! power of ten rounds again) and its counters are subtracted as decimal text; both are copied step by step,
 //! for a better parser would give other bits.
 
 use crate::UNKNOWN;

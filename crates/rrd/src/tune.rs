@@ -291,7 +291,7 @@ fn set_smoothing(argument: &[u8], cf: Cf, header: &mut Header) -> Result<(), Err
     set_fraction(argument, &[cf], 2, Ends::Closed, header)
 }
 
-/// A data source's predictions begin anew.
+/// A data source's predictions begin again.
 fn forget_aberrant(
     argument: &[u8],
     header: &mut Header,

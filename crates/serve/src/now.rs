@@ -17,7 +17,7 @@ use tokio::sync::{Notify, broadcast};
 use crate::RECORDED_MAX;
 use crate::archive::{Archive, own};
 
-/// Who has not followed for so long begins anew, at the end.
+/// Who has not followed for so long begins again, at the end.
 const STALE: Duration = Duration::from_secs(150);
 /// Where to begin: rates need a past.
 const BACK_NS: i64 = 3_000_000_000;

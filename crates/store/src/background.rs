@@ -195,7 +195,7 @@ impl Inner {
         let Some(series) = state.series.get_mut(id) else {
             return;
         };
-        // Due once more when the pause is over.
+        // Due again when the pause is over.
         series.due_ns = now_ns + RETRY.as_nanos() as u64;
         let path = DisplayName(&series.path).to_string();
         match error {
@@ -374,7 +374,7 @@ impl Inner {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
         } else {
-            // Soon once more.
+            // Soon again.
             state.made = state.made.max(made);
         }
         state.checkpointing = false;

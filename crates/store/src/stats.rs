@@ -30,7 +30,7 @@ pub struct Replayed {
     pub values: u64,
     /// Files they belong to.
     pub files: u64,
-    /// Files that were written once more because a write may have been cut short.
+    /// Files that were written again because a write may have been cut short.
     pub redone: u64,
     /// Lines for the log: damage, refused journals of a stock daemon and why.
     pub notices: Vec<String>,

@@ -84,7 +84,7 @@ pub fn share_heap() {
 }
 
 /// Gives back the pages of the program and its libraries that were read so far: those that only the start
-/// needed are not locked then, and the others are mapped again as they are used. Nothing is read anew from the disk.
+/// needed are not locked then, and the others are mapped again as they are used. Nothing is read again from the disk.
 #[allow(unsafe_code)]
 pub fn forget_start() {
     // SAFETY: the callback is called with valid infos for as long as this call lasts, and takes nothing else.

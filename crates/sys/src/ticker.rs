@@ -22,7 +22,7 @@ pub enum Beat {
         /// Beats missed.
         missed: u64,
     },
-    /// The wall clock was set; the timer has been set anew.
+    /// The wall clock was set; the timer has been set again.
     ClockSet,
 }
 

@@ -389,7 +389,7 @@ fn largest(points: &[Point]) -> f64 {
 }
 
 /// Leaves out instances that are 0 throughout, and the smallest when there are too many; colours are
-/// numbered anew. Says what was left out.
+/// numbered again. Says what was left out.
 fn leave_out(curves: &mut Vec<Curve>) -> String {
     let idle = |curve: &Curve| largest(curve.points) <= 0.0;
     let mut notes = Vec::new();

@@ -14,7 +14,7 @@ use crate::prometheus;
 pub fn metrics_md() -> String {
     let mut out = String::from(
         "# Metrics\n\nMade from the tables in `crates/kernel/src/subsystem/`; do not edit: \
-         `UPDATE_GOLDEN=1 cargo test -p kymo-view` writes it anew.\n\n\
+         `UPDATE_GOLDEN=1 cargo test -p kymo-view` writes it again.\n\n\
          A column is named SUBSYSTEM.COLUMN in CSV and JSON. Fields are the raw numbers that are recorded; \
          how they move decides how two of them make a rate (`crates/query/src/delta.rs`). \
          In `/metrics` they have the names and units of node_exporter: seconds and bytes, but for what is named \

@@ -148,7 +148,7 @@ impl Options {
                 'n' => self.per_interval = true,
                 '1' => self.decimals = 1,
                 '2' => self.decimals = 2,
-                // Plot files not compressed, appended to, written anew: the sink's business.
+                // Plot files not compressed, appended to, written again: the sink's business.
                 'z' | 'a' | 'c' => {}
                 'g' | 'G' | 'i' | 'u' | 'x' | 'X' => {
                     return Err(format!("cannot use -o {letter}: not yet"));

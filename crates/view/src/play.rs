@@ -42,7 +42,7 @@ impl From<io::Error> for Stopped {
 pub enum Remark<'a> {
     /// So many ticks were missed; rates go on.
     Missed(u32),
-    /// Samples are missing; rates begin anew.
+    /// Samples are missing; rates begin again.
     Gap(&'a str),
     /// Something happened.
     Event(&'a str),

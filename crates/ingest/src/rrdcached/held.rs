@@ -14,7 +14,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Counts a connection anew.
+    /// Counts a connection again.
     pub fn count(&mut self, connection: &mut Connection) {
         let now = connection.held();
         self.bytes = self.bytes + now - connection.counted;

@@ -52,7 +52,7 @@ pub enum Lane {
 pub enum After {
     /// The next line.
     Next,
-    /// The same line once more: its file is known now.
+    /// The same line again: its file is known now.
     Again,
     /// The same line, in the other lane: nothing was done.
     Long,

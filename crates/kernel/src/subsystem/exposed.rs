@@ -60,7 +60,7 @@ pub struct Parts {
 /// A metric's type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It only grows, until it begins anew.
+    /// It only grows, until it begins again.
     Counter,
     /// It goes both ways.
     Gauge,

@@ -209,8 +209,22 @@ impl Probe {
 }
 
 impl Price {
+    /// What is read less often than each second may take longer.
     fn is_slow(&self) -> bool {
-        self.cold.median.max(self.warm.median) > SLOW_NS
+        let allowed_ns = match self.source.kind {
+            kind::SLABINFO => SLOW_NS * self.age_s(),
+            _ => SLOW_NS,
+        };
+        self.cold.median.max(self.warm.median) > allowed_ns
+    }
+
+    /// It is not read more often than this: seconds.
+    fn age_s(&self) -> u64 {
+        match self.source.kind {
+            kind::PID_STATUS | kind::SLABINFO => 10,
+            kind::PID_CMDLINE | kind::PID_CGROUP => 60,
+            _ => 1,
+        }
     }
 
     /// Kernel memory of one kept file, about: its buffer, and a KiB for file, inode and name.
@@ -225,12 +239,7 @@ impl Price {
     /// CPU seconds a day of a recorder that samples each `secs`: who a process is, and its status, are
     /// read less often.
     fn day_s(&self, secs: u64) -> f64 {
-        let age_s = match self.source.kind {
-            kind::PID_STATUS => 10,
-            kind::PID_CMDLINE | kind::PID_CGROUP => 60,
-            _ => 1,
-        };
-        let reads = (86_400 / secs.max(age_s)) as f64 * self.instances as f64;
+        let reads = (86_400 / secs.max(self.age_s())) as f64 * self.instances as f64;
         reads * self.cold.median as f64 / 1e9
     }
 
@@ -247,6 +256,9 @@ impl Price {
             }
             kind::NET_DEV => {
                 "a line for every interface; many virtual interfaces, or a driver that asks its hardware"
+            }
+            kind::SLABINFO => {
+                "the kernel counts the objects of all slabs that are not full at each read"
             }
             kind::PID_CMDLINE => {
                 "the process's memory lock is held; it is mapping or faulting heavily"

@@ -38,7 +38,7 @@ impl Cursor {
             return Ok(false);
         };
         if !is_same(&*file, &header) {
-            // It was taken anew since it was seen: what it held is in a block.
+            // It was taken again since it was seen: what it held is in a block.
             self.look_around()?;
             return self.enter_next();
         }
@@ -105,9 +105,9 @@ impl Cursor {
             return Ok(true);
         };
         let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
-        let (mut ended, mut anew) = (false, false);
+        let (mut ended, mut again) = (false, false);
         // Records are taken until one is to be given, or there are no more.
-        while self.ready.is_empty() && !ended && !anew {
+        while self.ready.is_empty() && !ended && !again {
             match tail.walk.step(&mut window) {
                 Step::Record(offset, raw) => {
                     let read = read_record(&mut window, offset, raw.length, &mut tail.record);
@@ -117,14 +117,14 @@ impl Cursor {
                             let given = tail_record(&record, &self.kinds);
                             give(&mut self.chain, &self.range, &mut self.ready, given);
                         }
-                        _ if !is_same(&*tail.file, &tail.header) => anew = true,
+                        _ if !is_same(&*tail.file, &tail.header) => again = true,
                         _ => {
                             let message = format!("{} changed while read", tail.path.display());
                             self.chain.damaged(raw.head.seq, message);
                         }
                     }
                 }
-                Step::Damage { .. } if !is_same(&*tail.file, &tail.header) => anew = true,
+                Step::Damage { .. } if !is_same(&*tail.file, &tail.header) => again = true,
                 Step::Damage { from, to } => {
                     let message = format!(
                         "cannot read bytes {from} to {to} of {}: bad checksum, or what it needs is lost",
@@ -141,7 +141,7 @@ impl Cursor {
         if ended {
             tail.size_bytes = None;
         }
-        if anew {
+        if again {
             // Overwritten under our eyes: no damage, for what it held is in a block by then.
             self.place = Place::Between;
             self.look_around()?;

@@ -64,7 +64,7 @@ pub(super) fn each_piece(
     Ok(())
 }
 
-/// The same once more. What one pass gathered is still there: its records had the right checksums
+/// The same again. What one pass gathered is still there: its records had the right checksums
 /// when they were read.
 pub(super) fn each_piece_again(
     tail: &Tail<'_>,

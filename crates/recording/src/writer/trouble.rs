@@ -39,7 +39,7 @@ impl Writer {
     }
 
     /// After a failed write or sync nobody knows what the disk has: what can still be read is
-    /// sealed into a block, and the file is made anew before it is used again.
+    /// sealed into a block, and the file is made again before it is used again.
     pub(super) fn distrust(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         slot.distrusted = true;

@@ -46,7 +46,7 @@ pub async fn answer(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: 
 /// The fields that one listener wants.
 struct Wanted {
     picks: Vec<Pick>,
-    /// Which of the lines are wanted; made anew when there are more lines.
+    /// Which of the lines are wanted; made again when there are more lines.
     lines: Vec<bool>,
 }
 

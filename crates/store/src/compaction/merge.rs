@@ -165,7 +165,7 @@ impl SegmentSet {
                 emptied.push(chunk);
                 continue;
             };
-            // What was written once more may lie behind newer blocks: those of other segments that are newer than some
+            // What was written again may lie behind newer blocks: those of other segments that are newer than some
             // of the run and older than others stay between them.
             for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
                 if neighbours.first().is_some_and(|placed| is_in(run, placed)) {

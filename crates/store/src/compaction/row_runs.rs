@@ -58,7 +58,7 @@ impl Strip {
         strip
     }
 
-    /// A later column may have older rows: blocks that were written once more lie behind newer ones.
+    /// A later column may have older rows: blocks that were written again lie behind newer ones.
     fn push(&mut self, piece: Piece) {
         let (first, end) = (piece.first, piece.end());
         let at = self.pieces.partition_point(|before| before.end() <= first);

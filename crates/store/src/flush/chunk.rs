@@ -389,7 +389,9 @@ fn finish(state: &mut State, segments: &SegmentSet, job: FlushJob, clock: &dyn C
         }
         if member.lost {
             let path = DisplayName(&member.path);
-            state.notice(format!("cannot read the state of {path}: it begins anew"));
+            state.notice(format!(
+                "cannot read the state of {path}: its rows begin with the next value"
+            ));
             state.has_lost = true;
             state.forget_series(member.id);
             continue;

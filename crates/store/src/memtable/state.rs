@@ -383,7 +383,7 @@ impl State {
         self.put_values(id, &values.texts());
     }
 
-    /// Gathers values once more.
+    /// Gathers values again.
     fn put_values(&mut self, id: u32, texts: &Texts) {
         let mut head: Option<ValuesHead> = None;
         let (out, stamps) = self.journal.values();

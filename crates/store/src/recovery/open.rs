@@ -116,7 +116,7 @@ pub(crate) fn open(
     let many = state.journal.files_len() > FILES_MAX * settings.journal_files;
     let store = Store::new(settings, disk, clock, tree, segments, state, claim);
     replayed.redone = redo_all(&store, &redo, &mut replayed.notices);
-    // Not once more after each start.
+    // Not again after each start.
     store.inner.lock().made = replayed.redone;
     if store.inner.lock().has_lost {
         // That there are holes is to be on the disk before merges remove what tells of them.
@@ -253,7 +253,7 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     state.count(chunk, 0, after);
 }
 
-/// What is known of series when everything is read; those whose files are to be written once more, in path order, and
+/// What is known of series when everything is read; those whose files are to be written again, in path order, and
 /// those whose files have other names than the journal says.
 fn settle(
     state: &mut State,
@@ -320,7 +320,7 @@ type Inodes = HashMap<(u64, u64), Vec<u8>>;
 struct Names(HashMap<Vec<u8>, Inodes>);
 
 impl Names {
-    /// The name, in its folder, of a file that is to be written once more and was renamed meanwhile: it is not to be
+    /// The name, in its folder, of a file that is to be written again and was renamed meanwhile: it is not to be
     /// made again.
     fn of(&mut self, state: &State, tree: &dyn Tree, id: u32) -> Option<Vec<u8>> {
         let series = state.series.get(id).filter(|series| series.redo)?;
@@ -349,7 +349,7 @@ impl Names {
     }
 }
 
-/// Whether a file that may be torn can be written once more.
+/// Whether a file that may be torn can be written again.
 fn may_redo(tree: &dyn Tree, path: &[u8], blank: bool) -> bool {
     match tree.stat(names::path(path)) {
         Ok(_) => true,
@@ -472,7 +472,9 @@ fn redo_all(store: &Store, ids: &[u32], notices: &mut Vec<String>) -> u64 {
                     let path = state.series.get(id).map(|series| series.path.clone());
                     let path = path.unwrap_or_default();
                     let path = DisplayName(&path);
-                    notices.push(format!("cannot write {path} once more yet: {error:?}"));
+                    notices.push(format!(
+                        "cannot write {path} yet: {error}; it is tried again"
+                    ));
                 }
             }
         }

@@ -109,11 +109,11 @@ pub(crate) fn replay(
         let first = number;
         number += frames.len();
         for (at, frame) in (first..).zip(frames) {
-            let anew =
+            let again =
                 at == first && source.head.carries_over && frame.position == source.head.base;
-            if frame.position > position && !anew {
+            if frame.position > position && !again {
                 if proofs[at] <= position {
-                    // The gap was never synced; a later file may begin anew.
+                    // The gap was never synced; a later file may begin again.
                     let count = number - at;
                     story.ignored = Some(format!(
                         "journal file {}: bytes {position} to {} of the journal were never known to be on the disk, and are not there (did the power fail?): {count} frames behind them do not count",
@@ -128,7 +128,7 @@ pub(crate) fn replay(
                 ));
             }
             position = frame.end;
-            story.ignored = story.ignored.filter(|_| !anew);
+            story.ignored = story.ignored.filter(|_| !again);
             let stamps = Stamps::at(source.head.stamp_s);
             if teller.tell(&source.bytes, frame, stamps).is_none() {
                 story.notices.push(format!(

@@ -1,4 +1,4 @@
-//! Files that clients make, or make anew: CREATE and TUNE.
+//! Files that clients make, or make again: CREATE and TUNE.
 
 use crate::engine::{Inner, Store};
 use crate::error::FileError;

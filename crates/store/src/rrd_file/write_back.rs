@@ -1,7 +1,7 @@
 //! .rrd files as views: brought up to date from the segments, in place, and looked at again when others had a hand in them.
 //!
 //! The journal on the disk says that a file is about to be written (START) before it is, and how it was left (END). A
-//! file that was cut short is written once more from the last stamp that it has on the disk for certain.
+//! file that was cut short is written again from the last stamp that it has on the disk for certain.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema;
@@ -237,7 +237,7 @@ impl Inner {
         Ok(written(worker, &view, after, values))
     }
 
-    /// The header of a file that is written once more, if its rows are those that it had: after a power cut older ones
+    /// The header of a file that is written again, if its rows are those that it had: after a power cut older ones
     /// may lie there.
     fn kept(
         &self,
@@ -325,7 +325,7 @@ impl Inner {
     fn finish(&self, jobs: Vec<FileJob>, outcomes: &mut Vec<(u32, Option<FileError>)>) {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
-        // Without room the ENDs are missing: the files will be written once more after a crash.
+        // Without room the ENDs are missing: the files will be written again after a crash.
         let _full = state.prepare(&*self.clock);
         for mut job in jobs {
             let id = job.id;
@@ -590,7 +590,7 @@ fn is_tuned(
     file: &dyn DiskFile,
     seen: &Identity,
 ) -> Result<bool, FileError> {
-    // What an earlier build left is not known, and a header that is torn is written once more.
+    // What an earlier build left is not known, and a header that is torn is written again.
     let header = read_header(file, seen.size_bytes, &mut Vec::new(), &job.path);
     let (Some(_), Ok(header)) = (job.live, header) else {
         return Ok(false);

@@ -16,7 +16,7 @@ const UNSYNCED_MAX: usize = 8 << 20;
 
 impl SegmentSet {
     /// Appends a block. It counts from now on; it is on the disk after [`SegmentSet::sync`]. After an error nothing of it is
-    /// there, and it may be appended once more.
+    /// there, and it may be appended again.
     pub(crate) fn append(&self, builder: &mut Builder) -> io::Result<()> {
         let mut writer = self.writer();
         let writer = &mut *writer;

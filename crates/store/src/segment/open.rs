@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 struct Recovered {
     index: Index,
-    /// Blocks that are there and may not be on the disk: they are written once more.
+    /// Blocks that are there and may not be on the disk: they are written again.
     kept: Vec<Unsynced>,
     found: OpenFindings,
 }

@@ -178,7 +178,7 @@ impl Index {
         Arc::make_mut(blocks).push(placed);
     }
 
-    /// Puts blocks in the order of their positions: what was written once more lies behind newer ones. Of copies the last
+    /// Puts blocks in the order of their positions: what was written again lies behind newer ones. Of copies the last
     /// stays.
     pub(crate) fn sort(&mut self) {
         for blocks in self.chunks.values_mut() {

@@ -59,7 +59,7 @@ impl FileHead {
         bytes
     }
 
-    /// What a file starts with: the head, and once more in another sector.
+    /// What a file starts with: the head, and again in another sector.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut bytes = self.encode();
         bytes.resize(COPY_OFFSET, 0);

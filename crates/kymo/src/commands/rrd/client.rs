@@ -211,7 +211,7 @@ fn line_of(words: &[&[u8]]) -> Result<Vec<u8>, Refusal> {
 }
 
 impl Connection {
-    /// Sends a request; on a connection that the daemon has closed, once more on a new one.
+    /// Sends a request; on a connection that the daemon has closed, again on a new one.
     fn send(&mut self, line: &[u8]) -> io::Result<()> {
         if self.stream.get_mut().write_all(line).is_ok() {
             return Ok(());

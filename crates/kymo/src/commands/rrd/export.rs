@@ -103,7 +103,7 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
         ended.store(true, Ordering::Relaxed);
         (failed, syncing.join())
     });
-    // An error is told once: without a checkpoint the next start writes the files once more.
+    // An error is told once: without a checkpoint the next start writes the files again.
     let cannot = |error: String| format!("cannot sync {}: {error}", base.display());
     let synced = synced.unwrap_or_else(|_| Err(std::io::Error::other("it ended early")));
     synced.map_err(|error| cannot(error.to_string()))?;

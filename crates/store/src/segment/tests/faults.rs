@@ -75,7 +75,7 @@ fn goes_on(mut world: World, story: &str) {
     world.disk.crash_by_chance(7);
     let disk = world.disk.clone();
     let mut after = world.on(&disk).unwrap();
-    after.judge(&format!("{story}, cut once more"));
+    after.judge(&format!("{story}, cut again"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ struct Walked {
 }
 
 impl Check<'_> {
-    /// All files. A frame that came while they were read may seem to be missing: then they are read once more.
+    /// All files. A frame that came while they were read may seem to be missing: then they are read again.
     pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
         let mut seen = self.look_at_journal(said)?;
         for _ in 1..TRIES {
@@ -196,8 +196,8 @@ fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
         number += file.frames.len();
         let place = |position: u64| FRAMES_OFFSET + position.saturating_sub(file.head.base);
         for (at, frame) in (first..).zip(&file.frames) {
-            let anew = at == first && file.head.carries_over && frame.position == file.head.base;
-            if frame.position > position && !anew {
+            let again = at == first && file.head.carries_over && frame.position == file.head.base;
+            if frame.position > position && !again {
                 if proofs[at] <= position {
                     // It was never synced: what lies behind it does not count.
                     let count = number - at;
