@@ -35,7 +35,7 @@ const WORDS: &[(&str, usize)] = &[
     ("once more", 0),
     ("anew", 0),
     ("told", 184),
-    ("nobody", 92),
+    ("nobody", 91),
     ("so many", 62),
 ];
 

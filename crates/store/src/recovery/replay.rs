@@ -145,8 +145,8 @@ pub(crate) fn replay(
     story
 }
 
-/// For each frame, how far the journal was synced for certain, as blocks, it and those behind it say. Behind a file that
-/// carries_over nobody needs what came before it: what is said there proves nothing about a file that was given up.
+/// For each frame, how far the journal was synced for certain: blocks, the frame itself and later frames say so. A file that
+/// carries everything over is no evidence for the files before it: one of them may have been given up.
 pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
     let (mut proofs, mut synced) = (Vec::new(), proven);
     for (head, frames) in heads.iter().zip(walked).rev() {
