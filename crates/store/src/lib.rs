@@ -1,7 +1,7 @@
 //! What was acknowledged: one journal, values in memory, the segments of blocks they are saved in, and .rrd files that are
 //! brought up to date from there.
 //!
-//! the segments are the truth, the journal and memory hold what is not yet in it, .rrd files are views.
+//! The segments are the truth, the journal and memory hold what is not yet in them, .rrd files are views.
 //! A [`WriteBatch`] takes requests and costs one write of the journal; [`Store`]'s other functions open files and
 //! may wait for locks and disks, so they are for worker threads. Nothing here knows sockets or replies.
 

@@ -1,5 +1,5 @@
-//! What goes so that the store does not grow for ever: series whose files are gone, and those that nobody sends values
-//! for, and points where room is short. And what an administrator hears when there is more than was expected.
+//! What is dropped so that the store does not grow for ever: series whose files are gone, and those that get no values any
+//! more, and points where room is short. And what an administrator hears when there is more than was expected.
 
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;

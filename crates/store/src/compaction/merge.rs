@@ -27,7 +27,7 @@ const BLOCK_BYTES: u64 = 256 << 20;
 /// Where room is short a segment is merged when one of so many of its bytes is dead.
 const TIMES_FULL: u64 = 8;
 
-/// What a merge must be told about liveness.
+/// What a merge has to know of series: which of them are alive, and up to where.
 pub(crate) trait Liveness {
     /// The schema of a chunk; `None`: all its series are gone.
     fn schema(&self, chunk: u32) -> Option<Arc<Schema>>;

@@ -1,4 +1,4 @@
-//! The rows of one archive of up to stripe series: which rows of whom there are, then their cells.
+//! The rows of one archive of a stripe: which rows of which series there are, then their cells.
 //! Layout: docs/formats/store.md, "Rows". Cells lie series after series: row after row they take as much or up to 3 % more
 //! (`sizes.rs`, 2026-11-22).
 

@@ -41,7 +41,7 @@ pub(crate) struct Index {
     pub(crate) chunks: BTreeMap<u32, Arc<Vec<Placed>>>,
 }
 
-/// A place where a block was, and nobody knows which.
+/// A place where a block was; which one is not known.
 pub(crate) struct Gap {
     pub(crate) place: Place,
     /// It was of one of these chunks.

@@ -145,7 +145,7 @@ impl Chunk {
         values.collect()
     }
 
-    /// Puts stripe series with new values into a block, and weighs their rows the other way round.
+    /// Puts a stripe of series with new values into a block, and weighs their rows the other way round.
     fn stripe(&mut self, builder: &mut Builder, (block, stripe): (usize, usize)) -> usize {
         let mut columns: Vec<Column> = (0..ARCHIVES).map(|_| Column::default()).collect();
         let (mut new, mut points) = (Vec::new(), Vec::new());

@@ -436,7 +436,7 @@ fn a_view_is_the_file_whatever_is_saved_merged_and_opened_again() {
         for step in 0..1500 {
             // One series of each chunk is nearly idle.
             let at = world.random(world.members.len() as u64) as usize;
-            // And one that has stripe series for itself.
+            // And one that has a stripe of series for itself.
             let idle = [15, 77].contains(&world.members[at].slot);
             if !idle || world.random(30) == 0 {
                 world.value(at);
