@@ -162,12 +162,14 @@ impl Drop for Running {
     }
 }
 
-/// `ru_maxrss` is exact to the end but begins with the bench's own memory (the
-/// child before its exec); above that it is the child's, below it the watched
-/// value stands.
+/// The kernel counts pages by CPU and adds them up now and then: two looks at one peak may differ by so much.
+const COUNTED_LATE_BYTES: u64 = 1 << 20;
+
+/// `ru_maxrss` goes to the very end but begins with the bench's own memory (the child before its exec): clearly above that
+/// it is the child's, else the watched value stands.
 fn true_peak(watched_bytes: u64, maxrss_bytes: u64) -> u64 {
     let own_bytes = procfs::peak_bytes(std::process::id()).unwrap_or(0);
-    if maxrss_bytes > own_bytes {
+    if maxrss_bytes > own_bytes + COUNTED_LATE_BYTES {
         maxrss_bytes.max(watched_bytes)
     } else {
         watched_bytes

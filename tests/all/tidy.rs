@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use regex_lite::Regex;
 
 /// Functions of more than 70 lines, in all crates.
-const LONG_FUNCTIONS: usize = 1;
+const LONG_FUNCTIONS: usize = 0;
 const LINES_MAX: usize = 70;
 /// Names that two types of one crate have.
 const SAME_NAMES: &[(&str, usize)] = &[
@@ -21,22 +21,16 @@ const SAME_NAMES: &[(&str, usize)] = &[
     ("view", 4),
 ];
 /// Files of one crate that import each other, directly or by way of others.
-const CIRCLES: &[(&str, usize)] = &[
-    ("kymo", 9),
-    ("rrd", 4),
-    ("serve", 2),
-    ("sys", 4),
-    ("view", 9),
-];
+const CIRCLES: &[(&str, usize)] = &[("kymo", 2), ("serve", 2)];
 /// Places in libraries, other than `crates/sys`, that open files or ask a clock themselves. (The program may.)
 const MACHINE: &[(&str, usize)] = &[("ingest", 14), ("query", 4), ("serve", 15)];
 /// Words that make a reader look twice, in comments and texts.
 const WORDS: &[(&str, usize)] = &[
     ("once more", 0),
     ("anew", 0),
-    ("told", 183),
-    ("nobody", 89),
-    ("so many", 62),
+    ("told", 131),
+    ("nobody", 83),
+    ("so many", 61),
 ];
 
 /// A source file of a crate, without its tests.

@@ -7,6 +7,7 @@ pub mod rrd_file;
 pub mod rrd_stream;
 pub mod rrdtool;
 pub mod rrdtool_source;
+pub mod served;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

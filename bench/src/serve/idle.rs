@@ -90,6 +90,7 @@ fn members(served: &Served) -> Result<Vec<Side>> {
         match verb.get(1).map(String::as_str) {
             Some("record") => sides.push(side("recorder", vec![process.pid])),
             Some("hub") => sides.push(side("hub", vec![process.pid])),
+            Some("keeper") => sides.push(side("keeper", vec![process.pid])),
             _ => {}
         }
     }

@@ -1,13 +1,26 @@
-//! The keeper owns the store: opens it, runs its threads while listeners use it, and ends it in order.
+//! The keeper owns the store: takes its locks, opens it, runs its threads and the listeners until a signal, and ends it
+//! in order.
 
 use std::io;
+use std::os::fd::AsFd;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use kymo_store::{Claim, Settings, Store};
-use kymo_sys::clock::RealClock;
+use kymo_store::{Claim, Error, Settings, Store};
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::RealDisk;
+use kymo_sys::machine::{self, DaemonSignal, DaemonSignals};
+use kymo_sys::privilege;
 
+use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
+
+/// How long a start waits for the keeper before it to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// No longer asleep than this; nothing depends on it.
+const NAP: Duration = Duration::from_secs(3600);
 
 /// A store that is open.
 pub struct Keeper {
@@ -15,9 +28,66 @@ pub struct Keeper {
     log: Log,
 }
 
+/// What a signal does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnSignal {
+    /// As rrdcached: SIGUSR1 ends it and writes all files; SIGTERM and SIGINT do so with `-F`.
+    AsRrdcached {
+        /// `-F`.
+        flush_at_end: bool,
+    },
+    /// As a service: SIGUSR1 has all files written, and goes on.
+    AsService,
+}
+
+impl OnSignal {
+    /// rrdcached's log has each signal; those of a service come from its guardian.
+    fn severity(self) -> Severity {
+        match self {
+            OnSignal::AsRrdcached { .. } => Severity::Notice,
+            OnSignal::AsService => Severity::Info,
+        }
+    }
+
+    /// `Some`: the end, and whether all files are written first.
+    fn ends(self, signal: DaemonSignal) -> Option<bool> {
+        match (self, signal) {
+            (_, DaemonSignal::Other(_)) | (OnSignal::AsService, DaemonSignal::FlushAndEnd) => None,
+            (_, DaemonSignal::EndAtOnce) | (OnSignal::AsService, DaemonSignal::End) => Some(false),
+            (OnSignal::AsRrdcached { .. }, DaemonSignal::FlushAndEnd) => Some(true),
+            (OnSignal::AsRrdcached { flush_at_end }, DaemonSignal::End) => Some(flush_at_end),
+        }
+    }
+}
+
+/// Takes the store's locks. A keeper that has them may be about to end, as `kill $pid; rrdcached ...` has it: `waits` hears
+/// once that it is waited for.
+pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, Error> {
+    let begun_ns = RealClock.mono_ns();
+    let is_early = || RealClock.mono_ns() - begun_ns < ENDS_WITHIN.as_nanos() as u64;
+    let mut before = None;
+    loop {
+        let taken = Claim::take(settings, &RealDisk);
+        let holder = match &taken {
+            Ok(_) => before.filter(|&pid| privilege::is_alive(pid)),
+            Err(error) => error.holder(),
+        };
+        // Also where it let go and is not yet gone: its pid file may tell of it.
+        let Some(pid) = holder.filter(|_| is_early()) else {
+            return taken;
+        };
+        if let (None, Err(error)) = (before, &taken) {
+            let seconds = ENDS_WITHIN.as_secs();
+            waits(&format!("{error}; waiting up to {seconds} s for it to end"));
+        }
+        before = Some(pid);
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl Keeper {
     /// Opens the store; the log gets what was found.
-    pub fn open(settings: Settings, claim: Claim, log: Log) -> Result<Keeper, kymo_store::Error> {
+    pub fn open(settings: Settings, claim: Claim, log: Log) -> Result<Keeper, Error> {
         let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
         let (store, replayed) = opened?;
         for notice in &replayed.notices {
@@ -31,19 +101,21 @@ impl Keeper {
         Ok(Keeper { store, log })
     }
 
-    /// Runs the store's threads while `listen` serves clients, then ends the store. `listen` says whether all values are to be
-    /// written into .rrd files first; so does the answer. An error says what failed.
+    /// Runs the store's threads and the listeners until a signal, then ends the store. Whether all files were written first.
+    /// An error says what failed.
     pub fn run(
         self,
         writers: usize,
-        listen: impl FnOnce(Store) -> io::Result<bool>,
+        listeners: Vec<Box<dyn Listener>>,
+        signals: &DaemonSignals,
+        on_signal: OnSignal,
     ) -> Result<bool, String> {
         let log = self.log.clone();
         let threads = self.store.start(
             writers,
             Arc::new(move |line: &str| log(Severity::Error, line)),
         );
-        let ended = listen(self.store.clone());
+        let ended = self.listen(listeners, signals, on_signal);
         threads.stop();
         let flush = ended.map_err(|error| format!("cannot serve: {error}"))?;
         let done = self.store.shutdown(flush);
@@ -52,5 +124,90 @@ impl Keeper {
         }
         done.map_err(|error| format!("cannot end in order: {error}"))?;
         Ok(flush)
+    }
+
+    /// Runs the listeners, the first one in this thread, until a signal ends all or one fails. Whether all files are to be
+    /// written.
+    fn listen(
+        &self,
+        listeners: Vec<Box<dyn Listener>>,
+        signals: &DaemonSignals,
+        on_signal: OnSignal,
+    ) -> io::Result<bool> {
+        let stop = StopSignal::new()?;
+        thread::scope(|scope| {
+            let stop = &stop;
+            let spawn = |name: &str| thread::Builder::new().name(name.into());
+            let waits = move || self.wait_for_the_end(signals, on_signal, stop);
+            let waiting = spawn("signals").spawn_scoped(scope, waits)?;
+            let mut own = None;
+            let mut running = Vec::new();
+            let mut served = Ok(());
+            for listener in listeners {
+                let name = listener.name();
+                let run = move || {
+                    let served = listener.run(&self.store, stop);
+                    stop.tell();
+                    served
+                };
+                if own.is_none() {
+                    own = Some(run);
+                    continue;
+                }
+                match spawn(name).spawn_scoped(scope, run) {
+                    Ok(thread) => running.push(thread),
+                    Err(error) => served = Err(error),
+                }
+            }
+            if served.is_err() {
+                stop.tell();
+            }
+            if let Some(run) = own {
+                served = served.and(run());
+            }
+            for thread in running {
+                let ended = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                served = served.and(ended);
+            }
+            let flush = waiting.join().unwrap_or_else(|panic| resume_unwind(panic));
+            served.map(|()| flush)
+        })
+    }
+
+    /// Until a signal ends all, or a listener has. Whether all files are to be written.
+    fn wait_for_the_end(
+        &self,
+        signals: &DaemonSignals,
+        on_signal: OnSignal,
+        stop: &StopSignal,
+    ) -> bool {
+        loop {
+            let ready = machine::wait_readable(&[stop.as_fd(), signals.as_fd()], NAP);
+            if ready.first() == Some(&true) {
+                return false;
+            }
+            let Some((signal, name)) = signals.take() else {
+                continue;
+            };
+            (self.log)(on_signal.severity(), &format!("caught SIG{name}"));
+            if let Some(flush) = on_signal.ends(signal) {
+                (self.log)(Severity::Info, "starting shutdown");
+                stop.tell();
+                return flush;
+            }
+            if signal == DaemonSignal::FlushAndEnd {
+                self.flush_all();
+            }
+        }
+    }
+
+    /// Has all files brought up to date, by the store's threads.
+    fn flush_all(&self) {
+        let mut batch = self.store.write_batch();
+        batch.flush_all();
+        if let Err(error) = batch.commit() {
+            let text = format!("cannot write all files: {error}");
+            (self.log)(Severity::Error, &text);
+        }
     }
 }

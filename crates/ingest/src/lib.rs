@@ -2,7 +2,11 @@
 //! turns what clients of one protocol send into write batches.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod collectd;
 pub mod keeper;
+pub mod listener;
 pub mod log;
+pub mod prefix;
 pub mod rrdcached;

@@ -16,6 +16,7 @@ mod syncer;
 mod wake;
 mod workers;
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -26,13 +27,32 @@ use kymo_store::Store;
 use kymo_sys::own_name::OwnName;
 use kymo_wire::rrdcached::Permissions;
 
+use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
-pub use event_loop::run;
+/// The listener.
+pub struct Rrdcached {
+    /// How it answers.
+    pub settings: Settings,
+    /// Where clients come.
+    pub sockets: Vec<ListeningSocket>,
+    /// Messages for the administrator.
+    pub log: Log,
+}
+
+impl Listener for Rrdcached {
+    fn name(&self) -> &'static str {
+        "rrdcached"
+    }
+
+    fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
+        event_loop::run(*self, store, stop)
+    }
+}
 
 /// A socket that clients come to.
 #[derive(Debug)]
-pub struct Listener {
+pub struct ListeningSocket {
     /// Listening, and never waiting.
     pub socket: OwnedFd,
     /// What its clients may do.
@@ -56,8 +76,6 @@ pub struct Settings {
     pub no_overwrite: bool,
     /// Whether an UPDATE is answered only when it is on the disk.
     pub durable: bool,
-    /// `-F`: whether everything is written to files at the end, unless a signal says otherwise.
-    pub flush_at_end: bool,
 }
 
 /// What all threads of the daemon share.

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, serve, status, verify};
+use crate::commands::{config, graph, hub, keeper, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -45,6 +45,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Hub,
+    /// The part of serve that keeps what others send; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Keeper,
     /// Draw graphs of a recording into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
@@ -205,6 +209,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Config) => config::run(),
         #[cfg(feature = "serve")]
         Some(Command::Hub) => hub::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Keeper) => keeper::run(),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),

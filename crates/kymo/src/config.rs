@@ -2,17 +2,23 @@
 //! error with its line. [`text`] writes the file that [`parse`] reads, so that `kymo config` shows all
 //! there is, and `kymo serve --check` what is in force.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
-use serde::de::Error as _;
+use kymo_wire::collectd::RrdSettings;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::intervals::{Intervals, Scans};
 use crate::options;
 
+/// `files`: there are none.
+const NEVER: &str = "never";
 /// Where the file is when none is named.
 pub const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 
@@ -22,9 +28,6 @@ pub const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 pub struct Config {
     /// Folder that holds everything; `None`: where the system or the user keeps such things.
     pub data: Option<PathBuf>,
-    /// Address and port of the page and the API.
-    #[serde(deserialize_with = "address")]
-    pub listen: SocketAddr,
     /// Path under which a reverse proxy has it.
     #[serde(deserialize_with = "path_prefix")]
     pub prefix: String,
@@ -40,8 +43,92 @@ pub struct Config {
     pub tls_key: Option<PathBuf>,
     /// User to run as when started by root; empty: nobody else.
     pub user: String,
+    /// Where to listen.
+    pub listen: Listen,
+    /// What others send is kept here.
+    pub store: Store,
+    /// What collectd's datagrams have to be, and what is made of them.
+    pub collectd: Collectd,
     /// The recorder's keys.
     pub record: Record,
+}
+
+/// Where to listen. `listen = "ADDRESS"` is the page's alone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listen {
+    /// Address and port of the page and the API.
+    pub page: SocketAddr,
+    /// Where rrdcached's protocol is spoken; `None`: on a unix socket in the data folder.
+    pub rrdcached: Option<Vec<Place>>,
+    /// Group that may use unix sockets; `None`: their owner's.
+    pub group: Option<String>,
+    /// Where collectd's datagrams come; `None`: loopback, on collectd's port.
+    pub collectd: Option<Vec<SocketAddr>>,
+}
+
+/// Where one socket listens.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// A unix socket's path.
+    Path(PathBuf),
+    /// An address and a port.
+    Address(SocketAddr),
+}
+
+/// collectd's keys.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Collectd {
+    /// What is taken.
+    pub security: Security,
+    /// Users and passwords, as collectd's AuthFile.
+    pub auth_file: Option<PathBuf>,
+    /// Networks that senders may be of; empty: all.
+    #[serde(deserialize_with = "prefixes")]
+    pub allow: Vec<String>,
+    /// Types; `None`: the installed file, or what kymo knows of collectd 5.12.
+    pub types_db: Option<Vec<PathBuf>>,
+    /// RRDs: step in seconds; 0: the values' interval.
+    pub step: u32,
+    /// RRDs: heartbeat in seconds; 0: twice the step.
+    pub heartbeat: u32,
+    /// RRDs: rows of an archive.
+    pub rows: u32,
+    /// RRDs: seconds that archives reach back.
+    pub timespans: Vec<u32>,
+    /// RRDs: the part of a row that may be unknown.
+    #[serde(deserialize_with = "xff")]
+    pub xff: f64,
+    /// RRDs: averages only.
+    pub single: bool,
+}
+
+/// What is taken of collectd's datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Security {
+    /// All.
+    None,
+    /// What is signed or encrypted.
+    Sign,
+    /// What is encrypted.
+    Encrypt,
+}
+
+/// The store's keys.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Store {
+    /// Names of files lie below this folder; `None`: `rrd` in the data folder.
+    pub base: Option<PathBuf>,
+    /// The store's own folder; `None`: `store` in the data folder.
+    pub folder: Option<PathBuf>,
+    /// How far .rrd files may be behind, or `never`.
+    #[serde(deserialize_with = "files")]
+    pub files: String,
+    /// Most bytes of blocks, as far as dropping raw points helps.
+    #[serde(deserialize_with = "size_text")]
+    pub bytes: String,
 }
 
 /// What the recorder is told.
@@ -74,7 +161,6 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             data: None,
-            listen: SocketAddr::from(([127, 0, 0, 1], 4280)),
             prefix: String::new(),
             hosts: Vec::new(),
             trust_proxy: false,
@@ -82,7 +168,90 @@ impl Default for Config {
             tls_cert: None,
             tls_key: None,
             user: "kymo".into(),
+            listen: Listen::default(),
+            store: Store::default(),
+            collectd: Collectd::default(),
             record: Record::default(),
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Listen {
+        Listen {
+            page: SocketAddr::from(([127, 0, 0, 1], 4280)),
+            rrdcached: None,
+            group: None,
+            collectd: None,
+        }
+    }
+}
+
+impl Default for Collectd {
+    fn default() -> Collectd {
+        let rrd = RrdSettings::default();
+        Collectd {
+            security: Security::None,
+            auth_file: None,
+            allow: Vec::new(),
+            types_db: None,
+            step: rrd.step_s,
+            heartbeat: rrd.heartbeat_s,
+            rows: rrd.rows,
+            timespans: vec![3_600, 86_400, 604_800, 2_678_400, 31_622_400],
+            xff: rrd.xff,
+            single: false,
+        }
+    }
+}
+
+impl Security {
+    /// As the file has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Security::None => "none",
+            Security::Sign => "sign",
+            Security::Encrypt => "encrypt",
+        }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Store {
+        Store {
+            base: None,
+            folder: None,
+            files: "7d".into(),
+            bytes: "10G".into(),
+        }
+    }
+}
+
+impl Store {
+    /// How far .rrd files may be behind; `None`: there are none.
+    pub fn files_behind(&self) -> Option<Duration> {
+        let age_ns = options::duration_ns("", &self.files).ok();
+        age_ns
+            .filter(|_| self.files != NEVER)
+            .map(Duration::from_nanos)
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Result<Place, String> {
+        let path = text.strip_prefix("unix:").unwrap_or(text);
+        match path.starts_with('/') {
+            true => Ok(Place::Path(path.into())),
+            false => parse_address(text).map(Place::Address),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Place::Path(path) => write!(f, "{}", path.display()),
+            Place::Address(address) => write!(f, "{address}"),
         }
     }
 }
@@ -205,9 +374,104 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+impl<'de> Deserialize<'de> for Listen {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Listen, D::Error> {
+        from.deserialize_any(ListenVisitor)
+    }
+}
+
+/// Takes the page's address, or a table.
+struct ListenVisitor;
+
+impl<'de> Visitor<'de> for ListenVisitor {
+    type Value = Listen;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an address and a port, or a table")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Listen, E> {
+        let page = parse_address(text).map_err(|error| E::custom(cause(&error)))?;
+        Ok(Listen {
+            page,
+            ..Listen::default()
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Listen, A::Error> {
+        let table = ListenTable::deserialize(MapAccessDeserializer::new(map))?;
+        let default = Listen::default();
+        Ok(Listen {
+            page: table.page.unwrap_or(default.page),
+            rrdcached: table.rrdcached,
+            group: table.group,
+            collectd: table.collectd,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct ListenTable {
+    #[serde(deserialize_with = "address")]
+    page: Option<SocketAddr>,
+    #[serde(deserialize_with = "places")]
+    rrdcached: Option<Vec<Place>>,
+    group: Option<String>,
+    #[serde(deserialize_with = "addresses")]
+    collectd: Option<Vec<SocketAddr>>,
+}
+
+fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<SocketAddr>>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let read: Result<_, _> = texts.iter().map(|text| parse_address(text)).collect();
+    read.map(Some)
+        .map_err(|error| D::Error::custom(cause(&error)))
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    match texts.iter().find(|text| Prefix::parse(text).is_none()) {
+        Some(text) => Err(D::Error::custom(format!(
+            "{text:?} is not a network such as 10.0.0.0/8"
+        ))),
+        None => Ok(texts),
+    }
+}
+
+fn xff<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let xff = f64::deserialize(from)?;
+    match (0.0..1.0).contains(&xff) {
+        true => Ok(xff),
+        false => Err(D::Error::custom("not a number from 0 up to 1")),
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(from)?;
-    parse_address(&text).map_err(|error| D::Error::custom(cause(&error)))
+    let read = parse_address(&text).map_err(|error| D::Error::custom(cause(&error)));
+    read.map(Some)
+}
+
+fn places<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Place>>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let read: Result<_, _> = texts.iter().map(|text| Place::parse(text)).collect();
+    read.map(Some)
+        .map_err(|error| D::Error::custom(cause(&error)))
+}
+
+fn files<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    match text == NEVER {
+        true => Ok(text),
+        false => checked(options::duration_ns("", &text), text),
+    }
+}
+
+fn size_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(options::size_bytes(&text), text)
 }
 
 /// With a slash before and none behind.
@@ -229,8 +493,7 @@ fn letters<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 }
 
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(from)?;
-    checked(options::size_bytes(&text), text).map(Some)
+    size_text(from).map(Some)
 }
 
 fn age<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
@@ -255,18 +518,12 @@ pub fn text(config: &Config) -> String {
         "# kymo.toml: what `kymo serve` does. All keys there are, with what is in force without them.\n",
     ));
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
-    let optional = |text: &Option<String>| text.as_deref().map(quoted);
-    let (c, r) = (config, &config.record);
+    let c = config;
     file.key(
         "data",
-        "Folder that holds everything: recordings, roll-ups, the token. Without it: /var/lib/kymo\n\
+        "Folder that holds everything: recordings, roll-ups, the store, the token. Without it: /var/lib/kymo\n\
          for root, else $XDG_STATE_HOME/kymo (~/.local/state/kymo).",
         path(&c.data).ok_or("\"/var/lib/kymo\""),
-    );
-    file.key(
-        "listen",
-        "Address and port of the page and the API. Beyond loopback it takes TLS or `insecure`.",
-        Ok(quoted(&c.listen.to_string())),
     );
     file.key(
         "prefix",
@@ -306,6 +563,152 @@ pub fn text(config: &Config) -> String {
          empty: stay root, without capabilities.",
         Ok(quoted(&c.user)),
     );
+    listen_text(&mut file, &c.listen);
+    store_text(&mut file, &c.store);
+    collectd_text(&mut file, &c.collectd);
+    record_text(&mut file, &c.record);
+    file.0
+}
+
+fn listen_text(file: &mut File, listen: &Listen) {
+    file.0.push_str("\n[listen]\n");
+    file.key(
+        "page",
+        "Address and port of the page and the API. Beyond loopback it takes TLS or `insecure`.\n\
+         `listen = \"ADDRESS\"` instead of this table is the same.",
+        Ok(quoted(&listen.page.to_string())),
+    );
+    let places = listen.rrdcached.as_ref().map(|places| {
+        let places: Vec<_> = places
+            .iter()
+            .map(|place| quoted(&place.to_string()))
+            .collect();
+        format!("[{}]", places.join(", "))
+    });
+    file.key(
+        "rrdcached",
+        "Where rrdcached's protocol is spoken: paths of unix sockets, addresses with ports; []: nowhere.\n\
+         Without it: rrdcached.sock in the data folder. Beyond loopback it takes `insecure`.",
+        places.ok_or("[\"/run/kymo/rrdcached.sock\"]"),
+    );
+    file.key(
+        "collectd",
+        "Addresses and ports for datagrams of collectd's network plugin; []: none.\n\
+         Without it: port 25826 of loopback. See [collectd].",
+        addresses_of(listen).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
+    );
+    file.key(
+        "group",
+        "Group that may use the unix sockets, besides their owner. The hub should not be in it.",
+        listen.group.as_deref().map(quoted).ok_or("\"www-data\""),
+    );
+}
+
+fn addresses_of(listen: &Listen) -> Option<String> {
+    let addresses = listen.collectd.as_ref()?;
+    let texts: Vec<_> = addresses
+        .iter()
+        .map(|address| quoted(&address.to_string()))
+        .collect();
+    Some(format!("[{}]", texts.join(", ")))
+}
+
+fn collectd_text(file: &mut File, collectd: &Collectd) {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
+    let list = |texts: Vec<String>| format!("[{}]", texts.join(", "));
+    file.0.push_str("\n[collectd]\n");
+    file.key(
+        "security",
+        "What is taken of collectd's datagrams: \"none\" all, \"sign\" signed and encrypted ones, \"encrypt\" encrypted\n\
+         ones. Beyond loopback it takes sign or encrypt, or `insecure`.",
+        Ok(quoted(collectd.security.word())),
+    );
+    file.key(
+        "auth_file",
+        "Users and passwords, a line `user: password` each, as collectd's AuthFile. Read at start.",
+        path(&collectd.auth_file).ok_or("\"/etc/kymo/collectd.auth\""),
+    );
+    let networks = collectd.allow.iter().map(|text| quoted(text)).collect();
+    file.key(
+        "allow",
+        "Networks that senders may be of, such as [\"10.0.0.0/8\"]; []: any. Beyond loopback there has to be one.",
+        Ok(list(networks)),
+    );
+    let files = collectd.types_db.as_ref();
+    let files = files.map(|all| {
+        list(
+            all.iter()
+                .map(|path| quoted(&path.to_string_lossy()))
+                .collect(),
+        )
+    });
+    file.key(
+        "types_db",
+        "Files of types, the last one first. Without it: /usr/share/collectd/types.db, or what collectd 5.12 has.\n\
+         Types that are in none are taken as the sender has them.",
+        files.ok_or("[\"/usr/share/collectd/types.db\"]"),
+    );
+    file.key(
+        "step",
+        "Of the .rrd files that are made: seconds of a row; 0: the interval of the values (collectd's StepSize).",
+        Ok(collectd.step.to_string()),
+    );
+    file.key(
+        "heartbeat",
+        "Seconds after which a missing value is unknown; 0: twice the step (HeartBeat).",
+        Ok(collectd.heartbeat.to_string()),
+    );
+    file.key(
+        "rows",
+        "Rows of an archive (RRARows).",
+        Ok(collectd.rows.to_string()),
+    );
+    let spans = collectd.timespans.iter().map(u32::to_string).collect();
+    file.key(
+        "timespans",
+        "Seconds that archives reach back (RRATimespan).",
+        Ok(list(spans)),
+    );
+    file.key(
+        "xff",
+        "The part of a row that may be unknown (XFF).",
+        Ok(format!("{:?}", collectd.xff)),
+    );
+    file.key(
+        "single",
+        "Averages only, without minima and maxima (RRASingle).",
+        Ok(collectd.single.to_string()),
+    );
+}
+
+fn store_text(file: &mut File, store: &Store) {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
+    file.0.push_str("\n[store]\n");
+    file.key(
+        "base",
+        "Folder of .rrd files: names that clients say lie below it. Without it: rrd in the data folder.",
+        path(&store.base).ok_or("\"/var/lib/kymo/rrd\""),
+    );
+    file.key(
+        "folder",
+        "The store's own folder. Without it: store in the data folder.",
+        path(&store.folder).ok_or("\"/var/lib/kymo/store\""),
+    );
+    file.key(
+        "files",
+        "How far .rrd files may be behind: \"5m\", \"7d\". A FLUSH brings one up to date at once.\n\
+         \"never\": there are no .rrd files.",
+        Ok(quoted(&store.files)),
+    );
+    file.key(
+        "bytes",
+        "Most bytes of the store's blocks, as far as dropping raw points helps.",
+        Ok(quoted(&store.bytes)),
+    );
+}
+
+fn record_text(file: &mut File, r: &Record) {
+    let optional = |text: &Option<String>| text.as_deref().map(quoted);
     file.0.push_str("\n[record]\n");
     file.key(
         "subsystems",
@@ -344,7 +747,6 @@ pub fn text(config: &Config) -> String {
         "Record only the first word of command lines: the others may hold passwords.",
         Ok(r.redact_args.to_string()),
     );
-    file.0
 }
 
 struct File(String);
@@ -412,7 +814,6 @@ mod tests {
     fn what_is_in_force_can_be_read_back() {
         let config = Config {
             data: Some("/a b/\"c\"\\\u{1b}ä".into()),
-            listen: "[::1]:80".parse().expect("an address"),
             prefix: "/kymo".into(),
             hosts: vec!["a.example".into(), "b".into()],
             trust_proxy: true,
@@ -420,6 +821,33 @@ mod tests {
             tls_cert: Some("c".into()),
             tls_key: Some("k".into()),
             user: String::new(),
+            listen: Listen {
+                page: "[::1]:80".parse().expect("an address"),
+                rrdcached: Some(vec![
+                    Place::Path("/run/a b".into()),
+                    Place::Address("127.0.0.1:42217".parse().expect("an address")),
+                ]),
+                group: Some("staff".into()),
+                collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
+            },
+            collectd: Collectd {
+                security: Security::Sign,
+                auth_file: Some("/c".into()),
+                allow: vec!["10.0.0.0/8".into()],
+                types_db: Some(vec!["/d".into(), "/e".into()]),
+                step: 10,
+                heartbeat: 25,
+                rows: 100,
+                timespans: vec![3600],
+                xff: 0.5,
+                single: true,
+            },
+            store: Store {
+                base: Some("/a".into()),
+                folder: Some("/b".into()),
+                files: "never".into(),
+                bytes: "1G".into(),
+            },
             record: Record {
                 subsystems: "cd".into(),
                 interval: 0.5,
@@ -454,6 +882,24 @@ mod tests {
             ),
             ("[record]\nsubsystems = \"cq\"", "line 2: no such subsystem"),
             ("[record]\ninterval = \"1\"", "line 2: invalid type"),
+            (
+                "[listen]\npage = \"here\"",
+                "line 2: not an address and a port",
+            ),
+            ("[listen]\nrrdcached = [\"here\"]", "line 2: not an address"),
+            ("[listen]\ncollectl = []", "line 2: unknown key `collectl`"),
+            (
+                "[store]\nfiles = \"soon\"",
+                "line 2: not a duration such as",
+            ),
+            ("[listen]\ncollectd = [\"/x\"]", "line 2: not an address"),
+            ("[collectd]\nsecurity = \"some\"", "line 2: unknown variant"),
+            (
+                "[collectd]\nallow = [\"10/8\"]",
+                "line 2: \"10/8\" is not a network",
+            ),
+            ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
+            ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
             ("insecure = maybe", "line 1: "),
             (
                 "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
@@ -492,7 +938,7 @@ mod tests {
         );
         let config = config.expect("a file");
         assert_eq!(config.prefix, "/kymo");
-        assert_eq!(config.listen.to_string(), "127.0.0.1:80");
+        assert_eq!(config.listen.page.to_string(), "127.0.0.1:80");
         assert_eq!(config.record.subsystems, "cmdnp");
         assert_eq!(config.record.intervals(), "1:5");
     }

@@ -1,11 +1,11 @@
-//! The guardian of `kymo serve`: starts the recorder and the hub, starts either again when it dies, and
-//! ends both. It keeps what privileges it was given, so it does nothing else: no byte from the network
-//! and none of a recording passes through it.
+//! The guardian of `kymo serve`: starts the recorder, the keeper and the hub, starts each again when it dies, and
+//! ends all. It keeps what privileges it was given, so it does nothing else: it holds the sockets, and no byte from
+//! the network and none of a recording passes through it.
 
 use std::fs::File;
-use std::io::{PipeReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -14,14 +14,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kymo_sys::machine::{self, Signal, SignalFile};
+use kymo_sys::own_name::OwnName;
 use kymo_sys::privilege::{self, Role, State};
 
 use crate::commands::hub::Order;
+use crate::commands::keeper;
 use crate::secret;
 
+mod answering;
 mod notify;
 mod ward;
 
+use answering::Answering;
 use ward::Ward;
 
 /// How long the children may take to end, so that all is over within a second.
@@ -39,7 +43,9 @@ const KEPT_VARIABLES: [&str; 3] = ["TZ", "TZDIR", "RUST_BACKTRACE"];
 pub struct Plan {
     /// The recorder; `None`: nothing is recorded.
     pub recorder: Option<Recorder>,
-    /// Told to the hub; its files and its code are filled in at each start.
+    /// The keeper; `None`: nothing is taken from others.
+    pub keeper: Option<Keeper>,
+    /// DaemonSignal to the hub; its files and its code are filled in at each start.
     pub order: Order,
     /// As whom the hub runs.
     pub hub_role: Role,
@@ -63,18 +69,36 @@ pub struct Recorder {
     pub role: Role,
 }
 
+/// How to keep what others send.
+pub struct Keeper {
+    /// What the keeper has to do; its pipe is filled in at each start.
+    pub order: keeper::KeeperOrder,
+    /// The sockets of the order.
+    pub sockets: Vec<OwnedFd>,
+    /// Their names in the file system.
+    pub names: Vec<OwnName>,
+    /// Where they listen, a line each.
+    pub shown: Vec<String>,
+    /// What could not be had at the start, and need not be.
+    pub notices: Vec<String>,
+    /// Whether somebody asked for it: then a start without it is none.
+    pub configured: bool,
+    /// As whom.
+    pub role: Role,
+}
+
 /// Guards until a signal says stop.
 pub fn run(plan: Plan) -> Result<ExitCode> {
     let signals = SignalFile::block().context("cannot wait for signals")?;
     let now = Instant::now();
     let guardian = Guardian {
         recorder: Ward::new("recorder", now),
-        hub: Ward::new("hub", now),
+        keeper: Answering::new("keeper", now),
+        hub: Answering::new("hub", now),
         plan,
         signals,
-        ready: None,
         code: None,
-        was_ready: false,
+        is_serving: false,
         reading_along: false,
         watchdog: notify::watchdog(),
     };
@@ -85,12 +109,12 @@ struct Guardian {
     plan: Plan,
     signals: SignalFile,
     recorder: Ward,
-    hub: Ward,
-    /// Where the hub says that it answers, until it has.
-    ready: Option<PipeReader>,
+    keeper: Answering,
+    hub: Answering,
     /// The code that the present hub takes.
     code: Option<String>,
-    was_ready: bool,
+    /// The hub has answered once.
+    is_serving: bool,
     /// Another recorder has the folder.
     reading_along: bool,
     /// How often the service manager wants a sign.
@@ -99,20 +123,28 @@ struct Guardian {
 
 impl Guardian {
     fn run(mut self) -> Result<ExitCode> {
+        for notice in self.plan.keeper.iter().flat_map(|keeper| &keeper.notices) {
+            say(notice);
+        }
         loop {
             self.start_what_is_due()?;
-            let may_hear = self.wait();
+            let (keeper_speaks, hub_speaks) = self.wait();
             while let Some(signal) = self.signals.take() {
-                match (signal, self.recorder.pid()) {
-                    (Signal::Stop, _) => {
-                        self.end();
-                        return Ok(ExitCode::SUCCESS);
-                    }
-                    (Signal::Flush, Some(recorder)) => machine::ask_to_flush(recorder),
-                    _ => {}
+                if signal == Signal::Stop {
+                    self.end();
+                    return Ok(ExitCode::SUCCESS);
+                }
+                if signal == Signal::Flush {
+                    self.recorder
+                        .pid()
+                        .into_iter()
+                        .for_each(machine::ask_to_flush);
                 }
             }
-            if may_hear {
+            if keeper_speaks {
+                self.hear_keeper();
+            }
+            if hub_speaks {
                 self.hear_hub();
             }
             if let Some(code) = self.look_after_children() {
@@ -122,20 +154,27 @@ impl Guardian {
         }
     }
 
-    /// Whether the hub has something to say.
-    fn wait(&self) -> bool {
+    /// Whether the keeper, and the hub, have something to say.
+    fn wait(&self) -> (bool, bool) {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
-        let next = [recorder, self.hub.due()].into_iter().flatten().min();
+        let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
+        let due = [recorder, keeper, self.hub.ward.due()];
+        let next = due.into_iter().flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
         let nap = self.watchdog.map_or(nap, |often| nap.min(often));
-        let mut files = vec![self.signals.as_fd()];
-        files.extend(self.ready.as_ref().map(AsFd::as_fd));
+        let (keeper, hub) = (self.keeper.file(), self.hub.file());
+        let files: Vec<_> = [Some(self.signals.as_fd()), keeper, hub]
+            .into_iter()
+            .flatten()
+            .collect();
         let readable = machine::wait_readable(&files, nap);
         if self.watchdog.is_some() {
             notify::send("WATCHDOG=1");
         }
-        readable.get(1) == Some(&true)
+        let mut speaking = readable.into_iter().skip(1);
+        let mut speaks = |file: Option<_>| file.is_some() && speaking.next() == Some(true);
+        (speaks(keeper), speaks(hub))
     }
 
     fn start_what_is_due(&mut self) -> Result<()> {
@@ -143,7 +182,20 @@ impl Guardian {
         if self.recorder.is_due(now) && self.plan.recorder.is_some() {
             self.start_recorder(now);
         }
-        if self.hub.is_due(now) {
+        if let Some(keeper) = &self.plan.keeper
+            && self.keeper.ward.is_due(now)
+        {
+            let mut role = keeper.role.clone();
+            role.inherits = keeper.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+            let order = |ready| {
+                serde_json::to_vec(&keeper::KeeperOrder {
+                    ready,
+                    ..keeper.order.clone()
+                })
+            };
+            self.keeper.start(role, order, now)?;
+        }
+        if self.hub.ward.is_due(now) {
             self.start_hub(now)?;
         }
         Ok(())
@@ -170,51 +222,48 @@ impl Guardian {
     }
 
     fn start_hub(&mut self, now: Instant) -> Result<()> {
-        let (heard, told) = std::io::pipe().context("cannot make a pipe")?;
+        let listener = self.plan.listener.as_raw_fd();
         let role = Role {
-            inherits: vec![self.plan.listener.as_raw_fd(), told.as_raw_fd()],
+            inherits: vec![listener],
             ..self.plan.hub_role.clone()
         };
         let code = secret::fresh_code()?;
-        let order = Order {
-            listener: self.plan.listener.as_raw_fd(),
-            ready: told.as_raw_fd(),
-            code: Some(code.clone()),
-            ..self.plan.order.clone()
+        let order = |ready| {
+            serde_json::to_vec(&Order {
+                listener,
+                ready,
+                code: Some(code.clone()),
+                ..self.plan.order.clone()
+            })
         };
-        let mut command = own_command("hub");
-        command.stdin(Stdio::piped());
-        privilege::confine(&mut command, role);
-        let mut child = command.spawn();
-        if let Some(mut stdin) = child.as_mut().ok().and_then(|child| child.stdin.take()) {
-            // A hub that died already is seen in a moment.
-            let _ = stdin.write_all(&serde_json::to_vec(&order)?);
-        }
-        (self.ready, self.code) = (Some(heard), Some(code));
-        self.hub.start(child, now);
+        self.hub.start(role, order, now)?;
+        self.code = Some(code);
         Ok(())
     }
 
-    /// One line on what the hub may do comes when it answers; nothing comes if it died before.
-    fn hear_hub(&mut self) {
-        let Some(mut ready) = self.ready.take() else {
+    /// One line on what the keeper may do comes when the store is open.
+    fn hear_keeper(&mut self) {
+        let (Some(state), Some(keeper)) = (self.keeper.hear(), &self.plan.keeper) else {
             return;
         };
-        let mut line = [0; 1024];
-        let length = ready.read(&mut line).unwrap_or(0);
-        if length == 0 {
+        say(&format!("keeper: {state}"));
+        keeper.shown.iter().for_each(|line| say(line));
+    }
+
+    /// One line on what the hub may do comes when it answers.
+    fn hear_hub(&mut self) {
+        let Some(state) = self.hub.hear() else {
             return;
-        }
-        let state = String::from_utf8_lossy(&line[..length]);
-        if !self.was_ready {
+        };
+        if !self.is_serving {
             self.say_recorder();
         }
-        say(&format!("hub: {}", state.trim_end()));
+        say(&format!("hub: {state}"));
         self.say_url();
-        if !self.was_ready {
+        if !self.is_serving {
             notify::send("READY=1");
         }
-        self.was_ready = true;
+        self.is_serving = true;
     }
 
     fn say_recorder(&self) {
@@ -242,12 +291,17 @@ impl Guardian {
     fn look_after_children(&mut self) -> Option<ExitCode> {
         let now = Instant::now();
         if let Some(status) = self.hub.ended() {
-            if !self.was_ready && status.code() == Some(REFUSED) {
-                // It has said why; it would be the same the next time.
+            if self.hub.has_refused(status) {
                 return Some(ExitCode::from(REFUSED as u8));
             }
-            self.ready = None;
-            self.hub.failed(now, &words(status));
+            self.hub.ward.failed(now, &words(status));
+        }
+        if let Some(status) = self.keeper.ended() {
+            let configured = self.plan.keeper.as_ref().is_some_and(|k| k.configured);
+            if configured && self.keeper.has_refused(status) {
+                return Some(ExitCode::from(REFUSED as u8));
+            }
+            self.keeper.ward.failed(now, &words(status));
         }
         if let Some(status) = self.recorder.ended() {
             self.recorder.failed(now, &words(status));
@@ -255,29 +309,42 @@ impl Guardian {
         None
     }
 
-    /// Ends both, within a second. A recorder that is still writing then is left to it.
+    /// Ends all, within a second. A recorder or a keeper that is still writing then is left to it.
     fn end(&mut self) {
         notify::send("STOPPING=1");
         let deadline = Instant::now() + PATIENCE;
-        for ward in [&self.recorder, &self.hub] {
-            if let Some(pid) = ward.pid() {
-                machine::ask_to_end(pid);
-            }
+        for ward in self.wards() {
+            ward.pid().into_iter().for_each(machine::ask_to_end);
         }
-        while self.recorder.is_running() || self.hub.is_running() {
+        while self.wards().iter().any(|ward| ward.is_running()) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             machine::wait_readable(&[self.signals.as_fd()], left);
             while self.signals.take().is_some() {}
-            self.recorder.ended();
-            self.hub.ended();
+            for ward in self.wards() {
+                ward.ended();
+            }
         }
-        self.hub.kill();
-        if self.recorder.is_running() {
-            say("the recorder is still writing, and ends by itself");
+        self.hub.ward.kill();
+        for (ward, name) in [(&self.recorder, "recorder"), (&self.keeper.ward, "keeper")] {
+            if ward.is_running() {
+                say(&format!("the {name} is still writing, and ends by itself"));
+            }
         }
+        for name in self.plan.keeper.iter().flat_map(|keeper| &keeper.names) {
+            // Somebody may have done so.
+            let _ = name.remove();
+        }
+    }
+
+    fn wards(&mut self) -> [&mut Ward; 3] {
+        [
+            &mut self.recorder,
+            &mut self.keeper.ward,
+            &mut self.hub.ward,
+        ]
     }
 }
 

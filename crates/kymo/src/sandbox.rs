@@ -1,12 +1,14 @@
-//! What the hub may reach, by landlock: best effort, for kernels that have it. What is already open
-//! stays open; what is not named here does not exist for it.
+//! What the hub and the keeper may reach, by landlock and seccomp: best effort, for kernels that have them. What is already
+//! open stays open; what is not named here does not exist for them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 /// What kernels are asked for at most; an older one gives what it has.
 const ASKED: ABI = ABI::V7;
@@ -51,6 +53,24 @@ fn write_access() -> BitFlags<AccessFs> {
         | AccessFs::MakeDir
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
+        | AccessFs::Refer
+}
+
+/// This thread, and those it starts from now on, make no more sockets: landlock has no rule for datagrams. The state in words.
+pub fn refuse_sockets() -> String {
+    match without_sockets() {
+        Ok(()) => "no new sockets".into(),
+        Err(error) => format!("new sockets are not refused ({error})"),
+    }
+}
+
+fn without_sockets() -> Result<(), Box<dyn std::error::Error>> {
+    let refused = SeccompAction::Errno(libc::EACCES as u32);
+    let rules = BTreeMap::from([(libc::SYS_socket, Vec::new())]);
+    let architecture = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture)?;
+    let program: BpfProgram = filter.try_into()?;
+    Ok(seccompiler::apply_filter(&program)?)
 }
 
 #[cfg(test)]
@@ -58,12 +78,33 @@ mod tests {
     use super::*;
     use std::fs::{self, File};
     use std::io::ErrorKind;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::unix::net::UnixDatagram;
 
     /// What was tried, and whether it was refused.
     fn tried<T>(what: &'static str, result: std::io::Result<T>) -> (&'static str, bool) {
         let refused = result.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
         (what, refused)
+    }
+
+    #[test]
+    fn new_sockets_are_refused() {
+        let before = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let shut_in = std::thread::spawn(move || {
+            let state = refuse_sockets();
+            let tried = [
+                tried("send datagrams", UdpSocket::bind("127.0.0.1:0")),
+                tried("connect", TcpStream::connect("127.0.0.1:9")),
+                tried("talk to a unix socket", UnixDatagram::unbound()),
+            ];
+            (state, tried, before.set_nonblocking(true).is_ok())
+        });
+        let (state, tried, keeps) = shut_in.join().expect("no panic");
+        assert_eq!(state, "no new sockets");
+        for (what, refused) in tried {
+            assert!(refused, "{what}");
+        }
+        assert!(keeps, "a socket that is there stays");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use kymo_recording::beat::{self, Control, Schedule};
 use kymo_recording::queue::Queue;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
-use kymo_sys::machine;
+use kymo_sys::machine::{self, Signal, Signals};
 use kymo_sys::ticker::Ticker;
 use kymo_view::processes::Filter;
 use kymo_view::time::Zone;
@@ -279,4 +279,18 @@ pub fn spawn<T: Send + 'static>(
     builder
         .spawn(run)
         .with_context(|| format!("cannot start the {name} thread"))
+}
+
+/// Sleeps until a signal says stop or the recording ends by itself; has written out what waits when one
+/// says so.
+pub fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
+    loop {
+        match signals.wait(Duration::from_secs(1 << 30)) {
+            Some(Signal::Stop) => return stop(),
+            // The recording ended by itself, or because the writer failed.
+            Some(Signal::Wake) => return stop(),
+            Some(Signal::Flush) => flush(),
+            Some(Signal::Child) | None => {}
+        }
+    }
 }

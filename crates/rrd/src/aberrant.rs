@@ -12,8 +12,8 @@ use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
 use crate::kind::cf_of;
+use crate::preparation::{PRIMARY, SECONDARY};
 use crate::rows::Rows;
-use crate::update::{PRIMARY, SECONDARY};
 
 /// Words of `cdp_prep_t`: intercept, or the coefficient of a season, or its deviation.
 const COEFFICIENT: usize = 2;

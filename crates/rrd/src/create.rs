@@ -1,9 +1,12 @@
 //! A new .rrd from `DS:` and `RRA:` specifications, as `rrdtool create` makes it.
 
+use kymo_base::random::next_random;
+
 use crate::UNKNOWN;
 use crate::error::Error;
-use crate::header::{Header, MEMORY_CELLS_MAX, PREPARATIONS_MAX};
+use crate::header::Header;
 use crate::preparation::{new_cdp, new_pdp};
+use crate::room::{no_room, require_room};
 use crate::rrd::Rrd;
 use crate::source;
 use crate::spec::{self, Mapping, Needs};
@@ -127,41 +130,10 @@ fn begin(header: &mut Header, random: &mut u64) -> Result<(), Error> {
     header.check().map_err(|_| no_room())
 }
 
-/// Refuses what does not fit in memory, or in the arithmetic.
-pub(crate) fn require_room(header: &Header) -> Result<(), Error> {
-    let ds_cnt = header.ds.len() as u64;
-    let cells = header.rra.iter().try_fold(0u64, |sum, rra| {
-        let seconds = header
-            .pdp_step
-            .checked_mul(rra.pdp_cnt)?
-            .checked_mul(rra.row_cnt)?;
-        let whole = 0 < seconds && seconds < 1 << 62;
-        let cells = ds_cnt.checked_mul(rra.row_cnt)?;
-        sum.checked_add(cells).filter(|_| whole)
-    });
-    let preparations = ds_cnt.saturating_mul(header.rra.len() as u64);
-    if cells.is_none_or(|cells| cells > MEMORY_CELLS_MAX) || preparations > PREPARATIONS_MAX {
-        return Err(no_room());
-    }
-    Ok(())
-}
-
-fn no_room() -> Error {
-    Error::new("cannot allocate memory")
-}
-
-/// A number that nobody guesses; splitmix64. Rows that begin anywhere spread the load of their pages.
-pub(crate) fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut word = *state;
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::MEMORY_CELLS_MAX;
 
     fn ask(definitions: &[&str]) -> Result<Rrd, String> {
         let definitions: Vec<&[u8]> = definitions.iter().map(|def| def.as_bytes()).collect();

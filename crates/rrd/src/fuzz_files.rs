@@ -298,9 +298,9 @@ mod tests {
     fn try_many(target: fn(&[u8])) {
         let mut state = 7;
         for _ in 0..1500 {
-            let len = crate::create::next_random(&mut state) % 60;
+            let len = kymo_base::random::next_random(&mut state) % 60;
             let input: Vec<u8> = (0..len)
-                .map(|_| crate::create::next_random(&mut state) as u8)
+                .map(|_| kymo_base::random::next_random(&mut state) as u8)
                 .collect();
             target(&input);
         }

@@ -28,6 +28,7 @@ pub mod options;
 mod preparation;
 pub mod resize;
 pub mod restore;
+mod room;
 mod row_time;
 pub mod rows;
 pub mod rpn;

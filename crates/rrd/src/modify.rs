@@ -7,10 +7,10 @@
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
-use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef};
 use crate::preparation::{new_cdp, new_pdp};
+use crate::room::require_room;
 use crate::row_time::{Archive, end_time_for_row, timeslot};
 use crate::rrd::Rrd;
 use crate::spec::{self, Needs, atoi, shown};

@@ -7,6 +7,10 @@ use crate::header::{CdpPrep, PdpPrep, RraDef, Univals, field};
 /// The unknown value as the header has it.
 pub(crate) const UNKNOWN_BITS: u64 = UNKNOWN.to_bits();
 
+/// Words of `cdp_prep_t`: what the first row of a pass is made of, and all others.
+pub(crate) const PRIMARY: usize = 8;
+pub(crate) const SECONDARY: usize = 9;
+
 /// A point in the making of which nothing is known yet.
 pub(crate) fn new_pdp(last_up: i64, step: u64) -> PdpPrep {
     let mut pdp = PdpPrep {

@@ -1,8 +1,8 @@
 //! `rrdtool resize`: rows are added to an archive or taken from it.
 
 use crate::UNKNOWN;
-use crate::create::require_room;
 use crate::error::Error;
+use crate::room::require_room;
 use crate::rrd::Rrd;
 
 /// What is asked for.

@@ -3,16 +3,18 @@
 //! Tags are taken in any case and mostly in any order; of a text only its first word counts. What a dump cannot
 //! hold is lost: digits behind the eleventh, microseconds, and where rows begin.
 
+use kymo_base::random::next_random;
+
 use crate::UNKNOWN;
 use crate::cf::{Cf, is_dst};
 use crate::compute_text;
-use crate::create::{next_random, require_room};
 use crate::error::Error;
 use crate::header::{
     COUNT_MAX, CdpPrep, DsDef, Header, PREPARATIONS_MAX, PdpPrep, RraDef, field, until_nul,
 };
 use crate::number::{Parsed, strtodbl};
 use crate::resize::{strtol, strtoul};
+use crate::room::require_room;
 use crate::rrd::Rrd;
 use crate::spec::{atoi, shown};
 use crate::xml::{Node, Reader};

@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
-use crate::create::require_room;
 use crate::error::Error;
 use crate::header::{Header, RraDef, field};
 use crate::preparation::{init_cdp, new_cdp};
+use crate::room::require_room;
 use crate::row_time::{Archive, end_time_for_row, positive_mod};
 use crate::rrd::Rrd;
 use crate::spec::Mapping;

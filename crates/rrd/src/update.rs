@@ -25,10 +25,6 @@ use crate::kind::{Dst, cf_of};
 use crate::rows::Rows;
 use crate::rpn::Calculator;
 
-/// Words of `cdp_prep_t`: what the first row of a pass is made of, and all others.
-pub(crate) const PRIMARY: usize = 8;
-pub(crate) const SECONDARY: usize = 9;
-
 /// rrdtool's errors are cut here.
 const ERROR_BYTES_MAX: usize = 4095;
 

@@ -1,15 +1,13 @@
-//! What is done without being asked: due files, idle files, checkpoints, and the threads that do it.
+//! What is done without being asked, and the threads that do it: due files and chunks, idle files, syncs, checkpoints.
 
+use crate::checkpoint::has_useless_files;
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::flush::chunk::Saver;
 use crate::memtable::state::State;
-use crate::names;
 use crate::retention::GONE_KEPT;
 use crate::rrd_file::write_back::Worker;
-use crate::wal::record::Record;
 use kymo_base::name::DisplayName;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,10 +20,8 @@ const ROUND: usize = 512;
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
-/// So many files that were made, or this time after the last one, are enough for a checkpoint: until then a start makes
-/// them again.
-const MADE_MAX: u64 = 1000;
-const MADE_REST: Duration = Duration::from_secs(30);
+/// The same of both while no batch comes: a store at rest costs a few wake-ups a second.
+const AT_REST: Duration = Duration::from_secs(1);
 /// Files that could not be written are tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -36,8 +32,6 @@ pub struct Threads {
     handles: Vec<JoinHandle<()>>,
 }
 
-/// Folders with the device they are on.
-type Folders = BTreeSet<(u64, Vec<u8>)>;
 type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Store {
@@ -58,15 +52,18 @@ impl Store {
         let saves = (self.clone(), stop.clone());
         handles.push(std::thread::spawn(move || {
             let (store, stop) = saves;
+            let mut pace = Pace::default();
             while !stop.load(Ordering::Relaxed) {
                 store.inner.round_of_chunks();
-                pause(&stop, SAVES_EVERY);
+                let length = pace.of(&store.inner.lock(), SAVES_EVERY);
+                pause(&stop, length);
             }
         }));
         let turns = Arc::new(Mutex::new(()));
         for _ in 0..writers.max(1) {
             let (store, stop, turns) = (self.clone(), stop.clone(), turns.clone());
             handles.push(std::thread::spawn(move || {
+                let mut pace = Pace::default();
                 while !stop.load(Ordering::Relaxed) {
                     {
                         // Path order: one round at a time.
@@ -74,7 +71,7 @@ impl Store {
                         store.flush_due();
                         store.inner.round_of_files();
                     }
-                    store.inner.wait_for_flushes(&stop);
+                    store.inner.wait_for_flushes(&stop, &mut pace);
                 }
             }));
         }
@@ -104,11 +101,6 @@ impl Store {
         self.inner.round_of_chunks();
         self.inner.settings.sync_every
     }
-
-    /// Makes the .rrd files durable and journal files free; the threads do it when it is time.
-    pub fn checkpoint(&self) {
-        self.inner.checkpoint();
-    }
 }
 
 impl Threads {
@@ -118,18 +110,33 @@ impl Threads {
         self.store.inner.changed.notify_all();
         self.store.inner.flushes.notify_all();
         for handle in self.handles {
+            handle.thread().unpark();
             let _panicked = handle.join();
         }
     }
 }
 
+/// Until the thread is asked to stop, which unparks it.
 fn pause(stop: &AtomicBool, length: Duration) {
-    const STEP: Duration = Duration::from_millis(50);
-    let mut left = length;
-    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
-        let step = left.min(STEP);
-        std::thread::sleep(step);
-        left -= step;
+    if !stop.load(Ordering::Relaxed) {
+        std::thread::park_timeout(length);
+    }
+}
+
+/// How soon a thread comes again: later while no batch comes and no work is left.
+#[derive(Default)]
+struct Pace {
+    batches: u64,
+}
+
+impl Pace {
+    fn of(&mut self, state: &State, usual: Duration) -> Duration {
+        let at_rest = self.batches == state.batches && state.due.is_empty() && !state.merges_left;
+        self.batches = state.batches;
+        match at_rest {
+            true => AT_REST,
+            false => usual,
+        }
     }
 }
 
@@ -153,11 +160,11 @@ impl Store {
 
 impl Inner {
     /// Until it is time for the next round, which FLUSHALL does not wait for.
-    fn wait_for_flushes(&self, stop: &AtomicBool) {
+    fn wait_for_flushes(&self, stop: &AtomicBool, pace: &mut Pace) {
         let idle = |state: &mut State| !state.flushes && !stop.load(Ordering::Relaxed);
-        let waited = self
-            .flushes
-            .wait_timeout_while(self.lock(), ROUND_EVERY, idle);
+        let state = self.lock();
+        let length = pace.of(&state, ROUND_EVERY);
+        let waited = self.flushes.wait_timeout_while(state, length, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.flushes = false;
     }
 
@@ -196,7 +203,7 @@ impl Inner {
             return;
         };
         // Due again when the pause is over.
-        series.due_ns = now_ns + RETRY.as_nanos() as u64;
+        series.file.put_off(now_ns + RETRY.as_nanos() as u64);
         let path = DisplayName(&series.path).to_string();
         match error {
             FileError::Locked | FileError::Journal(_) => state.queue(id),
@@ -232,12 +239,7 @@ impl Inner {
         self.keep_below_cap();
         let left = self.merge();
         self.lock().merges_left = left;
-        let useless = {
-            let state = self.lock();
-            state.journal.files_len() > 1
-                && first_unsaved(&state) > state.journal.oldest()
-                && first_needed(&state) > state.journal.oldest()
-        };
+        let useless = has_useless_files(&self.lock());
         if useless {
             self.checkpoint();
         }
@@ -295,19 +297,10 @@ impl Inner {
             drop(state);
             self.forget_gone(&gone, now_ns);
             self.forget_silent(now_ns);
-            state = self.lock();
+        } else {
+            drop(state);
         }
-        let every_ns = self.settings.checkpoint_every.as_nanos() as u64;
-        let old = now_ns.saturating_sub(state.checkpoint_ns) >= every_ns;
-        let long = state.journal.files_len() > self.settings.journal_files;
-        let rest_ns = now_ns.saturating_sub(state.made_ns);
-        let rested = state.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
-        let made = rested || state.made >= MADE_MAX;
-        let paused = now_ns.saturating_sub(state.checkpoint_ns) < RETRY.as_nanos() as u64;
-        drop(state);
-        if (old || long || made) && !paused {
-            self.checkpoint();
-        }
+        self.checkpoint_if_due(now_ns);
     }
 
     /// Files that nobody updates are brought up to date, too; series whose files have been missing for a week go.
@@ -317,146 +310,16 @@ impl Inner {
         }
         let (mut due, mut gone) = (Vec::new(), Vec::new());
         for (id, series) in state.series.iter() {
-            let gone_ns = series.gone_since.map(|since| now_ns.saturating_sub(since));
-            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !series.busy {
+            let file = &series.file;
+            let gone_ns = file.gone_since().map(|since| now_ns.saturating_sub(since));
+            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !file.is_busy()
+            {
                 gone.push(id);
-            } else if series.last > series.upto && now_ns >= series.due_ns && !series.suspended {
+            } else if series.values.last > file.upto() && file.is_due(now_ns) && !series.suspended {
                 due.push(id);
             }
         }
         due.into_iter().for_each(|id| state.queue(id));
         gone
     }
-
-    /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
-    pub(crate) fn checkpoint(&self) {
-        let made = self.lock().made;
-        let Some((position, folders, first)) = self.begin_checkpoint() else {
-            return;
-        };
-        let synced = self.sync_file_systems(&folders);
-        if let Err(error) = self.segments.sync() {
-            let mut state = self.lock();
-            state.notice(format!(
-                "cannot sync a segment: {error}; another one is begun"
-            ));
-            state.checkpointing = false;
-            state.made = state.made.max(made);
-            self.changed.notify_all();
-            return;
-        }
-        let mut saved = self.segments.saved();
-        let mut state = self.lock();
-        // Those of which nobody is left go with the next merge.
-        saved.retain(|(chunk, _)| {
-            let chunk = state.chunks.get(*chunk);
-            chunk.is_some_and(|chunk| !chunk.is_empty())
-        });
-        let done = match synced {
-            Ok(()) => self.put_checkpoint(&mut state, position, saved),
-            Err(error) => {
-                state.checkpoints_end = true;
-                state.notice(format!(
-                    "cannot sync the .rrd files: {error}; the journal keeps everything until the next start"
-                ));
-                Err(error)
-            }
-        };
-        let given_up = state.journal.given_up;
-        drop(state);
-        let done = done.and_then(|position| self.sync_to(position));
-        let mut state = self.lock();
-        if done.is_ok() && state.journal.given_up == given_up {
-            let first = first
-                .min(first_needed(&state))
-                .min(state.journal.sequence());
-            if let Err(error) = state.journal.drop_before(first) {
-                state.notice(format!("cannot remove old journal files: {error}"));
-            }
-        } else {
-            // Soon again.
-            state.made = state.made.max(made);
-        }
-        state.checkpointing = false;
-        self.changed.notify_all();
-    }
-
-    /// Each file system once, by a folder that is still there.
-    fn sync_file_systems(&self, folders: &Folders) -> io::Result<()> {
-        let mut done = BTreeSet::new();
-        for (device, folder) in folders {
-            if done.contains(device) {
-                continue;
-            }
-            match self.disk.sync_file_system(names::path(folder)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                answer => {
-                    answer?;
-                    done.insert(*device);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A new epoch; waits until no write of the old one is under way. The folders of files that were written.
-    /// And the oldest journal file with something that is in no block: blocks that come later may not be on the disk.
-    fn begin_checkpoint(&self) -> Option<(u64, Folders, u64)> {
-        let mut state = self.lock();
-        if state.checkpointing || state.checkpoints_end || !state.journal.is_open() {
-            return None;
-        }
-        state.checkpointing = true;
-        state.checkpoint_ns = self.clock.mono_ns();
-        state.made = 0;
-        let (position, old) = (state.journal.position, (state.epoch & 1) as usize);
-        state.epoch += 1;
-        while state.cycles[old] > 0 {
-            state = self.wait(state);
-        }
-        let mut folders = BTreeSet::new();
-        for series in state.series.started() {
-            if let Some(left) = &series.left {
-                let cut = series
-                    .path
-                    .iter()
-                    .rposition(|&byte| byte == b'/')
-                    .unwrap_or(0);
-                folders.insert((left.device, series.path[..cut.max(1)].to_vec()));
-            }
-        }
-        Some((position, folders, first_unsaved(&state)))
-    }
-
-    fn put_checkpoint(
-        &self,
-        state: &mut State,
-        position: u64,
-        saved: Vec<(u32, u64)>,
-    ) -> io::Result<u64> {
-        state.prepare(&*self.clock)?;
-        state.put_saved(saved);
-        state.journal.put(&Record::Checkpoint { position });
-        let committed = state.journal.commit()?;
-        let epoch = state.epoch;
-        state.series.settle_before(epoch);
-        Ok(committed)
-    }
-}
-
-/// The oldest journal file that has something which is needed.
-fn first_needed(state: &State) -> u64 {
-    let started = state.series.started().map(|series| series.started).min();
-    first_unsaved(state).min(started.unwrap_or(u64::MAX))
-}
-
-/// The oldest journal file that has something which is in no block.
-fn first_unsaved(state: &State) -> u64 {
-    let saving = state.chunks.iter().map(|(_, chunk)| match chunk.saving {
-        // Its records are in no block yet.
-        true => 0,
-        false if chunk.since > 0 => chunk.since,
-        false => u64::MAX,
-    });
-    saving.min().unwrap_or(u64::MAX)
 }

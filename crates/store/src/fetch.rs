@@ -6,7 +6,6 @@ use crate::error::{FetchError, FileError};
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::rrd_file::open::{Fresh, opening};
-use crate::rrd_file::write_back::base_of;
 use kymo_rrd::fetch::Fetched;
 
 /// Rows, or why a file has none.
@@ -72,8 +71,8 @@ impl Inner {
             return Ok(None);
         };
         // Of a suspended one not all values count.
-        let values = series.values_since(recent.version);
-        let Some(values) = values.filter(|_| series.last <= series.published) else {
+        let values = series.values.since(recent.version);
+        let Some(values) = values.filter(|_| series.values.is_published()) else {
             return Ok(None);
         };
         let path = series.path.clone();
@@ -96,11 +95,12 @@ impl Inner {
         let (snapshot, version) = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            let version = (series.last <= series.published).then_some(series.version);
-            (self.snapshot(&state, series, series.published), version)
+            let values = &series.values;
+            let version = values.is_published().then_some(values.version);
+            (self.snapshot(&state, series, values.published), version)
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
-        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let base = self.base_of(&snapshot)?;
         let mut view = snapshot.view(applier, self.rrd_now(), base)?;
         let mut series = Box::new(CachedSeries::of(&view, version.unwrap_or_default()));
         if let Some(recent) = self.recent.take(id) {

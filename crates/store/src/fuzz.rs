@@ -1,4 +1,4 @@
-//! Record points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
+//! Entry points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
 
 use crate::engine::Store;
 use crate::settings::Settings;

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod background;
+mod checkpoint;
 mod compaction;
 mod consolidation;
 mod engine;

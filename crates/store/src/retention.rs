@@ -47,12 +47,16 @@ impl Inner {
             let Some(series) = state.series.get_mut(id) else {
                 continue;
             };
-            if series.gone_since.is_none() || series.busy {
+            if series.file.gone_since().is_none() || series.file.is_busy() {
                 continue;
             }
-            if there || away {
+            if there {
                 // Of one that has come back nobody need have heard.
-                series.gone_since = (!there).then_some(now_ns);
+                series.file.come_back();
+                continue;
+            }
+            if away {
+                series.file.miss_from(now_ns);
                 continue;
             }
             let path = DisplayName(&path);
@@ -66,7 +70,8 @@ impl Inner {
     fn place_of(&self, id: u32) -> Option<(Arc<[u8]>, Option<u64>)> {
         let state = self.lock();
         let series = state.series.get(id)?;
-        Some((series.path.clone(), series.left.map(|left| left.device)))
+        let left = series.file.left();
+        Some((series.path.clone(), left.map(|left| left.device)))
     }
 
     /// Whether the lowest folder of a path that is there is on this device: else something is not mounted, or its base is
@@ -92,7 +97,7 @@ impl Inner {
         let mut state = self.lock();
         let still = mine.iter().filter(|silent| {
             let series = state.series.get(silent.id);
-            series.is_some_and(|series| is_quiet(series) && series.last == silent.last)
+            series.is_some_and(|series| is_quiet(series) && series.values.last == silent.last)
         });
         let ids: Vec<u32> = still.map(|silent| silent.id).collect();
         let forgotten = self.forget(&mut state, &ids, now_ns);
@@ -109,19 +114,19 @@ impl Inner {
         let mut state = self.lock();
         let state = &mut *state;
         // Without any newer stamp it may be the clock that is ahead.
-        let stamps = state.series.iter().map(|(_, series)| series.last);
+        let stamps = state.series.iter().map(|(_, series)| series.values.last);
         let now = now.min(stamps.fold(f64::NEG_INFINITY, f64::max));
         let (mut since, mut found) = (HashMap::new(), Vec::new());
         for (id, series) in state.series.iter() {
             let schema = state.chunks.get(series.chunk).map(|chunk| &chunk.schema);
-            let is_old = |schema| series.last + reach_s(schema) < now;
+            let is_old = |schema| series.values.last + reach_s(schema) < now;
             if !is_quiet(series) || !schema.is_some_and(|schema| is_old(schema)) {
                 continue;
             }
             let first_ns = *state.silent.get(&id).unwrap_or(&now_ns);
             since.insert(id, first_ns);
             if now_ns.saturating_sub(first_ns) > GONE_KEPT.as_nanos() as u64 {
-                let (path, last) = (series.path.clone(), series.last);
+                let (path, last) = (series.path.clone(), series.values.last);
                 found.push(Silent { id, path, last });
             }
         }
@@ -144,7 +149,8 @@ impl Inner {
                 return false;
             }
             // The next checkpoint makes it safe.
-            series.left.filter(|_| series.started == 0)
+            let file = &series.file;
+            file.left().filter(|_| file.started().is_none())
         };
         let stat = self.tree.stat(names::path(&silent.path));
         stat.is_ok_and(|stat| left == Some(identity(&stat)))
@@ -209,8 +215,8 @@ impl Inner {
 
 /// Whether nobody does anything with a series, and all its values are in blocks.
 fn is_quiet(series: &Series) -> bool {
-    let saved = series.pending.is_empty() && series.flushing.is_none();
-    saved && !series.busy && !series.suspended && series.gone_since.is_none()
+    let (is_saved, file) = (series.values.is_saved(), &series.file);
+    is_saved && !file.is_busy() && !series.suspended && file.gone_since().is_none()
 }
 
 /// How far back the longest archive reaches, in seconds.

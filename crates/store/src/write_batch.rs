@@ -77,7 +77,7 @@ impl<'a> WriteBatch<'a> {
         let id = self.next(name).ok_or(Refusal::Untouched)?;
         let state = &mut *self.state;
         let series = state.series.get_mut(id).ok_or(Refusal::Untouched)?;
-        if series.gone_since.is_some() {
+        if series.file.gone_since().is_some() {
             return Err(Refusal::Untouched);
         }
         let chunk_id = series.chunk;
@@ -88,17 +88,17 @@ impl<'a> WriteBatch<'a> {
         }
         remember(&mut state.undo, state.batches, id, series, since);
         chunk.touch(state.journal.sequence(), self.now_ns);
-        let before = series.pending.len();
+        let before = series.values.pending.len();
         let mut taken = 0;
         let mut refusal = None;
         let mut head: Option<ValuesHead> = None;
         let value = &mut state.value;
         for text in values {
             value.read(text);
-            let stamp = match accept(value, text, series.last) {
+            let stamp = match accept(value, text, series.values.last) {
                 Ok(stamp) => stamp,
                 // Its file may have been replaced while no daemon ran: then this value may be new to it.
-                Err(Refusal::Past { .. }) if series.unseen && taken == 0 => {
+                Err(Refusal::Past { .. }) if series.file.is_unseen() && taken == 0 => {
                     refusal = Some(Refusal::Untouched);
                     break;
                 }
@@ -107,9 +107,9 @@ impl<'a> WriteBatch<'a> {
                     break;
                 }
             };
-            series.last = stamp;
-            series.version += 1;
-            series.pending.push_value(value);
+            series.values.last = stamp;
+            series.values.version += 1;
+            series.values.pending.push_value(value);
             let (out, stamps) = state.journal.values();
             if !head.as_mut().is_some_and(|head| head.another(out)) {
                 head = Some(ValuesHead::begin(out, stamps, id));
@@ -121,12 +121,12 @@ impl<'a> WriteBatch<'a> {
         let age = |since_ns| self.now_ns.saturating_sub(since_ns);
         let is_old = |since_ns, limit: Duration| age(since_ns) >= limit.as_nanos() as u64;
         if taken > 0 && !series.suspended {
-            if is_old(series.published_ns, settings.write_after) {
+            if is_old(series.values.published_ns, settings.write_after) {
                 // Another daemon would write its file about now.
-                series.publish(self.now_ns, &mut state.stats);
+                series.values.publish(self.now_ns, &mut state.stats);
             }
-            let due = settings.files.is_some() && self.now_ns >= series.due_ns;
-            if due && !series.queued {
+            let due = settings.files.is_some() && series.file.is_due(self.now_ns);
+            if due && !series.file.is_queued() {
                 state.queue(id);
             }
         }
@@ -151,21 +151,21 @@ impl<'a> WriteBatch<'a> {
         let chunk_id = series.chunk;
         let chunk = state.chunks.get(chunk_id);
         let since = chunk.map_or((0, 0), |chunk| (chunk.since, chunk.since_ns));
-        let before = series.pending.len();
+        let before = series.values.pending.len();
         if state.undo.is_empty() {
             state.stats_before = state.stats;
         }
         remember(&mut state.undo, state.batches, id, series, since);
         // As it was before the batch.
         if let Some(undo) = state.undo.iter().rev().find(|undo| undo.id == id) {
-            let mut before = series.pending.clone();
+            let mut before = series.values.pending.clone();
             before.truncate(undo.mark);
             state.dropped.push((id, before, series.suspended));
         }
-        series.pending.cut_after(series.published);
+        series.values.pending.cut_after(series.values.published);
         series.forgotten = true;
         series.suspended = false;
-        let (published, after) = (series.published, series.pending.len());
+        let (published, after) = (series.values.published, series.values.pending.len());
         let upto = published;
         state.put(id, &Record::Published { id, upto }, self.now_ns);
         state.put(id, &Record::Forget { id }, self.now_ns);
@@ -219,14 +219,14 @@ impl<'a> WriteBatch<'a> {
     /// PENDING: the values not yet handed to the file, as they were sent. `None`: the file is not known.
     pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
         let series = self.state.series.get(self.find(name)?)?;
-        Some(series.each_unpublished(each))
+        Some(series.values.each_unpublished(each))
     }
 
     /// QUEUE: the files that are due and how many values they have.
     pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
         for &id in &self.state.queue {
             if let Some(series) = self.state.series.get(id).filter(|series| is_due(series)) {
-                each(series.count_after(series.upto), &series.path);
+                each(series.values.count_after(series.file.upto()), &series.path);
             }
         }
     }
@@ -252,7 +252,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Newest stamp of a known file (of its values, pending or written), for LAST.
     pub fn last_stamp(&self, name: &[u8]) -> Option<f64> {
-        Some(self.state.series.get(self.find(name)?)?.last)
+        Some(self.state.series.get(self.find(name)?)?.values.last)
     }
 
     /// FLUSHALL: everything that is not suspended becomes due.
@@ -264,7 +264,7 @@ impl<'a> WriteBatch<'a> {
                 .iter_mut()
                 .filter(|(_, series)| !series.suspended)
             {
-                series.publish(self.now_ns, &mut state.stats);
+                series.values.publish(self.now_ns, &mut state.stats);
             }
             return;
         }
@@ -348,20 +348,20 @@ fn is_wanted(series: &Series) -> bool {
 }
 
 fn is_due(series: &Series) -> bool {
-    series.queued && is_wanted(series)
+    series.file.is_queued() && is_wanted(series)
 }
 
 /// Notes once a batch how a series was before it.
 fn remember(undo: &mut Vec<Undo>, batch: u64, id: u32, series: &mut Series, since: (u64, u64)) {
-    if series.batch != batch {
-        series.batch = batch;
+    if series.values.batch != batch {
+        series.values.batch = batch;
         undo.push(Undo {
             id,
-            mark: series.pending.mark(),
-            version: series.version,
-            last: series.last,
-            published: series.published,
-            published_ns: series.published_ns,
+            mark: series.values.pending.mark(),
+            version: series.values.version,
+            last: series.values.last,
+            published: series.values.published,
+            published_ns: series.values.published_ns,
             since,
         });
     }

@@ -1,16 +1,15 @@
 //! The few file operations that kymo's stores need, as a trait, and the real disk.
-//! Positional reads and writes only: no cursor; memory maps are this file's own affair. `SimDisk` is the simulated twin.
+//! `SimDisk` is the simulated twin.
 
+use crate::disk_file::{RealFile, kind_of, metadata_of};
 use crate::tree::{Reach, RealTree, Tree};
-use crate::window::Window;
 use rustix::fs::OFlags;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+pub use crate::disk_file::{DiskFile, Metadata, NameKind, RecordLock};
 
 /// How a file is opened. Never through a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,49 +22,6 @@ pub enum OpenMode {
     Create,
     /// Reading and writing; must not exist yet, so it is a fresh inode.
     CreateNew,
-}
-
-/// What `stat` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Metadata {
-    /// What it is.
-    pub kind: NameKind,
-    /// Length in bytes.
-    pub size_bytes: u64,
-    /// Bytes that the file system set aside (`st_blocks` × 512).
-    pub allocated_bytes: u64,
-    /// Inode number.
-    pub inode: u64,
-    /// The file system it is on.
-    pub device: u64,
-    /// Last modification, nanoseconds since 1970.
-    pub mtime_ns: i64,
-    /// Names it has.
-    pub links: u64,
-    /// Its owner's number.
-    pub owner: u32,
-    /// Permission bits.
-    pub mode: u32,
-}
-
-/// A lock on all of a file that other programs' `fcntl` locks respect, and which respects theirs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordLock {
-    /// Many may read.
-    Shared,
-    /// One writes.
-    Exclusive,
-}
-
-/// What a name in a directory stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A link, a socket or anything else, which kymo leaves alone.
-    Other,
 }
 
 /// A file system.
@@ -94,34 +50,6 @@ pub trait Disk: Send + Sync {
     fn user(&self) -> u32;
     /// The files of others below `base`, by names from outside.
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
-}
-
-/// An open file.
-pub trait DiskFile: Send + Sync {
-    /// Reads until `buffer` is full or the file ends; the number of bytes read.
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes`, with one system call unless the kernel takes less.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Writes zeros where [`DiskFile::map`] is to be used, so that the kernel writes no more than the pages that were touched.
-    fn write_zeros(&self, range: Range<u64>) -> io::Result<()> {
-        let len = range.end.saturating_sub(range.start);
-        self.write_at(&vec![0; len as usize], range.start)
-    }
-    /// Has short writes into a range that was written before cost no system call from now on, where that can be done.
-    /// The range begins at a page and takes the place of an earlier one.
-    fn map(&self, _range: Range<u64>) {}
-    /// `fdatasync`. After an error the file must not be trusted again.
-    fn sync_data(&self) -> io::Result<()>;
-    /// Cuts or extends (with zeros) to `size_bytes`.
-    fn set_len(&self, size_bytes: u64) -> io::Result<()>;
-    /// `fstat`.
-    fn metadata(&self) -> io::Result<Metadata>;
-    /// Takes the exclusive lock without waiting; `false` when another open file holds it.
-    /// It ends when the file is closed, also by the death of the process.
-    fn try_lock(&self) -> io::Result<bool>;
-    /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false`
-    /// when somebody else's lock is in the way. It ends when the file is closed.
-    fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool>;
 }
 
 /// The machine's own file systems.
@@ -194,148 +122,6 @@ impl Disk for RealDisk {
 
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {
         Ok(Box::new(RealTree::open(base, reach)?))
-    }
-}
-
-pub(crate) struct RealFile {
-    file: File,
-    window: Mutex<Option<Window>>,
-}
-
-/// Longer writes are cheaper by a system call than by touching new pages.
-const SHORT: usize = 4096;
-/// The kernel keeps files in no smaller pieces.
-const PAGE: usize = 4096;
-
-impl RealFile {
-    pub(crate) fn new(file: File) -> RealFile {
-        RealFile {
-            file,
-            window: Mutex::default(),
-        }
-    }
-}
-
-impl DiskFile for RealFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self
-                .file
-                .read_at(&mut buffer[filled..], offset + filled as u64)
-            {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(filled)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        if bytes.len() < SHORT {
-            let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(window) = window
-                .as_mut()
-                .filter(|window| window.holds(offset, bytes.len()))
-            {
-                window.write(bytes, offset);
-                return Ok(());
-            }
-        }
-        self.file.write_all_at(bytes, offset)
-    }
-
-    /// The kernel's cache has one piece of memory for what one call writes, of a MiB and more, and what is touched in a
-    /// mapping makes all of its piece dirty.
-    fn write_zeros(&self, mut range: Range<u64>) -> io::Result<()> {
-        while range.start < range.end {
-            let page = (range.start / PAGE as u64 + 1) * PAGE as u64;
-            let piece = page.min(range.end) - range.start;
-            self.file
-                .write_all_at(&[0; PAGE][..piece as usize], range.start)?;
-            range.start += piece;
-        }
-        Ok(())
-    }
-
-    fn map(&self, range: Range<u64>) {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        *window = Window::open(&self.file, range);
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    fn set_len(&self, size_bytes: u64) -> io::Result<()> {
-        self.file.set_len(size_bytes)
-    }
-
-    fn metadata(&self) -> io::Result<Metadata> {
-        Ok(metadata_of(&self.file.metadata()?))
-    }
-
-    fn try_lock(&self) -> io::Result<bool> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-
-    fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool> {
-        record_lock(&self.file, kind)
-    }
-}
-
-/// `fcntl(F_OFD_SETLK)`; rustix has only the process's own locks, which closing any descriptor of the file drops.
-#[allow(unsafe_code)]
-fn record_lock(file: &File, kind: RecordLock) -> io::Result<bool> {
-    // SAFETY: a flock structure of zeros is a valid one.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = match kind {
-        RecordLock::Shared => libc::F_RDLCK,
-        RecordLock::Exclusive => libc::F_WRLCK,
-    } as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    // SAFETY: the descriptor is open as long as `file` is borrowed, and the structure outlives the call.
-    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
-    if answer == 0 {
-        return Ok(true);
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
-        _ => Err(error),
-    }
-}
-
-pub(crate) fn metadata_of(stat: &std::fs::Metadata) -> Metadata {
-    Metadata {
-        kind: kind_of(stat.file_type()),
-        size_bytes: stat.len(),
-        allocated_bytes: stat.blocks() * 512,
-        inode: stat.ino(),
-        device: stat.dev(),
-        mtime_ns: stat
-            .mtime()
-            .saturating_mul(1_000_000_000)
-            .saturating_add(stat.mtime_nsec()),
-        links: stat.nlink(),
-        owner: stat.uid(),
-        mode: stat.mode() & 0o7777,
-    }
-}
-
-fn kind_of(kind: std::fs::FileType) -> NameKind {
-    if kind.is_file() {
-        NameKind::File
-    } else if kind.is_dir() {
-        NameKind::Directory
-    } else {
-        NameKind::Other
     }
 }
 

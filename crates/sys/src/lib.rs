@@ -4,7 +4,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;
+pub mod datagrams;
 pub mod disk;
+mod disk_file;
 pub mod effort;
 pub mod kernel_file;
 pub mod listen;
@@ -15,7 +17,6 @@ pub mod privilege;
 pub mod procs;
 pub mod sim_clock;
 pub mod sim_disk;
-mod sim_tree;
 pub mod ticker;
 pub mod tree;
 mod window;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt};
 
@@ -27,6 +27,20 @@ pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
             rustix::net::bind(&socket, &address)?;
         }
         bound => bound?,
+    }
+    Ok(socket)
+}
+
+/// As [`bind_unix`]; only its owner and its group may use it, which is this process's or the one given. Changes the umask for
+/// a moment, so it is for a process with one thread.
+pub fn bind_unix_for_group(path: &Path, gid: Option<u32>) -> io::Result<OwnedFd> {
+    let before = rustix::process::umask(Mode::from_raw_mode(0o117));
+    let made = bind_unix(path);
+    rustix::process::umask(before);
+    let socket = made?;
+    if let Some(gid) = gid {
+        let (cwd, gid) = (rustix::fs::CWD, Some(Gid::from_raw(gid)));
+        rustix::fs::chownat(cwd, path, None, gid, AtFlags::SYMLINK_NOFOLLOW)?;
     }
     Ok(socket)
 }
@@ -172,7 +186,9 @@ mod tests {
         // Not by `drop` alone: a child that another test is just starting has the descriptor, too.
         rustix::net::shutdown(&running, rustix::net::Shutdown::Both).unwrap();
         drop(running);
-        let next = bind_unix(&path).unwrap();
+        let next = bind_unix_for_group(&path, None).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o660);
         listen(&next).unwrap();
         assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
         std::fs::remove_dir_all(folder).unwrap();

@@ -308,7 +308,7 @@ impl AsFd for SignalFile {
 
 /// What a daemon is told by signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum DaemonSignal {
     /// SIGTERM or SIGINT: end as configured.
     End,
     /// SIGUSR1: write everything, then end.
@@ -351,17 +351,17 @@ impl DaemonSignals {
     }
 
     /// The next signal, without waiting, and its name.
-    pub fn take(&self) -> Option<(Told, &'static str)> {
+    pub fn take(&self) -> Option<(DaemonSignal, &'static str)> {
         let mut told = [0; size_of::<libc::signalfd_siginfo>()];
         let length = (&self.0).read(&mut told).ok()?;
         // The number is the first field of signalfd_siginfo.
         let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?) as i32;
         Some(match number {
-            libc::SIGTERM => (Told::End, "TERM"),
-            libc::SIGINT => (Told::End, "INT"),
-            libc::SIGUSR1 => (Told::FlushAndEnd, "USR1"),
-            libc::SIGUSR2 => (Told::EndAtOnce, "USR2"),
-            number => (Told::Other(number), "HUP"),
+            libc::SIGTERM => (DaemonSignal::End, "TERM"),
+            libc::SIGINT => (DaemonSignal::End, "INT"),
+            libc::SIGUSR1 => (DaemonSignal::FlushAndEnd, "USR1"),
+            libc::SIGUSR2 => (DaemonSignal::EndAtOnce, "USR2"),
+            number => (DaemonSignal::Other(number), "HUP"),
         })
     }
 }

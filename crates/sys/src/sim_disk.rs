@@ -5,15 +5,17 @@
 //! operation is kept, dropped or torn by 512-byte sectors, independently of the others. A failed
 //! sync loses its writes for ever although they can still be read, as Linux does.
 
+mod tree;
+
 use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode, RecordLock};
 use crate::sim_clock::SimClock;
-use crate::sim_tree::SimTree;
 use crate::tree::{Reach, Tree};
 use kymo_base::random::next_random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tree::SimTree;
 
 const SECTOR: usize = 512;
 const PAGE: u64 = 4096;

@@ -3,7 +3,7 @@
 //! With [`Reach::Beneath`] nothing outside of the base is opened, whatever `..` or a link says, even one that
 //! is put there this moment: the kernel itself refuses (`openat2`, RESOLVE_BENEATH).
 
-use crate::disk::{DiskFile, Metadata, NameKind, RealFile, metadata_of};
+use crate::disk_file::{DiskFile, Metadata, NameKind, RealFile, metadata_of};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;

@@ -5,8 +5,8 @@ use std::io;
 use kymo_base::name::DisplayName;
 
 use crate::feed::Interval;
+use crate::format::{Note, Remark, Show, put_epoch};
 use crate::options::{Options, Stamp};
-use crate::play::{Note, Remark, Show, put_epoch};
 use crate::row::RowText;
 use crate::sink::{Sink, To};
 

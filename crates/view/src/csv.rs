@@ -8,9 +8,9 @@ use kymo_base::name::DisplayName;
 
 use crate::feed::Interval;
 use crate::form;
+use crate::format::{Note, Show, put_epoch};
 use crate::options::{Options, Stamp};
-use crate::play::{Note, Show, put_epoch};
-use crate::processes;
+use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
@@ -141,7 +141,7 @@ impl Show for Csv {
             return sink.write(To::Stream, &self.line);
         };
         let mut chosen = std::mem::take(&mut self.chosen);
-        processes::select(part, interval.context, options, &mut chosen);
+        selection::select(part, interval.context, options, &mut chosen);
         for row in chosen
             .iter()
             .map(|&at| &part.rows()[at])

@@ -8,9 +8,9 @@ use kymo_base::column::{Cells, Column, Value};
 
 use crate::feed::Interval;
 use crate::form;
+use crate::format::{Note, Remark, Show, put_epoch};
 use crate::options::Options;
-use crate::play::{Note, Remark, Show, put_epoch};
-use crate::processes;
+use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
@@ -142,11 +142,11 @@ impl Show for Json {
             .zip(keys.iter())
             .filter(|(part, _)| part.choice.detail)
         {
-            processes::select(part, context, options, chosen);
+            selection::select(part, context, options, chosen);
             if let Some(top) = options.top
                 && part.choice.subsystem.is_of_processes()
             {
-                processes::rank(part, context, options, top, chosen);
+                selection::rank(part, context, options, top, chosen);
             }
             for &at in chosen.iter() {
                 put_time(out, real_ns);

@@ -6,9 +6,10 @@ use std::io;
 use kymo_query::source::{Moment, STARTS, Source, Step};
 
 use crate::feed::{Feed, Interval};
+use crate::format::{Note, Remark, Show};
 use crate::options::{Format, Options};
 use crate::sink::Sink;
-use crate::time::{Local, Place};
+use crate::time::Place;
 use crate::{brief, csv, json, plot, verbose};
 
 /// Why showing ended early.
@@ -35,42 +36,6 @@ impl From<io::Error> for Stopped {
     fn from(error: io::Error) -> Stopped {
         Stopped::Output(error)
     }
-}
-
-/// What is worth a remark between intervals.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Remark<'a> {
-    /// So many ticks were missed; rates go on.
-    Missed(u32),
-    /// Samples are missing; rates begin again.
-    Gap(&'a str),
-    /// Something happened.
-    Event(&'a str),
-}
-
-/// A remark and when it is made.
-pub struct Note<'a> {
-    /// What.
-    pub remark: Remark<'a>,
-    /// When.
-    pub moment: Moment,
-    /// The same in local time.
-    pub local: Local,
-    /// The machine.
-    pub host: &'a str,
-}
-
-/// A format.
-pub(crate) trait Show {
-    /// Shows an interval.
-    fn interval(
-        &mut self,
-        interval: &Interval,
-        options: &Options,
-        sink: &mut dyn Sink,
-    ) -> io::Result<()>;
-    /// Shows a remark.
-    fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()>;
 }
 
 /// What came of it.
@@ -239,19 +204,5 @@ impl Player<'_> {
             self.options,
             sink,
         )
-    }
-}
-
-/// Appends the milliseconds-or-whole seconds since 1970.
-pub(crate) fn put_epoch(out: &mut Vec<u8>, real_ns: i64, milliseconds: bool) {
-    let ms = real_ns.div_euclid(1_000_000);
-    if ms < 0 {
-        out.push(b'-');
-    }
-    let ms = ms.unsigned_abs();
-    kymo_base::scan::put_number(out, ms / 1000, 0, b' ');
-    if milliseconds {
-        out.push(b'.');
-        kymo_base::scan::put_number(out, ms % 1000, 3, b'0');
     }
 }

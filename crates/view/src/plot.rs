@@ -10,10 +10,10 @@ use kymo_kernel::subsystem::{Form, Place, Shape};
 
 use crate::feed::{Interval, Part};
 use crate::form;
+use crate::format::{Note, Remark, Show, put_epoch};
 use crate::options::{Options, Stamp};
-use crate::play::{Note, Remark, Show, put_epoch};
-use crate::processes;
 use crate::row::put_name;
+use crate::selection;
 use crate::sink::{Sink, To};
 
 /// Where plot lines go.
@@ -390,9 +390,9 @@ impl Block {
         options: &Options,
         (chosen, scratch): (&mut Vec<usize>, &mut Vec<u8>),
     ) {
-        processes::select(part, interval.context, options, chosen);
+        selection::select(part, interval.context, options, chosen);
         if let Some(top) = options.top {
-            processes::rank(part, interval.context, options, top, chosen);
+            selection::rank(part, interval.context, options, top, chosen);
         }
         for row in chosen
             .iter()

@@ -1,14 +1,8 @@
-//! Which processes are shown, and in what order: `--procfilt`, `--procopts`, `--top`.
-
-use std::collections::HashSet;
+//! What is asked of processes: `--procfilt`, `--procopts`, `--top`.
 
 use kymo_base::column::{Cells, Value};
-use kymo_base::context::Context;
 use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS};
 use regex_lite::Regex;
-
-use crate::feed::Part;
-use crate::options::Options;
 
 /// `--procopts`: what is shown of processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -181,7 +175,7 @@ impl Top {
     }
 
     /// What decides, larger first.
-    fn value(&self, cells: &Cells) -> f64 {
+    pub(crate) fn value(&self, cells: &Cells) -> f64 {
         let columns = PROCESS
             .detail
             .iter()
@@ -204,13 +198,15 @@ impl Top {
 /// `--procfilt`: processes that match any of its tests.
 #[derive(Default)]
 pub struct Filter {
-    tests: Vec<Test>,
+    /// One of them has to pass.
+    pub(crate) tests: Vec<Test>,
 }
 
-struct Test {
+/// One test.
+pub(crate) struct Test {
     what: What,
     /// `+`: their threads as well.
-    threads: bool,
+    pub(crate) threads: bool,
 }
 
 enum What {
@@ -248,7 +244,7 @@ impl Filter {
     }
 
     /// Whether all processes pass.
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.tests.is_empty()
     }
 }
@@ -291,7 +287,8 @@ impl Test {
         Ok(Test { what, threads })
     }
 
-    fn passes(&self, cells: &Cells) -> bool {
+    /// Whether a process passes.
+    pub(crate) fn passes(&self, cells: &Cells) -> bool {
         let number = |name: &str| column(cells, name).0;
         let matches = |regex: &Regex, text: &[u8]| regex.is_match(&String::from_utf8_lossy(text));
         match &self.what {
@@ -321,83 +318,10 @@ fn column(cells: &Cells, name: &str) -> (f64, Vec<u8>) {
     (number, text)
 }
 
-/// The instances of a part that are shown, in order, as indices of its rows. Of processes those that
-/// pass the filter, by pid; of anything else all, as they come.
-pub fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
-    chosen.clear();
-    chosen.extend(0..part.rows().len());
-    if part.choice.subsystem.letter != PROCESS.letter {
-        return;
-    }
-    let with_threads = passing(part, context, options, chosen);
-    chosen.retain(|&at| {
-        let name = part.name(&part.rows()[at]);
-        let shown = options.process.threads || with_threads.contains(&process::pid_of(name));
-        !process::is_thread(name) || shown
-    });
-    let id = |at: usize| {
-        let name = part.name(&part.rows()[at]);
-        (
-            process::pid_of(name),
-            process::id_of(name),
-            process::is_thread(name),
-        )
-    };
-    chosen.sort_by_cached_key(|&at| {
-        let (pid, id, is_thread) = id(at);
-        (pid, is_thread, id)
-    });
-}
-
-/// Keeps what passes the filter; gives the processes whose threads are asked for.
-fn passing(
-    part: &Part,
-    context: &Context,
-    options: &Options,
-    chosen: &mut Vec<usize>,
-) -> HashSet<u64> {
-    let filter = &options.filter;
-    let (mut passed, mut with_threads) = (HashSet::new(), HashSet::new());
-    if filter.is_open() {
-        return with_threads;
-    }
-    for &at in chosen.iter() {
-        let row = &part.rows()[at];
-        let cells = part.cells(row, context, options);
-        let pid = process::pid_of(cells.name);
-        if process::is_thread(cells.name) {
-            continue;
-        }
-        for test in filter.tests.iter().filter(|test| test.passes(&cells)) {
-            passed.insert(pid);
-            if test.threads {
-                with_threads.insert(pid);
-            }
-        }
-    }
-    chosen.retain(|&at| passed.contains(&process::pid_of(part.name(&part.rows()[at]))));
-    with_threads
-}
-
-/// Orders `chosen` by `top` and keeps its first.
-pub fn rank(part: &Part, context: &Context, options: &Options, top: Top, chosen: &mut Vec<usize>) {
-    let mut ranked: Vec<(f64, usize)> = chosen
-        .iter()
-        .map(|&at| {
-            (
-                top.value(&part.cells(&part.rows()[at], context, options)),
-                at,
-            )
-        })
-        .collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    chosen.clear();
-    chosen.extend(ranked.into_iter().take(top.count).map(|(_, at)| at));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_base::context::Context;
 
     #[test]
     fn orders() {

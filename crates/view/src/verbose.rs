@@ -9,10 +9,10 @@ use kymo_kernel::subsystem::{Lines, Subsystem};
 
 use crate::brief::{header_due, put_note, put_stamp, stamp_head};
 use crate::feed::{Interval, Part};
+use crate::format::{Note, Show, put_epoch};
 use crate::options::{Options, Stamp};
-use crate::play::{Note, Show, put_epoch};
-use crate::processes;
 use crate::row::RowText;
+use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
@@ -247,9 +247,9 @@ impl Line<'_> {
             let cells = part.summary(context, options);
             return self.put(&section.row, &cells, 0);
         }
-        processes::select(part, context, options, chosen);
+        selection::select(part, context, options, chosen);
         if let (Kind::Processes, Some(top)) = (section.kind, options.top) {
-            processes::rank(part, context, options, top, chosen);
+            selection::rank(part, context, options, top, chosen);
         }
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];

@@ -1,5 +1,9 @@
 //! Entry points for fuzzing: any bytes of a client or of a server must neither panic nor take much memory.
 
+mod collectd;
+
+pub use collectd::fuzz_collectd;
+
 use crate::rrdcached::{
     Answers, Context, Fields, Permissions, Refusal, Request, create_words, list_words, parse,
     put_field, reply, take_line, time_of, tune_words,

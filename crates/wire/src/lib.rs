@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod collectd;
 pub mod fuzz;
 pub mod rrdcached;

@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_restore", kymo_rrd::fuzz_files::fuzz_restore),
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
+    ("collectd", kymo_wire::fuzz::fuzz_collectd),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),

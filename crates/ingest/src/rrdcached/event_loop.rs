@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use kymo_base::limits::{CONNECTIONS_MAX, HELD_MAX, STALL_SECONDS};
 use kymo_store::Store;
 use kymo_sys::listen;
-use kymo_sys::machine::{DaemonSignals, Told};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -22,10 +21,11 @@ use super::quick::{Stop, serve_batch};
 use super::syncer::{Group, Syncer};
 use super::wake::{News, Synced, Wake};
 use super::workers::Workers;
-use super::{Listener, Log, SAY_EVERY, Settings, Severity, Shared};
+use super::{ListeningSocket, Rrdcached, SAY_EVERY, Severity, Shared};
+use crate::listener;
 
-/// What an event is of: signals, the other threads, listeners from there on, connections from there on.
-const SIGNALS: u64 = 0;
+/// What an event is of: the end, the other threads, listeners from there on, connections from there on.
+const STOP: u64 = 0;
 const WAKE: u64 = 1;
 const LISTENERS: u64 = 2;
 const CONNECTIONS: u64 = 1 << 32;
@@ -42,35 +42,32 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 const END_WAIT: Duration = Duration::from_secs(2);
 const END_WAIT_WORKERS: Duration = Duration::from_secs(15);
 
-/// Serves until a signal ends it; whether everything has to be written to files then.
-pub fn run(
-    settings: Settings,
-    listeners: Vec<Listener>,
-    store: Store,
-    signals: &DaemonSignals,
-    log: Log,
-) -> io::Result<bool> {
+/// Serves until `stop`.
+pub fn run(listener: Rrdcached, store: &Store, stop: &listener::StopSignal) -> io::Result<()> {
+    let Rrdcached {
+        settings,
+        sockets,
+        log,
+    } = listener;
     let shared = Arc::new(Shared {
         names: Names::new(&settings),
         settings,
-        store,
+        store: store.clone(),
         log,
         updates_received: AtomicU64::new(0),
         flushes_received: AtomicU64::new(0),
         heavy: Mutex::default(),
         said: Mutex::default(),
     });
-    let mut event_loop = EventLoop::new(Arc::clone(&shared), listeners, signals)?;
+    let mut event_loop = EventLoop::new(Arc::clone(&shared), sockets, stop)?;
     shared.log(Severity::Info, "listening for connections");
-    let flush = event_loop.serve()?;
-    shared.log(Severity::Info, "starting shutdown");
-    event_loop.wind_up()?;
-    Ok(flush)
+    event_loop.serve()?;
+    event_loop.wind_up()
 }
 
 struct EventLoop<'a> {
     shared: Arc<Shared>,
-    signals: &'a DaemonSignals,
+    stop: &'a listener::StopSignal,
     poll: OwnedFd,
     wake: Arc<Wake>,
     workers: Workers,
@@ -78,7 +75,7 @@ struct EventLoop<'a> {
     syncer: Option<Arc<Syncer>>,
     /// Who waits for it.
     group: Group,
-    listeners: Vec<Listener>,
+    sockets: Vec<ListeningSocket>,
     /// Until when no clients are taken.
     paused: Option<Instant>,
     said: Option<Instant>,
@@ -102,8 +99,8 @@ struct EventLoop<'a> {
 impl<'a> EventLoop<'a> {
     fn new(
         shared: Arc<Shared>,
-        listeners: Vec<Listener>,
-        signals: &'a DaemonSignals,
+        sockets: Vec<ListeningSocket>,
+        stop: &'a listener::StopSignal,
     ) -> io::Result<EventLoop<'a>> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = Arc::new(Wake::new()?);
@@ -115,20 +112,20 @@ impl<'a> EventLoop<'a> {
             let file = file.as_fd();
             epoll::add(&poll, file, EventData::new_u64(number), EventFlags::IN)
         };
-        watch(signals, SIGNALS)?;
+        watch(stop, STOP)?;
         watch(&wake.file, WAKE)?;
-        for (i, listener) in listeners.iter().enumerate() {
+        for (i, listener) in sockets.iter().enumerate() {
             watch(&listener.socket, LISTENERS + i as u64)?;
         }
         Ok(EventLoop {
             workers: Workers::new(Arc::clone(&shared), Arc::clone(&wake)),
             shared,
-            signals,
+            stop,
             poll,
             wake,
             syncer,
             group: Group::default(),
-            listeners,
+            sockets,
             paused: None,
             said: None,
             room: Vec::with_capacity(READ_SIZE),
@@ -144,8 +141,8 @@ impl<'a> EventLoop<'a> {
         })
     }
 
-    /// Until a signal; whether to flush.
-    fn serve(&mut self) -> io::Result<bool> {
+    /// Until `stop`.
+    fn serve(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             let next = self.paused.into_iter().chain(self.look_at).min();
@@ -153,12 +150,8 @@ impl<'a> EventLoop<'a> {
             self.wait(&mut events, timeout)?;
             self.accept_again();
             self.look_for_progress();
-            for event in &events {
-                if event.data.u64() == SIGNALS
-                    && let Some(flush) = self.signal()
-                {
-                    return Ok(flush);
-                }
+            if events.iter().any(|event| event.data.u64() == STOP) {
+                return Ok(());
             }
             self.handle(&events);
             self.serve_batch();
@@ -200,25 +193,12 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// `Some`: the daemon ends; whether it flushes.
-    fn signal(&mut self) -> Option<bool> {
-        let (told, name) = self.signals.take()?;
-        self.shared
-            .log(Severity::Notice, &format!("caught SIG{name}"));
-        match told {
-            Told::End => Some(self.shared.settings.flush_at_end),
-            Told::FlushAndEnd => Some(true),
-            Told::EndAtOnce => Some(false),
-            Told::Other(_) => None,
-        }
-    }
-
     fn handle(&mut self, events: &[Event]) {
         for event in events {
             // Copied out: the struct is packed.
             let (number, flags) = (event.data.u64(), event.flags);
             match number {
-                SIGNALS => {}
+                STOP => {}
                 WAKE => self.news(),
                 number if number >= CONNECTIONS => {
                     self.connection((number - CONNECTIONS) as usize, flags);
@@ -277,11 +257,11 @@ impl<'a> EventLoop<'a> {
                 let text = format!("there are {CONNECTIONS_MAX}, and no more may be");
                 return self.pause_accepting(&io::Error::other(text));
             }
-            let Some(Listener {
+            let Some(ListeningSocket {
                 socket,
                 permissions,
                 ..
-            }) = self.listeners.get(listener)
+            }) = self.sockets.get(listener)
             else {
                 return;
             };
@@ -321,7 +301,7 @@ impl<'a> EventLoop<'a> {
     }
 
     fn listen_for(&mut self, flags: EventFlags) {
-        for (i, listener) in self.listeners.iter().enumerate() {
+        for (i, listener) in self.sockets.iter().enumerate() {
             let number = EventData::new_u64(LISTENERS + i as u64);
             // It was added when the loop began.
             let _ = epoll::modify(&self.poll, &listener.socket, number, flags);
@@ -577,12 +557,14 @@ impl<'a> EventLoop<'a> {
 
     /// The end: no new clients, what has come is answered, workers come back, answers are taken.
     fn wind_up(&mut self) -> io::Result<()> {
+        // It can be read for ever, and would keep each wait from waiting.
+        epoll::delete(&self.poll, self.stop)?;
         // Who has connected has been let in, as far as he can tell.
-        for listener in 0..self.listeners.len() {
+        for listener in 0..self.sockets.len() {
             self.accept(listener);
         }
-        for listener in mem::take(&mut self.listeners) {
-            if let Some(name) = &listener.name {
+        for socket in mem::take(&mut self.sockets) {
+            if let Some(name) = &socket.name {
                 // Somebody may have done so.
                 let _ = name.remove();
             }

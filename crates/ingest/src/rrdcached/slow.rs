@@ -222,7 +222,7 @@ fn fetch_rows(
         return refuse(&mut || bad_time(shared, &request, b"end", request.end, answers));
     };
     if let Err(error) = Cf::parse(request.cf) {
-        // Told without a look at the file, which is flushed all the same.
+        // Answered without a look at the file, which is flushed all the same.
         let _ = shared.store.flush(request.name);
         return refuse(&mut || answers.error(&[FETCH_FAILED, error.text.as_bytes()]));
     }

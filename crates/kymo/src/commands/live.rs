@@ -13,7 +13,7 @@ use kymo_sys::machine::Signals;
 
 use crate::options::{RecordOptions, ViewOptions};
 use crate::output::Pace;
-use crate::session::{self, Session, Setup, spawn};
+use crate::session::{self, Session, Setup, spawn, wait_for_end};
 use crate::show;
 
 /// Runs the command.
@@ -25,7 +25,7 @@ pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let stop = session.stopper();
     spawn("signals", move || {
         // Each interval is written out when it is over: nothing waits.
-        super::record::wait_for_end(&signals, &stop, &|| ())
+        wait_for_end(&signals, &stop, &|| ())
     })?;
     session::say_waiting(&setup, options.familiar.quiet);
     let (control, root) = (session.control.clone(), setup.root.clone());

@@ -9,6 +9,8 @@ pub mod dump;
 pub mod graph;
 #[cfg(feature = "serve")]
 pub mod hub;
+#[cfg(feature = "serve")]
+pub mod keeper;
 pub mod live;
 pub mod play;
 pub mod record;

@@ -46,7 +46,7 @@ pub fn run(play: &PlayOptions) -> Result<ExitCode> {
     let dir = play.dir.as_deref();
     let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
     let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
-    let mut told = Told::new(source);
+    let mut told = DaemonSignal::new(source);
     let shown = show::run(&mut told, &view, &play.view, dir, Pace::Played)?;
     told.finish();
     Ok(if shown.intervals > 0 {
@@ -134,7 +134,7 @@ fn fit_format(letters: String, play: &PlayOptions) -> String {
 }
 
 /// Why there was no interval to show.
-fn why_nothing(shown: &Shown, told: &Told, view: &ViewOptions) -> String {
+fn why_nothing(shown: &Shown, told: &DaemonSignal, view: &ViewOptions) -> String {
     let bound = |switch: &str, time: &Option<String>| Some(format!(" {switch} {}", time.as_ref()?));
     let span: String = [bound("--from", &view.from), bound("--thru", &view.thru)]
         .into_iter()
@@ -152,16 +152,16 @@ fn why_nothing(shown: &Shown, told: &Told, view: &ViewOptions) -> String {
 }
 
 /// Tells of what is damaged as it goes by, whatever the format makes of it.
-struct Told {
+struct DaemonSignal {
     source: Box<dyn Source>,
     damages: u64,
     /// When the first and the last sample were, in nanoseconds since 1970.
     extent_ns: Option<(i64, i64)>,
 }
 
-impl Told {
-    fn new(source: Box<dyn Source>) -> Told {
-        Told {
+impl DaemonSignal {
+    fn new(source: Box<dyn Source>) -> DaemonSignal {
+        DaemonSignal {
             source,
             damages: 0,
             extent_ns: None,
@@ -190,7 +190,7 @@ impl Told {
     }
 }
 
-impl Source for Told {
+impl Source for DaemonSignal {
     fn next(&mut self) -> Result<Option<Step>, String> {
         let step = self.source.next()?;
         match &step {

@@ -17,12 +17,12 @@ use kymo_recording::writer::{Counters, Options, Place, Writer};
 use kymo_sys::clock::{Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
-use kymo_sys::machine::{self, Signal, Signals};
+use kymo_sys::machine::{self, Signals};
 
 use crate::cost::{self, RunCost};
 use crate::notices::Notices;
 use crate::options::{RecordOptions, ViewOptions};
-use crate::session::{self, LETTERS, Session, Setup, spawn};
+use crate::session::{self, LETTERS, Session, Setup, spawn, wait_for_end};
 use crate::show;
 
 /// How long a read may run before the watchdog speaks up.
@@ -169,20 +169,6 @@ impl Clock for RunClock {
             now.mono_ns += self.samples.load(Ordering::Relaxed) * PAUSELESS_SAMPLE_NS;
         }
         now
-    }
-}
-
-/// Sleeps until a signal says stop or the recording ends by itself; has written out what waits when one
-/// says so.
-pub fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
-    loop {
-        match signals.wait(Duration::from_secs(1 << 30)) {
-            Some(Signal::Stop) => return stop(),
-            // The recording ended by itself, or because the writer failed.
-            Some(Signal::Wake) => return stop(),
-            Some(Signal::Flush) => flush(),
-            Some(Signal::Child) | None => {}
-        }
     }
 }
 

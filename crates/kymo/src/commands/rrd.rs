@@ -4,6 +4,7 @@
 //! One file a command; [`session`] is what they share, [`file`] and [`client`] are where the data is.
 
 mod client;
+mod clock;
 mod create;
 mod dump;
 mod export;
@@ -15,6 +16,7 @@ mod info;
 mod last;
 mod list;
 mod message;
+mod path;
 mod pattern;
 mod pipe;
 mod place;

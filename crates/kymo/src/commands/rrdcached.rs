@@ -2,22 +2,19 @@
 //! The order: fork, the store's locks, pid file, sockets, folder, user, and only then threads. Stock has no store to
 //! take; the rest is its order, as far as whoever starts it can tell.
 
+use kymo_base::name::DisplayName;
+use kymo_ingest::keeper::{self, Keeper, OnSignal};
+use kymo_ingest::log::{Log, Severity};
+use kymo_ingest::rrdcached::{ListeningSocket, Rrdcached};
+use kymo_store::{Claim, Settings as StoreSettings};
+use kymo_sys::machine::{self, DaemonSignals};
+use kymo_sys::privilege::{self, Side};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use kymo_base::name::DisplayName;
-use kymo_ingest::keeper::Keeper;
-use kymo_ingest::log::{Log, Severity};
-use kymo_ingest::rrdcached::{self as daemon, Listener};
-use kymo_store::{Claim, Error as StoreError, Settings as StoreSettings};
-use kymo_sys::disk::RealDisk;
-use kymo_sys::machine::{self, DaemonSignals};
-use kymo_sys::privilege::{self, Side};
 
 mod log;
 mod options;
@@ -28,9 +25,6 @@ mod sockets;
 use log::DaemonLog;
 use options::{Options, Stop};
 use pid_file::PidFile;
-
-/// How long a start waits for the daemon before it to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Runs the daemon with the words behind its name.
 pub fn run(words: Vec<OsString>) -> ExitCode {
@@ -63,7 +57,7 @@ struct Prepared {
     settings: StoreSettings,
     claim: Claim,
     pid_file: PidFile,
-    listeners: Vec<Listener>,
+    sockets: Vec<ListeningSocket>,
 }
 
 /// The fork, where there is one; then the daemon, in the foreground or as the child.
@@ -102,23 +96,31 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
 }
 
 /// The store's locks, the pid file, the sockets.
-fn prepare(options: &Options, inherited: Vec<Listener>, log: &DaemonLog) -> Result<Prepared, ()> {
+fn prepare(
+    options: &Options,
+    inherited: Vec<ListeningSocket>,
+    log: &DaemonLog,
+) -> Result<Prepared, ()> {
     // What is made has to be the user's that the store is opened as.
     let account = &options.account;
     let claimed = privilege::as_user(account, options.gid, || {
         let settings = place::settings(options)?;
-        let claim = claim(&settings, log).map_err(|error| error.to_string())?;
+        let mut waits = |line: &str| {
+            log.say(Severity::Info, line);
+            complain(&format!("rrdcached: {line}"));
+        };
+        let claim = keeper::claim(&settings, &mut waits).map_err(|error| error.to_string())?;
         Ok((settings, claim))
     });
     let claimed =
         claimed.unwrap_or_else(|error| Err(format!("cannot become {}: {error}", account.name)));
     let (settings, claim) = claimed.map_err(|line| tell(options, log, &line))?;
     let pid_file = PidFile::take(&options.pid_file, &mut complain)?;
-    let listeners = match inherited.is_empty() {
+    let sockets = match inherited.is_empty() {
         true => sockets::open(options, &mut complain),
         false => inherited,
     };
-    if listeners.is_empty() {
+    if sockets.is_empty() {
         complain("rrdcached: FATAL: cannot open any listen sockets");
         pid_file.remove();
         return Err(());
@@ -127,33 +129,8 @@ fn prepare(options: &Options, inherited: Vec<Listener>, log: &DaemonLog) -> Resu
         settings,
         claim,
         pid_file,
-        listeners,
+        sockets,
     })
-}
-
-/// Takes the store's locks. A daemon that has them may be about to end, as `kill $pid; rrdcached ...` has it.
-fn claim(settings: &StoreSettings, log: &DaemonLog) -> Result<Claim, StoreError> {
-    let begun = Instant::now();
-    let mut before = None;
-    loop {
-        let taken = Claim::take(settings, &RealDisk);
-        let holder = match &taken {
-            Ok(_) => before.filter(|&pid| privilege::is_alive(pid)),
-            Err(error) => error.holder(),
-        };
-        // Also where it let go and is not yet gone: its pid file may tell of it.
-        let Some(pid) = holder.filter(|_| begun.elapsed() < ENDS_WITHIN) else {
-            return taken;
-        };
-        if let (None, Err(error)) = (before, &taken) {
-            let seconds = ENDS_WITHIN.as_secs();
-            let line = format!("{error}; waiting up to {seconds} s for it to end");
-            log.say(Severity::Info, &line);
-            complain(&format!("rrdcached: {line}"));
-        }
-        before = Some(pid);
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The daemon itself. `ready` tells whoever waits that it serves.
@@ -167,10 +144,10 @@ fn serve(
         settings,
         claim,
         mut pid_file,
-        listeners,
+        sockets,
     } = prepared;
     let served = settle_down(&options, &mut pid_file, &log)
-        .and_then(|()| keep(&options, (settings, claim.clone()), listeners, &log, ready));
+        .and_then(|()| keep(&options, (settings, claim.clone()), sockets, &log, ready));
     if let Err(line) = &served {
         tell(&options, &log, line);
     }
@@ -207,7 +184,7 @@ fn settle_down(options: &Options, pid_file: &mut PidFile, log: &DaemonLog) -> Re
 fn keep(
     options: &Options,
     (settings, claim): (StoreSettings, Claim),
-    listeners: Vec<Listener>,
+    sockets: Vec<ListeningSocket>,
     log: &Arc<DaemonLog>,
     ready: impl FnOnce(),
 ) -> Result<(), String> {
@@ -221,9 +198,20 @@ fn keep(
     let opened = Keeper::open(settings, claim, keeper_log.clone());
     let keeper = opened.map_err(|error| error.to_string())?;
     ready();
-    let flush = keeper.run(options.writers, |store| {
-        daemon::run(daemon_settings, listeners, store, &signals, keeper_log)
-    })?;
+    let rrdcached = Rrdcached {
+        settings: daemon_settings,
+        sockets,
+        log: keeper_log,
+    };
+    let on_signal = OnSignal::AsRrdcached {
+        flush_at_end: options.flush_at_end,
+    };
+    let flush = keeper.run(
+        options.writers,
+        vec![Box::new(rrdcached)],
+        &signals,
+        on_signal,
+    )?;
     let how = match flush {
         true => "clean shutdown; all RRDs flushed",
         false => "expedited shutdown; journals will be used at next startup",

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,20 +12,26 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
+use kymo_sys::datagrams::UdpSocket;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
 use kymo_sys::privilege::{Account, Keep, Role};
 
 use super::hub::Order;
-use super::record;
+use super::{keeper, record};
 use crate::config::{self, Config};
-use crate::guardian::{self, Plan, Recorder};
+use crate::guardian::{self, Keeper, Plan, Recorder};
 use crate::{options, secret};
 
 mod place;
+mod sockets;
+
+use sockets::Sockets;
 
 /// What others may do with files that are made here: the group reads, nobody else.
 const UMASK: u32 = 0o027;
+/// Where Debian's collectd has its types.
+const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
 /// What `kymo serve` is told.
 #[derive(Args, Clone, Debug, Default)]
@@ -62,7 +69,7 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     machine::set_umask(UMASK);
-    let listener = listen(config.listen)?;
+    let listener = listen(config.listen.page)?;
     let mut plan = match options.open.as_slice() {
         [] => recording_plan(&config, options, listener)?,
         files => open_plan(&config, options, files, listener)?,
@@ -75,7 +82,7 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode> {
 fn effective(options: &ServeOptions) -> Result<Config> {
     let mut config = config::load(options.config.as_deref()).map_err(anyhow::Error::msg)?;
     if let Some(address) = &options.listen {
-        config.listen = config::parse_address(address).map_err(anyhow::Error::msg)?;
+        config.listen.page = config::parse_address(address).map_err(anyhow::Error::msg)?;
     }
     let data = options.data.clone().or(config.data.take());
     let data = data.or_else(default_data).context(
@@ -104,10 +111,10 @@ fn default_data() -> Option<PathBuf> {
 /// What each key alone does not show.
 fn check(config: &Config) -> Result<()> {
     let in_the_clear = config.tls_cert.is_none();
-    if !config.listen.ip().is_loopback() && in_the_clear && !config.insecure {
+    if !config.listen.page.ip().is_loopback() && in_the_clear && !config.insecure {
         bail!(
             "cannot listen on {}: anybody could reach it; give tls_cert and tls_key, or insecure = true",
-            config.listen
+            config.listen.page
         );
     }
     Ok(())
@@ -142,8 +149,9 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     };
     Ok(Plan {
         recorder: Some(recorder(config, &dir, account.clone())?),
+        keeper: Some(keeper(config, &dir, account.clone())?),
         order,
-        hub_role: hub_role(account),
+        hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
         listener,
         token_path: Some(token_path),
@@ -179,8 +187,9 @@ fn open_plan(
     };
     Ok(Plan {
         recorder: None,
+        keeper: None,
         order,
-        hub_role: hub_role(account),
+        hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
         listener,
         token_path,
@@ -217,7 +226,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         files: Vec::new(),
         prefix: config.prefix.clone(),
         hosts: config.hosts.clone(),
-        loopback: config.listen.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
+        loopback: config.listen.page.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
         trust_proxy: config.trust_proxy,
         token,
         tls: None,
@@ -229,13 +238,103 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
     })
 }
 
-fn hub_role(account: Option<Account>) -> Role {
+/// For the hub and the keeper: neither needs a capability, and both end with the guardian.
+fn role_without_rights(account: Option<Account>) -> Role {
     Role {
         account,
         keep: Keep::Nothing,
         ends_with_parent: true,
         inherits: Vec::new(),
     }
+}
+
+/// The keeper's sockets are made now, while there are rights to make them.
+fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
+    let sockets = sockets::open(config, dir)?;
+    let store = &config.store;
+    let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
+    let owner = sockets.shown.first();
+    Ok(Keeper {
+        order: keeper::KeeperOrder {
+            ready: -1,
+            folder: folder(&store.folder, "store"),
+            base: folder(&store.base, "rrd"),
+            files: store.files_behind(),
+            store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
+            owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
+            rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
+            collectd: collectd_order(config, &sockets)?,
+        },
+        shown: shown(&sockets),
+        names: sockets.names,
+        sockets: sockets
+            .rrdcached
+            .into_iter()
+            .chain(
+                sockets
+                    .collectd
+                    .into_iter()
+                    .map(|(socket, _)| socket.socket),
+            )
+            .collect(),
+        notices: sockets.notices,
+        configured: config.store != config::Store::default()
+            || config.listen.rrdcached.is_some()
+            || config.listen.collectd.is_some()
+            || config.collectd != config::Collectd::default(),
+        role: role_without_rights(account),
+    })
+}
+
+/// Where others send to, in words.
+fn shown(sockets: &Sockets) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !sockets.shown.is_empty() {
+        lines.push(format!(
+            "rrdcached's protocol on {}",
+            sockets.shown.join(", ")
+        ));
+    }
+    if !sockets.collectd.is_empty() {
+        let addresses: Vec<_> = sockets
+            .collectd
+            .iter()
+            .map(|(_, address)| address.to_string())
+            .collect();
+        lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
+    }
+    lines
+}
+
+/// Files that the keeper may not read are read now.
+fn collectd_order(config: &Config, sockets: &Sockets) -> Result<keeper::CollectdOrder> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let keys = &config.collectd;
+    let types = match &keys.types_db {
+        Some(paths) => paths.iter().map(read).collect::<Result<Vec<_>>>()?,
+        None => std::fs::read(TYPES_DB).into_iter().collect(),
+    };
+    if keys.security != config::Security::None && keys.auth_file.is_none() {
+        bail!("cannot use [collectd] security: it takes auth_file");
+    }
+    let socket = |(socket, address): &(UdpSocket, SocketAddr)| {
+        (socket.socket.as_raw_fd(), address.to_string())
+    };
+    Ok(keeper::CollectdOrder {
+        sockets: sockets.collectd.iter().map(socket).collect(),
+        security: keys.security.word().into(),
+        users: keys.auth_file.as_ref().map(read).transpose()?,
+        allow: keys.allow.clone(),
+        types,
+        step_s: keys.step,
+        heartbeat_s: keys.heartbeat,
+        rows: keys.rows,
+        timespans_s: keys.timespans.clone(),
+        xff: keys.xff,
+        single: keys.single,
+    })
 }
 
 /// The recorder goes on when its guardian is killed: it is the last to lose anything.

@@ -8,8 +8,9 @@ use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
 use crate::rows::Rows;
 
+use super::Scratch;
 use super::pdp::Span;
-use super::{PRIMARY, SECONDARY, Scratch};
+use crate::preparation::{PRIMARY, SECONDARY};
 
 /// Words of `cdp_prep_t`.
 const VALUE: usize = 0;

@@ -1,9 +1,10 @@
 //! The rows that are due, archive after archive.
 
 use super::cdp::Due;
-use super::{PRIMARY, SECONDARY, Scratch, Written};
+use super::{Scratch, Written};
 use crate::error::Error;
 use crate::header::Header;
+use crate::preparation::{PRIMARY, SECONDARY};
 use crate::rows::{Rows, Tip};
 
 /// Writes what `scratch.due` says.

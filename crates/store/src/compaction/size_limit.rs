@@ -1,6 +1,6 @@
 //! The most bytes that blocks may take. Points go first, the oldest before others; archives are never dropped.
 
-use crate::compaction::merge::Liveness;
+use crate::compaction::dead::Liveness;
 use crate::segment::set::SegmentSet;
 
 /// One of so many bytes is free when some had to go, so that not every value costs a merge.

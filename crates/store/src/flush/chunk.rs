@@ -2,14 +2,15 @@
 //!
 //! The journal is synced up to the position before: a block must not be ahead of it.
 
-use crate::compaction::merge::Liveness;
+use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::state::State;
-use crate::segment::block::{Builder, States};
+use crate::segment::block::States;
+use crate::segment::builder::Builder;
 use crate::segment::catalog::{CatalogHead, Line, put_catalog};
 use crate::segment::placed::Placed;
 use crate::segment::points;
@@ -148,10 +149,10 @@ impl Inner {
                 continue;
             };
             let (held, values) = match series.suspended {
-                true => (series.pending.clone(), Arc::default()),
+                true => (series.values.pending.clone(), Arc::default()),
                 false => {
-                    let values = Arc::new(std::mem::take(&mut series.pending));
-                    series.flushing = Some(values.clone());
+                    let values = Arc::new(std::mem::take(&mut series.values.pending));
+                    series.values.flushing = Some(values.clone());
                     (Pending::default(), values)
                 }
             };
@@ -160,18 +161,18 @@ impl Inner {
                 slot: slot as u8,
                 path: series.path.clone(),
                 values,
-                state: series.state.clone(),
+                state: series.values.state.clone(),
                 line: Line {
                     slot: slot as u8,
                     id: id.unwrap_or_default(),
                     path: series.path.to_vec(),
                     forgotten: series.forgotten,
-                    create_unsynced: series.create_unsynced,
-                    applied: series.applied,
-                    published: series.published,
+                    create_unsynced: series.file.is_create_unsynced(),
+                    applied: series.values.applied,
+                    published: series.values.published,
                     base: series.base,
-                    left: series.left.map(|left| (left, series.upto, series.safe)),
-                    live: series.live,
+                    left: series.file.for_block(),
+                    live: series.file.live(),
                     held,
                 },
                 refused: Vec::new(),
@@ -400,18 +401,18 @@ fn finish(state: &mut State, segments: &SegmentSet, job: FlushJob, clock: &dyn C
             continue;
         };
         if !series.suspended || !member.values.is_empty() {
-            let count = series.taken_unpublished() as u64;
+            let count = series.values.taken_unpublished() as u64;
             state.stats.updates_written += u64::from(count > 0);
             state.stats.data_sets_written += count.saturating_sub(refused);
         }
-        series.flushing = None;
-        series.state = None;
+        series.values.flushing = None;
+        series.values.state = None;
         series.renamed &= series.path != member.path;
-        series.applied = member.line.applied;
-        if refused > 0 && series.pending.is_empty() {
-            gone_back.extend(series.go_back().map(|stamp| (member.id, stamp)));
+        series.values.applied = member.line.applied;
+        if refused > 0 && series.values.pending.is_empty() {
+            gone_back.extend(series.values.go_back().map(|stamp| (member.id, stamp)));
         }
-        series.published = series.published.max(series.applied);
+        series.values.published = series.values.published.max(series.values.applied);
     }
     state.put_newest(gone_back, clock);
 }
@@ -423,11 +424,11 @@ fn put_back(state: &mut State, segments: &SegmentSet, job: FlushJob, not_before_
         let Some(series) = state.series.get_mut(member.id) else {
             continue;
         };
-        series.flushing = None;
+        series.values.flushing = None;
         if !member.values.is_empty() {
-            let before = series.pending.len();
-            series.pending.prepend(&member.values);
-            let after = series.pending.len();
+            let before = series.values.pending.len();
+            series.values.pending.prepend(&member.values);
+            let after = series.values.pending.len();
             state.count(job.chunk, before, after);
         }
     }

@@ -1,6 +1,10 @@
 //! What memory holds of each series until it is in blocks: its values, and how its file stands.
 
+pub(crate) mod accepted;
 pub(crate) mod buffer;
 pub(crate) mod chunks;
+pub(crate) mod epochs;
+pub(crate) mod file_state;
 pub(crate) mod series;
+pub(crate) mod spellings;
 pub(crate) mod state;

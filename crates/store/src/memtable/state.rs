@@ -2,6 +2,8 @@
 
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
+use crate::memtable::epochs::Epochs;
+use crate::memtable::file_state::Left;
 use crate::memtable::series::SeriesTable;
 use crate::settings::Settings;
 use crate::stats::Stats;
@@ -58,10 +60,7 @@ pub(crate) struct State {
     /// Memory for the value that is read.
     pub(crate) value: Value,
     pub(crate) batches: u64,
-    /// Rises when a checkpoint begins.
-    pub(crate) epoch: u32,
-    /// Writes of files that are under way, by the epoch's lowest bit.
-    pub(crate) cycles: [u32; 2],
+    pub(crate) epochs: Epochs,
     pub(crate) syncing: bool,
     pub(crate) checkpointing: bool,
     /// A sync of the .rrd files failed: which of their pages are lost nobody knows, so the journal keeps all.
@@ -106,6 +105,45 @@ pub(crate) struct Undo {
 }
 
 impl State {
+    /// Nothing is known yet.
+    pub(crate) fn new(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
+        let now = clock.now();
+        State {
+            series: SeriesTable::default(),
+            chunks: Chunks::default(),
+            journal,
+            queue: Vec::new(),
+            due: Vec::new(),
+            reported_at: ReportedAt::default(),
+            merges_left: true,
+            silent: HashMap::new(),
+            gone: Vec::new(),
+            chunk_values,
+            next: 0,
+            writing_back: 0,
+            flushes: false,
+            undo: Vec::new(),
+            stats_before: Stats::default(),
+            dropped: Vec::new(),
+            value: Value::default(),
+            batches: 0,
+            epochs: Epochs::default(),
+            syncing: false,
+            checkpointing: false,
+            checkpoints_end: false,
+            no_file: None,
+            sweep_ns: now.mono_ns,
+            checkpoint_ns: now.mono_ns,
+            sync_ns: now.mono_ns,
+            made: 0,
+            made_ns: now.mono_ns,
+            random: now.real_ns as u64,
+            stats: Stats::default(),
+            notices: Vec::new(),
+            has_lost: false,
+        }
+    }
+
     /// Makes sure that entries can be gathered: the journal has a file with room.
     pub(crate) fn prepare(&mut self, clock: &dyn Clock) -> io::Result<()> {
         if self.journal.is_open() && !self.journal.is_used_up() {
@@ -186,9 +224,9 @@ impl State {
         let Some(series) = self.series.get_mut(id) else {
             return;
         };
-        let (chunk, before) = (series.chunk, series.pending.len());
-        series.pending.push_hole(series.last);
-        let after = series.pending.len();
+        let (chunk, before) = (series.chunk, series.values.pending.len());
+        series.values.pending.push_hole(series.values.last);
+        let after = series.values.pending.len();
         self.count(chunk, before, after);
         if let Some(chunk) = self.chunks.get_mut(chunk) {
             chunk.touch(sequence, 0);
@@ -210,25 +248,24 @@ impl State {
         let Some(series) = self.series.get(id) else {
             return;
         };
-        let (started, left, busy) = (series.started, series.left, series.busy);
-        let (published, upto, forgotten) = (series.published, series.upto, series.forgotten);
-        let live = series.live;
+        let (file, published, forgotten) = (series.file, series.values.published, series.forgotten);
+        let (upto, started) = (file.upto(), file.started().is_some());
         let mut texts = Texts::default();
-        series.all_values(&mut texts);
+        series.values.texts_into(&mut texts);
         let moved = series.path.clone();
-        if series.state.is_some() {
+        if series.values.state.is_some() {
             self.put_series(id);
         } else if series.renamed {
             self.journal.put(&Record::Renamed { id, path: &moved });
         }
         let start = Record::Start { id, upto };
-        if started > 0 && !busy {
+        if started && !file.is_busy() {
             self.journal.put(&start);
         }
-        if let Some(identity) = left {
-            self.put_end(id, upto, identity, live);
+        if let Some(identity) = file.left() {
+            self.put_end(id, upto, identity, file.live());
         }
-        if started > 0 && busy {
+        if started && file.is_busy() {
             // A write that has not ended.
             self.journal.put(&start);
         }
@@ -253,7 +290,7 @@ impl State {
         let Some(series) = self.series.get(id) else {
             return;
         };
-        let Some(state) = &series.state else {
+        let Some(state) = &series.values.state else {
             return;
         };
         self.journal.put(&Record::Series {
@@ -319,14 +356,17 @@ impl State {
         let members = self.chunks.get(chunk).map(|chunk| &chunk.members[..]);
         let series = |id: &Option<u32>| self.series.get((*id)?);
         // A state's stamp may be a rounding less than the value's.
-        let stamp = |id| series(id).map(|series| (series.applied - 1.0) as i64);
+        let stamp = |id| series(id).map(|series| (series.values.applied - 1.0) as i64);
         members.unwrap_or_default().iter().map(stamp).collect()
     }
 
     /// Puts a file into the queue.
     pub(crate) fn queue(&mut self, id: u32) {
-        if let Some(series) = self.series.get_mut(id).filter(|series| !series.queued) {
-            series.queued = true;
+        if self
+            .series
+            .get_mut(id)
+            .is_some_and(|series| series.file.enqueue())
+        {
             self.queue.push(id);
         }
     }
@@ -364,7 +404,7 @@ impl State {
         path: &[u8],
         birth: &Birth,
         values: &Pending,
-        left: Option<(Identity, f64, Live)>,
+        left: Option<Left>,
     ) {
         if let Some(old) = old {
             self.journal.put(&Record::Gone { id: old });
@@ -373,7 +413,12 @@ impl State {
         let birth = birth.clone();
         let blank = birth.base.is_none();
         self.journal.put(&Record::Series { id, path, birth });
-        if let Some((identity, upto, live)) = left {
+        if let Some(Left {
+            identity,
+            live,
+            upto,
+        }) = left
+        {
             if blank {
                 // It is not on the disk yet, so that the next start makes it again.
                 self.journal.put(&Record::Start { id, upto });
@@ -415,7 +460,7 @@ impl State {
         let Some(series) = self.series.get(old) else {
             return;
         };
-        let (chunk, slot, pending) = (series.chunk, series.slot, series.pending.len());
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.pending.len());
         self.count(chunk, pending, 0);
         let sequence = self.journal.sequence();
         if let Some(known) = self.chunks.get_mut(chunk) {
@@ -431,7 +476,7 @@ impl State {
         let Some(series) = self.series.get(id) else {
             return;
         };
-        let (chunk, slot, pending) = (series.chunk, series.slot, series.pending.len());
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.pending.len());
         self.count(chunk, pending, 0);
         if let Some(known) = self.chunks.get_mut(chunk) {
             known.members[usize::from(slot)] = None;
@@ -450,20 +495,20 @@ impl State {
             let Some(series) = self.series.get_mut(undo.id) else {
                 continue;
             };
-            let (chunk, before) = (series.chunk, series.pending.len());
+            let (chunk, before) = (series.chunk, series.values.pending.len());
             let dropped = self.dropped.iter().position(|(id, ..)| *id == undo.id);
             match dropped {
                 Some(at) => {
-                    (_, series.pending, series.suspended) = self.dropped.swap_remove(at);
+                    (_, series.values.pending, series.suspended) = self.dropped.swap_remove(at);
                     series.forgotten = false;
                 }
-                None => series.pending.truncate(undo.mark),
+                None => series.values.pending.truncate(undo.mark),
             }
-            series.version = undo.version;
-            series.last = undo.last;
-            series.published = undo.published;
-            series.published_ns = undo.published_ns;
-            let after = series.pending.len();
+            series.values.version = undo.version;
+            series.values.last = undo.last;
+            series.values.published = undo.published;
+            series.values.published_ns = undo.published_ns;
+            let after = series.values.pending.len();
             self.count(chunk, before, after);
             if let Some(chunk) = self.chunks.get_mut(chunk) {
                 (chunk.since, chunk.since_ns) = undo.since;

@@ -37,8 +37,8 @@ impl Snapshot {
         let chunk = state.chunks.get(series.chunk)?;
         let schema = chunk.schema.clone();
         let mut all = Texts::default();
-        series.all_values(&mut all);
-        let values = match until >= series.last {
+        series.values.texts_into(&mut all);
+        let values = match until >= series.values.last {
             true => all,
             false => {
                 let mut some = Texts::default();
@@ -53,7 +53,7 @@ impl Snapshot {
             path: series.path.clone(),
             schema,
             slot: series.slot,
-            state: series.state.clone(),
+            state: series.values.state.clone(),
             blocks: segments.visible_blocks(series.chunk),
             values,
             base: series.base,

@@ -3,10 +3,11 @@
 
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::schema::{Schema, SeriesState};
+use crate::error::FileError;
 use crate::segment::placed::Placed;
 use crate::segment::rows::fill_from;
 use crate::segment::set::fill;
-use kymo_rrd::{Error, Rows, UNKNOWN};
+use kymo_rrd::{Error, Rows, Rrd, UNKNOWN};
 use std::sync::Arc;
 
 /// A file that has rows from before the segments had the series.
@@ -30,6 +31,15 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// All of it.
+    pub(crate) fn whole(&mut self) -> Result<Rrd, FileError> {
+        let header = self.state.header.clone();
+        let mut cells = vec![0.0; header.cell_count() as usize];
+        self.read(0, &mut cells)
+            .map_err(|error| FileError::Rrd(error.text))?;
+        Ok(Rrd { header, cells })
+    }
+
     /// Rows `number..` of an archive, unknown where there is nothing.
     pub(crate) fn numbered(
         &mut self,

@@ -7,6 +7,7 @@
 
 use crate::hole;
 use crate::layout::CHUNKS_MAX;
+use crate::memtable::file_state::FileState;
 use crate::memtable::state::State;
 use crate::names;
 use crate::wal::frame;
@@ -276,22 +277,16 @@ impl Teller<'_> {
         };
         let stamp = schema.stamp_of(&birth.state);
         chunks.put(birth.chunk, birth.slot, &schema, Some(id));
-        let series = self
-            .state
-            .series
-            .insert(id, path, (birth.chunk, birth.slot));
-        series.state = Some(Packed::of(&birth.state));
+        let (place, file) = (
+            (birth.chunk, birth.slot),
+            FileState::of_birth(birth.base, stamp),
+        );
+        let series = self.state.series.insert(id, path, place, file);
+        series.values.state = Some(Packed::of(&birth.state));
         series.base = birth.base;
-        series.create_unsynced = birth.base.is_none();
-        for place in [
-            &mut series.last,
-            &mut series.applied,
-            &mut series.published,
-            &mut series.upto,
-            &mut series.safe,
-        ] {
-            *place = stamp;
-        }
+        series.values.last = stamp;
+        series.values.applied = stamp;
+        series.values.published = stamp;
         self.touch(id);
         self.looked
             .resize(self.looked.len().max(id as usize + 1), 0);
@@ -315,7 +310,7 @@ impl Teller<'_> {
         let mut series = self.state.series.get_mut(id).filter(|_| !saved);
         if let Some(series) = series.as_deref_mut().filter(|series| series.forgotten) {
             series.forgotten = false;
-            series.last = series.newest();
+            series.values.last = series.values.newest();
         }
         for _ in 0..count {
             value.take(input, stamps)?;
@@ -324,22 +319,22 @@ impl Teller<'_> {
             };
             // A value that was carried over is there already.
             let stamp = value.seconds().or_else(|| stamp_of(value.stamp_text(text)));
-            if let Some(stamp) = stamp.filter(|stamp| *stamp > series.last) {
-                series.last = stamp;
-                series.pending.push_value(value);
+            if let Some(stamp) = stamp.filter(|stamp| *stamp > series.values.last) {
+                series.values.last = stamp;
+                series.values.pending.push_value(value);
                 taken += 1;
             } else if let Some(after) =
                 hole::after(value.stamp_text(text)).filter(|_| stamp.is_none())
-                && after >= series.last
+                && after >= series.values.last
             {
                 // The same for what was lost.
-                let before = series.pending.len();
-                series.pending.push_hole(series.last);
-                taken += series.pending.len() - before;
+                let before = series.values.pending.len();
+                series.values.pending.push_hole(series.values.last);
+                taken += series.values.pending.len() - before;
             }
         }
         if let Some(series) = series {
-            let (chunk, after) = (series.chunk, series.pending.len());
+            let (chunk, after) = (series.chunk, series.values.pending.len());
             self.state.count(chunk, after - taken, after);
             self.touch(id);
         }
@@ -359,40 +354,33 @@ impl Teller<'_> {
         };
         let saved = self.is_saved(id, position);
         match entry {
-            Record::Start { .. } => self.state.series.start(id, self.sequence),
-            Record::End { identity, .. } => self.state.series.leave(id, identity),
+            Record::Start { .. } => self.state.series.replay_start(id, self.sequence),
+            Record::End { identity, upto, .. } => self.state.series.replay_end(id, identity, upto),
             _ => {}
         }
         let Some(series) = self.state.series.get_mut(id) else {
             return;
         };
-        let (chunk, before) = (series.chunk, series.pending.len());
+        let (chunk, before) = (series.chunk, series.values.pending.len());
         match entry {
-            Record::Published { upto, .. } if !saved => series.published = upto,
+            Record::Published { upto, .. } if !saved => series.values.published = upto,
             Record::Newest { stamp, .. } if !saved && stamp.is_finite() => {
-                series.pending.cut_after(stamp);
-                series.go_back_to(stamp);
+                series.values.pending.cut_after(stamp);
+                series.values.go_back_to(stamp);
             }
             Record::Forget { .. } if !saved => {
-                series.pending.cut_after(series.published);
+                series.values.pending.cut_after(series.values.published);
                 series.forgotten = true;
             }
             Record::Start { .. } => {
                 self.starts.insert(id, position);
-                series.redo = true;
-                series.writing = true;
             }
-            Record::End { upto, .. } => {
-                series.writing = false;
-                series.live = None;
-                series.upto = upto;
-                series.published = series.published.max(upto);
-            }
-            Record::Live { live, .. } => series.live = Some(live),
-            Record::NotStarted { .. } => series.writing = false,
+            Record::End { upto, .. } => series.values.published = series.values.published.max(upto),
+            Record::Live { live, .. } => series.file.replay_live(live),
+            Record::NotStarted { .. } => series.file.replay_not_started(),
             _ => return,
         }
-        let after = series.pending.len();
+        let after = series.values.pending.len();
         self.state.count(chunk, before, after);
         self.touch(id);
     }
@@ -420,7 +408,7 @@ impl Teller<'_> {
             let Some(series) = all.get(*id) else {
                 return false;
             };
-            let settled = *at < position && !series.writing;
+            let settled = *at < position && !series.file.is_unfinished();
             if settled {
                 all.settle(*id);
             }

@@ -5,6 +5,7 @@ use crate::engine::Inner;
 use crate::error::FileError;
 use crate::hole;
 use crate::memtable::buffer::{Pending, Texts};
+use crate::memtable::file_state::{FileState, Left};
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::read::raw_points::{Sent, sent};
@@ -48,7 +49,8 @@ struct Newcomer {
     /// The stamp of its state, and its seconds as a header has them.
     stamp: f64,
     last_up: i64,
-    live: Live,
+    /// Its file.
+    left: Option<Left>,
     /// Values that were sent for the old one.
     carried: Pending,
     /// Up to where values count as written.
@@ -86,7 +88,7 @@ fn inherit(
     let (forgotten, published) = match (cause, replaced) {
         // A file that CREATE made is known from its first value on.
         (Cause::Created, replaced) => (replaced.is_none_or(|series| series.forgotten), stamp),
-        (Cause::Tuned, Some(series)) => (series.forgotten, stamp.max(series.published)),
+        (Cause::Tuned, Some(series)) => (series.forgotten, stamp.max(series.values.published)),
         _ => (false, stamp),
     };
     let carried = replaced
@@ -165,7 +167,11 @@ impl Inner {
             values,
             notice,
         } = inherit(&state, old, (header, stamp), &sent, &beginning);
-        let left = beginning.seen.map(|seen| (seen, stamp, live));
+        let left = beginning.seen.map(|identity| Left {
+            identity,
+            live,
+            upto: stamp,
+        });
         state.put_adoption(old, id, path, &birth, &values, left);
         if published > stamp {
             state.journal.put(&Record::Published {
@@ -187,7 +193,7 @@ impl Inner {
             birth,
             stamp,
             last_up: header.last_up,
-            live,
+            left,
             carried: values,
             published,
             forgotten,
@@ -211,16 +217,17 @@ impl Inner {
             let series = old.and_then(|old| state.series.get(old));
             // What counts as written was written to the file that is no more.
             let series = series.filter(|_| cause != Cause::Created);
-            let Some(series) = series.filter(|series| series.applied > stamp.min(series.upto))
-            else {
+            let lacks = |series: &&Series| series.values.applied > stamp.min(series.file.upto());
+            let Some(series) = series.filter(lacks) else {
                 return Ok((state, found));
             };
-            let now = Some((old, series.applied));
+            let now = Some((old, series.values.applied));
             if seen == now {
                 return Ok((state, found));
             }
             // Blocks are read without the lock; one may come meanwhile.
-            let (chunk, slot, after) = (series.chunk, series.slot, stamp.min(series.upto));
+            let (chunk, slot) = (series.chunk, series.slot);
+            let after = stamp.min(series.file.upto());
             seen = now;
             drop(state);
             found = sent(
@@ -237,43 +244,40 @@ impl Inner {
     fn begin_series(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
         let now_ns = self.clock.mono_ns();
         let due_ns = state.due_at(now_ns, &self.settings);
-        let (sequence, epoch) = (state.journal.sequence(), state.epoch);
+        let (sequence, epoch) = (state.journal.sequence(), state.epochs.now());
         let replaced = new.old.and_then(|old| state.series.get(old));
-        let busy = replaced.is_some_and(|series| series.busy);
+        let busy = replaced.is_some_and(|series| series.file.is_busy());
         let suspended = replaced.is_some_and(|series| series.suspended);
         if let Some(old) = new.old {
             state.replace_series(old, new.id, now_ns);
         }
         state.reported_at.new += u64::from(new.old.is_none());
         let (chunk, slot) = (new.birth.chunk, new.birth.slot);
-        let series = state.series.insert(new.id, path, (chunk, slot));
-        series.state = Some(Packed::of(&new.birth.state));
+        let file = match (&new.left, beginning.base) {
+            (None, _) => FileState::none(new.stamp),
+            (Some(left), Some(_)) => FileState::found(left),
+            (Some(left), None) => FileState::made(left, sequence, epoch),
+        };
+        let series = state.series.insert(new.id, path, (chunk, slot), file);
+        series.values.state = Some(Packed::of(&new.birth.state));
         series.base = beginning.base;
-        series.live = beginning.seen.map(|_| new.live);
-        series.published = new.published;
-        for place in [&mut series.applied, &mut series.upto, &mut series.safe] {
-            *place = new.stamp;
-        }
+        series.values.published = new.published;
+        series.values.applied = new.stamp;
         let texts = new.carried.texts();
         let stamps = texts.iter().filter_map(stamp_of);
-        series.last = stamps.fold(new.last_up as f64, f64::max);
-        series.pending = new.carried;
-        series.due_ns = due_ns;
-        series.published_ns = now_ns;
-        series.busy = busy;
+        series.values.last = stamps.fold(new.last_up as f64, f64::max);
+        series.values.pending = new.carried;
+        series.file.put_off(due_ns);
+        series.values.published_ns = now_ns;
+        if busy {
+            // By whoever replaced the file of the one before.
+            series.file.reserve();
+        }
         series.suspended = suspended && beginning.cause == Cause::Tuned;
         series.forgotten = new.forgotten;
-        if beginning.base.is_none() && beginning.seen.is_some() {
-            series.create_unsynced = true;
-            series.begun = epoch;
-        }
-        let (count, made) = (series.pending.len(), series.create_unsynced);
-        if made {
-            state.series.start(new.id, sequence);
+        let count = series.values.pending.len();
+        if file.is_create_unsynced() {
             (state.made, state.made_ns) = (state.made + 1, now_ns);
-        }
-        if let Some(seen) = beginning.seen {
-            state.series.leave(new.id, seen);
         }
         state.count(chunk, 0, count);
         if let Some(chunk) = state.chunks.get_mut(chunk) {
@@ -292,9 +296,9 @@ fn carried(
 ) -> Carried {
     let mut carried = Carried::default();
     let mut last = match cause {
-        Cause::Created => stamp.max(old.published),
+        Cause::Created => stamp.max(old.values.published),
         // The file's stamp may be a rounding less than the value's.
-        Cause::Tuned => stamp.max(old.upto).max(has),
+        Cause::Tuned => stamp.max(old.file.upto()).max(has),
         _ => stamp,
     };
     // Since the last value that the file has.
@@ -309,7 +313,7 @@ fn carried(
                 hole.into_iter()
                     .for_each(|after| carried.values.push_hole(after));
                 carried.values.push(text);
-            } else if at > old.upto && (at <= stamp || !fits) {
+            } else if at > old.file.upto() && (at <= stamp || !fits) {
                 carried.dropped += 1;
             }
         }
@@ -321,7 +325,7 @@ fn carried(
     let fits = definitions.is_some_and(|before| readings(before) == readings(header));
     carry(&sent.texts, fits);
     let mut texts = Texts::default();
-    old.all_values(&mut texts);
+    old.values.texts_into(&mut texts);
     carry(&texts, true);
     if let Some(after) = hole {
         carried.values.push_hole(after);
@@ -340,7 +344,7 @@ fn readings(header: &Header) -> usize {
 fn notice(old: &Series, stamp: f64, sent: &Sent, carried: &Carried) -> Option<String> {
     let (newer, dropped) = (carried.values.len(), carried.dropped);
     // Blocks may have had more.
-    let lost = old.applied > stamp && (sent.from > stamp || sent.damaged > 0);
+    let lost = old.values.applied > stamp && (sent.from > stamp || sent.damaged > 0);
     if newer == 0 && dropped == 0 && !lost {
         return None;
     }

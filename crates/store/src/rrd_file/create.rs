@@ -11,7 +11,6 @@ use crate::rrd_file::header::{identity, open_error, read_header, require_modest}
 use crate::rrd_file::lock::Reserved;
 use crate::rrd_file::open::{Fresh, opening};
 use crate::rrd_file::pieces::{Cells, write_blank, write_file};
-use crate::rrd_file::write_back::whole;
 use kymo_rrd::header::{MEMORY_CELLS_MAX, RraDef};
 use kymo_rrd::{Header, Rrd, UNKNOWN};
 use kymo_sys::disk::{Metadata, RecordLock};
@@ -211,7 +210,7 @@ impl Inner {
         };
         let id = self.adopt_as(&path, header, seasons, beginning)?;
         if let Some(series) = self.lock().series.get_mut(id) {
-            series.busy = false;
+            series.file.release();
         }
         drop(reserved);
         Ok(())
@@ -266,7 +265,7 @@ impl Inner {
         if count > cells_max {
             return Err(FileError::Large(count));
         }
-        let rrd = edit(whole(view)?).map_err(|error| FileError::Rrd(error.text))?;
+        let rrd = edit(view.whole()?).map_err(|error| FileError::Rrd(error.text))?;
         require_modest(&rrd.header)?;
         self.import(&path, &rrd, Cause::Tuned).map(drop)
     }

@@ -19,7 +19,7 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         if let Some(series) = state.series.get_mut(self.id) {
-            series.busy = false;
+            series.file.release();
         }
         self.inner.changed.notify_all();
     }
@@ -56,8 +56,7 @@ impl Inner {
             let Some(series) = state.series.get_mut(id) else {
                 return Ok(None);
             };
-            if !series.busy {
-                series.busy = true;
+            if series.file.reserve() {
                 return Ok(Some(Reserved { inner: self, id }));
             }
             if self.clock.mono_ns() >= deadline {

@@ -3,6 +3,7 @@
 pub(crate) mod adopt;
 pub(crate) mod create;
 pub(crate) mod diff;
+pub(crate) mod file_rows;
 pub(crate) mod header;
 pub(crate) mod list;
 pub(crate) mod lock;

@@ -9,7 +9,7 @@ use crate::names;
 use crate::read::rows::{FileRows, Opened, RowSource, SeriesRows};
 use crate::rrd_file::header::{identity, open_error, open_locked, read_header};
 use crate::rrd_file::lock::LOCK_PAUSE;
-use crate::rrd_file::write_back::{Worker, base_of};
+use crate::rrd_file::write_back::Worker;
 use crate::wal::record::{Identity, Record};
 use kymo_base::errno::strerror;
 use kymo_rrd::Rrd;
@@ -243,10 +243,11 @@ impl Inner {
                 let Some(series) = state.series.get_mut(id) else {
                     return Ok(());
                 };
-                if !series.busy && (series.suspended || series.is_current()) {
+                let is_busy = series.file.is_busy();
+                if !is_busy && (series.suspended || series.is_current()) {
                     return Ok(());
                 }
-                if series.busy {
+                if is_busy {
                     if self.clock.mono_ns() >= deadline {
                         return Err(FileError::Locked);
                     }
@@ -306,12 +307,12 @@ impl Inner {
         let Some(series) = state.series.get_mut(id).filter(|series| !series.suspended) else {
             return Ok(());
         };
-        if series.last <= series.published {
+        if series.values.is_published() {
             return Ok(());
         }
         let now_ns = self.clock.mono_ns();
-        series.publish(now_ns, &mut state.stats);
-        let upto = series.published;
+        series.values.publish(now_ns, &mut state.stats);
+        let upto = series.values.published;
         state.prepare(&*self.clock)?;
         state.put(id, &Record::Published { id, upto }, now_ns);
         state.journal.commit().map(drop)
@@ -334,10 +335,10 @@ impl Inner {
         let snapshot = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            self.snapshot(&state, series, series.published)
+            self.snapshot(&state, series, series.values.published)
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
-        let base = base_of(&snapshot, &snapshot.path, self)?;
+        let base = self.base_of(&snapshot)?;
         let mut applier = Applier::default();
         let view = snapshot.view(&mut applier, self.rrd_now(), base)?;
         Ok(Opened {
@@ -351,7 +352,7 @@ impl Inner {
         let other = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            !series.busy && !series.redo && series.left != Some(seen)
+            series.file.is_at_rest() && series.file.left() != Some(seen)
         };
         let id = match other {
             true => match self.take_in(&mut Worker::default(), id) {
@@ -374,11 +375,10 @@ impl Inner {
         if series.forgotten {
             series.forgotten = false;
             // As one who reads the file's header would know it.
-            series.last = series.newest().trunc();
-            series.published_ns = self.clock.mono_ns();
+            series.values.last = series.values.newest().trunc();
+            series.values.published_ns = self.clock.mono_ns();
         }
-        series.gone_since = None;
-        series.unseen = false;
+        series.file.look();
     }
 }
 

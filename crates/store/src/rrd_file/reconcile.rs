@@ -11,7 +11,7 @@ use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::diff;
 use crate::rrd_file::diff::{Difference, Edits};
 use crate::rrd_file::header::{identity, open_error, open_locked, read_header, seasons};
-use crate::rrd_file::write_back::{FileJob, Worker, base_of, is_ours, not_done, write_rows};
+use crate::rrd_file::write_back::{FileJob, Worker, not_done};
 use crate::segment::placed::Placed;
 use crate::segment::set::fill;
 use crate::wal::record::{Identity, Record};
@@ -57,10 +57,10 @@ impl Inner {
             let Some(series) = state.series.get(id) else {
                 return Ok(id);
             };
-            if series.busy || series.redo || self.settings.files.is_none() {
+            if !series.file.is_at_rest() || self.settings.files.is_none() {
                 return Ok(id);
             }
-            (series.path.clone(), series.left)
+            (series.path.clone(), series.file.left())
         };
         let stat = self.tree.stat(names::path(&path)).map_err(open_error);
         if left.is_none() {
@@ -69,7 +69,7 @@ impl Inner {
         }
         if let (Err(FileError::NoSuchFile), Some(series)) = (&stat, self.lock().series.get_mut(id))
         {
-            series.gone_since.get_or_insert(self.clock.mono_ns());
+            series.file.miss(self.clock.mono_ns());
         }
         let stat = stat?;
         if left == Some(identity(&stat)) {
@@ -79,7 +79,7 @@ impl Inner {
         let moved = state
             .series
             .get(id)
-            .is_none_or(|series| series.busy || series.left != left);
+            .is_none_or(|series| series.file.is_busy() || series.file.left() != left);
         drop(state);
         if moved {
             return Ok(id);
@@ -108,7 +108,7 @@ impl Inner {
         if let (Ok(new), mut state) = (&taken, self.lock())
             && let Some(series) = state.series.get_mut(*new)
         {
-            series.busy = false;
+            series.file.release();
         }
         drop(reserved);
         taken
@@ -120,7 +120,11 @@ impl Inner {
         let Some(_reserved) = self.reserve(id)? else {
             return Ok(false);
         };
-        let left = self.lock().series.get(id).and_then(|series| series.left);
+        let left = self
+            .lock()
+            .series
+            .get(id)
+            .and_then(|series| series.file.left());
         if left != Some(seen) {
             let changed = self.changed(id, path.into())?;
             if self.what_changed(&changed)? == Difference::Other {
@@ -160,18 +164,18 @@ impl Inner {
     }
 
     fn what_changed(&self, changed: &Changed) -> Result<Difference, FileError> {
-        let (schema, slot, blocks, live, torn) = {
+        let (schema, slot, blocks, file) = {
             let state = self.lock();
             let series = state.series.get(changed.id).ok_or(FileError::NoSuchFile)?;
             let chunk = state
                 .chunks
                 .get(series.chunk)
                 .ok_or(FileError::NoSuchFile)?;
-            let torn = series.redo && is_ours(series.left, series.writing, &changed.seen);
             let blocks = self.segments.blocks(series.chunk);
-            (chunk.schema.clone(), series.slot, blocks, series.live, torn)
+            (chunk.schema.clone(), series.slot, blocks, series.file)
         };
-        let found = diff::look(&schema, live, &changed.theirs, torn);
+        let torn = file.was_cut_short(&changed.seen);
+        let found = diff::look(&schema, file.live(), &changed.theirs, torn);
         if torn || found == Difference::Other {
             return Ok(found);
         }
@@ -188,14 +192,11 @@ impl Inner {
         let Some(series) = state.series.get(changed.id) else {
             return Ok(());
         };
-        let (upto, live) = (series.upto, series.live);
+        let (upto, live) = (series.file.upto(), series.file.live());
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
         state.put_end(changed.id, upto, changed.seen, live);
         state.journal.commit().map_err(FileError::Journal)?;
-        state.series.leave(changed.id, changed.seen);
-        if let Some(series) = state.series.get_mut(changed.id) {
-            series.gone_since = None;
-        }
+        state.series.confirm(changed.id, changed.seen);
         Ok(())
     }
 
@@ -214,7 +215,7 @@ impl Inner {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
             // What is in the file was there when it was tuned.
-            let until = series.applied.max(series.upto);
+            let until = series.values.applied.max(series.file.upto());
             FileJob::new(id, series, self.snapshot(&state, series, until), until)
         };
         let announced = self.announce(std::slice::from_mut(&mut job));
@@ -223,7 +224,7 @@ impl Inner {
             .and_then(|()| self.write_merged(worker, &mut job, changed, edits));
         let mut state = self.lock();
         if let Some(epoch) = job.started {
-            state.cycles[(epoch & 1) as usize] -= 1;
+            state.epochs.end_write(epoch);
         }
         let (series, seen) = match written {
             Ok(written) => written,
@@ -254,12 +255,13 @@ impl Inner {
         edits: &Edits,
     ) -> Result<(schema::SeriesState, Identity), FileError> {
         let snapshot = job.snapshot.take().ok_or(FileError::NoSuchFile)?;
-        let base = base_of(&snapshot, &job.path, self)?;
+        let base = self.base_of(&snapshot)?;
         let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), base)?;
         let theirs = &changed.theirs.header;
         let merged = edits.apply(&mut view.state, theirs);
         merged.map_err(|error| FileError::Rrd(error.text))?;
-        write_rows(worker, &mut view, &*changed.file, job.from, None)?;
+        let (file, from) = (&*changed.file, job.file.from());
+        worker.rows.write(&mut view, file, from, None)?;
         // From now on it has what no block has.
         changed.file.sync_data().map_err(FileError::Io)?;
         let folder = names::path(&job.path).parent().unwrap_or(Path::new("/"));

@@ -8,23 +8,23 @@ use crate::consolidation::schema;
 use crate::engine::Inner;
 use crate::error::FileError;
 use crate::memtable::buffer::Texts;
+use crate::memtable::file_state::{FileState, Left};
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
-use crate::read::rows::FileRows;
-use crate::read::rows::read_cells;
 use crate::read::snapshot::Snapshot;
-use crate::read::view::{Base, View, row_of};
+use crate::read::view::View;
 use crate::rrd_file::diff;
-use crate::rrd_file::header::{identity, open_error, open_locked, read_header, seasons};
+use crate::rrd_file::file_rows::RowWriter;
+use crate::rrd_file::header::{identity, open_locked, read_header, seasons};
 use crate::rrd_file::pieces::write_file;
 use crate::wal::live::Live;
 use crate::wal::record::{Identity, Record};
 use crate::wal::value::stamp_of;
 use kymo_base::name::DisplayName;
-use kymo_rrd::{Header, Kind, Rows, Rrd};
+use kymo_rrd::{Header, Kind};
 use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
-use kymo_sys::tree::{Access, Existing, Safe};
+use kymo_sys::tree::{Existing, Safe};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -35,8 +35,7 @@ const TRIES: usize = 3;
 #[derive(Default)]
 pub(crate) struct Worker {
     pub(crate) applier: Applier,
-    cells: Vec<f64>,
-    out: Vec<u8>,
+    pub(crate) rows: RowWriter,
 }
 
 /// One file to write.
@@ -46,13 +45,8 @@ pub(crate) struct FileJob {
     pub(crate) snapshot: Option<Snapshot>,
     /// The newest value that is to be in it.
     pub(crate) target: f64,
-    /// The stamp of what it has.
-    pub(crate) from: f64,
-    pub(crate) left: Option<Identity>,
-    live: Option<Live>,
-    redo: bool,
-    writing: bool,
-    create_unsynced: bool,
+    /// How it stood when it was reserved for this.
+    pub(crate) file: FileState,
     pub(crate) started: Option<u32>,
     outcome: Option<Result<Written, FileError>>,
 }
@@ -132,16 +126,15 @@ impl Inner {
             let Some(series) = state.series.get_mut(id) else {
                 continue;
             };
-            series.queued = false;
+            series.file.dequeue();
             if series.is_current() || series.suspended {
                 continue;
             }
-            if series.busy {
+            if !series.file.reserve() {
                 // What came meanwhile is due, too.
                 state.queue(id);
                 continue;
             }
-            series.busy = true;
             let target = series.wanted();
             let Some(series) = state.series.get(id) else {
                 continue;
@@ -157,7 +150,7 @@ impl Inner {
         loop {
             let mut state = self.lock();
             state.prepare(&*self.clock)?;
-            let (epoch, sequence) = (state.epoch, state.journal.sequence());
+            let (epoch, sequence) = (state.epochs.now(), state.journal.sequence());
             let now_ns = self.clock.mono_ns();
             for job in jobs.iter() {
                 let upto = job.target;
@@ -166,13 +159,9 @@ impl Inner {
             let position = state.journal.commit()?;
             for job in jobs.iter_mut() {
                 if job.started.is_none() {
-                    state.cycles[(epoch & 1) as usize] += 1;
-                    job.started = Some(epoch);
+                    job.started = Some(state.epochs.begin_write());
                 }
-                if let Some(series) = state.series.get_mut(job.id) {
-                    series.begun = epoch;
-                }
-                state.series.start(job.id, sequence);
+                state.series.begin_write(job.id, sequence, epoch);
             }
             let given_up = state.journal.given_up;
             drop(state);
@@ -193,46 +182,49 @@ impl Inner {
         let blank = snapshot.base.is_none();
         let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {
             Ok(file) => file.ok_or(FileError::Locked)?,
-            Err(FileError::NoSuchFile) if blank && (job.redo || job.left.is_none()) => {
+            Err(FileError::NoSuchFile)
+                if blank && (job.file.must_redo() || job.file.left().is_none()) =>
+            {
                 return self.make(worker, job, snapshot);
             }
             Err(error) => return Err(error),
         };
-        if job.left.is_none() {
+        if job.file.left().is_none() {
             let text = "there is a file that is not the store's";
             return Err(FileError::Rrd(text.into()));
         }
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
-        let same = job.left == Some(seen);
-        if !(same || job.redo && is_ours(job.left, job.writing, &seen)) {
-            return match job.redo && blank && is_torn(job, &seen) {
+        let same = job.file.left() == Some(seen);
+        if !(same || job.file.was_cut_short(&seen)) {
+            return match blank && job.file.was_cut_off(&seen) {
                 true => self.make(worker, job, snapshot),
                 false => Ok(FoundFile::Theirs),
             };
         }
         // What a crash left may have an older time than it should.
-        if (!same || job.writing) && is_tuned(job, &snapshot, &*file, &seen)? {
+        if (!same || job.file.is_unfinished()) && is_tuned(job, &snapshot, &*file, &seen)? {
             return Ok(FoundFile::Theirs);
         }
-        if job.redo && job.create_unsynced {
+        if job.file.was_half_made() {
             drop(file);
             return self.make(worker, job, snapshot);
         }
-        let base = base_of(&snapshot, &job.path, self)?;
+        let base = self.base_of(&snapshot)?;
         let values = snapshot.texts();
         let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), base)?;
         if view.state.header.file_size_bytes() > seen.size_bytes {
-            return match blank && job.redo {
+            return match blank && job.file.must_redo() {
                 true => {
                     drop(file);
-                    self.put_whole(&mut view, &job.path)
+                    self.put_whole(&mut view, job)
                         .map(|identity| written(worker, &view, identity, values))
                 }
                 false => Ok(FoundFile::Theirs),
             };
         }
         let kept = self.kept(job, &view, &*file, &seen);
-        write_rows(worker, &mut view, &*file, job.from, kept.as_ref())?;
+        let from = job.file.from();
+        worker.rows.write(&mut view, &*file, from, kept.as_ref())?;
         let after = identity(&file.metadata().map_err(FileError::Io)?);
         Ok(written(worker, &view, after, values))
     }
@@ -248,9 +240,8 @@ impl Inner {
     ) -> Option<Header> {
         let now = self.clock.now();
         let booted_ns = now.real_ns.saturating_sub(now.boot_ns as i64);
-        let left = job
-            .left
-            .filter(|left| job.redo && left.mtime_ns > booted_ns)?;
+        let left = job.file.left().filter(|left| left.mtime_ns > booted_ns);
+        let left = left.filter(|_| job.file.must_redo())?;
         let header = read_header(
             file,
             left.size_bytes.min(seen.size_bytes),
@@ -271,20 +262,21 @@ impl Inner {
     ) -> Result<FoundFile, FileError> {
         let values = snapshot.texts();
         let mut view = snapshot.view(&mut worker.applier, self.rrd_now(), None)?;
-        let identity = self.put_whole(&mut view, &job.path)?;
+        let identity = self.put_whole(&mut view, job)?;
         Ok(written(worker, &view, identity, values))
     }
 
-    /// Puts a whole file in place.
-    pub(crate) fn put_whole(&self, view: &mut View, path: &[u8]) -> Result<Identity, FileError> {
+    /// Puts a whole file in place. If a start would not know that it was made, it is on the disk afterwards.
+    fn put_whole(&self, view: &mut View, job: &FileJob) -> Result<Identity, FileError> {
+        let safe = match job.file.is_create_unsynced() {
+            true => Safe::Unsynced,
+            false => Safe::Synced,
+        };
         let header = view.state.header.clone();
         let mut write = |out: &mut dyn Write| write_file(&header, view, out);
-        let put = self.tree.put_pieces(
-            names::path(path),
-            &mut write,
-            Existing::Replace,
-            Safe::Unsynced,
-        );
+        let put = self
+            .tree
+            .put_pieces(names::path(&job.path), &mut write, Existing::Replace, safe);
         put.map(|stat| identity(&stat)).map_err(FileError::Io)
     }
 
@@ -299,7 +291,7 @@ impl Inner {
         if let Some(id) = id
             && let Some(series) = self.lock().series.get(id)
         {
-            jobs.push(FileJob::new(id, series, None, series.upto));
+            jobs.push(FileJob::new(id, series, None, series.file.upto()));
         }
         let announced = self.announce(&mut jobs).map_err(FileError::Journal);
         let written = announced.and_then(|()| {
@@ -311,7 +303,7 @@ impl Inner {
         let mut state = self.lock();
         for job in &jobs {
             if let Some(epoch) = job.started {
-                state.cycles[(epoch & 1) as usize] -= 1;
+                state.epochs.end_write(epoch);
             }
             if let Err(error) = &written {
                 let _full = state.prepare(&*self.clock);
@@ -330,10 +322,10 @@ impl Inner {
         for mut job in jobs {
             let id = job.id;
             if let Some(epoch) = job.started {
-                state.cycles[(epoch & 1) as usize] -= 1;
+                state.epochs.end_write(epoch);
             }
             if let Some(series) = state.series.get_mut(id) {
-                series.busy = false;
+                series.file.release();
             }
             match job.outcome.take() {
                 Some(Ok(written)) => {
@@ -362,7 +354,7 @@ impl Inner {
             .values
             .iter()
             .filter_map(stamp_of)
-            .filter(|stamp| *stamp > series.published)
+            .filter(|stamp| *stamp > series.values.published)
             .count();
         if written.damaged > 0 {
             let (path, frames) = (DisplayName(&series.path), written.damaged);
@@ -370,7 +362,7 @@ impl Inner {
                 "{path} was written from blocks that are damaged in {frames} places: rows of it that the file did not have are unknown"
             ));
         }
-        let before = series.pending.len();
+        let before = series.values.pending.len();
         let mut refused = 0;
         if !written.refused.is_empty() {
             // They are told of once: those on their way into a block are told of there.
@@ -379,8 +371,11 @@ impl Inner {
                 .iter()
                 .filter_map(|(at, _)| written.values.iter().nth(*at))
                 .collect();
-            series.pending.retain(&mut |_, text| !bad.contains(&text));
-            refused = (before - series.pending.len()) as u64;
+            series
+                .values
+                .pending
+                .retain(&mut |_, text| !bad.contains(&text));
+            refused = (before - series.values.pending.len()) as u64;
             let texts = written.refused.iter().rev().take(refused as usize).rev();
             lines.extend(
                 texts.map(|(_, text)| {
@@ -388,26 +383,25 @@ impl Inner {
                 }),
             );
         }
-        let after = series.pending.len();
-        series.redo = false;
-        series.writing = false;
-        series.gone_since = None;
-        series.due_ns = due_ns;
-        series.published_ns = now_ns;
+        let after = series.values.pending.len();
+        series.values.published_ns = now_ns;
         // A file's stamp may be a rounding less than the value's.
         let upto = match written.refused.is_empty() {
             true => job.target.max(written.upto),
             false => written.upto,
         };
-        series.upto = upto;
-        series.live = Some(written.live);
-        series.published = series.published.max(upto);
+        series.values.published = series.values.published.max(upto);
         let gone_back = match refused {
             0 => None,
-            _ => series.go_back(),
+            _ => series.values.go_back(),
         };
         let id = job.id;
-        state.series.leave(id, written.identity);
+        let left = Left {
+            identity: written.identity,
+            live: written.live,
+            upto,
+        };
+        state.series.finish_write(id, &left, due_ns);
         state.count(chunk, before, after);
         state.touch(id, now_ns);
         state.put_end(id, upto, written.identity, Some(written.live));
@@ -419,106 +413,6 @@ impl Inner {
         state.stats.values_refused += refused;
         lines.into_iter().for_each(|line| state.notice(line));
     }
-}
-
-/// The rows since `from`, the seasons, and the header's changing part.
-///
-/// Rows that are damaged in the segments stay what `kept`, the header of the file so far, says they are.
-pub(crate) fn write_rows(
-    worker: &mut Worker,
-    view: &mut View,
-    file: &dyn DiskFile,
-    from: f64,
-    kept: Option<&Header>,
-) -> Result<(), FileError> {
-    let header = view.state.header.clone();
-    let schema = view.schema.clone();
-    let offset = header.size_bytes();
-    let mut season = 0;
-    for (archive, about) in schema.archives.iter().enumerate() {
-        if about.seasonal {
-            put_cells(
-                worker,
-                &view.state.seasons[season],
-                file,
-                offset + 8 * about.base,
-            )?;
-            season += 1;
-            continue;
-        }
-        let newest = schema.newest(archive, header.last_up);
-        let first = match from.is_finite() {
-            true => schema.newest(archive, from as i64) + 1,
-            false => 0,
-        };
-        let mut at = first.max((newest + 1).saturating_sub(about.row_cnt));
-        while at <= newest {
-            let row = row_of(at, newest, header.cur_row[archive], about.row_cnt);
-            let run = (newest + 1 - at).min(about.row_cnt - row);
-            let mut cells = std::mem::take(&mut worker.cells);
-            cells.resize(run as usize * schema.width, 0.0);
-            let damaged = view.damaged;
-            let mut read = view.numbered(archive, at, &mut cells);
-            if let Some(kept) = kept.filter(|_| read.is_ok() && view.damaged > damaged) {
-                view.damaged = damaged;
-                read = read_kept(&schema, (archive, at), kept, file, &mut cells)
-                    .and_then(|()| view.overlay(archive, at, &mut cells));
-            }
-            let done = read
-                .map_err(|error| FileError::Rrd(error.text))
-                .and_then(|()| {
-                    put_cells(
-                        worker,
-                        &cells,
-                        file,
-                        offset + 8 * (about.base + row * schema.width as u64),
-                    )
-                });
-            worker.cells = cells;
-            done?;
-            at += run;
-        }
-    }
-    worker.out.clear();
-    header.encode_live(&mut worker.out);
-    file.write_at(&worker.out, header.live_offset())
-        .map_err(FileError::Io)
-}
-
-/// What a file has of the rows `number..` of an archive; the others stay.
-fn read_kept(
-    schema: &schema::Schema,
-    (archive, number): (usize, u64),
-    kept: &Header,
-    file: &dyn DiskFile,
-    cells: &mut [f64],
-) -> Result<(), kymo_rrd::Error> {
-    let (about, newest) = (
-        &schema.archives[archive],
-        schema.newest(archive, kept.last_up),
-    );
-    let oldest = (newest + 1).saturating_sub(about.row_cnt);
-    for (at, cells) in (number..).zip(cells.chunks_mut(schema.width.max(1))) {
-        if (oldest..=newest).contains(&at) {
-            let row = row_of(at, newest, kept.cur_row[archive], about.row_cnt);
-            let first = about.base + row * schema.width as u64;
-            read_cells(file, kept.size_bytes(), first, cells)?;
-        }
-    }
-    Ok(())
-}
-
-fn put_cells(
-    worker: &mut Worker,
-    cells: &[f64],
-    file: &dyn DiskFile,
-    offset: u64,
-) -> Result<(), FileError> {
-    worker.out.clear();
-    worker
-        .out
-        .extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
-    file.write_at(&worker.out, offset).map_err(FileError::Io)
 }
 
 fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) -> FoundFile {
@@ -545,44 +439,6 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
     })
 }
 
-/// All of a view.
-pub(crate) fn whole(view: &mut View) -> Result<Rrd, FileError> {
-    let header = view.state.header.clone();
-    let mut cells = vec![0.0; header.cell_count() as usize];
-    view.read(0, &mut cells)
-        .map_err(|error| FileError::Rrd(error.text))?;
-    Ok(Rrd { header, cells })
-}
-
-/// The file that has a series' older rows.
-pub(crate) fn base_of(
-    snapshot: &Snapshot,
-    path: &[u8],
-    inner: &Inner,
-) -> Result<Option<Base>, FileError> {
-    let Some(last_up) = snapshot.base else {
-        return Ok(None);
-    };
-    let file = inner
-        .tree
-        .open(names::path(path), Access::Read)
-        .map_err(open_error)?;
-    let offset = snapshot.header_bytes();
-    Ok(Some(Base {
-        rows: Box::new(FileRows { file, offset }),
-        last_up,
-    }))
-}
-
-/// A file that we were writing when it all stopped, or that has not got all of what we wrote.
-pub(crate) fn is_ours(left: Option<Identity>, writing: bool, seen: &Identity) -> bool {
-    left.is_some_and(|left| {
-        let same = (left.device, left.inode, left.size_bytes)
-            == (seen.device, seen.inode, seen.size_bytes);
-        same && (writing || seen.mtime_ns <= left.mtime_ns)
-    })
-}
-
 /// Whether others had a hand in a file that we were writing when it all stopped.
 fn is_tuned(
     job: &FileJob,
@@ -592,20 +448,12 @@ fn is_tuned(
 ) -> Result<bool, FileError> {
     // What an earlier build left is not known, and a header that is torn is written again.
     let header = read_header(file, seen.size_bytes, &mut Vec::new(), &job.path);
-    let (Some(_), Ok(header)) = (job.live, header) else {
+    let (Some(_), Ok(header)) = (job.file.live(), header) else {
         return Ok(false);
     };
     let seasons = seasons(file, &header)?;
     let theirs = schema::SeriesState { header, seasons };
-    Ok(diff::look(snapshot.schema(), job.live, &theirs, true) != diff::Difference::Same)
-}
-
-/// A file that we made, of which the power left less than all.
-fn is_torn(job: &FileJob, seen: &Identity) -> bool {
-    job.left.is_some_and(|left| {
-        let same = (left.device, left.inode) == (seen.device, seen.inode);
-        same && seen.size_bytes < left.size_bytes
-    })
+    Ok(diff::look(snapshot.schema(), job.file.live(), &theirs, true) != diff::Difference::Same)
 }
 
 fn fail_all(jobs: &mut [FileJob], error: &io::Error) {
@@ -627,14 +475,12 @@ pub(crate) fn not_done(state: &mut State, job: &FileJob, error: &FileError, now_
     let Some(series) = state.series.get_mut(job.id) else {
         return;
     };
-    if gone && series.gone_since.is_none() {
-        series.gone_since = Some(now_ns);
+    if gone {
+        series.file.miss(now_ns);
     }
     if matches!(error, FileError::Io(_) | FileError::Rrd(_)) {
-        // Some of it may be written: the next try begins where this one did.
-        series.redo = true;
-        series.writing = true;
-        series.safe = job.from;
+        // Some of it may be written.
+        series.file.abort_write();
     } else if job.started.is_some() {
         job.put_not_started(state, now_ns);
     }
@@ -652,16 +498,7 @@ impl FileJob {
             path: series.path.clone(),
             snapshot,
             target,
-            from: if series.redo {
-                series.safe
-            } else {
-                series.upto
-            },
-            left: series.left,
-            live: series.live,
-            redo: series.redo,
-            writing: series.writing,
-            create_unsynced: series.create_unsynced,
+            file: series.file,
             started: None,
             outcome: None,
         }
@@ -670,23 +507,8 @@ impl FileJob {
     /// Gathers that this write has not touched the file; one before may have, and what was to be redone is still.
     fn put_not_started(&self, state: &mut State, now_ns: u64) {
         let id = self.id;
-        if !self.writing && !self.redo {
+        if self.file.is_whole() {
             state.put(id, &Record::NotStarted { id }, now_ns);
-        }
-    }
-}
-
-impl Series {
-    /// Whether there is nothing that a look at its file could wait for.
-    pub(crate) fn is_current(&self) -> bool {
-        self.left.is_some() && self.wanted() <= self.upto && !self.redo
-    }
-
-    /// The newest stamp that its file is to have; a forgotten one gets what counted as written.
-    fn wanted(&self) -> f64 {
-        match self.forgotten {
-            true => self.published,
-            false => self.last,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Appending blocks. Until they are on the disk they are kept in memory, too: those of a segment that failed are read
 //! from there, and written into the next one before anything else is.
 
-use crate::segment::block::{Builder, Head};
+use crate::segment::block::Head;
+use crate::segment::builder::Builder;
 use crate::segment::file::{Numbers, Segment};
 use crate::segment::placed::Placed;
 use crate::segment::set::{Index, SegmentSet};

@@ -3,7 +3,6 @@
 
 use crate::layout::{CHUNK, STATE_MAX, STRIPE};
 use crate::segment::codec;
-use crate::segment::codec::Packer;
 use kymo_base::varint::{put, take};
 
 /// What a block begins with.
@@ -19,11 +18,6 @@ pub(crate) const FRAME_MAX: usize = 32 << 20;
 /// In a directory a frame's codec stands above the bits of its unpacked length.
 const CODEC_SHIFT: u32 = 29;
 const _: () = assert!(FRAME_MAX < 1 << CODEC_SHIFT && STATE_MAX < 1 << CODEC_SHIFT);
-/// Longest block.
-const BLOCK_MAX: usize = 1 << 30;
-const LEVEL: i32 = 3;
-/// Points have little left that repeats.
-const POINTS_LEVEL: i32 = -1;
 /// Most archives that are believed.
 const ARCHIVES_MAX: u64 = kymo_rrd::header::COUNT_MAX;
 
@@ -60,7 +54,7 @@ pub(crate) struct Head {
     /// Up to where the segment was known to be on the disk when the block was written.
     pub(crate) synced: u64,
     /// Of all frames: where they are, and their checksum.
-    frames: (u64, u32, u32),
+    pub(super) frames: (u64, u32, u32),
     pub(crate) names: Option<FramePlace>,
     /// The newest stamp of its series, seconds since 1970.
     pub(crate) stamp: u64,
@@ -75,250 +69,16 @@ pub(crate) const AGELESS: u64 = u64::MAX;
 /// States of some series of a stripe: which of them, and their words.
 pub(crate) type States = Vec<(u8, Vec<u64>)>;
 
-/// What is on its way into a block: its names, and stripe after stripe its states, points and rows.
-pub(crate) struct Builder {
-    chunk: u32,
-    position: u64,
-    packer: Packer,
-    points_packer: Packer,
-    frames: Vec<u8>,
-    names: Option<FramePlace>,
-    pub(crate) stamp: u64,
-    newest: Vec<u64>,
-    parts: Vec<(u8, StripePart)>,
-    raw: Vec<u8>,
-    /// The raw bytes of the columns of the last part, to find those that are the same: checksum, frame, bytes.
-    columns: Vec<(u32, FramePlace, Vec<u8>)>,
-}
-
-impl Builder {
-    pub(crate) fn new(archives: usize) -> std::io::Result<Builder> {
-        Ok(Builder {
-            chunk: 0,
-            position: 0,
-            packer: Packer::new(LEVEL)?,
-            points_packer: Packer::new(POINTS_LEVEL)?,
-            frames: Vec::new(),
-            names: None,
-            stamp: 0,
-            newest: vec![0; archives],
-            parts: Vec::new(),
-            raw: Vec::new(),
-            columns: Vec::new(),
-        })
-    }
-
-    /// Another block; memory is kept.
-    pub(crate) fn begin(&mut self, chunk: u32, position: u64, archives: usize) {
-        self.chunk = chunk;
-        self.position = position;
-        self.frames.clear();
-        self.names = None;
-        self.stamp = 0;
-        self.newest.clear();
-        self.newest.resize(archives, 0);
-        self.parts.clear();
-    }
-
-    /// Begins the frames of a stripe; they come in order.
-    pub(crate) fn part(&mut self, stripe: u8) {
-        let part = StripePart {
-            rows: vec![None; self.newest.len()],
-            ..StripePart::default()
-        };
-        self.parts.push((stripe, part));
-        self.columns.clear();
-    }
-
-    /// The names of a chunk's series: they lie before all else, whenever they come.
-    pub(crate) fn names(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let frame = pack(&mut self.packer, &mut self.frames, bytes, FRAME_MAX)?;
-        self.frames.rotate_right(frame.len as usize);
-        self.shift(u64::from(frame.len));
-        self.names = Some(FramePlace { offset: 0, ..frame });
-        Ok(())
-    }
-
-    fn shift(&mut self, by: u64) {
-        for (_, part) in &mut self.parts {
-            let frames = part.state.iter_mut().chain(&mut part.points);
-            let frames = frames.chain(part.rows.iter_mut().flatten());
-            frames.for_each(|frame| frame.offset += by);
-        }
-    }
-
-    /// States of the stripe: for each member that has one its words.
-    pub(crate) fn state(&mut self, states: &[(u8, Vec<u64>)]) -> std::io::Result<()> {
-        let mut raw = std::mem::take(&mut self.raw);
-        raw.clear();
-        put_state(&mut raw, states);
-        let done = self.frame(0, &raw);
-        self.raw = raw;
-        done
-    }
-
-    /// Points of the stripe.
-    pub(crate) fn points(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.frame(1, bytes)
-    }
-
-    /// A frame of the stripe: 0: its states, 1: its points, 2 and more: rows of its archives.
-    pub(crate) fn frame(&mut self, place: usize, raw: &[u8]) -> std::io::Result<()> {
-        assert!(self.is_before(place), "BUG: frames come in order");
-        let (packer, max) = match place {
-            0 => (&mut self.packer, STATE_MAX),
-            1 => (&mut self.points_packer, FRAME_MAX),
-            _ => (&mut self.packer, FRAME_MAX),
-        };
-        let frame = pack(packer, &mut self.frames, raw, max)?;
-        self.put_frame(place, frame);
-        Ok(())
-    }
-
-    fn put_frame(&mut self, place: usize, frame: FramePlace) {
-        let Some((_, part)) = self.parts.last_mut() else {
-            return;
-        };
-        match place {
-            0 => part.state = Some(frame),
-            1 => part.points = Some(frame),
-            _ => part.rows[place - 2] = Some(frame),
-        }
-    }
-
-    /// The newest row of an archive is at least this one.
-    pub(crate) fn set_newest(&mut self, archive: usize, newest: u64) {
-        self.newest[archive] = self.newest[archive].max(newest);
-    }
-
-    /// Ends a part that may have got nothing.
-    pub(crate) fn drop_empty_part(&mut self) {
-        let empty = |(_, part): &(u8, StripePart)| {
-            part.state.is_none() && part.points.is_none() && part.rows.iter().all(Option::is_none)
-        };
-        self.parts.pop_if(|part| empty(part));
-    }
-
-    pub(crate) fn set_position(&mut self, position: u64) {
-        self.position = position;
-    }
-
-    /// Nothing is in it: no part, and no names.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.names.is_none()
-    }
-
-    /// Rows of an archive of the stripe. `newest`: as in [`Head::newest`].
-    pub(crate) fn rows(
-        &mut self,
-        archive: usize,
-        column: &crate::segment::rows::Column,
-        newest: u64,
-    ) -> std::io::Result<()> {
-        if column.is_empty() {
-            return Ok(());
-        }
-        assert!(self.is_before(2 + archive), "BUG: archives come in order");
-        let mut raw = Vec::new();
-        column.encode(&mut raw);
-        let crc = crc32c::crc32c(&raw);
-        let same = self.columns.iter();
-        let mut same = same.filter(|(other, _, bytes)| *other == crc && *bytes == raw);
-        let known = same.next().map(|(_, frame, _)| *frame);
-        let frame = match known {
-            Some(frame) => frame,
-            None => pack(&mut self.packer, &mut self.frames, &raw, FRAME_MAX)?,
-        };
-        if known.is_none() {
-            self.columns.push((crc, frame, raw));
-        }
-        self.set_newest(archive, newest);
-        self.put_frame(2 + archive, frame);
-        Ok(())
-    }
-
-    /// Whether the last part has no frame from `place` on: its state, its points, its archives. A directory has no
-    /// offsets, so that frames must lie in its order.
-    fn is_before(&self, place: usize) -> bool {
-        let Some((_, part)) = self.parts.last() else {
-            return false;
-        };
-        let frames = [&part.state, &part.points].into_iter().chain(&part.rows);
-        frames.skip(place).all(Option::is_none)
-    }
-
-    /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
-    /// block can be made for another segment.
-    pub(crate) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
-        let mut directory = Vec::new();
-        put(&mut directory, self.stamp);
-        put_directory(
-            &mut directory,
-            self.names.as_ref(),
-            &self.newest,
-            &self.parts,
-        );
-        let about = HeadFields {
-            chunk: self.chunk,
-            position: self.position,
-            generation,
-            synced,
-        };
-        let (head_len, crc) = put_head(out, &about, &directory, &self.frames);
-        let shift = |frame: &mut FramePlace| frame.offset += head_len as u64;
-        let (mut names, mut parts) = (self.names, self.parts.clone());
-        names.iter_mut().for_each(shift);
-        for (_, part) in &mut parts {
-            let frames = part.state.iter_mut().chain(&mut part.points);
-            frames.chain(part.rows.iter_mut().flatten()).for_each(shift);
-        }
-        Head {
-            chunk: self.chunk,
-            generation,
-            position: self.position,
-            len: out.len() as u32,
-            synced,
-            frames: (head_len as u64, self.frames.len() as u32, crc),
-            names,
-            stamp: self.stamp,
-            newest: self.newest.clone(),
-            parts,
-        }
-    }
-}
-
-/// Appends a frame.
-fn pack(
-    packer: &mut Packer,
-    frames: &mut Vec<u8>,
-    raw: &[u8],
-    max: usize,
-) -> std::io::Result<FramePlace> {
-    let offset = frames.len();
-    if raw.len() > max || offset > BLOCK_MAX {
-        let text = format!("cannot save {} bytes in one frame", raw.len());
-        return Err(std::io::Error::other(text));
-    }
-    let len = packer.append(raw, frames)?;
-    Ok(FramePlace {
-        offset: offset as u64,
-        len: len as u32,
-        raw: raw.len() as u32,
-        codec: codec::ZSTD,
-        crc: crc32c::crc32c(&frames[offset..]),
-    })
-}
-
 /// What a head begins with.
-struct HeadFields {
-    chunk: u32,
-    position: u64,
-    generation: u64,
-    synced: u64,
+pub(super) struct HeadFields {
+    pub(super) chunk: u32,
+    pub(super) position: u64,
+    pub(super) generation: u64,
+    pub(super) synced: u64,
 }
 
 /// Makes a block; the length of its head, and its frames' checksum.
-fn put_head(
+pub(super) fn put_head(
     out: &mut Vec<u8>,
     about: &HeadFields,
     directory: &[u8],
@@ -354,7 +114,7 @@ fn seal(block: &mut [u8], head_len: usize) {
 
 /// Frames lie in the order in which the directory names them, so that it needs no offsets; those of archives that share
 /// one name the archive that has it.
-fn put_directory(
+pub(super) fn put_directory(
     out: &mut Vec<u8>,
     names: Option<&FramePlace>,
     newest: &[u64],
@@ -575,7 +335,7 @@ pub(crate) fn unpack(frame: &FramePlace, bytes: &[u8], max: usize) -> Option<Vec
 }
 
 /// States, word after word: a word's values in all series lie together, and where all are zero there are none.
-fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
+pub(super) fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
     put(out, states.len() as u64);
     out.extend(states.iter().map(|(member, _)| member));
     let words = states.first().map_or(0, |(_, words)| words.len());
@@ -594,7 +354,7 @@ fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
     }
 }
 
-/// What [`Builder::state`] was given.
+/// What [`put_state`] was given.
 pub(crate) fn take_state(mut input: &[u8], words: usize) -> Option<States> {
     let count = usize::try_from(take(&mut input)?)
         .ok()

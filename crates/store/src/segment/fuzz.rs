@@ -1,13 +1,13 @@
 //! Any bytes as a segment, and as the frames of a block that is right in all else: opened, read and merged, they must
 //! neither panic, nor hang, nor take much memory.
 
-use crate::compaction::merge::Liveness;
+use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::schema::Schema;
 use crate::layout::STRIPE;
 use crate::read::view::View;
-use crate::segment::block::Builder;
+use crate::segment::builder::Builder;
 use crate::segment::file::{BLOCKS_OFFSET, Numbers, Segment, path_of};
 use crate::segment::set::{SegmentSet, states};
 use crate::tools::space;

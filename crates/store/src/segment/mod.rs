@@ -4,6 +4,7 @@ pub(crate) mod ages;
 pub(crate) mod append;
 pub(crate) mod block;
 pub(crate) mod block_cache;
+pub(crate) mod builder;
 pub(crate) mod catalog;
 pub(crate) mod codec;
 pub(crate) mod file;
@@ -15,4 +16,5 @@ pub(crate) mod rows;
 pub(crate) mod set;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod value_column;
 pub(crate) mod writer;

@@ -51,6 +51,11 @@ pub(crate) struct Ages {
 }
 
 impl Placed {
+    /// Whether both are one block.
+    pub(crate) fn is(&self, other: &Placed) -> bool {
+        Arc::ptr_eq(&self.segment, &other.segment) && self.offset == other.offset
+    }
+
     pub(crate) fn of(segment: &Arc<Segment>, offset: u64, head: &block::Head) -> Placed {
         let states = head.parts.iter().filter(|(_, part)| part.state.is_some());
         let stripes = head.parts.iter();

@@ -4,7 +4,7 @@ use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::names;
-use crate::rrd_file::write_back::{Worker, base_of, whole};
+use crate::rrd_file::write_back::Worker;
 use kymo_sys::tree::Existing;
 use std::collections::HashMap;
 use std::io;
@@ -45,15 +45,15 @@ impl Store {
             let state = inner.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
             let until = match series.forgotten {
-                true => series.published,
+                true => series.values.published,
                 false => f64::INFINITY,
             };
             inner.snapshot(&state, series, until)
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
-        let base = base_of(&snapshot, &snapshot.path, inner)?;
+        let base = inner.base_of(&snapshot)?;
         let mut view = snapshot.view(&mut Applier::default(), inner.rrd_now(), base)?;
-        let bytes = whole(&mut view)?.to_bytes();
+        let bytes = view.whole()?.to_bytes();
         let damaged = view.damaged;
         Ok(Exported { bytes, damaged })
     }
@@ -114,13 +114,13 @@ impl Inner {
         let path = {
             let mut state = self.lock();
             let series = state.series.get_mut(id).ok_or(FileError::NoSuchFile)?;
-            match (missing, series.base, series.left) {
+            match (missing, series.base, series.file.left()) {
                 // It would be taken for what the series is now.
                 (false, _, None) => return Err(FileError::Exists),
                 (false, _, Some(_)) => return Ok((id, series.path.clone())),
                 // Rows were in it that are nowhere else.
                 (true, Some(_), _) => return Err(FileError::NoSuchFile),
-                (true, None, _) => series.redo = true,
+                (true, None, _) => series.file.make_again(),
             }
             series.path.clone()
         };

@@ -5,7 +5,8 @@ use crate::consolidation::schema::Schema;
 use crate::error::FileError;
 use crate::layout::STRIPE;
 use crate::rrd_file::adopt::{Beginning, Cause};
-use crate::segment::block::{Builder, FRAME_MAX};
+use crate::segment::block::FRAME_MAX;
+use crate::segment::builder::Builder;
 use crate::segment::rows::Column;
 use crate::segment::set::SegmentSet;
 

@@ -4,7 +4,7 @@ use crate::error::{Error, Tried};
 use crate::folder::read_only::{ReadOnly, TRIES};
 use crate::memtable::buffer::Texts;
 use crate::memtable::state::State;
-use crate::recovery::open::{new_state, read_sources, take};
+use crate::recovery::open::{read_sources, take};
 use crate::recovery::replay::JournalSource;
 use crate::segment::file::{self, BLOCKS_OFFSET};
 use crate::segment::set::SegmentSet;
@@ -112,7 +112,7 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
         opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
     notices.extend_from_slice(&found.notices);
     let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
-    let mut state = new_state(journal, clock, 0);
+    let mut state = State::new(journal, clock, 0);
     let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
     notices.extend(taken.ignored);
     let sizes = segments.sizes();
@@ -189,11 +189,11 @@ fn count(state: &State, status: &mut Status) {
     for (_, series) in state.series.iter() {
         status.series += 1;
         status.forgotten += u64::from(series.forgotten);
-        status.without_files += u64::from(series.left.is_none());
-        status.unsaved.series += u64::from(series.state.is_some());
-        status.unsaved.values += series.pending.len() as u64;
+        status.without_files += u64::from(series.file.left().is_none());
+        status.unsaved.series += u64::from(series.values.state.is_some());
+        status.unsaved.values += series.values.pending.len() as u64;
         let mut texts = Texts::default();
-        series.all_values(&mut texts);
+        series.values.texts_into(&mut texts);
         for stamp in texts.iter().filter_map(stamp_of) {
             let oldest = status.unsaved.oldest.unwrap_or(stamp);
             status.unsaved.oldest = Some(oldest.min(stamp));

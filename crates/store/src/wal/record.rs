@@ -44,6 +44,13 @@ pub(crate) struct Identity {
     pub(crate) mtime_ns: i64,
 }
 
+impl Identity {
+    /// Device and inode: the same for as long as it is one file, whatever its name and what is in it.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
 /// How a series begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Birth {

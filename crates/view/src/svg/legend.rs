@@ -26,38 +26,43 @@ const ROWS_LEAST: usize = 4;
 
 /// What is told of a curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Told {
+enum Statistic {
     Min,
     Avg,
     Max,
     Last,
 }
 
-impl Told {
+impl Statistic {
     /// All, and fewer and fewer where there is no room.
-    const CHOICES: [&[Told]; 4] = [
-        &[Told::Min, Told::Avg, Told::Max, Told::Last],
-        &[Told::Avg, Told::Max, Told::Last],
-        &[Told::Avg, Told::Max],
-        &[Told::Avg],
+    const CHOICES: [&[Statistic]; 4] = [
+        &[
+            Statistic::Min,
+            Statistic::Avg,
+            Statistic::Max,
+            Statistic::Last,
+        ],
+        &[Statistic::Avg, Statistic::Max, Statistic::Last],
+        &[Statistic::Avg, Statistic::Max],
+        &[Statistic::Avg],
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Told::Min => "min",
-            Told::Avg => "avg",
-            Told::Max => "max",
-            Told::Last => "last",
+            Statistic::Min => "min",
+            Statistic::Avg => "avg",
+            Statistic::Max => "max",
+            Statistic::Last => "last",
         }
     }
 
     fn of(self, points: &[Point]) -> f64 {
         let known = || points.iter().filter(|point| point.seconds > 0.0);
         match self {
-            Told::Min => known().map(|point| point.min).fold(f64::NAN, f64::min),
-            Told::Max => known().map(|point| point.max).fold(f64::NAN, f64::max),
-            Told::Last => known().next_back().map_or(f64::NAN, Point::mean),
-            Told::Avg => {
+            Statistic::Min => known().map(|point| point.min).fold(f64::NAN, f64::min),
+            Statistic::Max => known().map(|point| point.max).fold(f64::NAN, f64::max),
+            Statistic::Last => known().next_back().map_or(f64::NAN, Point::mean),
+            Statistic::Avg => {
                 let mut all = Point::NONE;
                 known().for_each(|point| all.merge(point));
                 match all.seconds > 0.0 {
@@ -71,7 +76,7 @@ impl Told {
 
 /// A table that was laid out.
 pub struct Legend {
-    told: &'static [Told],
+    told: &'static [Statistic],
     rows: Vec<Row>,
     /// Curves below each other.
     lines: usize,
@@ -93,8 +98,8 @@ impl Legend {
     pub fn new(graph: &Graph, room: f64) -> Legend {
         let labels = graph.curves.iter().map(|curve| width(&curve.label, TEXT));
         let label = labels.fold(LABEL_LEAST, f64::max).min(LABEL_MOST);
-        let mut legend = Legend::telling(Told::CHOICES[0], graph, label);
-        for told in Told::CHOICES {
+        let mut legend = Legend::telling(Statistic::CHOICES[0], graph, label);
+        for told in Statistic::CHOICES {
             legend = Legend::telling(told, graph, label);
             let spare = room - (legend.table() - label);
             legend.label = label.min(spare.max(LABEL_LEAST));
@@ -112,7 +117,7 @@ impl Legend {
         legend
     }
 
-    fn telling(told: &'static [Told], graph: &Graph, label: f64) -> Legend {
+    fn telling(told: &'static [Statistic], graph: &Graph, label: f64) -> Legend {
         let row = |curve: &Curve| Row {
             label: curve.label.clone(),
             cells: told
@@ -245,10 +250,10 @@ mod tests {
         points[1].add(2.0, 1.0);
         points[1].add(9.0, 3.0);
         for (told, expect) in [
-            (Told::Min, 1.0),
-            (Told::Avg, 6.0),
-            (Told::Max, 9.0),
-            (Told::Last, 7.25),
+            (Statistic::Min, 1.0),
+            (Statistic::Avg, 6.0),
+            (Statistic::Max, 9.0),
+            (Statistic::Last, 7.25),
         ] {
             assert_eq!(told.of(&points), expect, "{told:?}");
             assert!(told.of(&points[2..]).is_nan(), "{told:?}");

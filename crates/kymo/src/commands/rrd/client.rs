@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use kymo_base::errno::strerror;
 
 use super::message::Message;
-use super::place::path;
+use super::path::path;
 
 /// Bytes of a request: more than that a stock daemon may not take.
 const REQUEST_MAX: usize = 4096;

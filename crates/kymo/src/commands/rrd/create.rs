@@ -6,10 +6,11 @@ use kymo_rrd::{Rrd, create, spec};
 use super::file::{self, Access, RrdFile};
 use kymo_base::errno::strerror;
 
+use super::clock::now;
 use super::message::Message;
-use super::place::path;
+use super::path::path;
 use super::request;
-use super::session::{Session, now};
+use super::session::Session;
 
 const OPTIONS: &[Known] = &[
     ("start", b'b', Takes::Argument),

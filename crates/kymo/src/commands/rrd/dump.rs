@@ -11,7 +11,7 @@ use super::file::{Access, RrdFile};
 use kymo_base::errno::strerror;
 
 use super::message::Message;
-use super::place::path;
+use super::path::path;
 use super::session::Session;
 
 const OPTIONS: &[Known] = &[

@@ -11,7 +11,7 @@ use kymo_rrd::{Error, Header, Rows, Rrd};
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use super::message::Message;
-use super::place::path;
+use super::path::path;
 use super::session::Session;
 
 /// Bytes read at first: the header of most files.

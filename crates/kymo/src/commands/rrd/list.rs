@@ -9,8 +9,8 @@ use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_base::errno::strerror;
 
 use super::message::Message;
+use super::path::path;
 use super::pattern;
-use super::place::path;
 use super::session::Session;
 
 const OPTIONS: &[Known] = &[
@@ -53,7 +53,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     match local(dir, recursive) {
         Ok(names) if names.is_empty() => complain("Success"),
         Ok(names) => say(session, &names),
-        // Told, but no failure: as rrdtool has it.
+        // DaemonSignal, but no failure: as rrdtool has it.
         Err(error) => complain(&strerror(&error)),
     }
     Ok(())

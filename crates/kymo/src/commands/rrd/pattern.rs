@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 
-use super::place::path;
+use super::path::path;
 
 /// All names that fit, in order.
 pub fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {

@@ -3,7 +3,6 @@
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
@@ -11,6 +10,7 @@ use super::Command;
 use kymo_base::errno::strerror;
 
 use super::message::Message;
+use super::path::path;
 use super::session::Session;
 
 const PLACES: &[(&str, Command)] = &[
@@ -37,11 +37,6 @@ pub fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
         let text = Message::of(&[b"chdir ", dir, b" ", strerror(&error).as_bytes()]);
         (text, error.raw_os_error().unwrap_or(1) as u8)
     })
-}
-
-/// Bytes as a path.
-pub fn path(name: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(name))
 }
 
 fn only<'a, const N: usize>(words: &[&'a [u8]], name: &str) -> Result<[&'a [u8]; N], Message> {

@@ -6,8 +6,8 @@ use kymo_rrd::info::{Entry, Value};
 use kymo_rrd::number::{self, Parsed};
 
 use super::client::{Client, Refusal, Reply};
+use super::clock::now;
 use super::message::Message;
-use super::session::now;
 
 /// What a request that does not fit fails with, where rrdtool has a text of its own for it.
 const TOO_LONG: &str = "No buffer space available";

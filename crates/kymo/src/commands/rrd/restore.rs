@@ -9,7 +9,7 @@ use super::file;
 use kymo_base::errno::strerror;
 
 use super::message::Message;
-use super::place::path;
+use super::path::path;
 use super::session::Session;
 
 const OPTIONS: &[Known] = &[

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufReader, BufWriter, Stdin, Stdout};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_rrd::at_time;
 use kymo_rrd::calendar::Calendar;
-use kymo_rrd::update::{Now, Scratch};
+use kymo_rrd::update::Scratch;
 
 use super::client::Client;
+use super::clock::now;
 use super::message::Message;
 use super::usage::Mode;
 
@@ -102,15 +102,5 @@ impl Lazy {
         let time = self.parse(text).map_err(|error| error.text)?;
         let seconds = || self.with(|calendar| time.seconds(calendar));
         Ok((!time.is_relative()).then(seconds))
-    }
-}
-
-/// The clock.
-pub fn now() -> Now {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.unwrap_or_default();
-    Now {
-        sec: since.as_secs() as i64,
-        usec: since.subsec_micros().into(),
     }
 }

@@ -7,9 +7,10 @@ use kymo_rrd::info::{self, Entry, Value};
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::update::{self, Update, Written};
 
+use super::clock::now;
 use super::file::{Access, RrdFile};
 use super::message::Message;
-use super::session::{Session, now};
+use super::session::Session;
 use super::template;
 
 const OPTIONS: &[Known] = &[

@@ -15,9 +15,9 @@ use kymo_rrd::spec;
 use kymo_sys::privilege::{self, Account};
 use kymo_wire::rrdcached::{Permissions, atoi};
 
-use super::sockets;
-
 /// Without `-p`.
+/// Without `-l`.
+const ADDRESS_DEFAULT: &str = "unix:/tmp/rrdcached.sock";
 const PID_FILE: &str = "/var/run/rrdcached.pid";
 /// A long name that nobody can type.
 const UNNAMED: &str = "\0";
@@ -128,6 +128,8 @@ pub struct Options {
     pub max_new: u64,
     /// The rest.
     pub daemon: daemon::Settings,
+    /// `-F`: whether everything is written to files at the end, unless a signal says otherwise.
+    pub flush_at_end: bool,
 }
 
 impl Options {
@@ -214,6 +216,7 @@ fn defaults() -> Options {
         max_series: 200_000,
         max_new: 10_000,
         daemon: daemon::Settings::default(),
+        flush_at_end: false,
     }
 }
 
@@ -233,7 +236,7 @@ impl Reading<'_> {
         let options = &mut self.options;
         match letter {
             b'B' => options.daemon.beneath = true,
-            b'F' => options.daemon.flush_at_end = true,
+            b'F' => options.flush_at_end = true,
             b'g' => options.foreground = true,
             b'O' => options.daemon.no_overwrite = true,
             b'R' => options.daemon.make_folders = true,
@@ -493,7 +496,7 @@ impl Reading<'_> {
         options.last_permissions = all_if_none(self.permissions);
         if options.addresses.is_empty() {
             options.addresses.push(Address {
-                text: sockets::DEFAULT.into(),
+                text: ADDRESS_DEFAULT.into(),
                 permissions: options.last_permissions,
                 group: self.group,
                 mode: self.mode,
@@ -502,7 +505,7 @@ impl Reading<'_> {
         options.daemon.base.clone_from(&options.base);
         options.daemon.beneath &= options.base.is_some();
         // Nothing is there to keep what is not written.
-        options.daemon.flush_at_end |= options.journal.is_none();
+        options.flush_at_end |= options.journal.is_none();
         Ok(options)
     }
 }
@@ -662,7 +665,7 @@ mod tests {
         assert_eq!(said, "");
         assert_eq!(options.addresses[0].text, b"unix:/tmp/rrdcached.sock");
         assert_eq!(options.addresses[0].permissions, Permissions::ALL);
-        assert!(options.daemon.flush_at_end && !options.foreground);
+        assert!(options.flush_at_end && !options.foreground);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
-use kymo_ingest::rrdcached::Listener;
+use kymo_ingest::rrdcached::ListeningSocket;
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 
@@ -18,11 +18,9 @@ use super::options::{Address, Options};
 
 /// `-L`, and addresses without a port.
 const PORT: u16 = 42217;
-/// Without `-l`.
-pub const DEFAULT: &str = "unix:/tmp/rrdcached.sock";
 
 /// Opens the sockets of `-l`.
-pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> {
+pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
     let mut listeners = Vec::new();
     for address in &options.addresses {
         let text = address.text.as_slice();
@@ -36,11 +34,11 @@ pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> 
 }
 
 /// Those that the service manager hands over, to this very process: to be called before a fork.
-pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Listener> {
+pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
     let mut listeners = Vec::new();
     for socket in privilege::inherited_sockets() {
         match listen::adopt(&socket) {
-            Ok(()) => listeners.push(Listener {
+            Ok(()) => listeners.push(ListeningSocket {
                 socket,
                 permissions: options.last_permissions,
                 name: None,
@@ -57,7 +55,7 @@ pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Liste
 fn unix(
     path: &[u8],
     address: &Address,
-    listeners: &mut Vec<Listener>,
+    listeners: &mut Vec<ListeningSocket>,
     complain: &mut dyn FnMut(&str),
 ) {
     let path = Path::new(OsStr::from_bytes(path));
@@ -79,7 +77,7 @@ fn unix(
     };
     share(path, address, complain);
     match listen::listen(&socket) {
-        Ok(()) => listeners.push(Listener {
+        Ok(()) => listeners.push(ListeningSocket {
             socket,
             permissions: address.permissions,
             // It is there; without it the name stays.
@@ -124,7 +122,11 @@ fn share(path: &Path, address: &Address, complain: &mut dyn FnMut(&str)) {
     }
 }
 
-fn network(address: &Address, listeners: &mut Vec<Listener>, complain: &mut dyn FnMut(&str)) {
+fn network(
+    address: &Address,
+    listeners: &mut Vec<ListeningSocket>,
+    complain: &mut dyn FnMut(&str),
+) {
     let text = String::from_utf8_lossy(&address.text).into_owned();
     let (host, port) = match host_and_port(&text) {
         Ok(found) => found,
@@ -143,7 +145,7 @@ fn network(address: &Address, listeners: &mut Vec<Listener>, complain: &mut dyn 
     let any = bound.iter().any(Result::is_ok);
     for socket in bound {
         match socket {
-            Ok(socket) => listeners.push(Listener {
+            Ok(socket) => listeners.push(ListeningSocket {
                 socket,
                 permissions: address.permissions,
                 name: None,

@@ -6,7 +6,7 @@ use crate::consolidation::samples;
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::Pending;
-use crate::segment::block::Builder;
+use crate::segment::builder::Builder;
 use crate::segment::catalog::{CatalogHead, Line, put_catalog};
 use crate::segment::file::BLOCKS_OFFSET;
 use crate::segment::points;

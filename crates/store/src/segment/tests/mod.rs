@@ -7,7 +7,7 @@ mod faults;
 mod format_document;
 mod size_bound;
 
-use crate::compaction::merge::Liveness;
+use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::samples;
@@ -15,7 +15,7 @@ use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::Pending;
 use crate::read::view::View;
-use crate::segment::block::Builder;
+use crate::segment::builder::Builder;
 use crate::segment::points;
 use crate::segment::rows::Column;
 use crate::segment::set::{SegmentSet, states};

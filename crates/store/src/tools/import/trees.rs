@@ -119,7 +119,8 @@ impl Inner {
         let state = self.lock();
         let series = id.and_then(|id| state.series.get(id));
         series.is_some_and(|series| {
-            let same = series.left == Some(seen) || header.last_up as f64 <= series.newest();
+            let same =
+                series.file.left() == Some(seen) || header.last_up as f64 <= series.values.newest();
             series.base.is_none() && same
         })
     }
@@ -129,7 +130,7 @@ impl Inner {
         let known = {
             let state = self.lock();
             let id = state.series.by_path(&file.path);
-            let left = |id| state.series.get(id).and_then(|series| series.left);
+            let left = |id| state.series.get(id).and_then(|series| series.file.left());
             id.filter(|&id| left(id) == Some(file.seen))
         };
         let id = match known {

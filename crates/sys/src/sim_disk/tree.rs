@@ -1,7 +1,7 @@
 //! The simulated twin of a [`Tree`]: a [`SimDisk`] seen through names from outside.
 
+use super::SimDisk;
 use crate::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode};
-use crate::sim_disk::SimDisk;
 use crate::tree::{Access, Existing, Reach, Safe, Tree};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;

@@ -1,0 +1,239 @@
+//! `kymo keeper`: the part of `kymo serve` that owns the store and takes what others send, started by its guardian and not by
+//! people. It reads what to do on stdin, gives up what it does not need, and serves on sockets it was handed.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kymo_base::name::DisplayName;
+use kymo_ingest::collectd::{self, Collectd};
+use kymo_ingest::keeper::{self, Keeper, OnSignal};
+use kymo_ingest::listener::Listener;
+use kymo_ingest::log::{Log, Severity};
+use kymo_ingest::prefix::Prefix;
+use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
+use kymo_store::Settings;
+use kymo_sys::machine::{self, DaemonSignals};
+use kymo_sys::privilege::{self, State};
+use kymo_wire::collectd::{Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb, read_auth_file};
+use kymo_wire::rrdcached::Permissions;
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox;
+
+/// Threads that write .rrd files.
+const WRITERS: usize = 2;
+/// Of values whose sender does not say it, as collectd's own default.
+const INTERVAL_S: u64 = 10;
+
+/// What the guardian says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeeperOrder {
+    /// Number of the pipe on which to say, in a line, that the store is open.
+    pub ready: i32,
+    /// See [`Settings`].
+    pub folder: PathBuf,
+    /// See [`Settings`].
+    pub base: PathBuf,
+    /// See [`Settings`].
+    pub files: Option<Duration>,
+    /// See [`Settings`].
+    pub store_bytes: u64,
+    /// Who the folder of .rrd files belongs to, for whoever asks: an address.
+    pub owner: String,
+    /// Numbers of the listening sockets for rrdcached's protocol.
+    pub rrdcached: Vec<i32>,
+    /// What is done with collectd's datagrams.
+    pub collectd: CollectdOrder,
+}
+
+/// The same of collectd's datagrams.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CollectdOrder {
+    /// Numbers of the sockets, and where they are.
+    pub sockets: Vec<(i32, String)>,
+    /// `none`, `sign` or `encrypt`.
+    pub security: String,
+    /// Text of the AuthFile.
+    pub users: Option<Vec<u8>>,
+    /// See [`collectd::CollectdSettings`].
+    pub allow: Vec<String>,
+    /// Texts of types.db; none: what is known of collectd 5.12.
+    pub types: Vec<Vec<u8>>,
+    /// See [`RrdSettings`].
+    pub step_s: u32,
+    /// See [`RrdSettings`].
+    pub heartbeat_s: u32,
+    /// See [`RrdSettings`].
+    pub rows: u32,
+    /// See [`RrdSettings`].
+    pub timespans_s: Vec<u32>,
+    /// See [`RrdSettings`].
+    pub xff: f64,
+    /// Averages only.
+    pub single: bool,
+}
+
+/// Runs the command.
+pub fn run() -> Result<ExitCode> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut text)
+        .context("cannot read what to keep")?;
+    let order: KeeperOrder = serde_json::from_slice(&text)
+        .context("cannot run the keeper: it is started by kymo serve")?;
+    let handed = |fd| privilege::inherited(fd).context("cannot take over a file of kymo serve");
+    let mut ready = File::from(handed(order.ready)?);
+    let sockets = order.rrdcached.iter().map(|&fd| {
+        Ok(ListeningSocket {
+            socket: handed(fd)?,
+            permissions: Permissions::ALL,
+            name: None,
+        })
+    });
+    let sockets = sockets.collect::<Result<Vec<_>>>()?;
+    let collectd = collectd_listener(&order.collectd)?;
+    let signals = DaemonSignals::block().context("cannot wait for signals")?;
+    machine::raise_open_files();
+    let settings = settings(&order)?;
+    let state = shut_in(&settings)?;
+    let claim = keeper::claim(&settings, &mut |line| say(line)).map_err(anyhow::Error::msg)?;
+    let log: Log = Arc::new(|severity, line: &str| {
+        if severity <= Severity::Notice {
+            say(line);
+        }
+    });
+    let mut listeners: Vec<Box<dyn Listener>> = vec![Box::new(Rrdcached {
+        settings: rrdcached_settings(&settings),
+        sockets,
+        log: log.clone(),
+    })];
+    if let Some(collectd) = collectd {
+        listeners.push(Box::new(collectd(log.clone())));
+    }
+    let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
+    // A guardian that has gone hears nothing.
+    let _ = ready.write_all(format!("{state}\n").as_bytes());
+    drop(ready);
+    keeper
+        .run(WRITERS, listeners, &signals, OnSignal::AsService)
+        .map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the listener for collectd's datagrams once there is a log; `None`: there are no sockets for it.
+fn collectd_listener(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) -> Collectd>> {
+    if order.sockets.is_empty() {
+        return Ok(None);
+    }
+    let sockets = order.sockets.iter().map(|(fd, name)| {
+        let socket = privilege::inherited(*fd).context("cannot take over a file of kymo serve")?;
+        Ok((socket, name.clone()))
+    });
+    let sockets = sockets.collect::<Result<Vec<_>>>()?;
+    let mut types = TypesDb::default();
+    for text in &order.types {
+        for bad in types.add(text) {
+            say(&format!("types.db line {}: {}", bad.line, bad.why));
+        }
+    }
+    if order.types.is_empty() {
+        types = TypesDb::embedded();
+    }
+    let users = order.users.as_ref().map(|text| {
+        let (users, bad) = read_auth_file(text);
+        for bad in bad {
+            say(&format!("auth_file line {}: {}", bad.line, bad.why));
+        }
+        Arc::new(users)
+    });
+    let settings = collectd::CollectdSettings {
+        level: match order.security.as_str() {
+            "sign" => SecurityLevel::Sign,
+            "encrypt" => SecurityLevel::Encrypt,
+            _ => SecurityLevel::None,
+        },
+        users,
+        allow: order
+            .allow
+            .iter()
+            .filter_map(|text| Prefix::parse(text))
+            .collect(),
+        types,
+        rrd: RrdSettings {
+            step_s: order.step_s,
+            heartbeat_s: order.heartbeat_s,
+            rows: order.rows,
+            timespans_s: order.timespans_s.clone(),
+            xff: order.xff,
+            archives: match order.single {
+                true => Archives::Average,
+                false => Archives::Three,
+            },
+        },
+        interval: Cdtime::from_seconds(INTERVAL_S),
+    };
+    Ok(Some(move |log| Collectd {
+        settings,
+        sockets,
+        log,
+    }))
+}
+
+/// A line for people.
+fn say(line: &str) {
+    // A terminal that has gone is no reason to end.
+    let _ = writeln!(
+        std::io::stderr(),
+        "kymo: keeper: {}",
+        DisplayName(line.as_bytes())
+    );
+}
+
+/// For the store; its folders are made.
+fn settings(order: &KeeperOrder) -> Result<Settings> {
+    Ok(Settings {
+        owner: Some(order.owner.clone()),
+        beneath: true,
+        files: order.files,
+        store_bytes: order.store_bytes,
+        ..Settings::new(made(&order.folder)?, made(&order.base)?)
+    })
+}
+
+/// The folder, without links.
+fn made(folder: &Path) -> Result<PathBuf> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o750)
+        .create(folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::canonicalize(folder).with_context(|| format!("cannot open {}", folder.display()))
+}
+
+fn rrdcached_settings(settings: &Settings) -> rrdcached::Settings {
+    rrdcached::Settings {
+        base: Some(settings.base.clone()),
+        hidden: Some(settings.folder.clone()),
+        beneath: true,
+        make_folders: true,
+        no_overwrite: false,
+        durable: false,
+    }
+}
+
+/// Gives up what is not needed, while there is one thread. The state in words.
+fn shut_in(settings: &Settings) -> Result<String> {
+    let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
+    // Names of users are read from files that are out of reach in a moment.
+    let words = own.words();
+    let write = [settings.folder.clone(), settings.base.clone()];
+    let files = sandbox::enter(&[], &write);
+    Ok(format!("{words}, {files}, {}", sandbox::refuse_sockets()))
+}

@@ -1,0 +1,15 @@
+//! What time it is, as rrdtool's arithmetic wants it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kymo_rrd::update::Now;
+
+/// The clock.
+pub fn now() -> Now {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    Now {
+        sec: since.as_secs() as i64,
+        usec: since.subsec_micros().into(),
+    }
+}

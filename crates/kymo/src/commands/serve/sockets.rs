@@ -1,0 +1,139 @@
+//! The sockets that the keeper listens on. They are made, and held, by the guardian: clients wait in them while the keeper
+//! is started again.
+
+use std::fmt::Display;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use kymo_base::errno::strerror;
+use kymo_sys::datagrams::{UdpSocket, bind_udp};
+use kymo_sys::own_name::OwnName;
+use kymo_sys::{listen, privilege};
+
+use crate::config::{Config, Place, Security};
+
+/// The port of collectd's network plugin.
+const COLLECTD_PORT: u16 = 25826;
+const LOOPBACK: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::LOCALHOST),
+    IpAddr::V6(Ipv6Addr::LOCALHOST),
+];
+/// What may wait in a socket while a keeper starts again, which takes seconds. The kernel counts more than the bytes of a datagram.
+const QUEUE_BYTES: usize = 64 << 20;
+
+/// Sockets that listen, and what they are called.
+#[derive(Default)]
+pub struct Sockets {
+    /// For rrdcached's protocol.
+    pub rrdcached: Vec<OwnedFd>,
+    /// Where, for people.
+    pub shown: Vec<String>,
+    /// For collectd's datagrams, and where.
+    pub collectd: Vec<(UdpSocket, SocketAddr)>,
+    /// Names in the file system, to be removed at the end.
+    pub names: Vec<OwnName>,
+    /// What could not be had, and need not be.
+    pub notices: Vec<String>,
+}
+
+/// Makes them. One that was asked for has to be there; one of the default is reported when it cannot be had.
+pub fn open(config: &Config, dir: &Path) -> Result<Sockets> {
+    let mut sockets = Sockets::default();
+    let group = config.listen.group.as_deref();
+    let group = group
+        .map(|name| {
+            privilege::group_named(name)
+                .with_context(|| format!("cannot use the group {name}: there is none of that name"))
+        })
+        .transpose()?;
+    match &config.listen.rrdcached {
+        Some(places) => {
+            for place in places {
+                check(place, config)?;
+                sockets.add(place, group)?;
+            }
+        }
+        None => {
+            let place = Place::Path(dir.join("rrdcached.sock"));
+            if let Err(error) = sockets.add(&place, group) {
+                sockets.notices.push(format!("{error:#}"));
+            }
+        }
+    }
+    match &config.listen.collectd {
+        Some(addresses) => {
+            for &address in addresses {
+                check_datagrams(address, config)?;
+                sockets.add_datagrams(address)?;
+            }
+        }
+        None => {
+            for address in LOOPBACK {
+                let address = SocketAddr::new(address, COLLECTD_PORT);
+                if let Err(error) = sockets.add_datagrams(address) {
+                    sockets.notices.push(format!("{error:#}"));
+                }
+            }
+        }
+    }
+    Ok(sockets)
+}
+
+/// Who sends can say that he is anybody.
+fn check_datagrams(address: SocketAddr, config: &Config) -> Result<()> {
+    if address.ip().is_loopback() || config.insecure {
+        return Ok(());
+    }
+    if config.collectd.security == Security::None {
+        bail!(
+            "cannot listen on {address}: anybody could send; give [collectd] security = \"sign\" and auth_file, or insecure = true"
+        );
+    }
+    if config.collectd.allow.is_empty() {
+        bail!(
+            "cannot listen on {address}: give [collectd] allow, the networks of the senders, or insecure = true"
+        );
+    }
+    Ok(())
+}
+
+/// rrdcached's protocol knows no passwords.
+fn check(place: &Place, config: &Config) -> Result<()> {
+    match place {
+        Place::Address(address) if !address.ip().is_loopback() && !config.insecure => bail!(
+            "cannot listen on {address}: anybody could write there; give insecure = true if that is what you want"
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn cannot(place: &dyn Display, error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot listen on {place}: {}", strerror(error))
+}
+
+impl Sockets {
+    fn add_datagrams(&mut self, address: SocketAddr) -> Result<()> {
+        let socket = bind_udp(address, QUEUE_BYTES);
+        let socket = socket.map_err(|error| cannot(&address, &error))?;
+        self.collectd.push((socket, address));
+        Ok(())
+    }
+
+    fn add(&mut self, place: &Place, group: Option<u32>) -> Result<()> {
+        let made = match place {
+            Place::Path(path) => listen::bind_unix_for_group(path, group).and_then(|socket| {
+                self.names.push(OwnName::of(path)?);
+                listen::listen(&socket)?;
+                Ok(socket)
+            }),
+            Place::Address(address) => listen::bind_tcp(*address),
+        };
+        let socket = made.map_err(|error| cannot(place, &error))?;
+        self.rrdcached.push(socket);
+        self.shown.push(place.to_string());
+        Ok(())
+    }
+}

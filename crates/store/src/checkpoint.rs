@@ -1,0 +1,199 @@
+//! Checkpoints: what was written so far is made durable, the journal says so, and files of it that nothing needs any more
+//! are taken out of use.
+//!
+//! A checkpoint begins an epoch. Writes of .rrd files that began in the one before have to end first; those that begin
+//! meanwhile are for the next checkpoint.
+
+use crate::engine::{Inner, Store};
+use crate::memtable::state::State;
+use crate::names;
+use crate::wal::record::Record;
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+/// So many files that were made, or this time after the last one, are enough for a checkpoint: until then a start makes
+/// them again.
+const MADE_MAX: u64 = 1000;
+const MADE_REST: Duration = Duration::from_secs(30);
+/// From one that failed to the next.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Folders with the device they are on.
+type Folders = BTreeSet<(u64, Vec<u8>)>;
+
+/// A checkpoint that has begun: no write of the epoch before is under way.
+struct Begun {
+    /// What was in the journal before this counts.
+    position: u64,
+    /// Of files that were written.
+    folders: Folders,
+    /// The oldest journal file with something that is in no block: blocks that come later may not be on the disk.
+    unsaved: u64,
+}
+
+impl Store {
+    /// Makes the .rrd files durable and journal files free; the threads do it when it is time.
+    pub fn checkpoint(&self) {
+        self.inner.checkpoint();
+    }
+}
+
+impl Inner {
+    /// A checkpoint, when the last one is long ago, the journal has become long, or files were made.
+    pub(crate) fn checkpoint_if_due(&self, now_ns: u64) {
+        let state = self.lock();
+        let since_ns = now_ns.saturating_sub(state.checkpoint_ns);
+        let old = since_ns >= self.settings.checkpoint_every.as_nanos() as u64;
+        let long = state.journal.files_len() > self.settings.journal_files;
+        let rest_ns = now_ns.saturating_sub(state.made_ns);
+        let rested = state.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
+        let made = rested || state.made >= MADE_MAX;
+        let paused = since_ns < RETRY.as_nanos() as u64;
+        drop(state);
+        if (old || long || made) && !paused {
+            self.checkpoint();
+        }
+    }
+
+    /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
+    pub(crate) fn checkpoint(&self) {
+        let made = self.lock().made;
+        let Some(begun) = self.begin_checkpoint() else {
+            return;
+        };
+        let synced = self.sync_file_systems(&begun.folders);
+        if let Err(error) = self.segments.sync() {
+            let mut state = self.lock();
+            state.notice(format!(
+                "cannot sync a segment: {error}; another one is begun"
+            ));
+            state.checkpointing = false;
+            state.made = state.made.max(made);
+            self.changed.notify_all();
+            return;
+        }
+        let mut saved = self.segments.saved();
+        let mut state = self.lock();
+        // The next merge drops the blocks of a chunk that has no series any more.
+        saved.retain(|(chunk, _)| {
+            let chunk = state.chunks.get(*chunk);
+            chunk.is_some_and(|chunk| !chunk.is_empty())
+        });
+        let done = match synced {
+            Ok(()) => self.put_checkpoint(&mut state, begun.position, saved),
+            Err(error) => {
+                state.checkpoints_end = true;
+                state.notice(format!(
+                    "cannot sync the .rrd files: {error}; the journal keeps everything until the next start"
+                ));
+                Err(error)
+            }
+        };
+        let given_up = state.journal.given_up;
+        drop(state);
+        let done = done.and_then(|position| self.sync_to(position));
+        let mut state = self.lock();
+        if done.is_ok() && state.journal.given_up == given_up {
+            let needed = begun.unsaved.min(first_needed(&state));
+            let first = needed.min(state.journal.sequence());
+            if let Err(error) = state.journal.drop_before(first) {
+                state.notice(format!("cannot remove old journal files: {error}"));
+            }
+        } else {
+            // Soon again.
+            state.made = state.made.max(made);
+        }
+        state.checkpointing = false;
+        self.changed.notify_all();
+    }
+
+    /// Each file system once, by a folder that is still there.
+    fn sync_file_systems(&self, folders: &Folders) -> io::Result<()> {
+        let mut done = BTreeSet::new();
+        for (device, folder) in folders {
+            if done.contains(device) {
+                continue;
+            }
+            match self.disk.sync_file_system(names::path(folder)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                answer => {
+                    answer?;
+                    done.insert(*device);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A new epoch; waits until no write of the old one is under way.
+    fn begin_checkpoint(&self) -> Option<Begun> {
+        let mut state = self.lock();
+        if state.checkpointing || state.checkpoints_end || !state.journal.is_open() {
+            return None;
+        }
+        state.checkpointing = true;
+        state.checkpoint_ns = self.clock.mono_ns();
+        state.made = 0;
+        let (position, old) = (state.journal.position, state.epochs.advance());
+        while !state.epochs.is_quiet(old) {
+            state = self.wait(state);
+        }
+        let mut folders = BTreeSet::new();
+        for series in state.series.started() {
+            if let Some(left) = series.file.left() {
+                let cut = series
+                    .path
+                    .iter()
+                    .rposition(|&byte| byte == b'/')
+                    .unwrap_or(0);
+                folders.insert((left.device, series.path[..cut.max(1)].to_vec()));
+            }
+        }
+        Some(Begun {
+            position,
+            folders,
+            unsaved: first_unsaved(&state),
+        })
+    }
+
+    /// Tells the journal; up to where it has to be synced for that to count.
+    fn put_checkpoint(
+        &self,
+        state: &mut State,
+        position: u64,
+        saved: Vec<(u32, u64)>,
+    ) -> io::Result<u64> {
+        state.prepare(&*self.clock)?;
+        state.put_saved(saved);
+        state.journal.put(&Record::Checkpoint { position });
+        let committed = state.journal.commit()?;
+        let epoch = state.epochs.now();
+        state.series.settle_before(epoch);
+        Ok(committed)
+    }
+}
+
+/// Whether the journal has files that nothing needs any more.
+pub(crate) fn has_useless_files(state: &State) -> bool {
+    let oldest = state.journal.oldest();
+    state.journal.files_len() > 1 && first_unsaved(state) > oldest && first_needed(state) > oldest
+}
+
+/// The oldest journal file that has something which is needed.
+fn first_needed(state: &State) -> u64 {
+    let started = state.series.started();
+    let started = started.filter_map(|series| series.file.started()).min();
+    first_unsaved(state).min(started.unwrap_or(u64::MAX))
+}
+
+/// The oldest journal file that has something which is in no block.
+fn first_unsaved(state: &State) -> u64 {
+    let saving = state.chunks.iter().map(|(_, chunk)| match chunk.saving {
+        // Its records are in no block yet.
+        true => 0,
+        false if chunk.since > 0 => chunk.since,
+        false => u64::MAX,
+    });
+    saving.min().unwrap_or(u64::MAX)
+}

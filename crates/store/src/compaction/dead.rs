@@ -1,0 +1,111 @@
+//! What of blocks is dead. Rows are when their series has gone once around the archive since; states when two newer ones
+//! are there; points when they are old; all of a chunk when its series are gone.
+
+use crate::consolidation::schema::Schema;
+use crate::layout::{POINTS_KEPT_S, STRIPE};
+use crate::segment::ages::Budget;
+use crate::segment::block::AGELESS;
+use crate::segment::file::Numbers;
+use crate::segment::placed::Placed;
+use crate::segment::set::{Index, SegmentSet};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// What a merge has to know of series: which of them are alive, and up to where.
+pub(crate) trait Liveness {
+    /// The schema of a chunk; `None`: all its series are gone.
+    fn schema(&self, chunk: u32) -> Option<Arc<Schema>>;
+    /// Whether a series is still there.
+    fn is_alive(&self, chunk: u32, slot: u8) -> bool;
+    /// When this returns the disk knows of those that are gone, and that these chunks have no blocks any more.
+    fn settle(&self, emptied: &[u32]) -> io::Result<()>;
+    /// Up to which second the series of each slot is saved at least; `None`: it is gone.
+    fn stamps(&self, chunk: u32) -> Vec<Option<i64>>;
+}
+
+/// Bytes of blocks, and how many of them are dead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BlockWeight {
+    pub(crate) bytes: u64,
+    pub(crate) dead: u64,
+}
+
+impl SegmentSet {
+    /// Bytes of all blocks, and how many of them are dead.
+    pub(crate) fn weight(&self, liveness: &dyn Liveness) -> BlockWeight {
+        let index = self.index().clone();
+        let weights = weigh(&index, liveness);
+        let sum = |sum: BlockWeight, one: &BlockWeight| BlockWeight {
+            bytes: sum.bytes + one.bytes,
+            dead: sum.dead + one.dead,
+        };
+        weights.values().fold(BlockWeight::default(), sum)
+    }
+}
+
+impl Index {
+    /// Whether the points of a block of a chunk with this newest stamp are dead.
+    pub(crate) fn has_old_points(&self, placed: &Placed, stamp: u64) -> bool {
+        placed.stamp.saturating_add(POINTS_KEPT_S) < stamp || placed.stamp < self.points_from
+    }
+}
+
+/// Bytes of segments, and how many of them are dead as far as age tells.
+pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers, BlockWeight> {
+    let mut weights: BTreeMap<Numbers, BlockWeight> = BTreeMap::new();
+    let budget = Budget::default();
+    for segment in &index.segments {
+        weights.insert(segment.numbers, BlockWeight::default());
+    }
+    for (&chunk, blocks) in &index.chunks {
+        let schema = liveness.schema(chunk);
+        let newest = newest_rows(blocks);
+        let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
+        let position = Index::position(blocks);
+        let (mut newer, mut names) = ([0u8; STRIPE], 0u32);
+        for placed in blocks.iter().rev() {
+            let weight = weights.entry(placed.segment.numbers).or_default();
+            weight.bytes += u64::from(placed.len);
+            let Some(schema) = &schema else {
+                weight.dead += u64::from(placed.len);
+                continue;
+            };
+            let archives = placed.newest.iter().zip(&*placed.row_bytes).zip(&newest);
+            let mut live = u64::from(placed.len - placed.other_bytes());
+            for (((&row, &bytes), &newest), archive) in archives.zip(&schema.archives) {
+                let dead = row != AGELESS && row.saturating_add(archive.row_cnt) <= newest;
+                live -= u64::from(if dead { bytes } else { 0 });
+            }
+            live -= placed.dead_by_series(schema, position, &budget, || liveness.stamps(chunk));
+            if index.has_old_points(placed, stamp) {
+                live -= u64::from(placed.point_bytes);
+            }
+            let states = (0..STRIPE).filter(|&at| placed.has_state(at as u8));
+            let needed = states.clone().any(|at| newer[at] < 2);
+            states.for_each(|at| newer[at] = newer[at].saturating_add(1));
+            live += u64::from(if needed { placed.state_bytes } else { 0 });
+            if placed.name_bytes > 0 {
+                live += u64::from(if names < 2 { placed.name_bytes } else { 0 });
+                names += 1;
+            }
+            // A head is dead when nothing needs it.
+            let head = placed.other_bytes() - placed.state_bytes - placed.name_bytes;
+            live += u64::from(if live > 0 { head } else { 0 });
+            weight.dead += u64::from(placed.len).saturating_sub(live);
+        }
+    }
+    weights
+}
+
+/// The newest row of each archive, as far as blocks tell.
+pub(super) fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
+    let mut newest = Vec::new();
+    for placed in blocks {
+        newest.resize(placed.newest.len().max(newest.len()), 0);
+        for (newest, &row) in newest.iter_mut().zip(&*placed.newest) {
+            *newest = (*newest).max(if row == AGELESS { 0 } else { row });
+        }
+    }
+    newest
+}

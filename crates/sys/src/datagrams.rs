@@ -1,0 +1,293 @@
+//! UDP sockets, many datagrams by one system call, and how many the kernel dropped because they were not taken in time.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+/// No datagram is longer.
+pub const DATAGRAM_MAX: usize = 1 << 16;
+/// Room for one control message of 32 bits, aligned as the kernel wants it.
+const CONTROL_WORDS: usize = 4;
+
+/// A UDP socket, and the bytes that its queue holds.
+#[derive(Debug)]
+pub struct UdpSocket {
+    /// Never waiting.
+    pub socket: OwnedFd,
+    /// As the kernel counts them, with its own headers.
+    pub queue_bytes: usize,
+}
+
+/// Makes a UDP socket with a queue of `queue_bytes`, as far as this process may: beyond `net.core.rmem_max` it takes
+/// CAP_NET_ADMIN.
+pub fn bind_udp(address: SocketAddr, queue_bytes: usize) -> io::Result<UdpSocket> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    if sockopt::set_socket_recv_buffer_size_force(&socket, queue_bytes).is_err() {
+        sockopt::set_socket_recv_buffer_size(&socket, queue_bytes)?;
+    }
+    count_dropped(&socket)?;
+    rustix::net::bind(&socket, &address)?;
+    let queue_bytes = sockopt::socket_recv_buffer_size(&socket)?;
+    Ok(UdpSocket {
+        socket,
+        queue_bytes,
+    })
+}
+
+/// Has the kernel say with each datagram how many were dropped before it.
+#[allow(unsafe_code)]
+fn count_dropped(socket: &OwnedFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option takes an int, which lives as long as the call.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RXQ_OVFL,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Room for datagrams, to be filled again and again.
+pub struct Datagrams {
+    /// One after the other, each `DATAGRAM_MAX`. Pages that nothing was written to take no memory.
+    bytes: Vec<u8>,
+    names: Vec<libc::sockaddr_storage>,
+    controls: Vec<[u64; CONTROL_WORDS]>,
+    filled: Vec<Filled>,
+    dropped: u32,
+}
+
+/// One that came.
+#[derive(Clone, Copy)]
+struct Filled {
+    length: usize,
+    truncated: bool,
+}
+
+/// One datagram.
+#[derive(Debug)]
+pub struct Datagram<'a> {
+    /// What is in it; may be changed in place, as decryption does.
+    pub bytes: &'a mut [u8],
+    /// Who says that he sent it.
+    pub sender: SocketAddr,
+    /// Its end is missing.
+    pub truncated: bool,
+}
+
+impl Datagrams {
+    /// Room for `count` of them.
+    pub fn new(count: usize) -> Datagrams {
+        Datagrams {
+            bytes: vec![0; count * DATAGRAM_MAX],
+            names: vec![blank_name(); count],
+            controls: vec![[0; CONTROL_WORDS]; count],
+            filled: Vec::with_capacity(count),
+            dropped: 0,
+        }
+    }
+
+    /// Takes what has come, as much as there is room for, in the place of what was taken before; how many. None is no error.
+    #[allow(unsafe_code)]
+    pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
+        self.filled.clear();
+        let room = self.bytes.chunks_exact_mut(DATAGRAM_MAX);
+        let mut pieces: Vec<libc::iovec> = room
+            .map(|room| libc::iovec {
+                iov_base: room.as_mut_ptr().cast(),
+                iov_len: room.len(),
+            })
+            .collect();
+        let parts = pieces
+            .iter_mut()
+            .zip(&mut self.names)
+            .zip(&mut self.controls);
+        let mut heads: Vec<libc::mmsghdr> = parts
+            .map(|((piece, name), control)| head(piece, name, control))
+            .collect();
+        // SAFETY: each head points to a name, a piece and a control buffer with the lengths it says; all of them outlive
+        // the call, and none is used otherwise meanwhile.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_fd().as_raw_fd(),
+                heads.as_mut_ptr(),
+                heads.len() as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let Ok(count) = usize::try_from(count) else {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            };
+        };
+        for head in &heads[..count] {
+            self.filled.push(Filled {
+                length: (head.msg_len as usize).min(DATAGRAM_MAX),
+                truncated: head.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            });
+            // SAFETY: the kernel has just filled in the control buffer of this head, up to the length it says there.
+            if let Some(dropped) = unsafe { dropped_before(&head.msg_hdr) } {
+                self.dropped = dropped;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Those that the last [`Datagrams::receive`] took.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = Datagram<'_>> {
+        let rooms = self.bytes.chunks_exact_mut(DATAGRAM_MAX).zip(&self.names);
+        let filled = self.filled.iter().zip(rooms);
+        filled.map(|(filled, (room, name))| Datagram {
+            bytes: &mut room[..filled.length],
+            sender: sender(name),
+            truncated: filled.truncated,
+        })
+    }
+
+    /// How many the kernel had dropped when the newest datagram came: since the socket was made, modulo 2^32.
+    pub fn dropped(&self) -> u32 {
+        self.dropped
+    }
+}
+
+#[allow(unsafe_code)]
+fn blank_name() -> libc::sockaddr_storage {
+    // SAFETY: numbers and bytes, for which zero is a value.
+    unsafe { zeroed() }
+}
+
+#[allow(unsafe_code)]
+fn head(
+    piece: &mut libc::iovec,
+    name: &mut libc::sockaddr_storage,
+    control: &mut [u64; CONTROL_WORDS],
+) -> libc::mmsghdr {
+    // SAFETY: as above; a null pointer is one that points to nothing.
+    let mut head: libc::mmsghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    head.msg_hdr.msg_name = (&raw mut *name).cast();
+    head.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    head.msg_hdr.msg_iov = piece;
+    head.msg_hdr.msg_iovlen = 1;
+    head.msg_hdr.msg_control = control.as_mut_ptr().cast();
+    head.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+    head
+}
+
+/// What SO_RXQ_OVFL says, which it does once something was dropped.
+///
+/// # Safety
+/// The control buffer of `head` is what the kernel filled in, and `msg_controllen` is its length.
+#[allow(unsafe_code)]
+unsafe fn dropped_before(head: &libc::msghdr) -> Option<u32> {
+    // SAFETY: the caller's promise; the macros stay within `msg_controllen`.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(head);
+        while !message.is_null() {
+            if ((*message).cmsg_level, (*message).cmsg_type)
+                == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
+            {
+                return Some(libc::CMSG_DATA(message).cast::<u32>().read_unaligned());
+            }
+            message = libc::CMSG_NXTHDR(head, message);
+        }
+    }
+    None
+}
+
+#[allow(unsafe_code)]
+fn sender(name: &libc::sockaddr_storage) -> SocketAddr {
+    let name: *const libc::sockaddr_storage = name;
+    // SAFETY: the family says which of the addresses was filled in; the storage has room and alignment for each.
+    unsafe {
+        match libc::c_int::from((*name).ss_family) {
+            libc::AF_INET6 => {
+                let v6 = &*name.cast::<libc::sockaddr_in6>();
+                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                SocketAddr::new(IpAddr::V6(ip), u16::from_be(v6.sin6_port))
+            }
+            libc::AF_INET => {
+                let v4 = &*name.cast::<libc::sockaddr_in>();
+                let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+                SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port))
+            }
+            _ => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(queue_bytes: usize) -> (UdpSocket, std::net::UdpSocket) {
+        let bound = bind_udp("127.0.0.1:0".parse().unwrap(), queue_bytes).unwrap();
+        let address = rustix::net::getsockname(&bound.socket).unwrap();
+        let address: SocketAddr = address.try_into().unwrap();
+        let client = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(address).unwrap();
+        (bound, client)
+    }
+
+    #[test]
+    fn many_are_taken_at_once_with_their_senders() {
+        let (bound, client) = pair(1 << 20);
+        let mut datagrams = Datagrams::new(4);
+        assert_eq!(datagrams.receive(&bound.socket).unwrap(), 0);
+        for n in 0..6u8 {
+            client.send(&vec![n; usize::from(n) * 1000]).unwrap();
+        }
+        let mut lengths = Vec::new();
+        for expected in [4, 2, 0] {
+            assert_eq!(datagrams.receive(&bound.socket).unwrap(), expected);
+            for datagram in datagrams.iter_mut() {
+                assert_eq!(datagram.sender, client.local_addr().unwrap());
+                assert!(!datagram.truncated);
+                lengths.push(datagram.bytes.len());
+            }
+        }
+        assert_eq!(lengths, [0, 1000, 2000, 3000, 4000, 5000]);
+    }
+
+    #[test]
+    fn what_the_kernel_drops_is_counted() {
+        let (bound, client) = pair(1);
+        let mut datagrams = Datagrams::new(64);
+        let sent = 500;
+        for _ in 0..sent {
+            client.send(&[0; 1000]).unwrap();
+        }
+        let mut taken = 0;
+        loop {
+            match datagrams.receive(&bound.socket).unwrap() {
+                0 => break,
+                count => taken += count,
+            }
+        }
+        assert!(taken < sent, "the queue is too long for this test");
+        // It is said with the next one that comes.
+        client.send(&[0; 1000]).unwrap();
+        assert_eq!(datagrams.receive(&bound.socket).unwrap(), 1);
+        assert_eq!(datagrams.dropped() as usize, sent - taken);
+    }
+}

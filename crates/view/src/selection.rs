@@ -1,0 +1,84 @@
+//! Which instances of a part are shown, and in what order.
+
+use std::collections::HashSet;
+
+use kymo_base::context::Context;
+use kymo_kernel::subsystem::process::{self, PROCESS};
+
+use crate::feed::Part;
+use crate::options::Options;
+use crate::processes::Top;
+
+/// The instances of a part that are shown, in order, as indices of its rows. Of processes those that
+/// pass the filter, by pid; of anything else all, as they come.
+pub fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
+    chosen.clear();
+    chosen.extend(0..part.rows().len());
+    if part.choice.subsystem.letter != PROCESS.letter {
+        return;
+    }
+    let with_threads = passing(part, context, options, chosen);
+    chosen.retain(|&at| {
+        let name = part.name(&part.rows()[at]);
+        let shown = options.process.threads || with_threads.contains(&process::pid_of(name));
+        !process::is_thread(name) || shown
+    });
+    let id = |at: usize| {
+        let name = part.name(&part.rows()[at]);
+        (
+            process::pid_of(name),
+            process::id_of(name),
+            process::is_thread(name),
+        )
+    };
+    chosen.sort_by_cached_key(|&at| {
+        let (pid, id, is_thread) = id(at);
+        (pid, is_thread, id)
+    });
+}
+
+/// Keeps what passes the filter; gives the processes whose threads are asked for.
+fn passing(
+    part: &Part,
+    context: &Context,
+    options: &Options,
+    chosen: &mut Vec<usize>,
+) -> HashSet<u64> {
+    let filter = &options.filter;
+    let (mut passed, mut with_threads) = (HashSet::new(), HashSet::new());
+    if filter.is_open() {
+        return with_threads;
+    }
+    for &at in chosen.iter() {
+        let row = &part.rows()[at];
+        let cells = part.cells(row, context, options);
+        let pid = process::pid_of(cells.name);
+        if process::is_thread(cells.name) {
+            continue;
+        }
+        for test in filter.tests.iter().filter(|test| test.passes(&cells)) {
+            passed.insert(pid);
+            if test.threads {
+                with_threads.insert(pid);
+            }
+        }
+    }
+    chosen.retain(|&at| passed.contains(&process::pid_of(part.name(&part.rows()[at]))));
+    with_threads
+}
+
+/// Orders `chosen` by `top` and keeps its first.
+pub fn rank(part: &Part, context: &Context, options: &Options, top: Top, chosen: &mut Vec<usize>) {
+    let mut ranked: Vec<(f64, usize)> = chosen
+        .iter()
+        .map(|&at| {
+            (
+                top.value(&part.cells(&part.rows()[at], context, options)),
+                at,
+            )
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    chosen.clear();
+    chosen.extend(ranked.into_iter().take(top.count).map(|(_, at)| at));
+}

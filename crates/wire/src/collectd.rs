@@ -1,0 +1,37 @@
+//! collectd's binary protocol as its network plugin speaks it over UDP, and what a hub has to know beside it: types.db,
+//! AuthFile, the paths and definitions of its .rrd files. `docs/formats/collectd.md` has every byte.
+//!
+//! A datagram is cut into sections by what protects them ([`Datagram`]); a section's parts are values and notifications
+//! ([`Parts`]). Neither allocates.
+
+mod auth_file;
+mod bad_line;
+mod cdtime;
+mod encode;
+#[cfg(test)]
+mod hex;
+mod identifier;
+mod parts;
+mod replay;
+mod rrd_definition;
+mod rrd_text;
+mod security;
+mod types_db;
+mod users;
+mod value;
+
+pub use auth_file::read_auth_file;
+pub use bad_line::BadLine;
+pub use cdtime::Cdtime;
+pub use encode::{Encoder, PACKET_DEFAULT, Pushed, ValueList, encrypt, put_notification, sign};
+pub use identifier::{Identifier, PathRefusal, escape};
+pub use parts::{
+    Bad, Changed, Dropped, Item, MESSAGE_MAX, NAME_MAX, Notification, Parts, Severity, Values,
+};
+pub use replay::{Admission, ReplayWindow};
+pub use rrd_definition::{Archives, Cf, RrdDefinition, RrdSettings};
+pub use rrd_text::{put_update, put_value};
+pub use security::{Datagram, Proof, Protection, Section, SecurityLevel};
+pub use types_db::{DataSource, Fit, TypesDb, put_source_name};
+pub use users::{USER_MAX, Users};
+pub use value::{RawValues, VALUES_MAX, Value, ValueKind};

@@ -1,0 +1,188 @@
+//! Packets that were there before: a signature says who wrote a packet, not that it is sent for the first time.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+/// Whether a packet may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It was not there within the window.
+    Fresh,
+    /// It was.
+    Replayed,
+}
+
+/// The signatures and initialisation vectors of the last so-and-so long. 34 bytes each at most, and less than twice that while
+/// it grows: 36 MB for [`ReplayWindow::COUNT_MAX`]. When there are more, the oldest are forgotten, whose packets are then
+/// refused by their old times only.
+#[derive(Debug)]
+pub struct ReplayWindow {
+    window_ms: u64,
+    count_max: usize,
+    /// The latest time that was given.
+    now_ms: u64,
+    /// 8 bytes for each packet: that two of a million are the same happens once in 10^7 windows.
+    seen: HashSet<u64, BuildHasherDefault<Itself>>,
+    /// When they came, and what they are; oldest first.
+    order: VecDeque<(u64, u64)>,
+    hasher: RandomState,
+    forgotten: u64,
+}
+
+/// A fingerprint is its own hash: it was made with a key that no sender knows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("BUG: fingerprints are numbers")
+    }
+
+    fn write_u64(&mut self, fingerprint: u64) {
+        self.0 = fingerprint;
+    }
+}
+
+impl ReplayWindow {
+    /// How long a packet is remembered.
+    pub const WINDOW_MS: u64 = 300_000;
+    /// Most packets that are remembered.
+    pub const COUNT_MAX: usize = 1_000_000;
+
+    /// An empty one.
+    pub fn new(window_ms: u64, count_max: usize) -> ReplayWindow {
+        ReplayWindow {
+            window_ms,
+            count_max: count_max.max(1),
+            now_ms: 0,
+            seen: HashSet::default(),
+            order: VecDeque::new(),
+            hasher: RandomState::new(),
+            forgotten: 0,
+        }
+    }
+
+    /// Asks for a packet whose proof was verified, and remembers it. `now_ms` is of any clock that does not go back; one that
+    /// does stands still.
+    pub fn admit(&mut self, user: &[u8], unique: &[u8], now_ms: u64) -> Admission {
+        self.now_ms = self.now_ms.max(now_ms);
+        self.expire();
+        let fingerprint = self.hasher.hash_one((user, unique));
+        if !self.seen.insert(fingerprint) {
+            return Admission::Replayed;
+        }
+        if self.order.len() >= self.count_max {
+            self.forget_oldest();
+            self.forgotten += 1;
+        }
+        self.order.push_back((self.now_ms, fingerprint));
+        Admission::Fresh
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// How many were forgotten before their time, for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    fn expire(&mut self) {
+        while let Some(&(came_ms, _)) = self.order.front() {
+            if self.now_ms - came_ms < self.window_ms {
+                break;
+            }
+            self.forget_oldest();
+        }
+        // Memory of a busy hour is given back; a quarter stays free, so that this is rare.
+        let count = self.order.len();
+        if self.order.capacity() > 1024 && count < self.order.capacity() / 8 {
+            self.order.shrink_to(2 * count);
+            self.seen.shrink_to(2 * count);
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, fingerprint)) = self.order.pop_front() {
+            self.seen.remove(&fingerprint);
+        }
+    }
+}
+
+impl Default for ReplayWindow {
+    fn default() -> ReplayWindow {
+        ReplayWindow::new(ReplayWindow::WINDOW_MS, ReplayWindow::COUNT_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Admission::*;
+    use super::*;
+
+    #[test]
+    fn a_packet_is_taken_once_in_the_window() {
+        let mut window = ReplayWindow::default();
+        for (now_ms, user, unique, expected) in [
+            (1_000, "a", "1", Fresh),
+            (1_000, "a", "1", Replayed),
+            (1_001, "b", "1", Fresh),
+            (1_001, "a", "2", Fresh),
+            (2_000, "a1", "", Fresh),
+            (300_999, "a", "1", Replayed),
+            (301_000, "a", "1", Fresh),
+            (301_000, "a", "1", Replayed),
+            // A clock that goes back stands still.
+            (5, "a", "3", Fresh),
+            (600_999, "a", "3", Replayed),
+            (601_000, "a", "3", Fresh),
+        ] {
+            assert_eq!(
+                window.admit(user.as_bytes(), unique.as_bytes(), now_ms),
+                expected,
+                "{now_ms} {user} {unique}"
+            );
+        }
+        assert_eq!((window.len(), window.forgotten()), (1, 0));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_when_there_are_too_many() {
+        let mut window = ReplayWindow::new(1_000, 3);
+        for number in 0..5u8 {
+            assert_eq!(window.admit(b"u", &[number], 0), Fresh);
+        }
+        assert_eq!((window.len(), window.forgotten()), (3, 2));
+        assert_eq!(window.admit(b"u", &[4], 0), Replayed);
+        assert_eq!(window.admit(b"u", &[0], 0), Fresh);
+        assert_eq!(window.seen.len(), 3);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_given_back() {
+        let mut window = ReplayWindow::new(10, 10_000);
+        for number in 0..100_000u32 {
+            assert_eq!(
+                window.admit(b"u", &number.to_le_bytes(), u64::from(number / 20_000)),
+                Fresh
+            );
+        }
+        assert_eq!((window.len(), window.seen.len()), (10_000, 10_000));
+        assert!(window.order.capacity() <= 16_384 && window.seen.capacity() <= 32_768);
+        assert_eq!(window.admit(b"u", b"x", 1_000), Fresh);
+        assert_eq!(window.len(), 1);
+        assert!(window.order.capacity() < 1024 && window.seen.capacity() < 1024);
+    }
+}

@@ -1,0 +1,219 @@
+//! A running `kymo serve` with its processes, as a user and a service manager see it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{Running, kymo};
+
+/// For what takes milliseconds on a machine that is not busy.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// A running `kymo serve`. All that it started is ended with it.
+pub struct Served {
+    /// The guardian.
+    pub guardian: Running,
+    lines: Receiver<String>,
+    /// What it has said on stderr, line by line.
+    pub said: Vec<String>,
+}
+
+impl Served {
+    /// `kymo serve` with these words.
+    pub fn start(arguments: &[&str]) -> Served {
+        Served::start_with(arguments, |command| command)
+    }
+
+    /// The same, with more to set.
+    pub fn start_with(arguments: &[&str], more: impl Fn(&mut Command) -> &mut Command) -> Served {
+        let mut command = Command::new(kymo());
+        command
+            .arg("serve")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = more(&mut command).spawn().expect("kymo starts");
+        let stderr = child.stderr.take().expect("its stderr");
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Served {
+            guardian: Running(child),
+            lines,
+            said: Vec::new(),
+        }
+    }
+
+    /// Waits for a line that holds `part`.
+    pub fn hears(&mut self, part: &str) -> String {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    self.said.push(line.clone());
+                    if line.contains(part) {
+                        return line;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("it never said {part:?}, but {:#?}", self.said)
+                }
+            }
+        }
+    }
+
+    /// A line that holds `part` and may have come already.
+    pub fn has_said(&mut self, part: &str) -> String {
+        let said = self.said.iter().find(|line| line.contains(part)).cloned();
+        said.unwrap_or_else(|| self.hears(part))
+    }
+
+    /// Waits until it answers; where.
+    pub fn address(&mut self) -> String {
+        let line = self.hears("open http");
+        let rest = line.split("://").nth(1).expect("a URL");
+        rest.split('/').next().expect("an address").to_string()
+    }
+
+    /// The guardian's process.
+    pub fn pid(&self) -> u32 {
+        self.guardian.0.id()
+    }
+
+    /// The process of that word, `record` or `hub`.
+    pub fn child(&self, word: &str) -> Option<u32> {
+        children_of(self.pid())
+            .into_iter()
+            .find(|&pid| arguments_of(pid).get(1).map(String::as_str) == Some(word))
+    }
+
+    /// Waits for a process of that word other than `before`.
+    pub fn next_child(&self, word: &str, before: u32) -> u32 {
+        let found = eventually(|| self.child(word).filter(|&pid| pid != before));
+        found.unwrap_or_else(|| panic!("no new {word}"))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
+            return;
+        }
+        self.guardian.signal("-TERM");
+        if eventually(|| self.guardian.0.try_wait().ok().flatten()).is_none() {
+            eprintln!("kymo serve did not end: {:#?}", self.said);
+        }
+    }
+}
+
+/// Looks until there is something, but not for ever.
+pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// The processes that a process has started.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    let all = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let all = all.unwrap_or_default();
+    all.split_whitespace().flat_map(str::parse).collect()
+}
+
+/// The words that a process was started with.
+pub fn arguments_of(pid: u32) -> Vec<String> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words
+        .split(|&byte| byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// A field of /proc/PID/status.
+pub fn status_of(pid: u32, field: &str) -> Vec<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let words = line.expect(field).split_whitespace();
+    words.map(str::to_string).collect()
+}
+
+/// What its file descriptors are.
+pub fn files_of(pid: u32) -> BTreeSet<String> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("its files");
+    files
+        .flatten()
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .map(|target| target.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Whether a process is there and has not ended.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+/// Sends a signal, such as `-KILL`.
+pub fn kill(signal: &str, pid: u32) {
+    let sent = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
+}
+
+/// Status and body.
+pub fn ask(
+    address: &str,
+    method: &str,
+    path: &str,
+    token: &str,
+    body: &str,
+) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(LONG)).ok()?;
+    let bearer = match token {
+        "" => String::new(),
+        token => format!("Authorization: Bearer {token}\r\n"),
+    };
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{bearer}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + body).as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    Some((status, body.to_string()))
+}
+
+/// The answer to a question that is answered.
+pub fn get(address: &str, path: &str, token: &str) -> Value {
+    let (status, body) = ask(address, "GET", path, token, "").expect("an answer");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).expect("JSON")
+}
