@@ -61,6 +61,9 @@ pub struct Subject {
     last: f64,
     /// Made by a CREATE of the stream, so its rows begin anywhere.
     pub by_command: bool,
+    /// A FORGET was sent: from then on stock compares stamps with the whole second of the file's last update, takes in
+    /// ones that are too old by a fraction, cannot write them, and drops their neighbours.
+    forgotten: bool,
 }
 
 /// What happens, in order.
@@ -213,6 +216,7 @@ fn subject(random: &mut Random, folder: &str, file: &str, plain: bool) -> Subjec
         step: step as f64,
         last: born,
         by_command: false,
+        forgotten: false,
     }
 }
 
@@ -235,7 +239,10 @@ fn command(random: &mut Random, stream: &mut Stream) {
             random.pick(&["0", "0", "1", "2", "9", "x", "-1"])
         ),
         78..81 => format!("INFO {name}"),
-        81..83 => format!("FORGET {name}"),
+        81..83 => {
+            file.forgotten = true;
+            format!("FORGET {name}")
+        }
         83..85 => random
             .pick(&["QUEUE", "STATS", "PING", "STATS x", "ping"])
             .to_string(),
@@ -414,6 +421,7 @@ fn range(random: &mut Random, file: &Subject) -> String {
 /// An UPDATE whose stamps are good for the most part, and whose values can be written. `whole`: stamps that are not
 /// good have no fraction.
 fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
+    let whole = whole || file.forgotten;
     let word = random.pick(&["UPDATE", "update", "Update"]);
     let mut line = format!("{word} {}", file.name);
     let many = if random.once_in(12) {
