@@ -30,6 +30,7 @@ mod serve_collectd;
 mod serve_faults;
 mod serve_keeper;
 mod serve_process;
+mod serve_stored;
 mod slow;
 mod suite;
 mod tidy;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -98,6 +98,50 @@ test('command lines come with the token, and not without', { skip }, async () =>
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('.processes th[data-column=command]'));
   await page.waitForFunction(() => [...document.querySelectorAll('.processes td.wide')].some((cell) => cell.textContent.includes('serve')));
+  assert.deepEqual(seen, clean);
+  await context.close();
+});
+
+/** Says lines to the daemon that keeps what others send. */
+function send(lines) {
+  return new Promise((done, failed) => {
+    const socket = connect(join(folder, 'rrdcached.sock'));
+    let answers = '';
+    socket.on('error', failed);
+    socket.on('close', () => done(answers));
+    socket.on('data', (data) => { answers += data; });
+    socket.end(`${lines.join('\n')}\nQUIT\n`);
+  });
+}
+
+test('what others send is found, drawn beside this machine, and who fell silent comes first', { skip }, async () => {
+  const now = Math.floor(Date.now() / 10000) * 10;
+  const lines = [];
+  for (const [host, until] of [['web1', now], ['<b>web2', now - 300]]) {
+    for (const state of ['idle', 'user']) {
+      const name = `${host}/cpu-0/cpu-${state}.rrd`;
+      lines.push(`CREATE ${name} -s 10 -b ${now - 1000} DS:value:GAUGE:20:U:U RRA:AVERAGE:0.5:1:200`);
+      for (let time = now - 600; time <= until; time += 10) lines.push(`UPDATE ${name} ${time}:${state === 'idle' ? 90 : 10}`);
+    }
+  }
+  const answers = await send(lines);
+  assert.doesNotMatch(answers, /^-/m);
+  const { page, context, seen } = await open(browser, url, { path: '?view=hosts' });
+  await page.waitForFunction(() => document.querySelectorAll('.hosts tbody tr').length === 2);
+  const rows = await page.locator('.hosts tbody tr').allTextContents();
+  assert.match(rows[0], /^<b>web2silent: .* ago2/);
+  assert.match(rows[1], /^web1.* ago2/);
+  await page.locator('.hosts button', { hasText: 'web1' }).click();
+  await page.waitForFunction(() => [...document.querySelectorAll('#view-series .key b')].map((value) => value.textContent).join() === '90,10');
+  assert.equal(await page.locator('#view-series .card h3').first().textContent(), 'web1 cpu-0 cpu');
+  assert.match(page.url(), /view=series&host=web1/);
+  await page.locator('#view-series input[type=search]').fill('web2 user');
+  await page.locator('#view-series .fields button', { hasText: 'cpu-user' }).click();
+  await page.waitForFunction(() => document.querySelector('#view-series .card h3')?.textContent === '<b>web2 cpu-0 cpu-user');
+  // a field of this machine joins it
+  await page.goto(`${page.url()}~cpu.user`);
+  await page.waitForFunction(() => document.querySelectorAll('#view-series .key').length === 2);
+  await page.waitForFunction(() => /%/.test([...document.querySelectorAll('#view-series .key b')].at(-1).textContent));
   assert.deepEqual(seen, clean);
   await context.close();
 });

@@ -9,4 +9,5 @@ pub mod keeper;
 pub mod listener;
 pub mod log;
 pub mod prefix;
+pub mod questions;
 pub mod rrdcached;

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, keeper, serve, status, verify};
+use crate::commands::{config, graph, hub, keeper, series, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -52,6 +52,9 @@ enum Command {
     /// Draw graphs of a recording into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
+    /// List and print what others sent to a running serve
+    #[cfg(feature = "serve")]
+    Series(series::SeriesOptions),
     /// Print the recorded texts exactly as the kernel gave them
     Dump(dump::DumpOptions),
     /// Measure what each source costs to read on this kernel
@@ -213,6 +216,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Keeper) => keeper::run(),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),

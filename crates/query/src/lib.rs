@@ -16,3 +16,4 @@ pub mod rollup;
 pub mod series;
 pub mod sheet;
 pub mod source;
+pub mod stored;

@@ -74,7 +74,7 @@ impl Grid {
 
     /// The points that an interval covers, each with the seconds of it. A small rest at either end is left out:
     /// samples come a little late, and a peak is not to be seen twice.
-    fn covered(&self, thru_ns: i64, elapsed: f64) -> impl Iterator<Item = (usize, f64)> {
+    pub(crate) fn covered(&self, thru_ns: i64, elapsed: f64) -> impl Iterator<Item = (usize, f64)> {
         let elapsed_ns = (elapsed * 1e9).round() as i64;
         let (begin, step_ns) = (self.from_ns, self.step_ns);
         let from_ns = thru_ns.saturating_sub(elapsed_ns);

@@ -5,6 +5,7 @@ import { api } from './early.js';
 import { createNow } from './now.js';
 import { keepSettings, loadSettings, settingsDialog } from './settings.js';
 import { parse, write } from './state.js';
+import { isStored } from './stored.js';
 import { isDark, onTheme, setTheme } from './theme.js';
 import { DEFAULT_RANGE, RANGES, between, clock, pan, span, stamp, visible, zoom, zoneOf } from './time.js';
 
@@ -33,6 +34,8 @@ const ctx = {
 const MAKERS = {
   now: async () => createNow,
   fields: async () => (await import('./fields.js')).createFields,
+  series: async () => (await import('./series.js')).createSeries,
+  hosts: async () => (await import('./hosts.js')).createHosts,
   events: async () => (await import('./events.js')).createEvents,
   raw: async () => (await import('./raw.js')).createRaw,
 };
@@ -60,7 +63,7 @@ function apply(changed) {
   if (changed.has('view')) showView();
   else current()?.state?.(changed);
   drawHead();
-  if (changed.has('fields') || changed.has('split')) subscribe();
+  if (['fields', 'split', 'host'].some((name) => changed.has(name))) subscribe();
 }
 
 const current = () => views[ctx.state.view ?? 'now'];
@@ -197,7 +200,10 @@ async function showView() {
 
 /** Follows the fields of what is seen; the same fields keep the stream that runs. */
 async function subscribe() {
-  const fields = current()?.board?.fields() ?? [];
+  const seen = current()?.board?.fields() ?? [];
+  // stored series are not in the stream: a field of this machine moves the charts on
+  const own = seen.filter((id) => !isStored(id));
+  const fields = own.length || !seen.length ? own : ['cpu.load1'];
   if (!fields.length || fields.join() === streamed) return;
   streamed = fields.join();
   // samples of other fields would be gaps here

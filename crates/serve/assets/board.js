@@ -5,10 +5,13 @@ import { h } from './dom.js';
 import { POINTS, question, taken } from './early.js';
 import { append, fromSeries, holeBefore, trim } from './frame.js';
 import { fieldsOf, wants } from './panels.js';
+import { isStored } from './stored.js';
 
 const KEPT_ANSWERS = 12;
 const WAIT_MS = 90;
 const HOLE_MS = 3000;
+// stored series have no live stream
+const STORED_MS = 10000;
 
 export function createBoard(ctx, host) {
   const board = { ctx, host, cards: [], panels: [], ids: [], frame: null, asked: '', timer: 0, stop: null, answers: new Map(), grid: h('div', { class: 'grid' }), note: h('p', { class: 'note', role: 'status', hidden: true }) };
@@ -67,6 +70,7 @@ async function ask(board) {
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.problem = '';
+    board.answered = performance.now();
     if (view.live) for (const sample of ctx.recent) take(board, sample);
     if (board.frame.covered >= board.frame.first) ctx.seen(board.frame.covered);
   } catch (error) {
@@ -87,6 +91,7 @@ const points = ({ panels, grid }) => (panels.length > 3 ? POINTS : Math.min(Math
 function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;
   if (!take(board, sample)) return;
+  if (performance.now() - board.answered > STORED_MS && board.ids.some(isStored)) ask(board);
   trim(board.frame, board.ctx.view().from);
   draw(board);
 }

@@ -1,4 +1,5 @@
-// The view of all fields: search, choose, put together. A chart is chosen by its title; what is clicked goes there.
+// A list to choose from, and charts of what was chosen. A chart is chosen by its title; what is clicked goes there.
+// The view of all fields is one such list, the view of stored series (series.js) the other.
 import { createBoard } from './board.js';
 import { h, text } from './dom.js';
 import { panelOf } from './panels.js';
@@ -6,18 +7,32 @@ import { catalogue, search } from './search.js';
 
 const SHOWN = 300;
 
-export function createFields(ctx, host) {
-  const input = h('input', { type: 'search', placeholder: 'search: disk wait, steal, dropped …', 'aria-label': 'Search fields', value: ctx.state.q ?? '', spellcheck: 'false', oninput: () => ctx.set({ q: input.value || undefined }) });
+export const createFields = (ctx, host) => createPicker(ctx, host, { placeholder: 'search: disk wait, steal, dropped …', label: 'Search fields', hint, load, found });
+
+const hint = () => ['Choose fields on the left: each click adds one to the chart that is marked. The address of this page is the view: send it to somebody.'];
+const load = async ({ ctx }) => catalogue((await ctx.api.get('fields')).subsystems);
+
+function found(view, wanted, here) {
+  const fields = search(view.all, wanted);
+  const items = fields.slice(0, SHOWN).map((field) => entry(view, field, here));
+  if (fields.length > SHOWN) items.push(h('li', { class: 'quiet' }, `and ${fields.length - SHOWN} more: search for less`));
+  return { count: fields.length, items };
+}
+
+/** `kind`: what there is to choose from (`load`), how it is listed (`found`), and charts that need no choice (`panels`). */
+export function createPicker(ctx, host, kind) {
+  const input = h('input', { type: 'search', placeholder: kind.placeholder, 'aria-label': kind.label, value: ctx.state.q ?? '', spellcheck: 'false', oninput: () => ctx.set({ q: input.value || undefined }) });
   const count = h('p', { class: 'sub', role: 'status' });
   const list = h('ul', { class: 'fields' });
   const charts = h('div', { class: 'charts' });
-  const empty = h('p', { class: 'quiet hint' }, 'Choose fields on the left: each click adds one to the chart that is marked. The address of this page is the view: send it to somebody.');
+  const empty = h('p', { class: 'quiet hint' }, kind.hint());
   const fresh = h('button', { onclick: () => { view.target = boards(ctx).length; draw(view); } }, 'new chart');
   host.append(h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list), h('div', { class: 'chosen' }, empty, charts));
-  const view = { ctx, input, count, list, empty, all: null, target: 0, board: createBoard(ctx, charts) };
+  const view = { ctx, kind, input, count, list, empty, all: null, target: 0, board: createBoard(ctx, charts) };
+  view.draw = () => draw(view);
   return {
     board: view.board,
-    show: () => { if (!view.all) load(view); arrange(view); },
+    show: () => { if (!view.all || kind.panels) fill(view); arrange(view); },
     state: (changed) => onState(view, changed),
     moment: () => view.board.moments(),
     sample: (sample) => view.board.sample(sample),
@@ -31,17 +46,18 @@ export function createFields(ctx, host) {
 
 const boards = (ctx) => ctx.state.fields ?? [];
 
-async function load(view) {
+async function fill(view) {
   try {
-    view.all = catalogue((await view.ctx.api.get('fields')).subsystems);
-    draw(view);
+    view.all = await view.kind.load(view);
+    if (view.kind.panels?.(view)) arrange(view);
+    else draw(view);
   } catch (error) {
     text(view.count, error.message);
   }
 }
 
 function onState(view, changed) {
-  if (changed.has('fields')) arrange(view);
+  if (changed.has('fields') || changed.has('host')) arrange(view);
   else if (['range', 'from', 'thru'].some((name) => changed.has(name))) view.board.refresh(changed.has('soon'));
   else if (changed.has('hide')) view.board.draw();
   if (changed.has('at') || changed.has('b')) view.board.moments();
@@ -51,6 +67,12 @@ function onState(view, changed) {
 function arrange(view) {
   const chosen = boards(view.ctx);
   view.target = Math.min(view.target, chosen.length);
+  const panels = view.kind.panels?.(view);
+  if (panels?.length) {
+    view.empty.hidden = true;
+    view.board.setPanels(panels);
+    return draw(view);
+  }
   view.empty.hidden = chosen.length > 0;
   view.board.setPanels(chosen.map(panelOf), ({ element, tools }, n) => {
     tools.append(h('button', { class: 'target', title: 'What is clicked in the list goes to this chart', 'aria-pressed': String(n === view.target), onclick: () => { view.target = n; arrange(view); } }, 'add here'),
@@ -63,16 +85,18 @@ function arrange(view) {
 function draw(view) {
   if (!view.all) return;
   if (document.activeElement !== view.input) view.input.value = view.ctx.state.q ?? '';
-  const found = search(view.all, view.ctx.state.q ?? '');
   const here = new Set(boards(view.ctx)[view.target] ?? []);
   const fresh = view.target >= boards(view.ctx).length;
-  text(view.count, `${found.length} of ${view.all.length} fields · a click adds to ${fresh ? 'a new chart' : `chart ${view.target + 1}`}`);
-  view.list.replaceChildren(...found.slice(0, SHOWN).map((field) => entry(view, field, here)), found.length > SHOWN ? h('li', { class: 'quiet' }, `and ${found.length - SHOWN} more: search for less`) : '');
+  const { count, items } = view.kind.found(view, view.ctx.state.q ?? '', here);
+  text(view.count, `${count} of ${view.all.length} · a click adds to ${fresh ? 'a new chart' : `chart ${view.target + 1}`}`);
+  view.list.replaceChildren(...items);
 }
 
-function entry(view, field, here) {
+/** A field to choose; a stored one by its name and column. */
+export function entry(view, field, here, about = field.help) {
+  const name = field.name ? [field.name, field.column === 'value' ? '' : field.column].filter(Boolean).join(' ') : field.id;
   return h('li', {}, h('button', { 'aria-pressed': String(here.has(field.id)), onclick: () => choose(view, field.id) },
-    h('span', { class: 'name' }, field.id), h('span', { class: 'unit' }, field.unit), h('small', {}, field.help)));
+    h('span', { class: 'name' }, name), h('span', { class: 'unit' }, field.unit), about ? h('small', {}, about) : null));
 }
 
 /** Puts a field into the marked chart, or takes it out of it. */
@@ -82,5 +106,5 @@ function choose(view, id) {
   const at = chart.indexOf(id);
   if (at < 0) chart.push(id);
   else chart.splice(at, 1);
-  view.ctx.set({ fields: chosen.filter((each) => each.length) });
+  view.ctx.set({ fields: chosen.filter((each) => each.length), host: undefined });
 }

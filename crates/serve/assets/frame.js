@@ -1,7 +1,11 @@
 // A frame is what was asked for a range: one grid of times, one list of numbers a field. Live samples are added to its end.
 // Point n is of the time from first + (n-1) * step to first + n * step; null is a gap and stays one.
 
+import { isStored } from './stored.js';
+
 const SLIVER = 0.1;
+/** Seconds that a stored value may be late. */
+const LATE = 30;
 
 /** From the answer of /series. `covered` is the last moment that the answer speaks of. */
 export function fromSeries(answer, thru) {
@@ -91,8 +95,12 @@ export function trim(frame, from) {
 export function valueAt(frame, id, time, of = 'avg') {
   const field = frame?.fields.get(id);
   if (!field) return null;
-  const n = Math.min(indexAt(frame, time), frame.count - 1);
-  return (field[of] ?? field.avg)[n] ?? null;
+  const values = field[of] ?? field.avg;
+  let n = Math.min(indexAt(frame, time), frame.count - 1);
+  // what others send comes later than what this machine knows of itself
+  const least = isStored(id) ? n - Math.max(2, LATE / frame.step) : n;
+  while (n > least && n > 0 && (values[n] ?? null) === null) n -= 1;
+  return values[n] ?? null;
 }
 
 /** Sums from the bottom up; where no part is known the sum is not either. */

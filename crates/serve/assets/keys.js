@@ -12,7 +12,7 @@ export const KEYS = [
   ['C', 'compare: pin B at the cursor', { c: (act) => act.compare() }],
   ['Esc', 'let go of what is held', { Escape: (act) => act.release() }],
   ['/', 'search or filter', { '/': (act) => act.filter() }],
-  ['N  F  E  R', 'now, all fields, events, raw texts', { n: (act) => act.view('now'), f: (act) => act.view('fields'), e: (act) => act.view('events'), r: (act) => act.view('raw') }],
+  ['N  F  S  H  E  R', 'now, all fields, series, hosts, events, raw texts', { n: (act) => act.view('now'), f: (act) => act.view('fields'), s: (act) => act.view('series'), h: (act) => act.view('hosts'), e: (act) => act.view('events'), r: (act) => act.view('raw') }],
   ['T', 'dark or light', { t: (act) => act.theme() }],
   ['?', 'this help', { '?': (act) => act.help() }],
 ];

@@ -1,5 +1,6 @@
 // Which charts the Now view has, and of which fields. A layer is what is drawn: a label, a colour's number, one field
 // (`id`, where `:*` stands for all instances) or several and what to make of them (`ids`, `of`).
+import { chartTitle, isStored, lineNames, parts } from './stored.js';
 
 const layer = (id, label, colour) => ({ id, label, colour });
 // of devices, those that did nothing in the range are left out
@@ -33,13 +34,18 @@ export function chosen(panel, split) {
 
 /** A field's name in a legend: without what the title says, and without the `:*` that instances replace. */
 function short(id, mixed) {
+  if (isStored(id)) return lineNames([id, '@:'])[0];
   const name = id.replace(/:\*$/, '');
   return mixed ? name : name.slice(name.indexOf('.') + 1);
 }
 
 /** A panel of any fields, for what the reader puts together. */
 export function panelOf(ids, index) {
-  const subsystems = new Set(ids.map((id) => id.split('.')[0]));
+  if (ids.every(isStored)) {
+    const names = lineNames(ids);
+    return { id: `board${index}`, title: chartTitle(ids), least: 0, layers: ids.map((id, n) => layer(id, names[n], n + 1)) };
+  }
+  const subsystems = new Set(ids.map((id) => (isStored(id) ? parts(id).host : id.split('.')[0])));
   const title = ids.length === 1 ? ids[0].replace(':*', '') : [...subsystems].join(' + ');
   return { id: `board${index}`, title, least: 0, layers: ids.map((id, n) => layer(id, short(id, subsystems.size > 1), n + 1)) };
 }

@@ -1,6 +1,6 @@
 // What is seen, as the page's address: every view can be sent to somebody else.
 
-const VIEWS = ['now', 'fields', 'events', 'raw'];
+const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'hosts'];
 const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
 const list = { read: (text) => text.split('~').filter(Boolean).map(unescape), write: (value) => value.map(escape).join('~') };
@@ -13,7 +13,7 @@ const PARTS = {
   view: { read: (text) => (VIEWS.includes(text) ? text : undefined), write: String },
   range: { read: (text) => (text === 'all' ? 'all' : positive(text)), write: String },
   from: number, thru: number, at: number, b: number,
-  sort: word, filter: word, group: word, split: list, hide: list, fields: boards, q: word, source: word,
+  sort: word, filter: word, group: word, split: list, hide: list, fields: boards, q: word, source: word, host: word,
 };
 
 function escape(id) {

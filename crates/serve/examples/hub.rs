@@ -17,6 +17,7 @@ fn main() -> Result<(), String> {
         tls: None,
         code: Some("once".into()),
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
+        keeper: None,
         assets: words.next().map(Into::into),
     };
     kymo_serve::run(listener, settings, || {

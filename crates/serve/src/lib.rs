@@ -18,6 +18,7 @@ mod number;
 mod places;
 mod rollups;
 mod server;
+mod stored;
 mod tally;
 mod tls;
 
@@ -64,6 +65,8 @@ pub struct Settings {
     pub code: Option<String>,
     /// Where roll-ups are kept; `None`: nowhere.
     pub rollups: Option<PathBuf>,
+    /// Where the keeper answers what is stored; `None`: nothing is.
+    pub keeper: Option<PathBuf>,
     /// Serve the page from this folder instead of the one that is built in, for who works on it.
     pub assets: Option<PathBuf>,
 }

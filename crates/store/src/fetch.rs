@@ -3,6 +3,7 @@
 use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
+use crate::memtable::series::Series;
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::rrd_file::open::{Fresh, opening};
@@ -31,27 +32,88 @@ impl Store {
             cf,
             start,
             end,
+            step: u64::MAX,
             cells_max,
         };
-        if let Some(id) = inner.any(name, &spelled) {
-            return inner.fetch_id(id, &wanted).map_err(|error| match error {
-                FetchError::File(error) => FetchError::File(opening(&spelled, error)),
+        self.fetch_wanted(name, &spelled, &wanted, ReadMode::Publishes)
+    }
+
+    /// Rows with a step near `step`, without a trace: what counts as written stays what it was.
+    pub fn look(
+        &self,
+        name: &[u8],
+        cf: &[u8],
+        (start, end): (i64, i64),
+        step: u64,
+        cells_max: u64,
+    ) -> Result<Fetched, FetchError> {
+        let spelled = self.inner.checked(name)?;
+        let wanted = Wanted {
+            cf,
+            start,
+            end,
+            step,
+            cells_max,
+        };
+        self.fetch_wanted(name, &spelled, &wanted, ReadMode::Looks)
+    }
+
+    fn fetch_wanted(
+        &self,
+        name: &[u8],
+        spelled: &[u8],
+        wanted: &Wanted,
+        reading: ReadMode,
+    ) -> Result<Fetched, FetchError> {
+        let inner = &*self.inner;
+        if let Some(id) = inner.any(name, spelled) {
+            let found = inner.fetch_id(id, wanted, reading);
+            return found.map_err(|error| match error {
+                FetchError::File(error) => FetchError::File(opening(spelled, error)),
                 error => error,
             });
         }
-        let Opened { header, mut rows } = self.read(name, Fresh::Flushed)?;
+        let fresh = match reading {
+            ReadMode::Publishes => Fresh::Flushed,
+            ReadMode::Looks => Fresh::AsIs,
+        };
+        let Opened { header, mut rows } = self.read(name, fresh)?;
         Ok(wanted.of(&header, &mut rows)?)
     }
 }
 
+/// What reading does to values that do not count as written yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReadMode {
+    /// They do from then on, as with a FETCH of rrdcached's.
+    Publishes,
+    /// They are read, and still do not.
+    Looks,
+}
+
+impl ReadMode {
+    /// Up to which stamp a series is read. Of a suspended one not all values count.
+    fn until(self, series: &Series) -> f64 {
+        match self {
+            ReadMode::Looks if !series.suspended => series.values.last,
+            _ => series.values.published,
+        }
+    }
+
+    /// Whether all its values are read.
+    fn is_whole(self, series: &Series) -> bool {
+        self.until(series) >= series.values.last
+    }
+}
+
 impl Inner {
-    /// Rows of a series; all its values count as written.
-    fn fetch_id(&self, id: u32, wanted: &Wanted) -> Result<Fetched, FetchError> {
+    /// Rows of a series.
+    fn fetch_id(&self, id: u32, wanted: &Wanted, reading: ReadMode) -> Result<Fetched, FetchError> {
         let id = self.verified_for_reading(id)?;
         let mut applier = self.recent.applier();
-        let found = match self.fetch_recent(id, wanted, &mut applier)? {
+        let found = match self.fetch_recent(id, wanted, reading, &mut applier)? {
             Some(found) => found,
-            None => self.fetch_anew(id, wanted, &mut applier)?,
+            None => self.fetch_anew(id, wanted, reading, &mut applier)?,
         };
         self.recent.put_applier(applier);
         Ok(found?)
@@ -62,17 +124,19 @@ impl Inner {
         &self,
         id: u32,
         wanted: &Wanted,
+        reading: ReadMode,
         applier: &mut Applier,
     ) -> Result<Option<Found>, FileError> {
         let recent = self.recent.take(id);
         let mut state = self.lock();
-        let _full = self.show_with(&mut state, id);
+        if reading == ReadMode::Publishes {
+            let _full = self.show_with(&mut state, id);
+        }
         let Some((recent, series)) = recent.zip(state.series.get(id)) else {
             return Ok(None);
         };
-        // Of a suspended one not all values count.
         let values = series.values.since(recent.version);
-        let Some(values) = values.filter(|_| series.values.is_published()) else {
+        let Some(values) = values.filter(|_| reading.is_whole(series)) else {
             return Ok(None);
         };
         let path = series.path.clone();
@@ -90,14 +154,17 @@ impl Inner {
         &self,
         id: u32,
         wanted: &Wanted,
+        reading: ReadMode,
         applier: &mut Applier,
     ) -> Result<Found, FileError> {
         let (snapshot, version) = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            let values = &series.values;
-            let version = values.is_published().then_some(values.version);
-            (self.snapshot(&state, series, values.published), version)
+            let version = reading.is_whole(series).then_some(series.values.version);
+            (
+                self.snapshot(&state, series, reading.until(series)),
+                version,
+            )
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
         let base = self.base_of(&snapshot)?;

@@ -38,6 +38,7 @@ pub use engine::Store;
 pub use error::{Error, FetchError, FileError, Refusal};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
+pub use read::known::{Columns, KnownSeries};
 pub use read::rows::{FileRows, Opened, SeriesRows};
 pub use rrd_file::open::{Flushed, Fresh};
 pub use settings::Settings;

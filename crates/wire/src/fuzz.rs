@@ -1,8 +1,10 @@
 //! Entry points for fuzzing: any bytes of a client or of a server must neither panic nor take much memory.
 
 mod collectd;
+mod keeper;
 
 pub use collectd::fuzz_collectd;
+pub use keeper::fuzz_keeper;
 
 use crate::rrdcached::{
     Answers, Context, Fields, Permissions, Refusal, Request, create_words, list_words, parse,

@@ -6,4 +6,5 @@
 
 pub mod collectd;
 pub mod fuzz;
+pub mod keeper;
 pub mod rrdcached;

@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
+    ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),

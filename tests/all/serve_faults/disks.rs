@@ -155,7 +155,8 @@ fn a_ring_that_wraps_while_it_is_read() {
         // All that was there in the beginning has gone, and more than once.
         let mut wraps = 0;
         let mut oldest = first;
-        while (wraps < 4 || start.elapsed() < Duration::from_secs(6)) && start.elapsed() < LONG {
+        while (wraps < 4 || start.elapsed() < Duration::from_secs(6)) && start.elapsed() < 5 * LONG
+        {
             pause(50);
             let now = oldest_block(&dir);
             wraps += usize::from(now > oldest);

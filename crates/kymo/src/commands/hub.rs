@@ -44,6 +44,8 @@ pub struct Order {
     /// See [`Settings`].
     pub rollups: Option<PathBuf>,
     /// See [`Settings`].
+    pub keeper: Option<PathBuf>,
+    /// See [`Settings`].
     pub assets: Option<PathBuf>,
 }
 
@@ -103,6 +105,7 @@ fn settings(order: Order) -> Settings {
         tls: order.tls.map(|(cert, key)| Tls { cert, key }),
         code: order.code,
         rollups: order.rollups.filter(|folder| folder.is_dir()),
+        keeper: order.keeper,
         assets: order.assets,
     }
 }

@@ -16,6 +16,7 @@ use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
+use kymo_ingest::questions::Questions;
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
 use kymo_sys::machine::{self, DaemonSignals};
@@ -48,6 +49,8 @@ pub struct KeeperOrder {
     pub owner: String,
     /// Numbers of the listening sockets for rrdcached's protocol.
     pub rrdcached: Vec<i32>,
+    /// Number of the listening socket for questions.
+    pub questions: Option<i32>,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
 }
@@ -97,6 +100,7 @@ pub fn run() -> Result<ExitCode> {
         })
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
+    let questions = order.questions.map(handed).transpose()?;
     let collectd = collectd_listener(&order.collectd)?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     machine::raise_open_files();
@@ -115,6 +119,13 @@ pub fn run() -> Result<ExitCode> {
     })];
     if let Some(collectd) = collectd {
         listeners.push(Box::new(collectd(log.clone())));
+    }
+    if let Some(socket) = questions {
+        listeners.push(Box::new(Questions {
+            socket,
+            base: settings.base.clone(),
+            log: log.clone(),
+        }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
     // A guardian that has gone hears nothing.

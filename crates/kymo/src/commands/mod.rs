@@ -19,6 +19,8 @@ pub mod rrd;
 #[cfg(feature = "serve")]
 pub mod rrdcached;
 #[cfg(feature = "serve")]
+pub mod series;
+#[cfg(feature = "serve")]
 pub mod serve;
 #[cfg(feature = "serve")]
 pub mod status;

@@ -66,6 +66,7 @@ pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCo
         notices: Notices::default(),
         dropped: 0,
         dropping: false,
+        loss_said: false,
         overflowed: 0,
         capability_named: false,
     };
@@ -192,6 +193,8 @@ struct Drain {
     /// Records that could not be written, since the start.
     dropped: u64,
     dropping: bool,
+    /// The loss that goes on was announced.
+    loss_said: bool,
     /// Samples that did not fit the queue, since the start.
     overflowed: u64,
     capability_named: bool,
@@ -309,6 +312,7 @@ impl Drain {
             self.dropping = true;
         } else if recorded > 0 && self.dropping {
             self.dropping = false;
+            self.loss_said = false;
             self.notices.say(&format!(
                 "recording goes on; {} records were dropped",
                 self.dropped
@@ -353,10 +357,13 @@ impl Drain {
         }
         let due = self.writer.tick(now);
         for notice in self.writer.take_notices() {
-            self.notices.say(&match self.dropping {
-                true => format!("{notice}; records are dropped"),
-                false => notice,
-            });
+            // Further causes of one loss are only causes.
+            if self.dropping && !self.loss_said {
+                self.loss_said = true;
+                self.notices.say(&format!("{notice}; records are dropped"));
+            } else {
+                self.notices.say(&notice);
+            }
         }
         let next_sample = self.interval + Duration::from_nanos(WATCHDOG_NS);
         let due = due.map(|at| Duration::from_nanos(at.saturating_sub(now.mono_ns)));

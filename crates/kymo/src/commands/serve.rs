@@ -26,6 +26,7 @@ use crate::{options, secret};
 mod place;
 mod sockets;
 
+pub use sockets::QUESTIONS as KEEPER_SOCKET;
 use sockets::Sockets;
 
 /// What others may do with files that are made here: the group reads, nobody else.
@@ -95,7 +96,7 @@ fn effective(options: &ServeOptions) -> Result<Config> {
 }
 
 /// The service manager's choice, the system's, or the user's.
-fn default_data() -> Option<PathBuf> {
+pub fn default_data() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(folder) = variable("STATE_DIRECTORY") {
         return Some(folder.into());
@@ -145,6 +146,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     let order = Order {
         ring: Some(dir.clone()),
         rollups: Some(dir.join("rollups")),
+        keeper: Some(dir.join(sockets::QUESTIONS)),
         ..order(config, options, secret::token_of(&token_path)?)?
     };
     Ok(Plan {
@@ -232,6 +234,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         tls: None,
         code: None,
         rollups: None,
+        keeper: None,
         assets: assets
             .transpose()
             .context("cannot open the folder of --assets")?,
@@ -250,7 +253,7 @@ fn role_without_rights(account: Option<Account>) -> Role {
 
 /// The keeper's sockets are made now, while there are rights to make them.
 fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
-    let sockets = sockets::open(config, dir)?;
+    let sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
     let store = &config.store;
     let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
     let owner = sockets.shown.first();
@@ -263,6 +266,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
+            questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
             collectd: collectd_order(config, &sockets)?,
         },
         shown: shown(&sockets),
@@ -270,6 +274,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         sockets: sockets
             .rrdcached
             .into_iter()
+            .chain(sockets.questions)
             .chain(
                 sockets
                     .collectd

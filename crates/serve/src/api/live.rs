@@ -24,7 +24,7 @@ pub async fn answer(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: 
     if hub.archive.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }
-    let mut wanted = Wanted::new(series::picks(&Params::of(&uri), scopes)?);
+    let mut wanted = Wanted::new(series::picks(&Params::of(&uri).fields(), scopes)?);
     let news = BroadcastStream::new(hub.now.clone().listen().await);
     let events = news.filter_map(move |news| {
         Some(Ok::<Event, Infallible>(match news {

@@ -9,6 +9,7 @@ mod metrics;
 mod processes;
 mod series;
 mod session;
+mod stored;
 mod texts;
 
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ use crate::archive::Archive;
 use crate::cost::Meter;
 use crate::now::Now;
 use crate::rollups::Rollups;
+use crate::stored::Stored;
 use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
@@ -47,6 +49,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(40);
 /// What all answers are made of.
 pub struct Hub {
     archive: Arc<Archive>,
+    stored: Option<Stored>,
     now: Arc<Now>,
     access: Access,
     meter: Meter,
@@ -68,6 +71,7 @@ impl Hub {
         Hub {
             now: Arc::new(Now::new(archive.clone())),
             archive,
+            stored: settings.keeper.map(Stored::new),
             access: Access::new(
                 &settings.hosts,
                 settings.loopback,
@@ -159,6 +163,7 @@ pub fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/live", get(live::answer))
         .route("/api/v1/events", get(events::answer))
         .route("/api/v1/processes", get(processes::answer))
+        .route("/api/v1/stored", get(stored::answer))
         .route("/api/v1/sources", get(texts::sources))
         .route("/api/v1/text", get(texts::text))
         .route("/api/v1/session", post(session::begin))
@@ -225,6 +230,12 @@ impl Params {
     pub fn text(&self, name: &str) -> Option<&str> {
         let found = self.given.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// All texts of a parameter that may be given several times.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let given = self.given.iter().filter(move |(known, _)| known == name);
+        given.map(|(_, value)| value.as_str())
     }
 
     /// Ids of fields: comma-separated, in one parameter or in several; a comma within a name is `%2C`.
@@ -296,7 +307,7 @@ pub fn fuzz_parameters(input: &[u8]) {
 
 fn check_parameters(uri: &Uri) {
     let params = Params::of(uri);
-    let picks = series::picks(&params, Scopes::ALL).unwrap_or_default();
+    let picks = series::picks(&params.fields(), Scopes::ALL).unwrap_or_default();
     assert!(picks.len() <= params.fields().len(), "fields from nowhere");
     let points = params.count("points", 600, 11_000).unwrap_or(600);
     assert!((1..=11_000).contains(&points), "a count out of its bounds");

@@ -12,6 +12,7 @@ use super::{Asker, Hub, Params, events};
 use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
 use crate::number;
+use crate::stored::{MARK, StoredField, grid};
 
 /// Points of a line at most.
 const LINE_POINTS_MAX: usize = 11_000;
@@ -25,12 +26,29 @@ pub async fn answer(
     headers: HeaderMap,
 ) -> Answer {
     let params = Params::of(&uri);
-    let picks = picks(&params, scopes)?;
+    let (stored, own): (Vec<String>, Vec<String>) = params
+        .fields()
+        .into_iter()
+        .partition(|id| id.starts_with(MARK));
+    let picks = match (own.is_empty(), stored.is_empty()) {
+        (true, false) => Vec::new(),
+        _ => picks(&own, scopes)?,
+    };
+    let stored = stored_fields(&stored)?;
     let (from_ns, thru_ns) = params.range()?;
     let points = params.count("points", 600, LINE_POINTS_MAX)?;
     let body = hub
         .ask(move |hub| {
-            let (series, resolution_ns) = hub.series(&picks, from_ns, thru_ns, points)?;
+            let (mut series, mut resolution_ns) = match picks.is_empty() {
+                true => (Series::new(grid(from_ns, thru_ns, points), 0), 0),
+                false => hub.series(&picks, from_ns, thru_ns, points)?,
+            };
+            if !stored.is_empty() {
+                let finest_ns = hub.add_stored(&stored, &mut series)?;
+                resolution_ns = finest_ns
+                    .filter(|_| picks.is_empty())
+                    .unwrap_or(resolution_ns);
+            }
             Ok(body(&series, resolution_ns))
         })
         .await?;
@@ -38,8 +56,7 @@ pub async fn answer(
 }
 
 /// The fields that were asked for, if the asker may see them.
-pub fn picks(params: &Params, scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
-    let ids = params.fields();
+pub fn picks(ids: &[String], scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
     if ids.is_empty() || ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
             "cannot answer: fields has to name 1 to {FIELDS_MAX} fields"
@@ -53,6 +70,17 @@ pub fn picks(params: &Params, scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
     Ok(picks)
 }
 
+/// Fields of the store that were asked for.
+fn stored_fields(ids: &[String]) -> Result<Vec<StoredField>, Refusal> {
+    if ids.len() > FIELDS_MAX {
+        return Err(Refusal::bad(format!(
+            "cannot answer: fields has to name 1 to {FIELDS_MAX} fields"
+        )));
+    }
+    let fields = ids.iter().map(|id| StoredField::parse(id));
+    fields.collect::<Result<_, _>>().map_err(Refusal::missing)
+}
+
 /// What tells of people needs the scope `texts`, as a number, too.
 pub fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
     match picks.iter().any(|pick| pick.column.private) {
@@ -62,6 +90,21 @@ pub fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
 }
 
 impl Hub {
+    /// Adds the lines of stored series; with the nanoseconds of the finest row.
+    fn add_stored(
+        &self,
+        fields: &[StoredField],
+        series: &mut Series,
+    ) -> Result<Option<i64>, Refusal> {
+        let Some(stored) = &self.stored else {
+            return Err(Refusal::missing(
+                "cannot find stored series: there is no store",
+            ));
+        };
+        let finest = stored.add(fields, series).map_err(Refusal::unavailable)?;
+        Ok(finest.map(|step| i64::from(step) * 1_000_000_000))
+    }
+
     /// Reads fields over a range; with the length of what was read, in nanoseconds.
     pub fn series(
         &self,

@@ -33,7 +33,7 @@ pub(crate) struct Schema {
     /// The header's bytes before `live_head_t`, but for where seasonal archives are smoothed.
     pub(crate) front: Vec<u8>,
     /// The header of it with nothing but zeros in its live part.
-    template: Header,
+    pub(crate) template: Header,
     pub(crate) archives: Vec<Archive>,
     /// Cells of a row.
     pub(crate) width: usize,

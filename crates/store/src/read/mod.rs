@@ -1,5 +1,6 @@
 //! What a series is at a moment: blocks, memory and the file put together.
 
+pub mod known;
 pub(crate) mod raw_points;
 pub mod rows;
 pub(crate) mod series_cache;

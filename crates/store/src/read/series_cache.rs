@@ -59,6 +59,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cf: &'a [u8],
     pub(crate) start: i64,
     pub(crate) end: i64,
+    /// Seconds of a row, about; `u64::MAX`: the finest archive is taken, as rrdcached does.
+    pub(crate) step: u64,
     /// More of them are an error.
     pub(crate) cells_max: u64,
 }
@@ -76,21 +78,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Wanted<'_> {
-    /// No step is asked for, so the finest archive is taken, as rrdcached does.
     pub(crate) fn of(&self, header: &Header, rows: &mut impl Rows) -> Result<Fetched, Error> {
         let Wanted {
             cf,
             start,
             end,
+            step,
             cells_max,
         } = *self;
-        if Plan::of(header, cf, start, end, u64::MAX)?.cells(header) > cells_max {
+        if Plan::of(header, cf, start, end, step)?.cells(header) > cells_max {
             return Err(Error {
                 kind: Kind::Large,
                 text: "more rows than are wanted at once".into(),
             });
         }
-        fetch(header, rows, cf, start, end, u64::MAX)
+        fetch(header, rows, cf, start, end, step)
     }
 }
 

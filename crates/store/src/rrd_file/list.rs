@@ -2,6 +2,7 @@
 
 use crate::engine::Store;
 use crate::names;
+use kymo_base::pattern;
 use kymo_sys::disk::NameKind;
 use kymo_sys::tree::Tree;
 use std::io;
@@ -122,24 +123,7 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     if name.first() == Some(&b'.') && pattern.first() != Some(&b'.') {
         return false;
     }
-    // The last `*` and what it stood for: only that one must ever be tried again.
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        if pattern.get(p) == Some(&b'*') {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, from)) = star {
-            star = Some((at, from + 1));
-            p = at + 1;
-            n = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
+    pattern::fits(pattern, name)
 }
 
 fn last_name(path: &[u8]) -> &[u8] {

@@ -31,6 +31,8 @@ pub struct Sockets {
     pub rrdcached: Vec<OwnedFd>,
     /// Where, for people.
     pub shown: Vec<String>,
+    /// For questions of the hub and of the command line, by the keeper's protocol.
+    pub questions: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// Names in the file system, to be removed at the end.
@@ -39,8 +41,11 @@ pub struct Sockets {
     pub notices: Vec<String>,
 }
 
-/// Makes them. One that was asked for has to be there; one of the default is reported when it cannot be had.
-pub fn open(config: &Config, dir: &Path) -> Result<Sockets> {
+/// The name in DATA of the socket for questions.
+pub const QUESTIONS: &str = "keeper.sock";
+
+/// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
+pub fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
     let mut sockets = Sockets::default();
     let group = config.listen.group.as_deref();
     let group = group
@@ -78,6 +83,9 @@ pub fn open(config: &Config, dir: &Path) -> Result<Sockets> {
                 }
             }
         }
+    }
+    if let Err(error) = sockets.add_questions(&dir.join(QUESTIONS), reader) {
+        sockets.notices.push(format!("{error:#}"));
     }
     Ok(sockets)
 }
@@ -122,13 +130,23 @@ impl Sockets {
         Ok(())
     }
 
+    fn add_questions(&mut self, path: &Path, reader: Option<u32>) -> Result<()> {
+        let socket = self.bind_unix(path, reader);
+        let socket = socket.map_err(|error| cannot(&path.display(), &error))?;
+        self.questions = Some(socket);
+        Ok(())
+    }
+
+    fn bind_unix(&mut self, path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
+        let socket = listen::bind_unix_for_group(path, group)?;
+        self.names.push(OwnName::of(path)?);
+        listen::listen(&socket)?;
+        Ok(socket)
+    }
+
     fn add(&mut self, place: &Place, group: Option<u32>) -> Result<()> {
         let made = match place {
-            Place::Path(path) => listen::bind_unix_for_group(path, group).and_then(|socket| {
-                self.names.push(OwnName::of(path)?);
-                listen::listen(&socket)?;
-                Ok(socket)
-            }),
+            Place::Path(path) => self.bind_unix(path, group),
             Place::Address(address) => listen::bind_tcp(*address),
         };
         let socket = made.map_err(|error| cannot(place, &error))?;

@@ -1,0 +1,135 @@
+//! Labels of stored series, read from their names, and what picks series by them.
+//!
+//! A series is named as its .rrd file is, below the base. Three parts are collectd's: `host/plugin-instance/type-instance.rrd`.
+//! Of other names the first folder is the host, and the rest is the file.
+
+use crate::pattern::fits;
+
+/// The labels there are, in the order in which they are shown.
+pub const LABELS: [&str; 7] = [
+    "name",
+    "host",
+    "plugin",
+    "plugin_instance",
+    "type",
+    "type_instance",
+    "file",
+];
+
+/// A label's value; empty: the series has no such label.
+pub fn value<'a>(name: &'a [u8], label: &str) -> &'a [u8] {
+    let name = name.strip_suffix(b".rrd").unwrap_or(name);
+    if label == "name" {
+        return name;
+    }
+    let (host, rest) = cut(name, b'/');
+    let (folder, file) = cut(rest, b'/');
+    let is_collectd =
+        !host.is_empty() && !folder.is_empty() && !file.is_empty() && !file.contains(&b'/');
+    match label {
+        "host" if !rest.is_empty() => host,
+        "file" if rest.is_empty() => host,
+        "file" if !is_collectd => rest,
+        "plugin" if is_collectd => cut(folder, b'-').0,
+        "plugin_instance" if is_collectd => cut(folder, b'-').1,
+        "type" if is_collectd => cut(file, b'-').0,
+        "type_instance" if is_collectd => cut(file, b'-').1,
+        _ => b"",
+    }
+}
+
+/// What is before the first such byte, and what is behind it.
+fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
+    match text.iter().position(|&each| each == byte) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, b""),
+    }
+}
+
+/// Picks series by one label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matcher {
+    /// One of [`LABELS`].
+    pub label: String,
+    /// Whether those are picked that do not fit.
+    pub negated: bool,
+    /// With `*` and `?`.
+    pub pattern: Vec<u8>,
+}
+
+impl Matcher {
+    /// Reads `label=PATTERN` or `label!=PATTERN`; a text without `=` is searched for in the name.
+    pub fn parse(text: &str) -> Result<Matcher, String> {
+        let Some((label, pattern)) = text.split_once('=') else {
+            return Ok(Matcher {
+                label: "name".into(),
+                negated: false,
+                pattern: format!("*{text}*").into_bytes(),
+            });
+        };
+        let (label, negated) = match label.strip_suffix('!') {
+            Some(label) => (label, true),
+            None => (label, false),
+        };
+        if !LABELS.contains(&label) {
+            return Err(format!(
+                "cannot use {text:?}: there is no label {label:?}, only {}",
+                LABELS.join(", ")
+            ));
+        }
+        Ok(Matcher {
+            label: label.into(),
+            negated,
+            pattern: pattern.as_bytes().to_vec(),
+        })
+    }
+
+    /// Whether a series is picked.
+    pub fn picks(&self, name: &[u8]) -> bool {
+        fits(&self.pattern, value(name, &self.label)) != self.negated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_names() {
+        let all = |name: &str| {
+            let values = LABELS[1..]
+                .iter()
+                .map(|label| String::from_utf8_lossy(value(name.as_bytes(), label)).into_owned());
+            values.collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(all("web1/cpu-0/cpu-idle.rrd"), "web1|cpu|0|cpu|idle|");
+        assert_eq!(all("web1/load/load.rrd"), "web1|load||load||");
+        assert_eq!(
+            all("web1/df-var-log/df_complex-free-1.rrd"),
+            "web1|df|var-log|df_complex|free-1|"
+        );
+        assert_eq!(all("sw1/port-id12.rrd"), "sw1|||||port-id12");
+        assert_eq!(all("alone.rrd"), "|||||alone");
+        assert_eq!(all("a/b/c/d.rrd"), "a|||||b/c/d");
+        assert_eq!(all(""), "|||||");
+    }
+
+    #[test]
+    fn matchers_pick() {
+        let names = [
+            "web1/cpu-0/cpu-idle.rrd",
+            "web2/cpu-0/cpu-user.rrd",
+            "db/load/load.rrd",
+        ];
+        let picked = |text: &str| {
+            let matcher = Matcher::parse(text).expect("a matcher");
+            let picked = names.iter().filter(|name| matcher.picks(name.as_bytes()));
+            picked.map(|name| &name[..4]).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(picked("host=web*"), "web1 web2");
+        assert_eq!(picked("plugin!=cpu"), "db/l");
+        assert_eq!(picked("idle"), "web1");
+        assert_eq!(picked("type_instance="), "db/l");
+        assert!(Matcher::parse("color=red").is_err());
+    }
+}

@@ -1,0 +1,246 @@
+//! The listener that the hub and the command line ask what is stored, by the keeper's protocol. Each connection has a thread
+//! that only reads the store, so that no answer holds up what comes in.
+
+mod range;
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use kymo_base::labels::Matcher;
+use kymo_base::name::DisplayName;
+use kymo_rrd::header::DsDef;
+use kymo_store::{Fresh, KnownSeries, Opened, Store, names};
+use kymo_sys::{listen, machine};
+use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
+
+use crate::listener::{Listener, StopSignal};
+use crate::log::{Log, Severity};
+
+/// Who asks at the same time; others wait to be accepted.
+const CONNECTIONS_MAX: usize = 16;
+/// Files that one SELECT opens, because the store does not know them.
+const HEADERS_MAX: usize = 2000;
+/// How long the rest of a question, and the taking of an answer, may take.
+const STALL: Duration = Duration::from_secs(10);
+/// How long to wait before a connection is accepted again that could not be.
+const PAUSE: Duration = Duration::from_millis(100);
+/// No longer asleep than this; nothing depends on it.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// The listener.
+pub struct Questions {
+    /// Where questions come in.
+    pub socket: OwnedFd,
+    /// The folder that names of series are below.
+    pub base: PathBuf,
+    /// Messages for the administrator.
+    pub log: Log,
+}
+
+impl Listener for Questions {
+    fn name(&self) -> &'static str {
+        "questions"
+    }
+
+    fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
+        let (questions, open) = (&*self, &AtomicUsize::new(0));
+        thread::scope(|scope| {
+            loop {
+                let is_full = open.load(Ordering::Acquire) >= CONNECTIONS_MAX;
+                let ready = match is_full {
+                    true => machine::wait_readable(&[stop.as_fd()], PAUSE),
+                    false => machine::wait_readable(&[stop.as_fd(), questions.socket.as_fd()], NAP),
+                };
+                if ready.first() == Some(&true) {
+                    return Ok(());
+                }
+                if ready.get(1) != Some(&true) {
+                    continue;
+                }
+                let Some(stream) = questions.accept() else {
+                    continue;
+                };
+                open.fetch_add(1, Ordering::AcqRel);
+                let answer = move || {
+                    questions.answer_all(stream, store, stop);
+                    open.fetch_sub(1, Ordering::AcqRel);
+                };
+                let named = thread::Builder::new().name("answers".into());
+                if let Err(error) = named.spawn_scoped(scope, answer) {
+                    open.fetch_sub(1, Ordering::AcqRel);
+                    let text = format!("cannot answer a question: {error}");
+                    (questions.log)(Severity::Error, &text);
+                }
+            }
+        })
+    }
+}
+
+impl Questions {
+    fn accept(&self) -> Option<UnixStream> {
+        match listen::accept(&self.socket) {
+            Ok(Some(stream)) => Some(UnixStream::from(stream)),
+            Ok(None) => None,
+            Err(error) => {
+                let text = format!("cannot accept a connection for questions: {error}");
+                (self.log)(Severity::Error, &text);
+                thread::sleep(PAUSE);
+                None
+            }
+        }
+    }
+
+    /// Answers a client until it goes, or all ends. One that breaks the protocol hears why, and is cut off.
+    fn answer_all(&self, mut stream: UnixStream, store: &Store, stop: &StopSignal) {
+        let limits = [
+            stream.set_nonblocking(false),
+            stream.set_read_timeout(Some(STALL)),
+            stream.set_write_timeout(Some(STALL)),
+        ];
+        if limits.iter().any(Result::is_err) {
+            return;
+        }
+        loop {
+            let ready = machine::wait_readable(&[stop.as_fd(), stream.as_fd()], NAP);
+            if ready.first() == Some(&true) {
+                return;
+            }
+            if ready.get(1) != Some(&true) {
+                continue;
+            }
+            // Who has gone, or does not go on, wants no answer.
+            let Ok(frame) = read_frame(&mut stream) else {
+                return;
+            };
+            let done = match frame.and_then(|frame| Question::read(&frame)) {
+                Ok(question) => self.answer(&question, store, &mut stream),
+                Err(why) => {
+                    let refused = Answer::Refused(format!("cannot answer: the question {why}"));
+                    let _ = stream.write_all(&refused.frame());
+                    return drain(&mut stream);
+                }
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(
+        &self,
+        question: &Question,
+        store: &Store,
+        stream: &mut UnixStream,
+    ) -> io::Result<()> {
+        match question {
+            Question::Select(matchers) => self.select(matchers, store, stream),
+            Question::Range(range) => range.names.iter().try_for_each(|name| {
+                let rows = range::rows(store, name, range);
+                let refused =
+                    |why| Answer::Refused(format!("cannot read {}: {why}", DisplayName(name)));
+                let answer = rows.map_or_else(refused, Answer::Rows);
+                stream.write_all(&answer.frame())
+            }),
+        }
+    }
+
+    /// What memory knows, part by part, and then files that the store does not know.
+    fn select(
+        &self,
+        matchers: &[Matcher],
+        store: &Store,
+        stream: &mut UnixStream,
+    ) -> io::Result<()> {
+        let picked = |name: &[u8]| matchers.iter().all(|matcher| matcher.picks(name));
+        let mut files = match store.is_without_files() {
+            true => Vec::new(),
+            // A folder that cannot be listed is empty.
+            false => {
+                let base = names::join(self.base.as_os_str().as_bytes(), b"");
+                store.list(&base, true).unwrap_or_default()
+            }
+        };
+        files.retain(|name| picked(name));
+        let mut is_known = vec![false; files.len()];
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let (known, next) = store.known(first);
+            for series in &known {
+                if let Ok(at) = files.binary_search(&series.name) {
+                    is_known[at] = true;
+                }
+            }
+            let known = known.into_iter().filter(|series| picked(&series.name));
+            let series: Vec<SeriesInfo> = known.map(info).collect();
+            if !series.is_empty() {
+                stream.write_all(&Answer::Series(series, true).frame())?;
+            }
+            from = next;
+        }
+        let unknown = files.into_iter().zip(is_known).filter(|(_, known)| !known);
+        let unknown = unknown.enumerate().map(|(at, (name, _))| match at {
+            0..HEADERS_MAX => unopened(store, name),
+            _ => named(name),
+        });
+        stream.write_all(&Answer::Series(unknown.collect(), false).frame())
+    }
+}
+
+/// A file that has had no value since it is here.
+fn unopened(store: &Store, name: Vec<u8>) -> SeriesInfo {
+    // What cannot be read is there all the same; who asks for its rows hears why.
+    let Ok(Opened { header, .. }) = store.read(&name, Fresh::AsIs) else {
+        return named(name);
+    };
+    let column = |ds: &DsDef| (ds.name().to_vec(), ds.dst().to_vec());
+    SeriesInfo {
+        name,
+        last: header.last_up as f64,
+        step: u32::try_from(header.pdp_step).unwrap_or(u32::MAX),
+        columns: header.ds.iter().map(column).collect(),
+    }
+}
+
+/// Nothing but a name.
+fn named(name: Vec<u8>) -> SeriesInfo {
+    SeriesInfo {
+        name,
+        ..SeriesInfo::default()
+    }
+}
+
+/// Takes what is still there: a socket that is closed before would take the answer with it.
+fn drain(stream: &mut UnixStream) {
+    if stream.set_nonblocking(true).is_ok() {
+        // However it ends, nothing more is to be had.
+        let _ = io::copy(&mut stream.take(QUESTION_MAX as u64), &mut io::sink());
+    }
+}
+
+fn info(series: KnownSeries) -> SeriesInfo {
+    SeriesInfo {
+        name: series.name,
+        last: series.last.unwrap_or(0.0),
+        step: u32::try_from(series.columns.step).unwrap_or(u32::MAX),
+        columns: series.columns.columns.clone(),
+    }
+}
+
+/// What follows a frame's length, or what is wrong with that.
+fn read_frame(stream: &mut UnixStream) -> io::Result<Result<Vec<u8>, &'static str>> {
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head)?;
+    let bytes = match body_bytes(head, QUESTION_MAX) {
+        Ok(bytes) => bytes,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut frame = vec![0; bytes];
+    stream.read_exact(&mut frame)?;
+    Ok(Ok(frame))
+}

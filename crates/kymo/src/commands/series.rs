@@ -1,0 +1,274 @@
+//! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Error, Result};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kymo_base::labels::Matcher;
+use kymo_base::name::DisplayName;
+use kymo_query::stored::Keeper;
+use kymo_rrd::at_time;
+use kymo_rrd::calendar::Calendar;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::keeper::{Range, Rows, SeriesInfo};
+
+use super::serve::{KEEPER_SOCKET, default_data};
+
+/// Exit code where nothing was found.
+const NOTHING: u8 = 1;
+
+/// Words of `kymo series`.
+#[derive(Args, Clone, Debug)]
+pub struct SeriesOptions {
+    #[command(subcommand)]
+    command: SeriesCommand,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum SeriesCommand {
+    /// List stored series
+    Ls(List),
+    /// Print rows of stored series
+    Show(Show),
+}
+
+#[derive(Args, Clone, Debug)]
+struct DataFolder {
+    /// Folder of the kymo serve that is asked
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+struct List {
+    /// LABEL=PATTERN or LABEL!=PATTERN, with * and ?, or a text of the name; all have to fit. Labels: name, host, plugin,
+    /// plugin_instance, type, type_instance, file
+    #[arg(value_name = "MATCHER")]
+    matchers: Vec<String>,
+    #[command(flatten)]
+    place: DataFolder,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Show {
+    /// Names, as ls prints them
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Begin at this time, as rrdtool reads it
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "-1h",
+        allow_hyphen_values = true
+    )]
+    from: String,
+    /// End at this time
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
+    thru: String,
+    /// Rows of each at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    rows: u32,
+    #[command(flatten)]
+    place: DataFolder,
+}
+
+/// Runs the command.
+pub fn run(options: &SeriesOptions) -> Result<ExitCode> {
+    let done = match &options.command {
+        SeriesCommand::Ls(list) => run_list(list),
+        SeriesCommand::Show(show) => run_show(show),
+    };
+    // Who reads no further wants no more.
+    match done {
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        done => done,
+    }
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn keeper(place: &DataFolder) -> Result<Keeper> {
+    let data = place.data.clone().or_else(default_data);
+    let data = data
+        .context("cannot find the folder of kymo serve: there is no home folder; use --data DIR")?;
+    Ok(Keeper::at(data.join(KEEPER_SOCKET)))
+}
+
+fn run_list(list: &List) -> Result<ExitCode> {
+    let matchers = list.matchers.iter().map(|text| Matcher::parse(text));
+    let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Error::msg)?;
+    let found = keeper(&list.place)?.select(&matchers).map_err(Error::msg)?;
+    if found.is_empty() {
+        writeln!(io::stderr(), "kymo: no series fits")?;
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let longest = found.iter().map(|info| shown(&info.name).chars().count());
+    let width = longest.max().unwrap_or(0).max(4);
+    let now = RealClock.now().real_ns as f64 / 1e9;
+    writeln!(
+        out,
+        "{:<width$}  {:>8}  {:>10}  COLUMNS",
+        "NAME", "STEP", "LAST"
+    )?;
+    for info in &found {
+        let SeriesInfo {
+            name, last, step, ..
+        } = info;
+        let (step, last) = (seconds(f64::from(*step)), age(*last, now));
+        writeln!(
+            out,
+            "{:<width$}  {step:>8}  {last:>10}  {}",
+            shown(name),
+            columns(info)
+        )?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(name: &[u8]) -> String {
+    DisplayName(name).to_string()
+}
+
+fn columns(info: &SeriesInfo) -> String {
+    let column = |(name, kind): &(Vec<u8>, Vec<u8>)| format!("{}:{}", shown(name), shown(kind));
+    info.columns
+        .iter()
+        .map(column)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// `-`: not known.
+fn age(last: f64, now: f64) -> String {
+    match last > 0.0 {
+        true => format!("{} ago", seconds((now - last).max(0.0))),
+        false => "-".into(),
+    }
+}
+
+/// `10 s`, `5 min`, `3 h`, `2 d`.
+fn seconds(seconds: f64) -> String {
+    let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min")];
+    // Two of a unit at least: 90 s say more than 1 min.
+    let found = units.iter().find(|(length, _)| seconds >= 2.0 * length);
+    match found {
+        Some((length, unit)) => format!("{:.0} {unit}", (seconds / length).floor()),
+        None if seconds > 0.0 => format!("{:.0} s", seconds.floor()),
+        None => "-".into(),
+    }
+}
+
+fn run_show(show: &Show) -> Result<ExitCode> {
+    let (from, thru) = range(show)?;
+    let names = show.names.iter().map(|name| name.clone().into_bytes());
+    let answers = keeper(&show.place)?.range(&Range {
+        names: names.collect(),
+        from,
+        thru,
+        rows_max: show.rows,
+    });
+    let answers = answers.map_err(Error::msg)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut code = ExitCode::SUCCESS;
+    for (at, (name, answer)) in show.names.iter().zip(answers).enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        match answer {
+            Ok(rows) => print(&mut out, name, &rows)?,
+            Err(why) => {
+                writeln!(io::stderr(), "kymo: {}", shown(why.as_bytes()))?;
+                code = ExitCode::from(NOTHING);
+            }
+        }
+    }
+    out.flush()?;
+    Ok(code)
+}
+
+/// `--from` and `--thru` in seconds since 1970.
+fn range(show: &Show) -> Result<(i64, i64)> {
+    let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
+    let mut calendar = Calendar::system();
+    let mut time = |switch: &str, text: &str| {
+        let time = at_time::parse(text.as_bytes(), now, &mut calendar);
+        time.map_err(|error| Error::msg(format!("cannot use {switch} {text:?}: {}", error.text)))
+    };
+    let (from, thru) = (time("--from", &show.from)?, time("--thru", &show.thru)?);
+    let range = at_time::range(&from, &thru, &mut calendar);
+    let (from, thru) = range.map_err(|error| Error::msg(error.text))?;
+    if from >= thru {
+        return Err(Error::msg("cannot use --from: it is not before --thru"));
+    }
+    Ok((from, thru))
+}
+
+/// A table: when each row ends, and its cells; `-` is unknown.
+fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
+    let width = rows.columns.len().max(1);
+    writeln!(
+        out,
+        "# {}, {} a row",
+        shown(name.as_bytes()),
+        seconds(f64::from(rows.step))
+    )?;
+    write!(out, "{:<25}", "# time")?;
+    for column in &rows.columns {
+        write!(out, " {:>14}", shown(column))?;
+    }
+    writeln!(out)?;
+    let zone = TimeZone::system();
+    for (at, cells) in rows.mean.chunks_exact(width).enumerate() {
+        let end = rows
+            .start
+            .saturating_add(i64::from(rows.step).saturating_mul(at as i64 + 1));
+        let time = Timestamp::from_second(end).map(|time| time.to_zoned(zone.clone()));
+        let time = time.map_or_else(
+            |_| end.to_string(),
+            |time| time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        );
+        write!(out, "{time:<25}")?;
+        for cell in cells {
+            match cell.is_nan() {
+                true => write!(out, " {:>14}", "-")?,
+                false => write!(out, " {cell:>14.6}")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        for (length, text) in [
+            (0.0, "-"),
+            (10.0, "10 s"),
+            (90.0, "90 s"),
+            (300.0, "5 min"),
+            (1e6, "11 d"),
+        ] {
+            assert_eq!(seconds(length), text);
+        }
+        assert_eq!(age(0.0, 5.0), "-");
+        assert_eq!(age(5.0, 8.5), "3 s ago");
+    }
+}

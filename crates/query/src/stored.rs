@@ -1,0 +1,204 @@
+//! Series of the store, asked of the keeper.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kymo_base::labels::Matcher;
+use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, Range, Rows, SeriesInfo, body_bytes};
+
+use crate::series::{Grid, Point};
+
+/// How long an answer may take. A keeper that starts again opens its store first.
+const PATIENCE: Duration = Duration::from_secs(15);
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// The keeper, as who asks it knows it. One question at a time: others wait.
+pub struct Keeper {
+    path: PathBuf,
+    /// A connection that was good the last time.
+    open: Mutex<Option<UnixStream>>,
+}
+
+impl Keeper {
+    /// The keeper that answers on this socket.
+    pub fn at(path: PathBuf) -> Keeper {
+        Keeper {
+            path,
+            open: Mutex::new(None),
+        }
+    }
+
+    /// Series that all matchers pick, by name.
+    pub fn select(&self, matchers: &[Matcher]) -> Result<Vec<SeriesInfo>, String> {
+        let question = Question::Select(matchers.to_vec());
+        let mut found = self.ask(&question, |stream| {
+            let mut found = Vec::new();
+            loop {
+                match read_answer(stream)? {
+                    Answer::Series(series, more) => {
+                        found.extend(series);
+                        if !more {
+                            return Ok(Ok(found));
+                        }
+                    }
+                    Answer::Refused(why) => return Ok(Err(why)),
+                    Answer::Rows(_) => return Err(strange("is about something else")),
+                }
+            }
+        })??;
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// Rows of some series, or why one has none.
+    pub fn range(&self, range: &Range) -> Result<Vec<Result<Rows, String>>, String> {
+        let count = range.names.len();
+        self.ask(&Question::Range(range.clone()), |stream| {
+            let answers = (0..count).map(|_| match read_answer(stream)? {
+                Answer::Rows(rows) => Ok(Ok(rows)),
+                Answer::Refused(why) => Ok(Err(why)),
+                Answer::Series(..) => Err(strange("is about something else")),
+            });
+            answers.collect()
+        })
+    }
+
+    /// Asks; on a new connection where the old one is of a keeper that has ended.
+    fn ask<T>(
+        &self,
+        question: &Question,
+        read: impl Fn(&mut UnixStream) -> io::Result<T>,
+    ) -> Result<T, String> {
+        let frame = question.frame();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = |stream: &mut UnixStream| {
+            stream.write_all(&frame)?;
+            read(stream)
+        };
+        let kept = open.take().and_then(|mut stream| {
+            let answer = ask(&mut stream).ok()?;
+            Some((stream, answer))
+        });
+        let cannot =
+            |error: io::Error| format!("cannot ask the keeper at {}: {error}", self.path.display());
+        let (stream, answer) = match kept {
+            Some(kept) => kept,
+            None => {
+                let mut stream = self.connect().map_err(cannot)?;
+                let answer = ask(&mut stream).map_err(cannot)?;
+                (stream, answer)
+            }
+        };
+        *open = Some(stream);
+        Ok(answer)
+    }
+
+    fn connect(&self) -> io::Result<UnixStream> {
+        let stream = UnixStream::connect(&self.path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+}
+
+fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head)?;
+    let mut frame = vec![0; body_bytes(head, ANSWER_MAX).map_err(strange)?];
+    stream.read_exact(&mut frame)?;
+    Answer::read(&frame).map_err(strange)
+}
+
+fn strange(why: &str) -> io::Error {
+    io::Error::other(format!("its answer {why}"))
+}
+
+/// A column of rows over a grid. A row counts for the points that it covers.
+pub fn points(rows: &Rows, column: usize, grid: &Grid) -> Vec<Point> {
+    let mut points = vec![Point::NONE; grid.count];
+    let (width, step_ns) = (rows.columns.len(), i64::from(rows.step) * SECOND_NS);
+    let cell = |cells: &[f64], at: usize| cells.get(at * width + column).copied();
+    for row in 0..rows.mean.len().checked_div(width).unwrap_or(0) {
+        let Some(mean) = cell(&rows.mean, row).filter(|mean| !mean.is_nan()) else {
+            continue;
+        };
+        let known = |cells| {
+            cell(cells, row)
+                .filter(|cell| !cell.is_nan())
+                .unwrap_or(mean)
+        };
+        let thru_ns = rows
+            .start
+            .saturating_mul(SECOND_NS)
+            .saturating_add(step_ns.saturating_mul(row as i64 + 1));
+        for (n, seconds) in grid.covered(thru_ns, step_ns as f64 / 1e9) {
+            points[n].merge(&Point {
+                min: known(&rows.min).min(mean),
+                max: known(&rows.max).max(mean),
+                sum: mean * seconds,
+                seconds,
+            });
+        }
+    }
+    points
+}
+
+/// The seconds that a grid covers.
+pub fn seconds_of(grid: &Grid) -> (i64, i64) {
+    let from = grid.from_ns.div_euclid(SECOND_NS);
+    let thru = grid.thru_ns();
+    (
+        from,
+        thru.div_euclid(SECOND_NS) + i64::from(thru.rem_euclid(SECOND_NS) != 0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_cover_points() {
+        let nan = f64::NAN;
+        let rows = Rows {
+            start: 1000,
+            step: 10,
+            columns: vec![b"a".to_vec(), b"b".to_vec()],
+            mean: vec![1.0, 2.0, nan, 3.0, 5.0, nan],
+            min: vec![0.0, 2.0, nan, 3.0, 5.0, nan],
+            max: vec![9.0, 2.0, nan, 3.0, 5.0, nan],
+        };
+        let grid = |from: i64, step: i64, count| Grid {
+            from_ns: from * SECOND_NS,
+            step_ns: step * SECOND_NS,
+            count,
+        };
+        let means = |column, grid: &Grid| {
+            let points = points(&rows, column, grid);
+            points.iter().map(Point::mean).collect::<Vec<_>>()
+        };
+        // Finer points: each has the value of its row.
+        assert_eq!(means(0, &grid(1000, 5, 2)), [1.0, 1.0]);
+        let fine = points(&rows, 0, &grid(1000, 5, 6));
+        assert_eq!((fine[0].min, fine[0].max), (0.0, 9.0));
+        assert!(fine[2].mean().is_nan() && fine[3].mean().is_nan());
+        assert_eq!(fine[5].mean(), 5.0);
+        // Coarser ones: the mean over time of what is known.
+        assert_eq!(means(1, &grid(1000, 20, 1)), [2.5]);
+        assert_eq!(means(0, &grid(1000, 30, 1)), [3.0]);
+        assert!(means(0, &grid(2000, 10, 1))[0].is_nan());
+    }
+
+    #[test]
+    fn a_grid_in_seconds() {
+        let grid = Grid {
+            from_ns: 1_500_000_000,
+            step_ns: 100_000_000,
+            count: 3,
+        };
+        assert_eq!(seconds_of(&grid), (1, 2));
+    }
+}

@@ -1,0 +1,77 @@
+//! `/api/v1/stored`: the series that others sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use kymo_base::labels::Matcher;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::keeper::SeriesInfo;
+use serde_json::{Value as Json, json};
+
+use super::{Hub, Params};
+use crate::answer::{self, Answer, Refusal};
+use crate::number;
+use crate::stored::unit;
+
+pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let params = Params::of(&uri);
+    let matchers = params.all("match").map(Matcher::parse);
+    let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Refusal::bad)?;
+    let body = hub
+        .ask(move |hub| {
+            let Some(stored) = &hub.stored else {
+                return Ok(body(&mut std::iter::empty()));
+            };
+            let listed = stored.list().map_err(Refusal::unavailable)?;
+            let picked =
+                |info: &&SeriesInfo| matchers.iter().all(|matcher| matcher.picks(&info.name));
+            Ok(body(&mut listed.iter().filter(picked)))
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// Definitions once, and for each series its name, the number of its definition, and when its last value was. Names that are
+/// no text are left out: they could not be asked for.
+fn body(series: &mut dyn Iterator<Item = &SeriesInfo>) -> String {
+    let mut definitions: Vec<Json> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut out = String::from("{\"series\":[");
+    for info in series {
+        let Ok(name) = std::str::from_utf8(&info.name) else {
+            continue;
+        };
+        let definition = definition(info);
+        let number = *known.entry(definition.to_string()).or_insert_with(|| {
+            definitions.push(definition);
+            definitions.len() - 1
+        });
+        if !out.ends_with('[') {
+            out.push(',');
+        }
+        out.push_str(&format!("[{},{number},", Json::from(name)));
+        match info.last > 0.0 {
+            true => number::push_time(&mut out, number::nanoseconds(info.last)),
+            false => out.push_str("null"),
+        }
+        out.push(']');
+    }
+    out.push_str("],\"now\":");
+    number::push_time(&mut out, RealClock.now().real_ns);
+    out.push_str(&format!(",\"definitions\":{}}}", Json::from(definitions)));
+    out
+}
+
+fn definition(info: &SeriesInfo) -> Json {
+    let column = |(name, kind): &(Vec<u8>, Vec<u8>)| {
+        json!({
+            "name": String::from_utf8_lossy(name),
+            "kind": String::from_utf8_lossy(kind),
+            "unit": unit(&info.name, kind).symbol(),
+        })
+    };
+    let columns: Vec<Json> = info.columns.iter().map(column).collect();
+    json!({ "step": info.step, "columns": columns })
+}

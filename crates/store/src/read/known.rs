@@ -1,0 +1,81 @@
+//! The series that are known, for who lists or searches them: slice by slice, so that the lock is never held for long.
+
+use crate::engine::Store;
+use crate::memtable::series::Series;
+use crate::memtable::state::State;
+use kymo_rrd::header::DsDef;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// How many series are looked at while the store is locked.
+const SLICE: u32 = 1024;
+
+/// A series, as much of it as memory has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownSeries {
+    /// Its name: below the base, or an absolute path.
+    pub name: Vec<u8>,
+    /// The newest stamp that was accepted, seconds since 1970; `None`: it never had a value.
+    pub last: Option<f64>,
+    /// What it consists of; those with equal definitions share it.
+    pub columns: Arc<Columns>,
+}
+
+/// The columns of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// Seconds of a primary data point.
+    pub step: u64,
+    /// Name and kind (`GAUGE`, `DERIVE` ...) of each.
+    pub columns: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Store {
+    /// Series with numbers from `from` on, of a part of them; and the number to go on at, `None` at the end.
+    pub fn known(&self, from: u32) -> (Vec<KnownSeries>, Option<u32>) {
+        let inner = &*self.inner;
+        let base = inner.settings.base.as_os_str().as_bytes();
+        let mut last: Option<(usize, Arc<Columns>)> = None;
+        let state = inner.lock();
+        let end = state.series.next_id().min(from.saturating_add(SLICE));
+        let mut found = Vec::new();
+        for id in from..end {
+            let Some(series) = state.series.get(id).filter(|series| !series.forgotten) else {
+                continue;
+            };
+            let Some(columns) = columns(&state, series, &mut last) else {
+                continue;
+            };
+            let name = series.path.strip_prefix(base);
+            let name = name.and_then(|rest| rest.strip_prefix(b"/"));
+            found.push(KnownSeries {
+                name: name.unwrap_or(&series.path).to_vec(),
+                last: series.values.last.is_finite().then_some(series.values.last),
+                columns,
+            });
+        }
+        let more = end < state.series.next_id();
+        (found, more.then_some(end))
+    }
+}
+
+/// The columns of a series; those of the one before, if it has the same schema.
+fn columns(
+    state: &State,
+    series: &Series,
+    last: &mut Option<(usize, Arc<Columns>)>,
+) -> Option<Arc<Columns>> {
+    let schema = &state.chunks.get(series.chunk)?.schema;
+    let address = Arc::as_ptr(schema) as usize;
+    if let Some((_, columns)) = last.as_ref().filter(|(known, _)| *known == address) {
+        return Some(columns.clone());
+    }
+    let header = &schema.template;
+    let pair = |ds: &DsDef| (ds.name().to_vec(), ds.dst().to_vec());
+    let columns = Arc::new(Columns {
+        step: header.pdp_step,
+        columns: header.ds.iter().map(pair).collect(),
+    });
+    *last = Some((address, columns.clone()));
+    Some(columns)
+}

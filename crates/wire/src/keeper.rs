@@ -1,0 +1,249 @@
+//! The keeper's protocol, docs/formats/keeper.md: what the hub and the command line ask about stored series. Each frame is
+//! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
+
+mod body;
+mod frame;
+
+pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+
+use body::{Put, Take};
+use frame::framed;
+use kymo_base::labels::{LABELS, Matcher};
+
+/// Series of one RANGE at most.
+pub const NAMES_MAX: usize = 4096;
+/// Matchers of one SELECT at most.
+const MATCHERS_MAX: usize = 64;
+/// Columns of a series that are believed.
+const COLUMNS_MAX: usize = 4096;
+
+const SELECT: u8 = 1;
+const RANGE: u8 = 2;
+const SERIES: u8 = 0x81;
+const ROWS: u8 = 0x82;
+const REFUSED: u8 = 0xff;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Which series there are: answered with one or more [`Answer::Series`].
+    Select(Vec<Matcher>),
+    /// Their rows: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
+    Range(Range),
+}
+
+/// Rows of series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    /// Names of series, as SELECT tells them.
+    pub names: Vec<Vec<u8>>,
+    /// From this moment on, seconds since 1970.
+    pub from: i64,
+    /// Up to this one.
+    pub thru: i64,
+    /// No more rows than these.
+    pub rows_max: u32,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Series, and whether another frame with more follows.
+    Series(Vec<SeriesInfo>, bool),
+    /// Rows of one series.
+    Rows(Rows),
+    /// Why there are none, for people.
+    Refused(String),
+}
+
+/// A series.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesInfo {
+    /// Below the base, with `.rrd`.
+    pub name: Vec<u8>,
+    /// Stamp of its newest value, seconds since 1970; 0: not known.
+    pub last: f64,
+    /// Seconds of a primary data point; 0: not known.
+    pub step: u32,
+    /// Name and kind of its columns; none: a file that the store does not know.
+    pub columns: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Rows of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// Where the first row begins, seconds since 1970.
+    pub start: i64,
+    /// Seconds of a row.
+    pub step: u32,
+    /// Names of its columns.
+    pub columns: Vec<Vec<u8>>,
+    /// Row after row, a cell for each column; NaN: unknown.
+    pub mean: Vec<f64>,
+    /// Least values; empty: those of `mean`.
+    pub min: Vec<f64>,
+    /// Largest values; empty: those of `mean`.
+    pub max: Vec<f64>,
+}
+
+impl Question {
+    /// As a frame.
+    pub fn frame(&self) -> Vec<u8> {
+        match self {
+            Question::Select(matchers) => framed(SELECT, |out| {
+                out.u16(matchers.len());
+                for matcher in matchers {
+                    let label = LABELS.iter().position(|known| *known == matcher.label);
+                    out.u8(label.unwrap_or(0) as u8);
+                    out.u8(matcher.negated.into());
+                    out.text(&matcher.pattern);
+                }
+            }),
+            Question::Range(range) => framed(RANGE, |out| {
+                out.u64(range.from as u64);
+                out.u64(range.thru as u64);
+                out.u32(range.rows_max);
+                out.u16(range.names.len());
+                range.names.iter().for_each(|name| out.text(name));
+            }),
+        }
+    }
+
+    /// Reads what follows a frame's length; why not, for people.
+    pub fn read(frame: &[u8]) -> Result<Question, &'static str> {
+        let (kind, mut body) = Take::begin(frame)?;
+        let question = match kind {
+            SELECT => Question::Select(matchers(&mut body).ok_or("is cut short")?),
+            RANGE => Question::Range(range(&mut body).ok_or("is cut short")?),
+            _ => return Err("is of an unknown kind"),
+        };
+        body.end().map(|()| question)
+    }
+}
+
+fn matchers(body: &mut Take) -> Option<Vec<Matcher>> {
+    let count = body.count(MATCHERS_MAX)?;
+    let matchers = (0..count).map(|_| {
+        Some(Matcher {
+            label: (*LABELS.get(usize::from(body.u8()?))?).to_string(),
+            negated: body.flag()?,
+            pattern: body.text()?.to_vec(),
+        })
+    });
+    matchers.collect()
+}
+
+fn range(body: &mut Take) -> Option<Range> {
+    let (from, thru) = (body.u64()? as i64, body.u64()? as i64);
+    let rows_max = body.u32()?;
+    let count = body.count(NAMES_MAX)?;
+    let names = (0..count).map(|_| body.text().map(<[u8]>::to_vec));
+    Some(Range {
+        names: names.collect::<Option<_>>()?,
+        from,
+        thru,
+        rows_max,
+    })
+}
+
+impl Answer {
+    /// As a frame.
+    pub fn frame(&self) -> Vec<u8> {
+        match self {
+            Answer::Series(series, more) => framed(SERIES, |out| {
+                out.u8((*more).into());
+                out.u32(series.len() as u32);
+                series.iter().for_each(|series| put_series(out, series));
+            }),
+            Answer::Rows(rows) => framed(ROWS, |out| {
+                out.u64(rows.start as u64);
+                out.u32(rows.step);
+                out.u8((!rows.min.is_empty()).into());
+                out.u16(rows.columns.len());
+                rows.columns.iter().for_each(|name| out.text(name));
+                out.u32(rows.mean.len() as u32);
+                for cells in [&rows.mean, &rows.min, &rows.max] {
+                    cells.iter().for_each(|cell| out.u64(cell.to_bits()));
+                }
+            }),
+            Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
+        }
+    }
+
+    /// Reads what follows a frame's length.
+    pub fn read(frame: &[u8]) -> Result<Answer, &'static str> {
+        let (kind, mut body) = Take::begin(frame)?;
+        let answer = match kind {
+            SERIES => series(&mut body),
+            ROWS => rows(&mut body).map(Answer::Rows),
+            REFUSED => {
+                let why = body
+                    .text()
+                    .map(|why| String::from_utf8_lossy(why).into_owned());
+                why.map(Answer::Refused)
+            }
+            _ => return Err("is of an unknown kind"),
+        };
+        let answer = answer.ok_or("is cut short")?;
+        body.end().map(|()| answer)
+    }
+}
+
+fn put_series(out: &mut Vec<u8>, series: &SeriesInfo) {
+    out.text(&series.name);
+    out.u64(series.last.to_bits());
+    out.u32(series.step);
+    out.u16(series.columns.len());
+    for (name, kind) in &series.columns {
+        out.text(name);
+        out.text(kind);
+    }
+}
+
+fn series(body: &mut Take) -> Option<Answer> {
+    let more = body.flag()?;
+    let count = body.u32()?;
+    let series = (0..count).map(|_| {
+        let (name, last, step) = (body.text()?.to_vec(), body.f64()?, body.u32()?);
+        let columns = body.count(COLUMNS_MAX)?;
+        let columns = (0..columns).map(|_| Some((body.text()?.to_vec(), body.text()?.to_vec())));
+        Some(SeriesInfo {
+            name,
+            last,
+            step,
+            columns: columns.collect::<Option<_>>()?,
+        })
+    });
+    Some(Answer::Series(series.collect::<Option<_>>()?, more))
+}
+
+fn rows(body: &mut Take) -> Option<Rows> {
+    let (start, step, spread) = (body.u64()? as i64, body.u32()?, body.flag()?);
+    let columns = body.count(COLUMNS_MAX)?;
+    let columns = (0..columns).map(|_| body.text().map(<[u8]>::to_vec));
+    let columns: Vec<Vec<u8>> = columns.collect::<Option<_>>()?;
+    let cells = body.u32()? as usize;
+    let is_whole = match columns.len() {
+        0 => cells == 0,
+        width => cells.is_multiple_of(width),
+    };
+    if !is_whole {
+        return None;
+    }
+    let mean = body.cells(cells)?;
+    let (min, max) = match spread {
+        true => (body.cells(cells)?, body.cells(cells)?),
+        false => Default::default(),
+    };
+    Some(Rows {
+        start,
+        step,
+        columns,
+        mean,
+        min,
+        max,
+    })
+}
+
+#[cfg(test)]
+mod tests;

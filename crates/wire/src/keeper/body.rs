@@ -1,0 +1,115 @@
+//! Numbers and texts of a frame's body.
+
+use super::VERSION;
+
+/// Appends them.
+pub(super) trait Put {
+    fn u8(&mut self, value: u8);
+    fn u16(&mut self, value: usize);
+    fn u32(&mut self, value: u32);
+    fn u64(&mut self, value: u64);
+    fn text(&mut self, text: &[u8]);
+}
+
+impl Put for Vec<u8> {
+    fn u8(&mut self, value: u8) {
+        self.push(value);
+    }
+
+    /// A count; more than it can say is a bug of the caller.
+    fn u16(&mut self, value: usize) {
+        debug_assert!(value <= usize::from(u16::MAX), "BUG: a count of {value}");
+        self.extend((value.min(usize::from(u16::MAX)) as u16).to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.extend(value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.extend(value.to_le_bytes());
+    }
+
+    /// Its length, and as much of it as that can say.
+    fn text(&mut self, text: &[u8]) {
+        let text = &text[..text.len().min(usize::from(u16::MAX))];
+        self.u16(text.len());
+        self.extend_from_slice(text);
+    }
+}
+
+/// Reads them; `None`: there is too little left.
+pub(super) struct Take<'a>(&'a [u8]);
+
+impl<'a> Take<'a> {
+    /// The kind of a frame, and its body.
+    pub(super) fn begin(frame: &'a [u8]) -> Result<(u8, Take<'a>), &'static str> {
+        match frame {
+            [VERSION, kind, body @ ..] => Ok((*kind, Take(body))),
+            [_, _, ..] => Err("is of another version of kymo"),
+            _ => Err("has no kind"),
+        }
+    }
+
+    /// Nothing may be left.
+    pub(super) fn end(&self) -> Result<(), &'static str> {
+        match self.0 {
+            [] => Ok(()),
+            _ => Err("is longer than what it says"),
+        }
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*bytes)
+    }
+
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        match self.u8()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// A count, if it is not above `most`.
+    pub(super) fn count(&mut self, most: usize) -> Option<usize> {
+        let count = usize::from(self.array().map(u16::from_le_bytes)?);
+        (count <= most).then_some(count)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn f64(&mut self) -> Option<f64> {
+        self.u64().map(f64::from_bits)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        let count = usize::from(self.array().map(u16::from_le_bytes)?);
+        self.bytes(count)
+    }
+
+    /// `count` numbers; nothing is allocated for what is not there.
+    pub(super) fn cells(&mut self, count: usize) -> Option<Vec<f64>> {
+        let bytes = self.bytes(count.checked_mul(8)?)?;
+        let (cells, _) = bytes.as_chunks();
+        Some(cells.iter().map(|cell| f64::from_le_bytes(*cell)).collect())
+    }
+}

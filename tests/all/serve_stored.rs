@@ -1,0 +1,375 @@
+//! What others send to `kymo serve`, as its page and its API show it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kymo_tests::rrd_client::Client;
+use kymo_tests::rrdtool::rrdtool;
+use kymo_tests::served::{Served, ask, eventually, get, kill};
+use kymo_tests::{Scratch, kymo};
+use serde_json::Value;
+
+/// Where the values begin.
+const BIRTH: u64 = 1_700_000_000;
+const ROWS: u64 = 600;
+
+/// A `kymo serve` that has stored series.
+struct Shown {
+    served: Served,
+    address: String,
+    dir: PathBuf,
+    _scratch: Scratch,
+}
+
+impl Shown {
+    fn start(name: &str, config: &str) -> Shown {
+        let scratch = Scratch::new(name);
+        let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
+        let config = format!("[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n{config}");
+        fs::write(&file, config).expect("a configuration");
+        let data = dir.to_string_lossy();
+        let mut served = Served::start(&[
+            "--config",
+            &file,
+            "--data",
+            &data,
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        let address = served.address();
+        served.has_said("rrdcached's protocol on");
+        Shown {
+            served,
+            address,
+            dir,
+            _scratch: scratch,
+        }
+    }
+
+    fn client(&self) -> Client {
+        Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
+    }
+
+    /// A file of two sources, as LibreNMS has them, and one of collectd's.
+    fn fill(&self) {
+        let mut client = self.client();
+        let tail =
+            "RRA:AVERAGE:0.5:1:800 RRA:MIN:0.5:6:200 RRA:MAX:0.5:6:200 RRA:AVERAGE:0.5:6:200";
+        for (name, sources) in [
+            (
+                "sw1/port-id1.rrd",
+                "DS:IN:DERIVE:20:0:U DS:OUT:DERIVE:20:0:U",
+            ),
+            ("web1/cpu-0/cpu-idle.rrd", "DS:value:GAUGE:20:U:U"),
+        ] {
+            let made = client.text(&format!("CREATE {name} -b {BIRTH} -s 10 {sources} {tail}"));
+            assert!(made.starts_with("0 "), "{made}");
+        }
+        for row in 1..=ROWS {
+            let (stamp, value) = (BIRTH + row * 10, row * row);
+            let sent = [
+                client.text(&format!(
+                    "UPDATE sw1/port-id1.rrd {stamp}:{value}:{}",
+                    value * 8
+                )),
+                client.text(&format!(
+                    "UPDATE web1/cpu-0/cpu-idle.rrd {stamp}:{}",
+                    row % 50
+                )),
+            ];
+            assert!(sent.iter().all(|said| said.starts_with("0 ")), "{sent:?}");
+        }
+    }
+
+    /// Means of a stored field over a range, a point each `ten` seconds.
+    fn series(&self, fields: &str, from: u64, thru: u64) -> Value {
+        let path = format!("/api/v1/series?fields={fields}&from={from}&thru={thru}&points=1000");
+        get(&self.address, &path, "")
+    }
+}
+
+fn stored(address: &str, query: &str) -> Vec<String> {
+    let answer = get(address, &format!("/api/v1/stored{query}"), "");
+    let names = answer["series"].as_array().expect("series");
+    names
+        .iter()
+        .map(|series| series[0].as_str().expect("a name").to_string())
+        .collect()
+}
+
+/// Rows as rrdtool has them.
+fn fetched(folder: &Path, file: &Path, column: usize, (from, thru): (u64, u64)) -> Vec<(u64, f64)> {
+    let (file, from, thru) = (file.to_string_lossy(), from.to_string(), thru.to_string());
+    let output = rrdtool(
+        folder,
+        &[
+            "fetch", &file, "AVERAGE", "-r", "10", "-s", &from, "-e", &thru,
+        ],
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = |line: &str| {
+        let (stamp, values) = line.split_once(": ")?;
+        let value = values.split(' ').nth(column)?.parse().ok()?;
+        Some((stamp.parse().ok()?, value))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[test]
+fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
+    let shown = Shown::start("stored-rows", "");
+    shown.fill();
+    assert_eq!(
+        stored(&shown.address, ""),
+        ["sw1/port-id1.rrd", "web1/cpu-0/cpu-idle.rrd"]
+    );
+    assert_eq!(
+        stored(&shown.address, "?match=host=web*"),
+        ["web1/cpu-0/cpu-idle.rrd"]
+    );
+    assert_eq!(
+        stored(&shown.address, "?match=port&match=host!=web1"),
+        ["sw1/port-id1.rrd"]
+    );
+    let (status, said) = ask(
+        &shown.address,
+        "GET",
+        "/api/v1/stored?match=color=red",
+        "",
+        "",
+    )
+    .expect("an answer");
+    assert_eq!(status, 400, "{said}");
+
+    // What is looked at does not count as written.
+    let pending = |name: &str| shown.client().text(&format!("PENDING {name}"));
+    let before = pending("sw1/port-id1.rrd");
+    let (from, thru) = (BIRTH + 100, BIRTH + 2100);
+    let answer = shown.series(
+        "@sw1/port-id1.rrd:OUT,@web1/cpu-0/cpu-idle.rrd:value",
+        from,
+        thru,
+    );
+    assert_eq!(pending("sw1/port-id1.rrd"), before);
+
+    let flushed = shown.client().text("FLUSH sw1/port-id1.rrd");
+    assert!(flushed.starts_with("0 "), "{flushed}");
+    let file = shown.dir.join("rrd/sw1/port-id1.rrd");
+    let theirs = fetched(&shown.dir, &file, 1, (from, thru - 10));
+    let ours = &answer["series"][0];
+    assert_eq!(
+        (ours["id"].as_str(), ours["unit"].as_str()),
+        (Some("@sw1/port-id1.rrd:OUT"), Some("1/s"))
+    );
+    let (first, step) = (
+        answer["first"].as_f64().expect("first"),
+        answer["step"].as_f64().expect("step"),
+    );
+    assert!(theirs.len() > 150, "{} rows", theirs.len());
+    for (stamp, value) in theirs {
+        let at = ((stamp as f64 - first) / step).round() as usize;
+        let mean = ours["avg"][at].as_f64().expect("a mean");
+        assert!(
+            (mean - value).abs() <= value.abs() * 1e-5,
+            "{stamp}: {mean}, and {value} of rrdtool"
+        );
+    }
+    // Beside fields of this machine, on one grid.
+    let both = shown.series("@web1/cpu-0/cpu-idle.rrd:value,cpu.user", from, thru);
+    assert_eq!(both["series"].as_array().map(Vec::len), Some(2), "{both}");
+    // A long range is put together, with its peaks.
+    let path = format!(
+        "/api/v1/series?fields=@web1/cpu-0/cpu-idle.rrd:value&from={BIRTH}&thru={}&points=20",
+        BIRTH + ROWS * 10
+    );
+    let long = get(&shown.address, &path, "");
+    let peaks = long["series"][0]["max"].as_array().expect("peaks");
+    assert!(
+        peaks.len() <= 20 && peaks.iter().any(|peak| peak.as_f64() == Some(49.0)),
+        "{long}"
+    );
+}
+
+#[test]
+fn the_page_goes_on_when_the_keeper_is_killed() {
+    let shown = Shown::start("stored-kill", "[store]\nfiles = \"never\"\n");
+    shown.fill();
+    let names = stored(&shown.address, "");
+    assert_eq!(names.len(), 2);
+    let keeper = shown.served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    shown.served.next_child("keeper", keeper);
+    let fields = "@web1/cpu-0/cpu-idle.rrd:value";
+    let means = eventually(|| {
+        let path = format!(
+            "/api/v1/series?fields={fields}&from={BIRTH}&thru={}",
+            BIRTH + 1000
+        );
+        let (status, body) = ask(&shown.address, "GET", &path, "", "")?;
+        (status == 200 && body.contains(fields)).then_some(body)
+    });
+    assert!(means.is_some(), "no answer after the keeper's end");
+}
+
+/// Files of others that the store has never heard of are there, too.
+#[test]
+fn files_that_the_store_does_not_know_are_listed() {
+    let shown = Shown::start("stored-files", "");
+    let folder = shown.dir.join("rrd/old");
+    fs::create_dir_all(&folder).expect("a folder");
+    let create = [
+        "create",
+        "a.rrd",
+        "-b",
+        "1700000000",
+        "-s",
+        "60",
+        "DS:x:GAUGE:120:U:U",
+        "RRA:LAST:0:1:50",
+    ];
+    let made = rrdtool(&folder, &create);
+    assert!(made.status.success());
+    let updated = rrdtool(
+        &folder,
+        &["update", "a.rrd", "1700000060:5", "1700000120:7"],
+    );
+    assert!(updated.status.success());
+    fs::write(folder.join("torn.rrd"), "RRD").expect("a file");
+    let answer = get(&shown.address, "/api/v1/stored", "");
+    assert_eq!(answer["series"][0][0], "old/a.rrd", "{answer}");
+    assert_eq!(answer["series"][0][2], 1_700_000_120u64, "{answer}");
+    assert_eq!(answer["definitions"][0]["columns"][0]["name"], "x");
+    assert_eq!(answer["series"][1][0], "old/torn.rrd", "{answer}");
+    // It has no averages: what there is, is shown.
+    let rows = shown.series("@old/a.rrd:x,@old/torn.rrd:x", 1_700_000_000, 1_700_000_120);
+    let means = &rows["series"][0]["avg"];
+    assert!(
+        means
+            .as_array()
+            .is_some_and(|means| means.iter().any(|mean| mean.as_f64() == Some(5.0))),
+        "{rows}"
+    );
+}
+
+/// The socket is its owner's, and who breaks the protocol hears why and is cut off; others go on.
+#[test]
+fn strange_questions_harm_no_other() {
+    let shown = Shown::start("stored-strange", "[store]\nfiles = \"never\"\n");
+    shown.fill();
+    let path = shown.dir.join("keeper.sock");
+    let mode = fs::metadata(&path).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
+    for (sent, said) in [
+        (&b"\x02\0\0\0\x09\x01"[..], "is of another version of kymo"),
+        (b"\x02\0\0\0\x01\x63", "is of an unknown kind"),
+        (b"\x01\0\0\0\x01", "has no kind"),
+        (b"\xff\xff\xff\xff", "is too long"),
+        (b"\x04\0\0\0\x01\x01\xff\xff", "is cut short"),
+        (b"\x05\0\0\0\x01\x01\0\0x", "is longer than what it says"),
+    ] {
+        let mut client = UnixStream::connect(&path).expect("a client");
+        client.write_all(sent).expect("sent");
+        let mut answer = Vec::new();
+        client
+            .read_to_end(&mut answer)
+            .expect("an answer and the end");
+        let text = String::from_utf8_lossy(&answer);
+        assert!(
+            text.ends_with(&format!("cannot answer: the question {said}")),
+            "{text:?}"
+        );
+    }
+    // Who asks and does not go on, or does not take the answer, keeps no other waiting.
+    let silent: Vec<UnixStream> = (0..8)
+        .map(|_| {
+            let mut client = UnixStream::connect(&path).expect("a client");
+            client.write_all(b"\x10\0\0\0\x01").expect("sent");
+            client
+        })
+        .collect();
+    assert_eq!(
+        stored(&shown.address, "?match=host=sw1"),
+        ["sw1/port-id1.rrd"]
+    );
+    drop(silent);
+    // Names that lead outside are no series.
+    let rows = shown.series("@../../../etc/passwd:x", BIRTH, BIRTH + 100);
+    assert_eq!(rows["series"].as_array().map(Vec::len), Some(0), "{rows}");
+}
+
+/// The same on the terminal.
+#[test]
+fn the_command_line_lists_and_prints_them() {
+    let shown = Shown::start("stored-words", "");
+    shown.fill();
+    let data = shown.dir.to_string_lossy().into_owned();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(kymo());
+        command.arg("series").args(words).args(["--data", &data]);
+        let output = command.env("TZ", "UTC").output().expect("kymo runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.code(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let (code, listed, _) = run(&["ls", "host=sw*"]);
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!((code, lines.len()), (Some(0), 2), "{listed}");
+    assert!(
+        lines[1].starts_with("sw1/port-id1.rrd") && lines[1].ends_with("IN:DERIVE OUT:DERIVE"),
+        "{listed}"
+    );
+    let (code, printed, _) = run(&[
+        "show",
+        "web1/cpu-0/cpu-idle.rrd",
+        "--from",
+        "1700000100",
+        "--thru",
+        "1700000120",
+    ]);
+    assert_eq!(code, Some(0));
+    assert!(
+        printed.contains("# web1/cpu-0/cpu-idle.rrd, 10 s a row"),
+        "{printed}"
+    );
+    assert!(printed.contains("2023-11-14T22:15:10+00:00"), "{printed}");
+    assert!(
+        printed
+            .lines()
+            .any(|line| line.starts_with("2023-11-14T22:15:10") && line.ends_with(" 11.000000")),
+        "{printed}"
+    );
+    for (words, code, said) in [
+        (&["ls", "host=none"][..], 1, "no series fits"),
+        (&["ls", "color=red"], 2, "there is no label \"color\""),
+        (&["show", "no.rrd"], 1, "No such file or directory"),
+        (
+            &["show", "a.rrd", "--from", "never"],
+            2,
+            "cannot use --from \"never\"",
+        ),
+        (
+            &["show", "a.rrd", "--from", "now", "--thru", "-1h"],
+            2,
+            "it is not before --thru",
+        ),
+    ] {
+        let (found, out, err) = run(words);
+        assert_eq!((found, out.as_str()), (Some(code), ""), "{err}");
+        assert!(err.starts_with("kymo: ") && err.contains(said), "{err}");
+    }
+    drop(shown);
+    let gone = Command::new(kymo())
+        .args(["series", "ls", "--data", &data])
+        .output()
+        .expect("kymo runs");
+    let err = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert_eq!(gone.status.code(), Some(2), "{err}");
+    assert!(err.starts_with("kymo: cannot ask the keeper at "), "{err}");
+}
