@@ -139,7 +139,9 @@ test('what others send is found, drawn beside this machine, and who fell silent 
   await page.locator('#view-series .fields button', { hasText: 'cpu-user' }).click();
   await page.waitForFunction(() => document.querySelector('#view-series .card h3')?.textContent === '<b>web2 cpu-0 cpu-user');
   // a field of this machine joins it
-  await page.goto(`${page.url()}~cpu.user`);
+  const here = new URL(page.url());
+  here.searchParams.set('fields', `${here.searchParams.get('fields')}~cpu.user`);
+  await page.goto(here.href);
   await page.waitForFunction(() => document.querySelectorAll('#view-series .key').length === 2);
   await page.waitForFunction(() => /%/.test([...document.querySelectorAll('#view-series .key b')].at(-1).textContent));
   assert.deepEqual(seen, clean);
