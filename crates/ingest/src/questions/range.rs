@@ -66,7 +66,8 @@ fn reduce(mean: &Fetched, min: Option<&Fetched>, max: Option<&Fetched>, rows_max
         (begin.saturating_sub(start) / step) as usize
     };
     let rows = count.checked_sub(1).map_or(0, |last| place(last) + 1);
-    let spread = factor > 1 || min.is_some() || max.is_some();
+    let differs = |found: Option<&Fetched>| found.is_some_and(|found| !is_same(found, mean));
+    let spread = factor > 1 || differs(min) || differs(max);
     let of = |found: Option<&Fetched>, fold: &dyn Fn(f64, f64) -> f64| match spread {
         true => gather(&found.unwrap_or(mean).rows, width, rows, &place, fold),
         false => Vec::new(),
@@ -93,6 +94,12 @@ fn reduce(mean: &Fetched, min: Option<&Fetched>, max: Option<&Fetched>, rows_max
         min: of(min, &f64::min),
         max: of(max, &f64::max),
     }
+}
+
+/// Whether the cells are the same, to the bit: rows of one value each have no peaks.
+fn is_same(one: &Fetched, other: &Fetched) -> bool {
+    let mut pairs = one.rows.iter().zip(&other.rows);
+    one.rows.len() == other.rows.len() && pairs.all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
 /// The least or largest known cells of rows that are put together.
