@@ -61,7 +61,7 @@ web:
 fuzz:
 	cd fuzz && $(CARGO) +nightly fuzz run $(or $(TARGET),template)
 
-# Side by side with the real peers; writes bench/RESULTS.md. It takes four and a half hours and 30 GB below
+# Side by side with the real peers; writes bench/RESULTS.md. It takes six hours and 30 GB below
 # /tmp, on an idle machine.
 bench: PEERS += $(BENCH_PEERS)
 bench: peers build
@@ -72,6 +72,7 @@ bench: peers build
 	./target/release/kymo-bench serve --kymo target/release/kymo
 	./target/release/kymo-bench rrdcached --kymo target/release/kymo
 	./target/release/kymo-bench drum --kymo target/release/kymo
+	./target/release/kymo-bench hub --kymo target/release/kymo
 
 clean:
 	$(CARGO) clean

@@ -113,12 +113,18 @@ impl Running {
     }
 
     /// Asks the child to end; past `limit` it is made to. How it ended is not judged. Says its CPU time.
-    pub fn terminate(mut self, limit: Duration) -> Result<Duration> {
+    pub fn terminate(self, limit: Duration) -> Result<Duration> {
+        Ok(self.terminate_telling(limit)?.0)
+    }
+
+    /// The same, with the bytes that it had written towards a disk until its end.
+    pub fn terminate_telling(mut self, limit: Duration) -> Result<(Duration, u64)> {
         // ESRCH cannot be: it is unreaped.
         let _ = kill_process(self.pid, Signal::TERM);
         self.ends_within(limit)?;
+        let written_bytes = procfs::written_bytes(self.pid()).unwrap_or(0);
         let end = self.end()?;
-        Ok(end.rusage.utime + end.rusage.stime)
+        Ok((end.rusage.utime + end.rusage.stime, written_bytes))
     }
 
     fn ends_within(&self, limit: Duration) -> Result<bool> {

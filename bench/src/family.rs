@@ -13,9 +13,6 @@ use std::process::{ChildStdout, Command};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// USER_HZ, which the kernel's interface has on every machine of today.
-const TICKS: f64 = 100.0;
-
 pub struct Family {
     running: Option<Running>,
     root: u32,
@@ -46,11 +43,16 @@ impl Family {
         self.running.as_ref().map_or(Ok(false), Running::is_running)
     }
 
-    /// The first complaint, for a fault.
-    pub fn complaint(&self) -> String {
+    /// All that it wrote to stderr so far.
+    pub fn said(&self) -> String {
         let path = self.running.as_ref().map(Running::stderr);
         let text = path.and_then(|path| fs::read_to_string(path).ok());
-        let text = text.unwrap_or_default();
+        text.unwrap_or_default()
+    }
+
+    /// The first complaint, for a fault.
+    pub fn complaint(&self) -> String {
+        let text = self.said();
         text.lines().next().unwrap_or("no complaint").to_string()
     }
 
@@ -65,11 +67,16 @@ impl Family {
     }
 
     /// Asks the root to end, then ends who is left.
-    pub fn end(mut self) -> Result<()> {
+    pub fn end(self) -> Result<()> {
+        self.end_within(Duration::from_secs(20)).map(drop)
+    }
+
+    /// The same of a root that may take long; its CPU time, and the bytes it had written towards a disk.
+    pub fn end_within(mut self, limit: Duration) -> Result<(Duration, u64)> {
         self.note_groups()?;
         match self.running.take() {
-            Some(running) => running.terminate(Duration::from_secs(20)).map(drop),
-            None => Ok(()),
+            Some(running) => running.terminate_telling(limit),
+            None => Ok((Duration::ZERO, 0)),
         }
     }
 }
@@ -107,7 +114,7 @@ impl Cost {
         let mut sum = Cost::default();
         for &root in roots {
             for process in procfs::descendants(root)? {
-                sum.cpu_s += process.ticks as f64 / TICKS;
+                sum.cpu_s += process.ticks as f64 / procfs::TICKS_A_SECOND;
                 // Zero for who ends meanwhile.
                 sum.memory_bytes += procfs::private_bytes(process.pid).unwrap_or(0) as f64;
                 sum.written_bytes += procfs::written_bytes(process.pid).unwrap_or(0) as f64;

@@ -3,7 +3,7 @@
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
-//! `kymo-bench drum` those of their store; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
+//! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
 //! child processes they start, each a contender or a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
@@ -22,6 +22,7 @@ mod fault;
 mod figures;
 mod floor;
 mod guard;
+mod hub;
 mod load;
 mod machine;
 mod peer;
@@ -51,6 +52,8 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--dir DIR] [--results FILE]
        kymo-bench drum   [--quick] [--only ROW,...] [--kymo PATH] [--before PATH] [--rounds N] [--minutes N]
                          [--series N] [--steps N] [--records N] [--dir DIR] [--results FILE]
+       kymo-bench hub    [--quick] [--only ROW,...] [--kymo PATH] [--minutes N] [--series N] [--steps N]
+                         [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
@@ -78,6 +81,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "serve" => return serve::SERVING.run(args),
         "rrdcached" => return rrdcached::CACHING.run(args),
         "drum" => return drum::DRUM.run(args),
+        "hub" => return hub::HUB.run(args),
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
         "ring" => ring::run(args)?,
@@ -87,11 +91,12 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
-            drum::DRUM.list()
+            drum::DRUM.list(),
+            hub::HUB.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

@@ -4,6 +4,9 @@
 use crate::fault::{Cannot, Fault, Result};
 use std::fs;
 
+/// What `stat` counts CPU time in: USER_HZ, which the kernel's interface has on every machine of today.
+pub const TICKS_A_SECOND: f64 = 100.0;
+
 /// Nanoseconds on CPU of all living threads. Exact while they sleep: the kernel
 /// accounts a running thread at its ticks and switches.
 pub fn cpu_ns(pid: u32) -> Result<u64> {
@@ -52,6 +55,35 @@ pub fn device_read_bytes(pid: u32) -> Option<u64> {
 pub fn written_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     field(&text, "write_bytes:")
+}
+
+/// What waits at a UDP port of IPv4, and what did not fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UdpQueue {
+    /// As the kernel counts them, with its own heads.
+    pub waiting_bytes: u64,
+    /// Datagrams.
+    pub dropped: u64,
+}
+
+/// Of the socket at that port; `None`: there is none.
+pub fn udp_queue(port: u16) -> Result<Option<UdpQueue>> {
+    let text = fs::read_to_string("/proc/net/udp").cannot("read /proc/net/udp")?;
+    Ok(text.lines().find_map(|line| queue_of(line, port)))
+}
+
+/// `N: ADDRESS:PORT REMOTE STATE TX:RX ... DROPS`, in hexadecimal but for the last.
+fn queue_of(line: &str, port: u16) -> Option<UdpQueue> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (_, own) = words.get(1)?.split_once(':')?;
+    if u16::from_str_radix(own, 16) != Ok(port) {
+        return None;
+    }
+    let (_, waiting) = words.get(4)?.split_once(':')?;
+    Some(UdpQueue {
+        waiting_bytes: u64::from_str_radix(waiting, 16).ok()?,
+        dropped: words.last()?.parse().ok()?,
+    })
 }
 
 /// The words of a command line.
@@ -140,6 +172,17 @@ mod tests {
         };
         assert_eq!(process(stat), Some(want));
         assert_eq!(process("77 (cut"), None);
+    }
+
+    #[test]
+    fn the_queue_of_a_port() {
+        let line = " 2077: 0100007F:64E2 00000000:0000 07 00000000:00000A80 00:00000000 00000000     0        0 30 2 0000 17";
+        let want = UdpQueue {
+            waiting_bytes: 0xa80,
+            dropped: 17,
+        };
+        assert_eq!(queue_of(line, 0x64e2), Some(want));
+        assert_eq!(queue_of(line, 0x64e3), None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod start;
 mod watch;
 mod weight;
 
+pub use request::{free_port, number};
+
 use crate::row::Table;
 
 /// What serving costs.

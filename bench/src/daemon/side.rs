@@ -61,8 +61,6 @@ const END_PATIENCE: Duration = Duration::from_secs(1800);
 /// Longest that a FLUSHALL may take.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_millis(5);
-/// <asm/param.h>, what /proc counts in.
-const TICKS_A_SECOND: f64 = 100.0;
 
 pub struct Side {
     pub who: Who,
@@ -173,7 +171,7 @@ impl Side {
     pub fn cpu_seconds(&self) -> Result<f64> {
         let all = procfs::descendants(self.pid()?)?;
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
-        Ok(ticks as f64 / TICKS_A_SECOND)
+        Ok(ticks as f64 / procfs::TICKS_A_SECOND)
     }
 
     /// Has everything written to the files; waits until it is.

@@ -1,0 +1,34 @@
+//! What a hub costs, one that hundreds of collectds send to: the rows, one file each, beside a real collectd with its
+//! network and rrdtool plugins. One generator of ours sends the same to both, by UDP on loopback, no faster than is
+//! taken: a datagram that the kernel dropped fails a row.
+
+mod contender;
+mod fleet;
+mod intake;
+mod memory;
+mod new;
+mod oracle;
+mod pace;
+mod rate;
+mod real;
+
+use crate::row::Table;
+
+/// What a hub costs.
+pub const HUB: Table = Table {
+    part: "What a hub costs",
+    rows: &[
+        &intake::ROW,
+        &new::ROW,
+        &rate::ROW,
+        &real::ROW,
+        &memory::ROW,
+    ],
+};
+
+/// The 290 hosts of 70 values.
+const SERIES: usize = 290 * fleet::VALUES_A_HOST;
+/// Where a row says 20,500: whole hosts.
+const SERIES_OF_THE_CASE: usize = 293 * fleet::VALUES_A_HOST;
+/// Of a quick row.
+const SERIES_QUICK: usize = 10 * fleet::VALUES_A_HOST;

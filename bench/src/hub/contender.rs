@@ -1,0 +1,390 @@
+//! The hubs: collectd as Debian packages it, collectd told to write rarely, `kymo serve`; each with what it stores on an
+//! ext4 of its own, so that what its device is told to write is its own.
+
+use super::fleet::Fleet;
+use crate::bench::{Bench, on_path};
+use crate::daemon::files;
+use crate::daemon::wire::Wire;
+use crate::disk::LoopDisk;
+use crate::family::{Cost, Family};
+use crate::fault::{Cannot, Fault, Result};
+use crate::procfs;
+use crate::row::files_below;
+use crate::serve::free_port;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Who takes the values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// As packaged: each value is written at once.
+    Collectd,
+    /// CacheTimeout 21600: what is younger than six hours waits in memory.
+    Tuned,
+    Kymo,
+    /// `[store] files = "never"`.
+    KymoWithoutFiles,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Collectd => "collectd",
+            Who::Tuned => "tuned collectd",
+            Who::Kymo => "kymo",
+            Who::KymoWithoutFiles => "kymo without files",
+        }
+    }
+
+    pub fn is_ours(self) -> bool {
+        matches!(self, Who::Kymo | Who::KymoWithoutFiles)
+    }
+
+    pub fn is_here(self, bench: &Bench) -> bool {
+        match self.is_ours() {
+            true => bench.kymo.is_some(),
+            false => on_path("collectd").and(on_path("rrdtool")).is_some(),
+        }
+    }
+
+    /// Values a second that it takes without a loss, as far as is known: collectd's queue in the kernel is short.
+    pub fn rate(self) -> f64 {
+        if self.is_ours() { 200_000.0 } else { 50_000.0 }
+    }
+
+    /// How far a sender may catch up.
+    pub fn behind_max(self) -> Duration {
+        Duration::from_millis(if self.is_ours() { 50 } else { 5 })
+    }
+}
+
+/// For journals, segments, and what a file system keeps for itself.
+const ROOM_MB: u32 = 1200;
+/// In the store, of many values of a series: with a wide margin.
+const STORE_BYTES_A_VALUE: u64 = 40;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest that a hub may be busy with what was sent, or with its end: collectd writes all that it has then.
+const BUSY_PATIENCE: Duration = Duration::from_secs(1800);
+const AGAIN: Duration = Duration::from_millis(20);
+/// A hub that used less of a CPU in this time is at rest.
+const REST: Duration = Duration::from_secs(1);
+const REST_NS: u64 = 5_000_000;
+/// The same between two steps of a hub that must not get far behind.
+const BREATH: Duration = Duration::from_millis(25);
+const BREATH_NS: u64 = 1_000_000;
+
+pub struct Hub {
+    pub who: Who,
+    // Ended before its disk is unmounted.
+    family: Option<Family>,
+    pub port: u16,
+    /// What is not measured: recordings, sockets, configuration.
+    dir: PathBuf,
+    pub disk: LoopDisk,
+}
+
+impl Hub {
+    /// Starts one with room for so many series and values.
+    pub fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
+        let values_mb = (values * STORE_BYTES_A_VALUE / 1_000_000) as u32;
+        let room_mb = ROOM_MB + files::mb(series) + values_mb;
+        let mut hub = Hub {
+            who,
+            family: None,
+            port: free_port()?,
+            dir: bench.new_dir("hub")?,
+            disk: LoopDisk::mount_sized(bench, "hub", room_mb)?,
+        };
+        fs::create_dir(hub.base()).cannot("make the base")?;
+        let mut command = match who.is_ours() {
+            true => hub.kymo(bench)?,
+            false => hub.collectd()?,
+        };
+        command.stdout(Stdio::null());
+        hub.family = Some(Family::start(bench, &mut command)?);
+        hub.await_start()?;
+        Ok(hub)
+    }
+
+    fn collectd(&self) -> Result<Command> {
+        let (dir, base, port) = (self.dir.display(), self.base(), self.port);
+        let base = base.display();
+        let cache = match self.who {
+            Who::Tuned => " CacheTimeout 21600\n",
+            _ => "",
+        };
+        let text = format!(
+            "Hostname \"hub\"\nFQDNLookup false\nBaseDir \"{dir}\"\nPIDFile \"{dir}/pid\"\nInterval 10\n\
+             TypesDB \"/usr/share/collectd/types.db\"\nLoadPlugin network\nLoadPlugin rrdtool\n\
+             <Plugin network>\n Listen \"127.0.0.1\" \"{port}\"\n</Plugin>\n\
+             <Plugin rrdtool>\n DataDir \"{base}\"\n{cache}</Plugin>\n"
+        );
+        let settings = self.dir.join("collectd.conf");
+        fs::write(&settings, text).cannot("write collectd's settings")?;
+        let mut command = Command::new("collectd");
+        command.arg("-f").arg("-C").arg(settings);
+        Ok(command)
+    }
+
+    fn kymo(&self, bench: &Bench) -> Result<Command> {
+        let kymo = bench.kymo.as_ref();
+        let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
+        let files = match self.who {
+            Who::KymoWithoutFiles => "files = \"never\"\n",
+            _ => "",
+        };
+        let (base, store) = (self.base(), self.store());
+        let (base, store) = (base.display(), store.display());
+        let text = format!(
+            "user = \"\"\n[listen]\npage = \"127.0.0.1:{}\"\ncollectd = [\"127.0.0.1:{}\"]\n\
+             [store]\nbase = \"{base}\"\nfolder = \"{store}\"\n{files}",
+            free_port()?,
+            self.port
+        );
+        let settings = self.dir.join("kymo.toml");
+        fs::write(&settings, text).cannot("write kymo's settings")?;
+        let mut command = Command::new(kymo);
+        command.arg("serve").arg("--config").arg(settings);
+        command.arg("--data").arg(self.dir.join("data"));
+        Ok(command)
+    }
+
+    fn await_start(&mut self) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let is_up = match self.who.is_ours() {
+                true => {
+                    let asked = self.connect().and_then(|mut wire| wire.ask("PING"));
+                    asked.is_ok() && self.own_pid().is_ok()
+                }
+                false => procfs::udp_queue(self.port)?.is_some(),
+            };
+            let family = self.family()?;
+            if is_up {
+                return self.family.as_mut().map_or(Ok(()), Family::note_groups);
+            }
+            if Instant::now() > until || !family.is_running()? {
+                return Err(Fault::because(
+                    format!("start {}", self.who.name()),
+                    family.complaint(),
+                ));
+            }
+            sleep(AGAIN);
+        }
+    }
+
+    fn family(&self) -> Result<&Family> {
+        let family = self.family.as_ref();
+        family.ok_or_else(|| Fault::new("no hub runs"))
+    }
+
+    pub fn base(&self) -> PathBuf {
+        self.disk.dir().join("rrd")
+    }
+
+    /// kymo's.
+    fn store(&self) -> PathBuf {
+        self.disk.dir().join("store")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.join("data/rrdcached.sock")
+    }
+
+    /// To kymo's keeper.
+    pub fn connect(&self) -> Result<Wire> {
+        Wire::connect(&self.socket())
+    }
+
+    /// The process that takes and stores: kymo's keeper, collectd itself.
+    pub fn own_pid(&self) -> Result<u32> {
+        let root = self.family()?.root();
+        if !self.who.is_ours() {
+            return Ok(root);
+        }
+        let all = procfs::descendants(root)?.into_iter();
+        let mut pids = all.map(|process| process.pid);
+        let keeper = pids.find(|&pid| procfs::words(pid).get(1).is_some_and(|w| w == "keeper"));
+        keeper.ok_or_else(|| Fault::new("kymo serve has no keeper"))
+    }
+
+    /// What `rrdtool fetch` is told to find a series here.
+    pub fn fetched_from(&self, path: &str) -> Vec<String> {
+        let file = self.base().join(path).to_string_lossy().into_owned();
+        match self.who.is_ours() {
+            true => {
+                let socket = format!("unix:{}", self.socket().display());
+                vec!["--daemon".into(), socket, file]
+            }
+            false => vec![file],
+        }
+    }
+
+    /// What was used so far; all is on the disk then.
+    pub fn spent(&self) -> Result<Spent> {
+        self.disk.sync()?;
+        let (root, own) = (self.family()?.root(), self.own_pid()?);
+        let process = procfs::descendants(own)?.into_iter().next();
+        let process = process.ok_or_else(|| Fault::new("the hub has ended"))?;
+        Ok(Spent {
+            own_seconds: process.ticks as f64 / procfs::TICKS_A_SECOND,
+            all_seconds: Cost::of(&[root])?.cpu_s,
+            ..self.written(procfs::written_bytes(own))?
+        })
+    }
+
+    fn written(&self, by_proc: Option<u64>) -> Result<Spent> {
+        Ok(Spent {
+            own_seconds: 0.0,
+            all_seconds: 0.0,
+            bytes: self.disk.written_bytes()? as f64,
+            writes: self.disk.writes()? as f64,
+            by_proc_bytes: by_proc.unwrap_or(0) as f64,
+        })
+    }
+
+    /// Has collectd write all that it has, which it does at its end. Its last cost.
+    pub fn end(&mut self) -> Result<Spent> {
+        let family = self.family.take();
+        let family = family.ok_or_else(|| Fault::new("no hub runs"))?;
+        let (cpu, written_bytes) = family.end_within(BUSY_PATIENCE)?;
+        self.disk.sync()?;
+        Ok(Spent {
+            own_seconds: cpu.as_secs_f64(),
+            all_seconds: cpu.as_secs_f64(),
+            ..self.written(Some(written_bytes))?
+        })
+    }
+
+    /// Waits until it has nothing left to do, for good.
+    pub fn await_rest(&self) -> Result<()> {
+        self.await_quiet(REST, REST_NS)?;
+        // What waited for the disk only looked like rest.
+        self.disk.sync()?;
+        self.await_quiet(REST, REST_NS)
+    }
+
+    /// Waits until it has taken what was sent, as it seems.
+    pub fn await_breath(&self) -> Result<()> {
+        self.await_quiet(BREATH, BREATH_NS)
+    }
+
+    fn await_quiet(&self, length: Duration, most_ns: u64) -> Result<()> {
+        let (until, pid) = (Instant::now() + BUSY_PATIENCE, self.own_pid()?);
+        let mut before = procfs::cpu_ns(pid)?;
+        while Instant::now() < until {
+            sleep(length);
+            let now = procfs::cpu_ns(pid)?;
+            // Threads that have ended take theirs with them.
+            if now.abs_diff(before) < most_ns && self.queue()?.waiting_bytes == 0 {
+                return Ok(());
+            }
+            before = now;
+        }
+        Err(Fault::new(format!("{} stays busy", self.who.name())))
+    }
+
+    /// Where datagrams wait.
+    fn queue(&self) -> Result<procfs::UdpQueue> {
+        let found = procfs::udp_queue(self.port)?;
+        found.ok_or_else(|| Fault::new("nobody listens any more"))
+    }
+
+    /// Datagrams that the kernel dropped so far, as the hub did not take them in time.
+    pub fn dropped(&self) -> Result<u64> {
+        Ok(self.queue()?.dropped)
+    }
+
+    /// A fault if the kernel dropped anything, or kymo said that it did not take all: what is wrong first is said at once.
+    pub fn lost_nothing(&self) -> Result<()> {
+        let (name, dropped) = (self.who.name(), self.dropped()?);
+        if dropped > 0 {
+            let what = format!("{dropped} datagrams to {name} were dropped");
+            return Err(Fault::new(what));
+        }
+        let said = self.family()?.said();
+        let line = said.lines().find(|line| line.contains("collectd on "));
+        line.map_or(Ok(()), |line| Err(Fault::new(line)))
+    }
+
+    /// Waits until there is an .rrd file of each series.
+    pub fn await_files(&self, count: usize) -> Result<()> {
+        let until = Instant::now() + BUSY_PATIENCE;
+        loop {
+            let found = files_below(&self.base())?;
+            let found = found.iter().filter(|path| is_rrd(path)).count();
+            if found == count {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                return Err(Fault::new(format!("{found} of {count} files are there")));
+            }
+            sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// A fault unless the last value of each series is there.
+    pub fn has_all(&self, fleet: &Fleet) -> Result<()> {
+        let mut wire = self.connect()?;
+        for series in 0..fleet.len() {
+            let path = fleet.path(series);
+            let row = fleet.last(series) / super::fleet::STEP_S * super::fleet::STEP_S;
+            wire.send(format!("LAST {path}\n").as_bytes())?;
+            let said = wire.reply()?.trim().to_string();
+            if said != format!("0 {row}") {
+                return Err(Fault::new(format!("LAST {path} is `{said}`, not {row}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Values that are in the journal alone, once kymo has ended.
+    pub fn unsealed(&self, bench: &Bench) -> Result<u64> {
+        let kymo = bench.kymo.as_ref();
+        let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
+        let mut status = Command::new(kymo);
+        let said = status
+            .arg("status")
+            .arg("--json")
+            .arg(self.store())
+            .output();
+        let said = said.cannot("ask for the store's status")?.stdout;
+        let number = crate::serve::number(&said, "unsaved_values");
+        let number = number.ok_or_else(|| Fault::new("the status tells of no unsaved values"))?;
+        Ok(number as u64)
+    }
+}
+
+fn is_rrd(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "rrd")
+}
+
+/// What was used until some moment, or between two.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// By who takes and stores.
+    pub own_seconds: f64,
+    /// With all that kymo started beside it.
+    pub all_seconds: f64,
+    /// Of the device.
+    pub bytes: f64,
+    pub writes: f64,
+    /// By /proc/PID/io of who takes and stores.
+    pub by_proc_bytes: f64,
+}
+
+impl Spent {
+    /// From `before` until this.
+    pub fn since(&self, before: &Spent) -> Spent {
+        Spent {
+            own_seconds: self.own_seconds - before.own_seconds,
+            all_seconds: self.all_seconds - before.all_seconds,
+            bytes: self.bytes - before.bytes,
+            writes: self.writes - before.writes,
+            by_proc_bytes: self.by_proc_bytes - before.by_proc_bytes,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Sends a fleet's packets at a rate, each host from an address of its own, and never catches up by more than a few
+//! milliseconds: a burst is what a receiver's queue overflows from.
+
+use super::fleet::{Fleet, STEP_S};
+use crate::fault::{Cannot, Result};
+use crate::progress::Progress;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// No shorter sleep: what is due meanwhile goes at once.
+const NAP: Duration = Duration::from_millis(1);
+/// Hosts of one network of 8 bits.
+const HOSTS_A_NET: usize = 250;
+
+/// A socket each host.
+pub struct Sender {
+    sockets: Vec<UdpSocket>,
+    rate: f64,
+    behind_max: Duration,
+    /// When the next packet is due.
+    due: Instant,
+}
+
+impl Sender {
+    /// To a port of loopback, so many values a second.
+    pub fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
+        let connected = |host: usize| -> Result<UdpSocket> {
+            let (net, number) = (1 + host / HOSTS_A_NET, 1 + host % HOSTS_A_NET);
+            let from = Ipv4Addr::new(127, 1, net as u8, number as u8);
+            let socket = UdpSocket::bind((from, 0)).cannot("make a socket")?;
+            let to = (Ipv4Addr::LOCALHOST, port);
+            socket.connect(to).cannot("connect a socket")?;
+            Ok(socket)
+        };
+        Ok(Sender {
+            sockets: (0..fleet.hosts()).map(connected).collect::<Result<_>>()?,
+            rate,
+            behind_max,
+            due: Instant::now(),
+        })
+    }
+
+    /// A value of each series.
+    pub fn step(&mut self, fleet: &mut Fleet, step: u64) -> Result<()> {
+        for host in 0..fleet.hosts() {
+            self.host(fleet, host, step)?;
+        }
+        Ok(())
+    }
+
+    /// Many of them, with nothing in between.
+    pub fn steps(&mut self, fleet: &mut Fleet, steps: std::ops::Range<u64>) -> Result<()> {
+        let (first, end) = (steps.start, steps.end);
+        let mut progress = Progress::of("steps");
+        for step in steps {
+            self.step(fleet, step)?;
+            progress.at(step - first, end - first);
+        }
+        Ok(())
+    }
+
+    /// The values of one host.
+    fn host(&mut self, fleet: &mut Fleet, host: usize, step: u64) -> Result<()> {
+        let Sender {
+            sockets,
+            rate,
+            behind_max,
+            due,
+        } = self;
+        fleet.next(host, step, |packet, count| {
+            let mut now = Instant::now();
+            if *due > now + NAP {
+                sleep(*due - now);
+                now = Instant::now();
+            }
+            *due = (*due).max(now.checked_sub(*behind_max).unwrap_or(now));
+            *due += Duration::from_secs_f64(count as f64 / *rate);
+            let sent = sockets[host].send(packet);
+            sent.cannot("send a packet").map(drop)
+        })
+    }
+
+    /// Steps in real time, each host at its moment.
+    pub fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
+        let begun = Instant::now();
+        fleet.go_on_from_now();
+        let mut progress = Progress::of(format!("steps of {STEP_S} s"));
+        for step in 0..steps {
+            for host in 0..fleet.hosts() {
+                let moment = Duration::from_nanos(fleet.phase_ns(host));
+                let due = Duration::from_secs(step * STEP_S) + moment;
+                sleep(due.saturating_sub(begun.elapsed()));
+                self.host(fleet, host, first + step)?;
+            }
+            progress.at(step, steps);
+        }
+        let whole = Duration::from_secs(steps * STEP_S);
+        sleep(whole.saturating_sub(begun.elapsed()));
+        Ok(())
+    }
+}
