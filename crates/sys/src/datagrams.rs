@@ -72,7 +72,7 @@ pub struct Datagrams {
     names: Vec<libc::sockaddr_storage>,
     controls: Vec<[u64; CONTROL_WORDS]>,
     filled: Vec<Filled>,
-    dropped: u32,
+    dropped: Option<u32>,
 }
 
 /// One that came.
@@ -101,7 +101,7 @@ impl Datagrams {
             names: vec![blank_name(); count],
             controls: vec![[0; CONTROL_WORDS]; count],
             filled: Vec::with_capacity(count),
-            dropped: 0,
+            dropped: None,
         }
     }
 
@@ -109,6 +109,7 @@ impl Datagrams {
     #[allow(unsafe_code)]
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.filled.clear();
+        self.dropped = None;
         let room = self.bytes.chunks_exact_mut(DATAGRAM_MAX);
         let mut pieces: Vec<libc::iovec> = room
             .map(|room| libc::iovec {
@@ -148,7 +149,7 @@ impl Datagrams {
             });
             // SAFETY: the kernel has just filled in the control buffer of this head, up to the length it says there.
             if let Some(dropped) = unsafe { dropped_before(&head.msg_hdr) } {
-                self.dropped = dropped;
+                self.dropped = Some(dropped);
             }
         }
         Ok(count)
@@ -165,8 +166,9 @@ impl Datagrams {
         })
     }
 
-    /// How many the kernel had dropped when the newest datagram came: since the socket was made, modulo 2^32.
-    pub fn dropped(&self) -> u32 {
+    /// How many the kernel had dropped when the newest of those that the last [`Datagrams::receive`] took came: since their
+    /// socket was made, modulo 2^32. `None`: none, or nothing was taken.
+    pub fn dropped(&self) -> Option<u32> {
         self.dropped
     }
 }
@@ -288,6 +290,12 @@ mod tests {
         // It is said with the next one that comes.
         client.send(&[0; 1000]).unwrap();
         assert_eq!(datagrams.receive(&bound.socket).unwrap(), 1);
-        assert_eq!(datagrams.dropped() as usize, sent - taken);
+        let dropped = u32::try_from(sent - taken).unwrap();
+        assert_eq!(datagrams.dropped(), Some(dropped));
+        // Another socket has a count of its own: what the first one had lost was the second one's loss, too.
+        let (other, client) = pair(1 << 20);
+        client.send(&[0; 1000]).unwrap();
+        assert_eq!(datagrams.receive(&other.socket).unwrap(), 1);
+        assert_eq!(datagrams.dropped(), None);
     }
 }

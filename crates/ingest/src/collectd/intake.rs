@@ -102,9 +102,10 @@ impl Intake {
         if count == 0 {
             return Ok(0);
         }
-        let dropped = datagrams.dropped();
-        self.accounts.all.lost += u64::from(dropped.wrapping_sub(self.dropped));
-        self.dropped = dropped;
+        if let Some(dropped) = datagrams.dropped() {
+            self.accounts.all.lost += u64::from(dropped.wrapping_sub(self.dropped));
+            self.dropped = dropped;
+        }
         let stamp = RealClock.now();
         let mut round = Round {
             registry,
