@@ -27,6 +27,7 @@ mod rrdcached_start;
 mod rrdtool_scripts;
 mod rrdtool_scripts_direct;
 mod serve_collectd;
+mod serve_collectd_faults;
 mod serve_faults;
 mod serve_keeper;
 mod serve_process;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{Running, kymo};
 
 /// For what takes milliseconds on a machine that is not busy.
-pub const LONG: Duration = Duration::from_secs(20);
+pub const LONG: Duration = Duration::from_secs(60);
 
 /// A running `kymo serve`. All that it started is ended with it.
 pub struct Served {
@@ -72,6 +72,15 @@ impl Served {
                     panic!("it never said {part:?}, but {:#?}", self.said)
                 }
             }
+        }
+    }
+
+    /// Takes what it says within a while.
+    pub fn listen(&mut self, length: Duration) {
+        let deadline = Instant::now() + length;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        while let Ok(line) = self.lines.recv_timeout(left()) {
+            self.said.push(line);
         }
     }
 

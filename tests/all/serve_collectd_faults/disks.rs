@@ -1,0 +1,140 @@
+//! Disks that are full or slow.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kymo_tests::machine::{Tmpfs, must_skip, skipped};
+use kymo_tests::{Running, Scratch};
+
+use super::hub::{Hub, eventually, memory};
+use super::packets::{gauge, gauges, name, now, sender};
+
+/// The keeper's memory stays below, with the few series of these tests.
+const MEMORY_BYTES: u64 = 128 << 20;
+
+/// Each write and each sync of the keeper takes five seconds.
+#[test]
+fn a_slow_disk_holds_up_what_is_stored_and_nothing_else() {
+    if must_skip(&["strace"]) {
+        return;
+    }
+    let mut hub = Hub::start("slow-disk", "[store]\nfiles = \"never\"\n");
+    let (keeper, socket) = (hub.keeper(), sender("127.0.0.1", hub.port));
+    let mut time = now() - 100_000;
+    socket.send(&gauge("web", time, 1.0)).expect("sent");
+    hub.ends_at(&name("web"), time);
+    let log = hub.scratch.text("strace");
+    let slow = "pwrite64,pwritev,pwritev2,fdatasync,fsync,msync,sync_file_range,syncfs";
+    let strace = Command::new("strace")
+        .args(["-f", "-p", &keeper.to_string(), "-o", &log])
+        .args(["-e", &format!("trace={slow}")])
+        .args(["-e", &format!("inject={slow}:delay_enter=5000000")])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let strace = Running(strace.expect("strace"));
+    let calls = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let instances: Vec<String> = (0..25).map(|n| n.to_string()).collect();
+    let (mut most, mut advances, mut row) = (0, 0, 0);
+    let begun = Instant::now();
+    // Long enough for several writes.
+    while calls() < 4 || advances < 2 || begun.elapsed() < Duration::from_secs(12) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(300),
+            "{} calls, {advances}",
+            calls()
+        );
+        time += 10;
+        socket.send(&gauge("web", time, 1.0)).expect("sent");
+        for host in 0..40 {
+            let packet = gauges(&format!("h{host}"), &instances, time, 10, 1.0);
+            socket.send(&packet).expect("sent");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        most = most.max(memory(keeper));
+        let path = hub.dir.join("rrdcached.sock");
+        // It may be waiting for its disk, too.
+        if let Ok(mut client) = kymo_tests::rrd_client::Client::unix(&path) {
+            let now = super::hub::last(&mut client, &name("web")).unwrap_or(0);
+            advances += usize::from(now > row);
+            row = now.max(row);
+        }
+    }
+    hub.shows_the_page("beside a slow disk");
+    eprintln!("{} calls were slow, {} kB at most", calls(), most >> 10);
+    drop(strace);
+    // What waited is stored, up to the last.
+    time += 10;
+    socket.send(&gauge("web", time, 1.0)).expect("sent");
+    hub.ends_at(&name("web"), time);
+    assert!(most < MEMORY_BYTES, "{most} bytes");
+    assert_eq!(hub.reported_drops(), hub.dropped());
+    hub.is_unharmed(keeper);
+}
+
+#[test]
+fn a_full_disk_is_counted_and_over_when_there_is_room() {
+    if must_skip(&["mount", "umount"]) {
+        return;
+    }
+    let scratch = Scratch::new("full-disk");
+    let dir = scratch.path("data");
+    let Some(_disk) = Tmpfs::mount(&dir, "48m") else {
+        return skipped("nothing can be mounted here");
+    };
+    let config = "[store]\nfiles = \"never\"\n[record]\ncap = \"4M\"\n";
+    let mut hub = Hub::start_on(scratch, config);
+    let (keeper, socket) = (hub.keeper(), sender("127.0.0.1", hub.port));
+    let mut time = now() - 900_000;
+    let instances: Vec<String> = (0..25).map(|n| n.to_string()).collect();
+    let mut send = |rounds: usize| {
+        for _ in 0..rounds {
+            time += 10;
+            for host in 0..40 {
+                // No two values are alike, so that they take room.
+                let value = (time * 7919 + host * 104_729) as f64 / 977.0;
+                let packet = gauges(&format!("h{host}"), &instances, time, 10, value);
+                socket.send(&packet).expect("sent");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        time
+    };
+    let series = "h0/p/gauge-0.rrd";
+    let time = send(1);
+    hub.ends_at(series, time);
+    let filler = dir.join("filler");
+    let is_refused = |hub: &mut Hub| {
+        hub.served.listen(Duration::from_millis(1));
+        let mut lines = hub.served.said.iter();
+        lines.any(|line| line.contains("values that could not be written"))
+    };
+    eventually("values that could not be written", || {
+        // The recorder frees some of its own now and then.
+        fill(&filler);
+        send(20);
+        is_refused(&mut hub).then_some(())
+    });
+    hub.shows_the_page("on a full disk");
+    assert!(hub.last(series).is_some(), "what is there can be read");
+    fs::remove_file(&filler).expect("room");
+    let before = hub.last(series);
+    eventually("values after there was room", || {
+        send(1);
+        (hub.last(series) > before).then_some(())
+    });
+    assert!(memory(keeper) < MEMORY_BYTES);
+    hub.is_unharmed(keeper);
+}
+
+/// Fills the disk to the last byte.
+fn fill(path: &Path) {
+    let append = fs::File::options().create(true).append(true).open(path);
+    let mut file = append.expect("a file");
+    for piece in [65_536, 4096, 1] {
+        while file.write_all(&vec![b'x'; piece]).is_ok() {}
+    }
+}

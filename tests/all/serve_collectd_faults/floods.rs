@@ -1,0 +1,79 @@
+//! More than a hub is made for: names without end from one sender.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kymo_sys::effort::effort;
+
+use super::hub::{Hub, eventually, memory};
+use super::packets::{gauge, gauges, name, now, sender};
+
+/// What a sender may make at once, and in a minute beyond it.
+const AT_ONCE: u64 = 50_000;
+const A_MINUTE: u64 = 10_000;
+/// Whatever comes.
+const MEMORY_BYTES: u64 = 512 << 20;
+const NAMES_A_PACKET: u64 = 25;
+
+/// In `make soak` a million names.
+#[test]
+fn names_without_end_from_one_sender_harm_no_other() {
+    let mut hub = Hub::start("names", "[store]\nfiles = \"never\"\n");
+    let keeper = hub.keeper();
+    let (flood, good) = (sender("127.0.0.1", hub.port), sender("127.0.0.2", hub.port));
+    let begun = std::time::Instant::now();
+    let mut time = now() - 100_000;
+    good.send(&gauge("good", time, 1.0)).expect("sent");
+    hub.ends_at(&name("good"), time);
+    let names = effort(60_000);
+    let over = AtomicBool::new(false);
+    let most = std::thread::scope(|scope| {
+        let over = &over;
+        let flooding = scope.spawn(move || {
+            for first in (0..names).step_by(NAMES_A_PACKET as usize) {
+                let instances: Vec<String> = (first..first + NAMES_A_PACKET)
+                    .map(|n| format!("n{n}"))
+                    .collect();
+                let packet = gauges("flood", &instances, now() - 1000, 10, 1.0);
+                flood.send(&packet).expect("sent");
+                if first % 1000 == 0 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let mut most = 0;
+        while !over.load(Ordering::Relaxed) {
+            // What is there goes on, and what others make is made.
+            time += 10;
+            good.send(&gauge("good", time, 1.0)).expect("sent");
+            hub.ends_at(&name("good"), time);
+            hub.shows_the_page("while names come");
+            most = most.max(memory(keeper));
+        }
+        flooding.join().expect("a flood");
+        most
+    });
+    good.send(&gauge("new", time, 1.0)).expect("sent");
+    hub.ends_at(&name("new"), time);
+    let made = eventually("an end of the new names", || {
+        let before = hub.names().len();
+        std::thread::sleep(Duration::from_millis(500));
+        let made = hub.names().len();
+        (made == before).then_some(made as u64)
+    });
+    let most = most.max(memory(keeper));
+    eprintln!(
+        "{made} series of {names} names, {} MB at most",
+        most / 1_000_000
+    );
+    let minutes = begun.elapsed().as_secs() / 60 + 1;
+    assert!(made <= AT_ONCE + minutes * A_MINUTE + 2, "{made} series");
+    assert!(made > AT_ONCE.min(names) / 2, "{made} series");
+    assert!(most < MEMORY_BYTES, "{most} bytes");
+    hub.is_unharmed(keeper);
+    hub.end();
+    // Without those of the good one.
+    let refused = hub.reported("values of series that may not be made");
+    assert_eq!(refused, names + 2 - made, "{:#?}", hub.served.said);
+}

@@ -1,0 +1,177 @@
+//! A `kymo serve` that takes datagrams on a port of its own, and what can be asked of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kymo_tests::rrd_client::Client;
+use kymo_tests::served::{Served, ask, kill};
+use kymo_tests::{Scratch, free_port};
+
+/// For what takes moments on a machine that is not busy.
+const LONG: Duration = Duration::from_secs(180);
+
+pub struct Hub {
+    pub served: Served,
+    pub address: String,
+    pub port: u16,
+    pub dir: PathBuf,
+    // Removed last.
+    pub scratch: Scratch,
+}
+
+impl Hub {
+    /// With more keys; `AUTH` stands for a file with the user `user0` and the password `foo`.
+    pub fn start(name: &str, config: &str) -> Hub {
+        Hub::start_on(Scratch::new(name), config)
+    }
+
+    /// The same on what is there already.
+    pub fn start_on(scratch: Scratch, config: &str) -> Hub {
+        let (dir, file, port) = (scratch.path("data"), scratch.text("kymo.toml"), free_port());
+        let users = scratch.text("users");
+        fs::write(&users, "user0: foo\n").expect("a file of users");
+        let config = format!(
+            "[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n{}",
+            config.replace("AUTH", &users)
+        );
+        fs::write(&file, config).expect("a configuration");
+        let data = dir.to_string_lossy().into_owned();
+        let words = ["--config", &file, "--data", &data];
+        let mut served = Served::start(&[&words[..], &["--listen", "127.0.0.1:0"]].concat());
+        let address = served.address();
+        served.has_said(&format!("collectd's datagrams on 127.0.0.1:{port}"));
+        Hub {
+            served,
+            address,
+            port,
+            dir,
+            scratch,
+        }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
+    }
+
+    pub fn keeper(&self) -> u32 {
+        eventually("a keeper", || self.served.child("keeper"))
+    }
+
+    /// The last whole row of a series.
+    pub fn last(&self, name: &str) -> Option<u64> {
+        last(&mut self.client(), name)
+    }
+
+    /// Waits until a series ends with the row of that stamp.
+    pub fn ends_at(&self, name: &str, stamp: u64) {
+        let row = stamp - stamp % 10;
+        eventually(&format!("{name} at {row}"), || {
+            (self.last(name) == Some(row)).then_some(())
+        });
+    }
+
+    /// Which series there are, by their whole names.
+    pub fn names(&self) -> Vec<String> {
+        let said = self.client().text("LIST RECURSIVE /");
+        let mut names: Vec<String> = said.lines().skip(1).map(str::to_string).collect();
+        names.sort();
+        names
+    }
+
+    /// The sum of the numbers before these words, in all reports so far.
+    pub fn reported(&mut self, words: &str) -> u64 {
+        self.served.listen(Duration::from_millis(100));
+        let lines = self.served.said.iter();
+        let counts = lines.filter_map(|line| {
+            let (before, _) = line.split_once(&format!(" {words}"))?;
+            before.rsplit(' ').next()?.parse::<u64>().ok()
+        });
+        counts.sum()
+    }
+
+    /// How many datagrams were reported as dropped, in all lines so far.
+    pub fn reported_drops(&mut self) -> u64 {
+        self.reported("datagrams dropped by the kernel")
+    }
+
+    /// Ends it, and hears its last words.
+    pub fn end(&mut self) {
+        kill("-TERM", self.served.pid());
+        self.served.guardian.0.wait().expect("its end");
+        // Until all that has its stderr has ended.
+        self.served.listen(LONG);
+    }
+
+    /// How many datagrams the kernel has dropped since the socket was made.
+    pub fn dropped(&self) -> u64 {
+        let text = fs::read_to_string("/proc/net/udp").expect("the kernel's list");
+        let own = format!("0100007F:{:04X}", self.port);
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.split_whitespace().nth(1) == Some(&own));
+        let count = line.and_then(|line| line.split_whitespace().last());
+        count.and_then(|word| word.parse().ok()).expect("a count")
+    }
+
+    /// The page and its API are answered.
+    pub fn shows_the_page(&self, when: &str) {
+        for target in ["/", "/api/v1/status"] {
+            let answered = || ask(&self.address, "GET", target, "", "").map(|(status, _)| status);
+            eventually(&format!("an answer to {target} {when}"), || {
+                (answered() == Some(200)).then_some(())
+            });
+        }
+    }
+
+    /// The keeper is the one it was, and nothing went wrong within.
+    pub fn is_unharmed(&mut self, keeper: u32) {
+        self.served.listen(Duration::from_millis(100));
+        let said = &self.served.said;
+        assert_eq!(self.served.child("keeper"), Some(keeper), "{said:#?}");
+        assert!(
+            !said.iter().any(|line| line.contains("panicked")),
+            "{said:#?}"
+        );
+    }
+}
+
+/// The last whole row of a series.
+pub fn last(client: &mut Client, name: &str) -> Option<u64> {
+    let reply = client.ask(format!("LAST {name}").as_bytes()).ok()?;
+    reply.show().strip_prefix("0 ")?.parse().ok()
+}
+
+/// Looks until there is something, but not for ever.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < LONG, "never {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// RssAnon and RssShmem of a process, in bytes.
+pub fn memory(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let number = |field: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(field));
+        let word = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
+        word.and_then(|word| word.parse().ok()).unwrap_or(0)
+    };
+    (number("RssAnon") + number("RssShmem")) << 10
+}
+
+/// Names of files in a folder, and below.
+pub fn files_below(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path().is_dir() {
+            true => names.extend(files_below(&entry.path())),
+            false => names.push(entry.path().to_string_lossy().into_owned()),
+        }
+    }
+    names
+}

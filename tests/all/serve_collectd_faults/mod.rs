@@ -1,0 +1,9 @@
+//! The listener for collectd's protocol against faults and attackers: kills, slow and full disks, floods of names and of
+//! datagrams, forgers, clocks that are set. Each fault is shown to have happened. Some tests take root. On loopback only.
+
+mod disks;
+mod floods;
+mod forgers;
+mod hub;
+mod kills;
+mod packets;
