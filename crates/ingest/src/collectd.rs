@@ -3,12 +3,13 @@
 //! damaged or refused is counted instead.
 //!
 //! `intake` goes from datagrams to updates, `index` finds the series of an identifier, `define` makes new ones, `accounts`
-//! counts.
+//! counts, `reported` knows what was reported before this process.
 
 mod accounts;
 mod define;
 mod index;
 mod intake;
+mod reported;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,6 +26,7 @@ use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
+pub use reported::Reported;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
@@ -58,6 +60,8 @@ pub struct Collectd {
     pub settings: CollectdSettings,
     /// Where datagrams come, never waiting, and what each is called.
     pub sockets: Vec<(OwnedFd, String)>,
+    /// What was reported of them before.
+    pub reported: Reported,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -71,12 +75,15 @@ impl Listener for Collectd {
         let Collectd {
             settings,
             sockets,
+            reported,
             log,
         } = *self;
         let mut datagrams = Datagrams::new(ROUND);
         let mut registry = Registry::new(settings);
-        let names = sockets.iter().map(|(_, name)| name.clone());
-        let mut intakes: Vec<Intake> = names.map(Intake::new).collect();
+        let intake = |(at, (_, name)): (usize, &(OwnedFd, String))| {
+            Intake::new(name.clone(), reported.of(at))
+        };
+        let mut intakes: Vec<Intake> = sockets.iter().enumerate().map(intake).collect();
         let mut files = vec![stop.as_fd()];
         files.extend(sockets.iter().map(|(socket, _)| socket.as_fd()));
         let mut tell_from_ns = RealClock.mono_ns();
@@ -97,8 +104,10 @@ impl Listener for Collectd {
             let ends = ready.first() == Some(&true);
             let now_ns = RealClock.mono_ns();
             if ends || now_ns >= tell_from_ns {
-                for intake in intakes.iter_mut().filter(|intake| intake.has_trouble()) {
+                let troubled = intakes.iter_mut().enumerate();
+                for (at, intake) in troubled.filter(|(_, intake)| intake.has_trouble()) {
                     intake.tell(&log);
+                    reported.note(at, intake.dropped());
                     tell_from_ns = now_ns + TELL_EVERY.as_nanos() as u64;
                 }
             }

@@ -73,8 +73,8 @@ pub struct Recorder {
 pub struct Keeper {
     /// What the keeper has to do; its pipe is filled in at each start.
     pub order: keeper::KeeperOrder,
-    /// The sockets of the order.
-    pub sockets: Vec<OwnedFd>,
+    /// The sockets and files of the order.
+    pub files: Vec<OwnedFd>,
     /// Their names in the file system.
     pub names: Vec<OwnName>,
     /// Where they listen, a line each.
@@ -186,7 +186,7 @@ impl Guardian {
             && self.keeper.ward.is_due(now)
         {
             let mut role = keeper.role.clone();
-            role.inherits = keeper.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+            role.inherits = keeper.files.iter().map(AsRawFd::as_raw_fd).collect();
             let order = |ready| {
                 serde_json::to_vec(&keeper::KeeperOrder {
                     ready,

@@ -1,12 +1,14 @@
-//! Disks that are full or slow.
+//! Disks that are full or slow, and a keeper that does not take what comes: what is lost is counted, and reported once.
 
 use std::fs;
 use std::io::Write as _;
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kymo_tests::machine::{Tmpfs, must_skip, skipped};
+use kymo_tests::served::kill;
 use kymo_tests::{Running, Scratch};
 
 use super::hub::{Hub, eventually, memory};
@@ -14,6 +16,71 @@ use super::packets::{gauge, gauges, name, now, sender};
 
 /// The keeper's memory stays below, with the few series of these tests.
 const MEMORY_BYTES: u64 = 128 << 20;
+
+/// A datagram that says nothing and takes room: one part of a type that is not known.
+fn ballast() -> Vec<u8> {
+    let length = 60_000u16;
+    let mut packet = vec![0; usize::from(length)];
+    packet[..2].copy_from_slice(&0x7777u16.to_be_bytes());
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet
+}
+
+/// Sends until the kernel has dropped more than before.
+fn overflow(hub: &Hub, socket: &UdpSocket) {
+    let (before, packet) = (hub.dropped(), ballast());
+    eventually("a queue that is full", || {
+        for _ in 0..200 {
+            socket.send(&packet).expect("sent");
+        }
+        (hub.dropped() > before).then_some(())
+    });
+}
+
+#[test]
+fn what_the_kernel_drops_is_reported_once_over_all_keepers() {
+    let mut hub = Hub::start("drops", "[store]\nfiles = \"never\"\n");
+    let socket = sender("127.0.0.1", hub.port);
+    let mut time = now() - 10_000;
+    // With the next datagram that it takes the kernel says how many it has dropped.
+    let mut store_one = |hub: &Hub| {
+        let before = hub.last(&name("web")).unwrap_or(0);
+        eventually("a value", || {
+            time += 10;
+            socket.send(&gauge("web", time, 1.0)).expect("sent");
+            hub.last(&name("web")).filter(|&row| row > before)
+        });
+    };
+    store_one(&hub);
+    let keeper = hub.keeper();
+    kill("-STOP", keeper);
+    overflow(&hub, &socket);
+    kill("-CONT", keeper);
+    store_one(&hub);
+    hub.says("datagrams dropped by the kernel");
+    eventually("all of it", || {
+        (hub.reported_drops() == hub.dropped()).then_some(())
+    });
+    // The next keeper knows what was reported.
+    kill("-KILL", keeper);
+    hub.served.next_child("keeper", keeper);
+    store_one(&hub);
+    assert_eq!(hub.reported_drops(), hub.dropped());
+    // What is dropped while nobody reads is not lost to the next one.
+    let keeper = hub.keeper();
+    kill("-STOP", keeper);
+    overflow(&hub, &socket);
+    kill("-KILL", keeper);
+    hub.served.next_child("keeper", keeper);
+    store_one(&hub);
+    eventually("a report by the next one", || {
+        (hub.reported_drops() == hub.dropped()).then_some(())
+    });
+    // Nothing more comes of it at the end.
+    let dropped = hub.dropped();
+    hub.end();
+    assert_eq!(hub.reported_drops(), dropped, "{:#?}", hub.served.said);
+}
 
 /// Each write and each sync of the keeper takes five seconds.
 #[test]

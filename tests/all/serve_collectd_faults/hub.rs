@@ -79,6 +79,23 @@ impl Hub {
         names
     }
 
+    /// Waits for a line with `part`.
+    pub fn says(&mut self, part: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.served.said.iter().find(|line| line.contains(part));
+            if let Some(line) = said {
+                return line.clone();
+            }
+            assert!(
+                begun.elapsed() < LONG,
+                "never {part}: {:#?}",
+                self.served.said
+            );
+            self.served.listen(Duration::from_millis(100));
+        }
+    }
+
     /// The sum of the numbers before these words, in all reports so far.
     pub fn reported(&mut self, words: &str) -> u64 {
         self.served.listen(Duration::from_millis(100));

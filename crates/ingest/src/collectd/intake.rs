@@ -67,15 +67,20 @@ struct Update {
 }
 
 impl Intake {
-    /// Of the socket of that name.
-    pub fn new(name: String) -> Intake {
+    /// Of the socket of that name, of which `dropped` was reported before.
+    pub fn new(name: String, dropped: u32) -> Intake {
         Intake {
             name,
             accounts: Accounts::default(),
-            dropped: 0,
+            dropped,
             texts: Vec::new(),
             updates: Vec::new(),
         }
+    }
+
+    /// What the kernel has dropped so far, modulo 2^32, as far as is known.
+    pub fn dropped(&self) -> u32 {
+        self.dropped
     }
 
     /// Whether there is something to tell of.

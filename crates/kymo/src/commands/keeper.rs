@@ -60,6 +60,8 @@ pub struct KeeperOrder {
 pub struct CollectdOrder {
     /// Numbers of the sockets, and where they are.
     pub sockets: Vec<(i32, String)>,
+    /// Number of the file of [`collectd::Reported`].
+    pub reported: i32,
     /// `none`, `sign` or `encrypt`.
     pub security: String,
     /// Text of the AuthFile.
@@ -147,6 +149,9 @@ fn collectd_listener(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) ->
         Ok((socket, name.clone()))
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
+    let reported = privilege::inherited(order.reported);
+    let reported = reported.context("cannot take over a file of kymo serve")?;
+    let reported = collectd::Reported::new(Some(reported));
     let mut types = TypesDb::default();
     for text in &order.types {
         for bad in types.add(text) {
@@ -192,6 +197,7 @@ fn collectd_listener(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) ->
     Ok(Some(move |log| Collectd {
         settings,
         sockets,
+        reported,
         log,
     }))
 }

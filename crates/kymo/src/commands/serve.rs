@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -271,17 +271,15 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         },
         shown: shown(&sockets),
         names: sockets.names,
-        sockets: sockets
-            .rrdcached
-            .into_iter()
-            .chain(sockets.questions)
-            .chain(
-                sockets
-                    .collectd
-                    .into_iter()
-                    .map(|(socket, _)| socket.socket),
-            )
-            .collect(),
+        files: files_of(
+            sockets
+                .rrdcached
+                .into_iter()
+                .chain(sockets.questions)
+                .collect(),
+            sockets.collectd,
+            sockets.reported,
+        ),
         notices: sockets.notices,
         configured: config.store != config::Store::default()
             || config.listen.rrdcached.is_some()
@@ -289,6 +287,17 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             || config.collectd != config::Collectd::default(),
         role: role_without_rights(account),
     })
+}
+
+/// All that the order has numbers of.
+fn files_of(
+    rrdcached: Vec<OwnedFd>,
+    collectd: Vec<(UdpSocket, SocketAddr)>,
+    reported: OwnedFd,
+) -> Vec<OwnedFd> {
+    let datagrams = collectd.into_iter().map(|(socket, _)| socket.socket);
+    let sockets = rrdcached.into_iter().chain(datagrams);
+    sockets.chain([reported]).collect()
 }
 
 /// Where others send to, in words.
@@ -329,6 +338,7 @@ fn collectd_order(config: &Config, sockets: &Sockets) -> Result<keeper::Collectd
     };
     Ok(keeper::CollectdOrder {
         sockets: sockets.collectd.iter().map(socket).collect(),
+        reported: sockets.reported.as_raw_fd(),
         security: keys.security.word().into(),
         users: keys.auth_file.as_ref().map(read).transpose()?,
         allow: keys.allow.clone(),

@@ -12,6 +12,7 @@ use kymo_base::errno::strerror;
 use kymo_sys::datagrams::{UdpSocket, bind_udp};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::config::{Config, Place, Security};
 
@@ -25,7 +26,6 @@ const LOOPBACK: [IpAddr; 2] = [
 const QUEUE_BYTES: usize = 64 << 20;
 
 /// Sockets that listen, and what they are called.
-#[derive(Default)]
 pub struct Sockets {
     /// For rrdcached's protocol.
     pub rrdcached: Vec<OwnedFd>,
@@ -35,6 +35,8 @@ pub struct Sockets {
     pub questions: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
+    /// What keepers have reported of these.
+    pub reported: OwnedFd,
     /// Names in the file system, to be removed at the end.
     pub names: Vec<OwnName>,
     /// What could not be had, and need not be.
@@ -46,7 +48,7 @@ pub const QUESTIONS: &str = "keeper.sock";
 
 /// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
 pub fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
-    let mut sockets = Sockets::default();
+    let mut sockets = Sockets::none()?;
     let group = config.listen.group.as_deref();
     let group = group
         .map(|name| {
@@ -123,6 +125,20 @@ fn cannot(place: &dyn Display, error: &io::Error) -> anyhow::Error {
 }
 
 impl Sockets {
+    fn none() -> Result<Sockets> {
+        let reported = memfd_create("reported", MemfdFlags::CLOEXEC);
+        let reported = reported.map_err(io::Error::from);
+        Ok(Sockets {
+            questions: None,
+            rrdcached: Vec::new(),
+            shown: Vec::new(),
+            collectd: Vec::new(),
+            reported: reported.context("cannot make a file in memory")?,
+            names: Vec::new(),
+            notices: Vec::new(),
+        })
+    }
+
     fn add_datagrams(&mut self, address: SocketAddr) -> Result<()> {
         let socket = bind_udp(address, QUEUE_BYTES);
         let socket = socket.map_err(|error| cannot(&address, &error))?;

@@ -1,0 +1,63 @@
+//! How many dropped datagrams of each socket were reported: a file in memory that outlives the keeper, as the sockets do.
+//! The kernel counts from when a socket was made. So a keeper that is started again reports what was dropped since the
+//! last report, also while there was no keeper, and nothing twice.
+
+use std::os::fd::OwnedFd;
+
+/// The file: a count each socket, in the order of the sockets.
+#[derive(Debug)]
+pub struct Reported(Option<OwnedFd>);
+
+const COUNT_BYTES: usize = size_of::<u32>();
+
+impl Reported {
+    /// `None`: the sockets end with this process.
+    pub fn new(file: Option<OwnedFd>) -> Reported {
+        Reported(file)
+    }
+
+    /// What was reported of a socket, modulo 2^32.
+    pub fn of(&self, socket: usize) -> u32 {
+        let mut count = [0; COUNT_BYTES];
+        // A file that is too short has a zero there; so has one that cannot be read.
+        if let Some(file) = &self.0 {
+            let _ = rustix::io::pread(file, &mut count, place(socket));
+        }
+        u32::from_ne_bytes(count)
+    }
+
+    /// Notes that so much was reported.
+    pub fn note(&self, socket: usize, dropped: u32) {
+        if let Some(file) = &self.0 {
+            // If it fails, the same is reported again.
+            let _ = rustix::io::pwrite(file, &dropped.to_ne_bytes(), place(socket));
+        }
+    }
+}
+
+fn place(socket: usize) -> u64 {
+    (socket * COUNT_BYTES) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    #[test]
+    fn counts_outlive_who_noted_them() {
+        let file = memfd_create("reported", MemfdFlags::CLOEXEC).unwrap();
+        let reported = Reported::new(Some(file.try_clone().unwrap()));
+        assert_eq!((reported.of(0), reported.of(1)), (0, 0));
+        reported.note(1, u32::MAX);
+        drop(reported);
+        let reported = Reported::new(Some(file));
+        assert_eq!(
+            (reported.of(0), reported.of(1), reported.of(2)),
+            (0, u32::MAX, 0)
+        );
+        let without = Reported::new(None);
+        without.note(0, 7);
+        assert_eq!(without.of(0), 0);
+    }
+}
