@@ -45,7 +45,7 @@ pub struct Plan {
     pub recorder: Option<Recorder>,
     /// The keeper; `None`: nothing is taken from others.
     pub keeper: Option<Keeper>,
-    /// DaemonSignal to the hub; its files and its code are filled in at each start.
+    /// For the hub; its files and its code are filled in at each start.
     pub order: Order,
     /// As whom the hub runs.
     pub hub_role: Role,

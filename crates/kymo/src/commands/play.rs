@@ -22,8 +22,8 @@ use crate::{options, show, times};
 
 /// Exit code when there is nothing to show.
 const NOTHING: u8 = 1;
-/// So many places of damage are told one by one.
-const TOLD_MAX: u64 = 10;
+/// Places of damage that are reported one by one.
+const REPORTED_MAX: u64 = 10;
 
 /// Runs the command.
 pub fn run(play: &PlayOptions) -> Result<ExitCode> {
@@ -46,9 +46,9 @@ pub fn run(play: &PlayOptions) -> Result<ExitCode> {
     let dir = play.dir.as_deref();
     let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
     let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
-    let mut told = DaemonSignal::new(source);
-    let shown = show::run(&mut told, &view, &play.view, dir, Pace::Played)?;
-    told.finish();
+    let mut played = Played::new(source);
+    let shown = show::run(&mut played, &view, &play.view, dir, Pace::Played)?;
+    played.finish();
     Ok(if shown.intervals > 0 {
         if !shown.absent.is_empty() {
             say(&format!(
@@ -60,7 +60,7 @@ pub fn run(play: &PlayOptions) -> Result<ExitCode> {
     } else {
         say(&format!(
             "nothing to show: {}",
-            why_nothing(&shown, &told, &play.view)
+            why_nothing(&shown, &played, &play.view)
         ));
         ExitCode::from(NOTHING)
     })
@@ -134,7 +134,7 @@ fn fit_format(letters: String, play: &PlayOptions) -> String {
 }
 
 /// Why there was no interval to show.
-fn why_nothing(shown: &Shown, told: &DaemonSignal, view: &ViewOptions) -> String {
+fn why_nothing(shown: &Shown, played: &Played, view: &ViewOptions) -> String {
     let bound = |switch: &str, time: &Option<String>| Some(format!(" {switch} {}", time.as_ref()?));
     let span: String = [bound("--from", &view.from), bound("--thru", &view.thru)]
         .into_iter()
@@ -143,7 +143,7 @@ fn why_nothing(shown: &Shown, told: &DaemonSignal, view: &ViewOptions) -> String
     match (shown.samples, shown.within) {
         (0, _) if span.is_empty() => "nothing was recorded".into(),
         (0, _) => format!("nothing was recorded{span}"),
-        (_, 0) => format!("nothing was recorded{span}, but {}", told.extent()),
+        (_, 0) => format!("nothing was recorded{span}, but {}", played.extent()),
         _ if !shown.absent.is_empty() => {
             format!("there is no {} in what was played", names(&shown.absent))
         }
@@ -151,17 +151,17 @@ fn why_nothing(shown: &Shown, told: &DaemonSignal, view: &ViewOptions) -> String
     }
 }
 
-/// Tells of what is damaged as it goes by, whatever the format makes of it.
-struct DaemonSignal {
+/// What is played: its damage is reported as it goes by, whatever the format makes of it.
+struct Played {
     source: Box<dyn Source>,
     damages: u64,
     /// When the first and the last sample were, in nanoseconds since 1970.
     extent_ns: Option<(i64, i64)>,
 }
 
-impl DaemonSignal {
-    fn new(source: Box<dyn Source>) -> DaemonSignal {
-        DaemonSignal {
+impl Played {
+    fn new(source: Box<dyn Source>) -> Played {
+        Played {
             source,
             damages: 0,
             extent_ns: None,
@@ -169,7 +169,8 @@ impl DaemonSignal {
     }
 
     fn finish(&self) {
-        if let Some(more) = self.damages.checked_sub(TOLD_MAX).filter(|&more| more > 0) {
+        let more = self.damages.saturating_sub(REPORTED_MAX);
+        if more > 0 {
             say(&format!("and {more} more places of damage"));
         }
     }
@@ -190,13 +191,13 @@ impl DaemonSignal {
     }
 }
 
-impl Source for DaemonSignal {
+impl Source for Played {
     fn next(&mut self) -> Result<Option<Step>, String> {
         let step = self.source.next()?;
         match &step {
             Some(Step::Damage(why)) => {
                 self.damages += 1;
-                if self.damages <= TOLD_MAX {
+                if self.damages <= REPORTED_MAX {
                     say(why);
                 }
             }

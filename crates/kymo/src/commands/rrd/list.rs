@@ -53,7 +53,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     match local(dir, recursive) {
         Ok(names) if names.is_empty() => complain("Success"),
         Ok(names) => say(session, &names),
-        // DaemonSignal, but no failure: as rrdtool has it.
+        // Said, but no failure: as rrdtool has it.
         Err(error) => complain(&strerror(&error)),
     }
     Ok(())
