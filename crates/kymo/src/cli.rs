@@ -34,7 +34,7 @@ enum Command {
     /// Record this machine
     Record(RecordOptions),
     /// Show a recording, or collectl's .raw, .raw.gz and .rawp.gz files
-    Play(PlayOptions),
+    Play(play::PlayOptions),
     /// Record this machine and show it to browsers and programs
     #[cfg(feature = "serve")]
     Serve(serve::ServeOptions),
@@ -82,25 +82,6 @@ struct Classic {
     record: RecordOptions,
     #[command(flatten)]
     view: ViewOptions,
-}
-
-/// What `kymo play` is told.
-#[derive(Args, Clone, Debug)]
-pub struct PlayOptions {
-    /// Recordings: folders, or collectl's raw files
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
-    /// Subsystems; default: what brief shows of those recorded
-    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
-    pub subsys: Option<String>,
-    /// Write plot files into this folder
-    #[arg(short = 'f', long = "filename", value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// End after N intervals
-    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
-    pub count: Option<String>,
-    #[command(flatten)]
-    pub view: ViewOptions,
 }
 
 /// Why nothing is run.
@@ -239,7 +220,7 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
     } = classic;
     record.settle().map_err(anyhow::Error::msg)?;
     if plays {
-        return play::run(&PlayOptions {
+        return play::run(&play::PlayOptions {
             paths: playback.into_iter().chain(files).collect(),
             subsys: record.subsys,
             dir: record.dir,

@@ -1,9 +1,11 @@
 //! `kymo play`: recordings and collectl's raw files through the views. What of them is not shown, and
 //! why, is said on stderr.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::track::Tracks;
@@ -15,7 +17,6 @@ use kymo_view::options::choices;
 use kymo_view::time::Zone;
 use kymo_view::{Options, Shown};
 
-use crate::cli::PlayOptions;
 use crate::options::ViewOptions;
 use crate::output::Pace;
 use crate::{options, show, times};
@@ -24,6 +25,25 @@ use crate::{options, show, times};
 const NOTHING: u8 = 1;
 /// Places of damage that are reported one by one.
 const REPORTED_MAX: u64 = 10;
+
+/// What `kymo play` is told.
+#[derive(Args, Clone, Debug)]
+pub struct PlayOptions {
+    /// Recordings: folders, or collectl's raw files
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Subsystems; default: what brief shows of those recorded
+    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
+    pub subsys: Option<String>,
+    /// Write plot files into this folder
+    #[arg(short = 'f', long = "filename", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// End after N intervals
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    #[command(flatten)]
+    pub view: ViewOptions,
+}
 
 /// Runs the command.
 pub fn run(play: &PlayOptions) -> Result<ExitCode> {
