@@ -1,24 +1,23 @@
-//! What there is to be shown: the recording, how far it reaches, and how it is opened.
+//! What is asked of the recording: how far it reaches, and fields over a range.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
 use kymo_kernel::source::kind;
 use kymo_query::marks::Mark;
-use kymo_query::open::Recordings;
 use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
-use kymo_query::source::{Source, Step};
-use kymo_recording::folder::safe_host;
+use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::machine;
 
-use crate::rollups::{Blocks, Rollups, Run, wall_ns};
-use crate::{LINES_MAX, POINTS_MAX, What};
+use crate::blocks::{Blocks, Run, wall_ns};
+use crate::recording::{What, own};
+use crate::rollups::Rollups;
+use crate::{LINES_MAX, POINTS_MAX};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// A tail is sealed sooner.
@@ -29,8 +28,6 @@ const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
 const FRESH: Duration = Duration::from_secs(5);
 /// The end of a ring is looked at from here on.
 const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
-/// No question may take longer.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How far a recording reaches, and in what steps.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +46,8 @@ pub struct Extent {
 
 /// The recording.
 pub struct Archive {
-    what: What,
+    /// What is shown.
+    pub what: What,
     rollups: Option<Rollups>,
     extent: Mutex<Option<(Instant, Arc<Extent>)>>,
 }
@@ -64,47 +62,6 @@ impl Archive {
         }
     }
 
-    /// The folder of a ring that is being recorded.
-    pub fn ring(&self) -> Option<&PathBuf> {
-        match &self.what {
-            What::Ring(dir) => Some(dir),
-            What::Files(_) => None,
-        }
-    }
-
-    /// Where it is, for people.
-    pub fn name(&self) -> String {
-        match &self.what {
-            What::Ring(dir) => dir.display().to_string(),
-            What::Files(paths) => {
-                let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-                names.join(" ")
-            }
-        }
-    }
-
-    /// What is there now; reading it ends with an error when it takes too long.
-    pub fn recordings(&self) -> Result<Recordings, String> {
-        let recordings = match &self.what {
-            What::Ring(dir) => Recordings::ring(&own(dir)),
-            What::Files(paths) => Recordings::find(paths)?,
-        };
-        Ok(recordings.until(Instant::now() + PATIENCE))
-    }
-
-    /// Whether files can be opened; a ring may come later.
-    pub fn check(&self) -> Result<(), String> {
-        match self.ring() {
-            Some(_) => Ok(()),
-            None => self.open(TimeRange::ALL, Kinds::NONE).map(|_| ()),
-        }
-    }
-
-    /// Opens the recording, as above.
-    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
-        self.recordings()?.open(range, kinds)
-    }
-
     /// How far it reaches.
     pub fn extent(&self) -> Result<Arc<Extent>, String> {
         let mut known = self
@@ -112,7 +69,7 @@ impl Archive {
             .lock()
             .map_err(|_| "cannot go on: a query failed")?;
         if let Some((at, extent)) = &*known
-            && (at.elapsed() < FRESH || self.ring().is_none())
+            && (at.elapsed() < FRESH || self.what.ring().is_none())
         {
             return Ok(extent.clone());
         }
@@ -123,7 +80,7 @@ impl Archive {
 
     fn look(&self) -> Result<Extent, String> {
         let mut extent = Extent::default();
-        let recordings = self.recordings()?;
+        let recordings = self.what.recordings()?;
         let from = |from_ns| TimeRange {
             from_ns,
             thru_ns: i64::MAX,
@@ -153,7 +110,7 @@ impl Archive {
 
     /// The first moment of what has no blocks to tell it.
     fn first_ns(&self) -> Result<Option<i64>, String> {
-        let mut source = self.open(TimeRange::ALL, Kinds::NONE)?;
+        let mut source = self.what.open(TimeRange::ALL, Kinds::NONE)?;
         while let Some(step) = source.next()? {
             if let Step::Sample(moment) = step {
                 return Ok(Some(moment.real_ns));
@@ -167,7 +124,7 @@ impl Archive {
     }
 
     fn look_at(&self, extent: &mut Extent, range: TimeRange, kinds: Kinds) -> Result<(), String> {
-        let mut source = self.open(range, kinds)?;
+        let mut source = self.what.open(range, kinds)?;
         let (mut sample, mut scan) = (Distance::default(), Distance::default());
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
@@ -182,11 +139,6 @@ impl Archive {
         extent.context = source.context().clone();
         Ok(())
     }
-}
-
-/// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
-pub fn own(dir: &Path) -> PathBuf {
-    dir.join(safe_host(&machine::host()))
 }
 
 /// The usual distance between moments: the median, to a tenth of a second, since they come a little early
@@ -243,12 +195,12 @@ impl Archive {
         };
         let grid = Grid::new(from_ns, thru_ns, points, least_ns);
         let mut series = Series::new(grid, LINES_MAX.min(POINTS_MAX / grid.count));
-        match self.ring() {
+        match self.what.ring() {
             Some(ring) if long && picks.iter().all(Pick::is_rolled_up) => {
                 self.add_long(ring, picks, &mut series)?
             }
             _ => {
-                let mut source = self.open(series.grid.range(), Pick::kinds(picks))?;
+                let mut source = self.what.open(series.grid.range(), Pick::kinds(picks))?;
                 series.take_in(&mut source, picks)?;
             }
         }
@@ -322,7 +274,7 @@ impl Archive {
                 ..range
             },
         );
-        series.take_in(&mut run.open(self, kinds)?, picks)
+        series.take_in(&mut run.open(&self.what, kinds)?, picks)
     }
 
     /// Adds blocks that have no roll-up.
@@ -337,7 +289,7 @@ impl Archive {
         if !raw.is_empty() {
             let run = Run::of(raw, end_seq);
             raw.clear();
-            series.take_in(&mut run.open(self, kinds)?, picks)?;
+            series.take_in(&mut run.open(&self.what, kinds)?, picks)?;
         }
         Ok(())
     }
@@ -345,7 +297,7 @@ impl Archive {
     /// Makes roll-ups, for ever, if there is a place for them.
     pub fn keep_rollups(&self) {
         if let Some(rollups) = &self.rollups {
-            rollups.keep_up(self);
+            rollups.keep_up(&self.what);
         }
     }
 

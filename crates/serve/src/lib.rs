@@ -2,8 +2,8 @@
 //! reader, holds no capability and starts nothing.
 //!
 //! `server` has the connections, `places` says who goes when there are too many, `access` decides who may
-//! ask, `api` has the answers, one file each; `archive` is what there is to be shown, `now` its newest
-//! sample, `rollups` its long ranges.
+//! ask, `api` has the answers, one file each; `recording` is what is shown, `archive` what is asked of it,
+//! `now` its newest sample, `rollups` its long ranges.
 
 #![forbid(unsafe_code)]
 
@@ -12,10 +12,12 @@ mod answer;
 mod api;
 mod archive;
 mod assets;
+mod blocks;
 mod cost;
 mod now;
 mod number;
 mod places;
+mod recording;
 mod rollups;
 mod server;
 mod stored;
@@ -25,6 +27,7 @@ mod tls;
 use std::path::PathBuf;
 
 pub use api::fuzz_parameters;
+pub use recording::What;
 pub use server::run;
 pub use tls::Tls;
 
@@ -34,15 +37,6 @@ const RECORDED_MAX: usize = 1 << 16;
 const LINES_MAX: usize = 4096;
 /// Most points of all its lines together.
 const POINTS_MAX: usize = 2_000_000;
-
-/// What the hub shows.
-#[derive(Clone, Debug)]
-pub enum What {
-    /// The recording in this folder, which a recorder goes on writing.
-    Ring(PathBuf),
-    /// Files and folders from anywhere, which do not change.
-    Files(Vec<PathBuf>),
-}
 
 /// All that the hub is told.
 #[derive(Clone, Debug)]

@@ -15,7 +15,8 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use tokio::sync::{Notify, broadcast};
 
 use crate::RECORDED_MAX;
-use crate::archive::{Archive, own};
+use crate::archive::Archive;
+use crate::recording::own;
 
 /// Who has not followed for so long begins again, at the end.
 const STALE: Duration = Duration::from_secs(150);
@@ -170,7 +171,7 @@ pub struct Newest<'a> {
 
 impl Follower {
     fn open(archive: &Archive) -> Result<Follower, String> {
-        let dir = own(archive.ring().ok_or("cannot follow a file")?);
+        let dir = own(archive.what.ring().ok_or("cannot follow a file")?);
         let picks = Pick::all();
         let range = TimeRange {
             from_ns: RealClock.now().real_ns - BACK_NS,

@@ -3,24 +3,19 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_base::context::Context;
-use kymo_base::track::Tracks;
-use kymo_query::recorded::Recorded;
 use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
-use kymo_query::source::{Source, Step};
 use kymo_recording::folder::BLOCK_SUFFIX;
-use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
+use kymo_recording::reader::Listed;
 use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
 
 use crate::RECORDED_MAX;
-use crate::archive::{Archive, own};
+use crate::blocks::{Blocks, Run, wall_ns};
+use crate::recording::{What, own};
 
-const SECOND_NS: i64 = 1_000_000_000;
 /// How often new blocks are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 /// After each roll-up the maker rests so many times as long as it took: a tenth of a CPU at most.
@@ -33,49 +28,10 @@ const SUFFIX: &str = ".rol";
 /// A block is of minutes, or of hours where samples are rare. One of days is one in which the clock was set.
 const SPAN_MAX_S: u64 = 6 * 3600;
 
-/// A second of the wall clock, as a block's name has it, in nanoseconds.
-pub fn wall_ns(seconds: u64) -> i64 {
-    i64::try_from(seconds)
-        .unwrap_or(i64::MAX)
-        .saturating_mul(SECOND_NS)
-}
-
 /// The folder of the roll-ups.
 #[derive(Clone)]
 pub struct Rollups {
     dir: PathBuf,
-}
-
-/// Blocks of a recording and the folders they are in.
-pub struct Blocks {
-    folders: Vec<PathBuf>,
-    /// Oldest first.
-    pub blocks: Vec<Listed>,
-}
-
-impl Blocks {
-    /// Lists them.
-    pub fn list(ring: &Path) -> Result<Blocks, String> {
-        let recording = Recording::open(Arc::new(RealDisk), ring).map_err(|e| e.to_string())?;
-        let folders = recording.folders().map_err(|e| e.to_string())?;
-        let blocks = recording.blocks(&folders).map_err(|e| e.to_string())?;
-        Ok(Blocks { folders, blocks })
-    }
-
-    /// The number of the last record of a block.
-    pub fn last_seq(&self, block: &Listed) -> Result<u64, String> {
-        let folder = self.folders.get(block.folder);
-        let folder = folder.ok_or("cannot find the block")?;
-        let path = folder.join(block.name.format());
-        let mut source = Recorded::open(&path, TimeRange::ALL, Kinds::NONE)?;
-        let mut last = 0;
-        while let Some(step) = source.next()? {
-            if let Step::Sample(moment) | Step::Event(moment, _) = step {
-                last = moment.seq;
-            }
-        }
-        Ok(last)
-    }
 }
 
 impl Rollups {
@@ -113,13 +69,13 @@ impl Rollups {
     }
 
     /// Makes what is missing, for ever.
-    pub fn keep_up(&self, archive: &Archive) {
+    pub fn keep_up(&self, what: &What) {
         let mut tried = HashSet::new();
         loop {
-            if let Some(ring) = archive.ring()
+            if let Some(ring) = what.ring()
                 && let Ok(blocks) = Blocks::list(&own(ring))
             {
-                self.make_missing(archive, &blocks, &mut tried);
+                self.make_missing(what, &blocks, &mut tried);
                 self.remove_orphans(&blocks);
             }
             std::thread::sleep(LOOK);
@@ -127,7 +83,7 @@ impl Rollups {
     }
 
     /// One that could not be made, or was of other columns, is tried once.
-    fn make_missing(&self, archive: &Archive, blocks: &Blocks, tried: &mut HashSet<PathBuf>) {
+    fn make_missing(&self, what: &What, blocks: &Blocks, tried: &mut HashSet<PathBuf>) {
         for (n, block) in blocks.blocks.iter().enumerate().rev() {
             let Some(path) = self.path(blocks, block) else {
                 continue;
@@ -142,7 +98,7 @@ impl Rollups {
             if !usable {
                 let next_seq = blocks.blocks.get(n + 1).map(|next| next.name.first_seq);
                 // The cache is no loss: it is not worth a word.
-                let _ = make(archive, blocks, block, next_seq)
+                let _ = make(what, blocks, block, next_seq)
                     .and_then(|bytes| write(&path, &bytes).map_err(|error| error.to_string()));
                 std::thread::sleep(start.elapsed() * REST);
             }
@@ -198,7 +154,7 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Reads a block, with what its first rates need, and rolls it up.
 fn make(
-    archive: &Archive,
+    what: &What,
     blocks: &Blocks,
     block: &Listed,
     next_seq: Option<u64>,
@@ -221,7 +177,7 @@ fn make(
     let run = Run::of(std::slice::from_ref(block), end_seq);
     let mut series = Series::new(grid, RECORDED_MAX);
     series.take_in(
-        &mut run.open(archive, Pick::kinds(&Pick::all()))?,
+        &mut run.open(what, Pick::kinds(&Pick::all()))?,
         &Pick::all(),
     )?;
     if series.full {
@@ -230,80 +186,4 @@ fn make(
     let mut bytes = Vec::new();
     rollup::encode(&series, &mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
-}
-
-/// Successive blocks that are read whole, without what is before and after them.
-pub struct Run {
-    first_seq: u64,
-    end_seq: u64,
-    range: TimeRange,
-}
-
-impl Run {
-    /// These blocks, up to the record before `end_seq`.
-    pub fn of(blocks: &[Listed], end_seq: u64) -> Run {
-        let min = blocks.iter().map(|block| block.name.wall_min_s).min();
-        let max = blocks.iter().map(|block| block.name.wall_max_s).max();
-        Run {
-            first_seq: blocks.first().map_or(0, |block| block.name.first_seq),
-            end_seq,
-            range: TimeRange {
-                from_ns: min.map_or(0, wall_ns),
-                thru_ns: max.map_or(0, |max| wall_ns(max).saturating_add(SECOND_NS)),
-            },
-        }
-    }
-
-    /// What comes from `first_seq` on, as far as it is in `range`.
-    pub fn from(first_seq: u64, range: TimeRange) -> Run {
-        Run {
-            first_seq,
-            end_seq: u64::MAX,
-            range,
-        }
-    }
-
-    /// Opens it.
-    pub fn open(&self, archive: &Archive, kinds: Kinds) -> Result<impl Source, String> {
-        Ok(Within {
-            source: archive.open(self.range, kinds)?,
-            first_seq: self.first_seq,
-            end_seq: self.end_seq,
-        })
-    }
-}
-
-/// Samples outside of these numbers are there for the rates of others only.
-struct Within<S> {
-    source: S,
-    first_seq: u64,
-    end_seq: u64,
-}
-
-impl<S: Source> Source for Within<S> {
-    fn next(&mut self) -> Result<Option<Step>, String> {
-        loop {
-            return Ok(match self.source.next()? {
-                Some(Step::Sample(moment) | Step::Event(moment, _))
-                    if moment.seq >= self.end_seq =>
-                {
-                    None
-                }
-                Some(Step::Event(moment, _)) if moment.seq < self.first_seq => continue,
-                Some(Step::Sample(mut moment)) => {
-                    moment.warmup |= moment.seq < self.first_seq;
-                    Some(Step::Sample(moment))
-                }
-                step => step,
-            });
-        }
-    }
-
-    fn tracks(&self) -> &Tracks {
-        self.source.tracks()
-    }
-
-    fn context(&self) -> &Context {
-        self.source.context()
-    }
 }

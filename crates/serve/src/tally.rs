@@ -10,8 +10,9 @@ use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::procs;
 
-use crate::archive::{Archive, own};
+use crate::archive::Archive;
 use crate::cost;
+use crate::recording::own;
 
 /// Counts since a recorder started.
 #[derive(Clone, Copy, Default, Debug)]
@@ -43,7 +44,10 @@ impl Counter {
         let Ok(mut counting) = self.0.lock() else {
             return Tally::default();
         };
-        let recorder = archive.ring().and_then(|ring| cost::recorder_pid(ring));
+        let recorder = archive
+            .what
+            .ring()
+            .and_then(|ring| cost::recorder_pid(ring));
         if counting.as_ref().map(|counting| counting.recorder) != recorder {
             *counting = recorder.and_then(|pid| Counting::begin(archive, pid));
         }
@@ -67,7 +71,7 @@ impl Counting {
         };
         Some(Counting {
             recorder,
-            source: Recorded::open(&own(archive.ring()?), range, Kinds::NONE).ok()?,
+            source: Recorded::open(&own(archive.what.ring()?), range, Kinds::NONE).ok()?,
             marker: Marker::default(),
             from_ns: range.from_ns,
             tally: Tally::default(),

@@ -27,7 +27,11 @@ pub async fn status(
                 Ok(extent) => (extent, None),
                 Err(error) => (Default::default(), Some(error)),
             };
-            let recorder = hub.archive.ring().and_then(|ring| cost::recorder_pid(ring));
+            let recorder = hub
+                .archive
+                .what
+                .ring()
+                .and_then(|ring| cost::recorder_pid(ring));
             Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "host": extent.context.get("host"),
@@ -35,7 +39,7 @@ pub async fn status(
                 "cpus": extent.context.number("cpus"),
                 "mem_kb": extent.context.number("mem_kb"),
                 "tz": extent.context.get("tz"),
-                "mode": if hub.archive.ring().is_some() { "live" } else { "file" },
+                "mode": if hub.archive.what.ring().is_some() { "live" } else { "file" },
                 "now": seconds(RealClock.now().real_ns),
                 "from": time(extent.from_ns),
                 "thru": time(extent.thru_ns),
@@ -43,7 +47,7 @@ pub async fn status(
                 "scan_interval": span(extent.scan_interval_ns),
                 "scopes": scopes.names(),
                 "error": error,
-                "path": hub.archive.name(),
+                "path": hub.archive.what.name(),
                 "recorder": {
                     "alive": recorder.is_some(),
                     "since": recorder.and_then(kymo_sys::procs::age_of)
@@ -73,7 +77,7 @@ impl Hub {
     /// What kymo costs, and what its recorder has done.
     pub fn cost(&self) -> (Cost, Tally) {
         let extent = self.archive.extent().unwrap_or_default();
-        let ring = self.archive.ring().map(PathBuf::as_path);
+        let ring = self.archive.what.ring().map(PathBuf::as_path);
         let span_s = seconds(extent.thru_ns - extent.from_ns);
         (
             self.meter.read(ring, span_s),

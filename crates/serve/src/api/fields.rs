@@ -54,7 +54,7 @@ fn columns(columns: &[Column]) -> Vec<Json> {
 
 /// The instances of the newest sample; processes are found by the table of processes.
 fn instances(hub: &Hub) -> Result<Instances, String> {
-    if hub.archive.ring().is_some() {
+    if hub.archive.what.ring().is_some() {
         return hub.now.newest(|newest| {
             let named =
                 |reading: &Reading| reading.rows.iter().map(|row| shown(&row.name)).collect();
@@ -83,7 +83,7 @@ fn of_file(hub: &Hub) -> Result<Instances, String> {
         from_ns: thru_ns - LAST_NS,
         thru_ns: i64::MAX,
     };
-    let mut source = hub.archive.open(range, kinds)?;
+    let mut source = hub.archive.what.open(range, kinds)?;
     let mut found = Instances::new();
     let mut interpreters: Vec<_> = machine
         .map(|&subsystem| (subsystem, Interpreter::new(subsystem), Reading::default()))

@@ -14,7 +14,7 @@ use crate::answer::{self, Answer, Refusal};
 use crate::number::seconds;
 
 pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
-    if hub.archive.ring().is_none() {
+    if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing(
             "cannot expose metrics: a recording that was opened from a file has no newest sample",
         ));

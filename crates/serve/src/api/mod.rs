@@ -90,12 +90,12 @@ impl Hub {
 
     /// Whether what it shows can be shown at all.
     pub fn check(&self) -> Result<(), String> {
-        self.archive.check()
+        self.archive.what.check()
     }
 
     /// Begins what goes on by itself.
     pub fn start(self: Arc<Hub>) {
-        if self.archive.ring().is_some() {
+        if self.archive.what.ring().is_some() {
             tokio::spawn(self.now.clone().follow());
             let archive = self.archive.clone();
             std::thread::spawn(move || archive.keep_rollups());

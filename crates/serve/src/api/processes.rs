@@ -37,7 +37,11 @@ pub async fn answer(
     let asked = Asked::new(&params, scopes)?;
     let body = hub
         .ask(move |hub| {
-            let recordings = hub.archive.recordings().map_err(Refusal::unavailable)?;
+            let recordings = hub
+                .archive
+                .what
+                .recordings()
+                .map_err(Refusal::unavailable)?;
             let table = Table::read(&recordings, at_ns, over_ns).map_err(Refusal::unavailable)?;
             let table = table.ok_or_else(|| {
                 Refusal::missing("cannot show processes: none were recorded then")

@@ -1,0 +1,70 @@
+//! The recording that is shown: a ring that is being recorded, or files from anywhere, and how they are opened.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kymo_query::open::Recordings;
+use kymo_query::source::Source;
+use kymo_recording::folder::safe_host;
+use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_sys::machine;
+
+/// No question may take longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the hub shows.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// The recording in this folder, which a recorder goes on writing.
+    Ring(PathBuf),
+    /// Files and folders from anywhere, which do not change.
+    Files(Vec<PathBuf>),
+}
+
+impl What {
+    /// The folder of a ring that is being recorded.
+    pub(crate) fn ring(&self) -> Option<&PathBuf> {
+        match self {
+            What::Ring(dir) => Some(dir),
+            What::Files(_) => None,
+        }
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            What::Ring(dir) => dir.display().to_string(),
+            What::Files(paths) => {
+                let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+                names.join(" ")
+            }
+        }
+    }
+
+    /// What is there now; reading it ends with an error when it takes too long.
+    pub(crate) fn recordings(&self) -> Result<Recordings, String> {
+        let recordings = match self {
+            What::Ring(dir) => Recordings::ring(&own(dir)),
+            What::Files(paths) => Recordings::find(paths)?,
+        };
+        Ok(recordings.until(Instant::now() + PATIENCE))
+    }
+
+    /// Opens it, as above.
+    pub(crate) fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+        self.recordings()?.open(range, kinds)
+    }
+
+    /// Whether files can be opened; a ring may come later.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.ring() {
+            Some(_) => Ok(()),
+            None => self.open(TimeRange::ALL, Kinds::NONE).map(|_| ()),
+        }
+    }
+}
+
+/// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
+pub fn own(dir: &Path) -> PathBuf {
+    dir.join(safe_host(&machine::host()))
+}
