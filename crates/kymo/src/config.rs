@@ -712,8 +712,10 @@ fn record_text(file: &mut File, r: &Record) {
     file.0.push_str("\n[record]\n");
     file.key(
         "subsystems",
-        "What is recorded: c cpu, d disk, n network, m memory, p pressure, Z processes;\n\
-         \"-Z\" is all but processes.",
+        &format!(
+            "What is recorded: {};\n\"-Z\" is all but processes.",
+            subsystem::letters_and_names()
+        ),
         Ok(quoted(&r.subsystems)),
     );
     file.key(

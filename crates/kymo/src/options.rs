@@ -78,9 +78,8 @@ pub struct ViewOptions {
 /// What to sample, how often and where to keep it.
 #[derive(Args, Clone, Debug)]
 pub struct RecordOptions {
-    /// Subsystems: c cpu, d disk, n network, m memory, p pressure, Z processes; upper case for
-    /// detail; `+x-y` changes the default
-    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
+    /// The subsystems' letters.
+    #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true, help = letters_help())]
     pub subsys: Option<String>,
     /// Seconds between samples; then of processes; default 1:60:120, with -f 10:60:120;
     /// 0: no pause, the others then count samples
@@ -272,6 +271,12 @@ impl RecordOptions {
     pub fn seal_bytes(&self) -> Result<Option<u64>, String> {
         self.seal_bytes.as_deref().map(size_bytes).transpose()
     }
+}
+
+/// What the letters of `-s` are.
+fn letters_help() -> String {
+    let letters = subsystem::letters_and_names();
+    format!("Subsystems: {letters}; upper case for detail; `+x-y` changes the default")
 }
 
 /// Reads the number of intervals of `-c`.

@@ -106,6 +106,14 @@ const STANDARD: &[Standard] = &[
         line("net.tx_kb:*", "", 1, Line)] },
 ];
 
+/// The letters that have standard graphs: `c C p P`.
+pub fn letters() -> String {
+    let mut letters: Vec<char> = STANDARD.iter().map(|standard| standard.letter).collect();
+    letters.dedup();
+    let letters: Vec<String> = letters.into_iter().map(String::from).collect();
+    letters.join(" ")
+}
+
 /// Graphs that were asked for, and the fields they need.
 #[derive(Clone, Default)]
 pub struct Plan {
@@ -215,8 +223,9 @@ impl Plan {
         match known {
             true => Ok(()),
             false => Err(format!(
-                "cannot draw {}: no such graphs; there are c C d D m n N p P and ids of fields",
-                letter.escape_debug()
+                "cannot draw {}: no such graphs; there are {} and ids of fields",
+                letter.escape_debug(),
+                letters()
             )),
         }
     }
@@ -485,11 +494,11 @@ mod tests {
             (&["c", "net.rx_kb"], Ok("CPU|Load|net.rx_kb – Received")),
             (
                 &["q"],
-                Err("cannot draw q: no such graphs; there are c C d D m n N p P and ids of fields"),
+                Err("cannot draw q: no such graphs; there are c C p P m d D n N and ids of fields"),
             ),
             (
                 &["Z"],
-                Err("cannot draw Z: no such graphs; there are c C d D m n N p P and ids of fields"),
+                Err("cannot draw Z: no such graphs; there are c C p P m d D n N and ids of fields"),
             ),
             (
                 &["cpu.nothing"],

@@ -4,6 +4,7 @@
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::{self, Scope};
+use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_query::source::{Moment, Source, Step};
 use kymo_view::options::{Format, Options};
 use kymo_view::processes::{Columns, Top};
@@ -13,8 +14,6 @@ use kymo_view::sink::Memory;
 const SAMPLES_MAX: usize = 5;
 /// Longest name taken from a text, in bytes.
 const NAME_MAX: usize = 24;
-/// Everything there is.
-const LETTERS: &str = "cdnmpCDNPZ";
 
 /// Texts parted by NULs, a sample each.
 pub fn views(input: &[u8]) {
@@ -37,24 +36,30 @@ pub fn views(input: &[u8]) {
 
 /// Options for each format, with what each can show.
 fn every_format() -> Vec<Options> {
-    let chosen = [
-        (Format::Brief, "cdnmp"),
-        (Format::Verbose, LETTERS),
-        (Format::Plot, "cdnmpCDNP"),
-        (Format::Plot, "Z"),
-        (Format::PlotFiles, LETTERS),
-        (Format::Csv, "cdnmp"),
-        (Format::Csv, "C"),
-        (Format::Csv, "D"),
-        (Format::Csv, "N"),
-        (Format::Csv, "Z"),
-        (Format::Json, LETTERS),
+    let all = subsystem::all_letters().replace(' ', "");
+    let of = |wanted: &dyn Fn(&Subsystem, char) -> bool| {
+        let is_wanted = |&letter: &char| subsystem::of(letter).is_some_and(|of| wanted(of, letter));
+        all.chars().filter(is_wanted).collect::<String>()
+    };
+    let brief = of(&|of, letter| letter.is_ascii_lowercase() && !of.text.brief.row.is_empty());
+    let machine = of(&|of, _| !of.is_of_processes());
+    let processes = of(&|of, _| of.is_of_processes());
+    let (summaries, details): (String, String) = all.chars().partition(char::is_ascii_lowercase);
+    let mut chosen = vec![
+        (Format::Brief, brief),
+        (Format::Verbose, all.clone()),
+        (Format::Plot, machine),
+        (Format::Plot, processes),
+        (Format::PlotFiles, all.clone()),
+        (Format::Json, all),
+        (Format::Csv, summaries),
     ];
+    chosen.extend(details.chars().map(|letter| (Format::Csv, letter.into())));
     let all = chosen
         .into_iter()
         .enumerate()
         .map(|(i, (format, letters))| {
-            let mut options = options(letters);
+            let mut options = options(&letters);
             assert_eq!(options.set_format(format), Ok(()));
             options.decimals = 2 * (i % 2) as u8;
             options.per_interval = i % 3 == 0;

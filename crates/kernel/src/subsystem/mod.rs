@@ -230,6 +230,16 @@ pub fn all_letters() -> String {
     spelled
 }
 
+/// Each subsystem's letter and name, for help: `c cpu, m memory, Z process`.
+pub fn letters_and_names() -> String {
+    let named = |subsystem: &&Subsystem| {
+        let letter = subsystem.letters().next()?;
+        Some(format!("{letter} {}", subsystem.name))
+    };
+    let named: Vec<String> = ALL.iter().filter_map(named).collect();
+    named.join(", ")
+}
+
 /// One letter for each subsystem that a service records.
 pub fn service_letters() -> String {
     let usual = ALL.iter().filter(|subsystem| subsystem.in_service);
@@ -442,6 +452,8 @@ mod tests {
         assert!(is_letter('c') && is_letter('C') && is_letter('Z'));
         assert!(!is_letter('z') && !is_letter('M') && !is_letter('q'));
         assert!(all_letters().starts_with("c C m d D n N"));
+        assert!(letters_and_names().starts_with("c cpu, m memory, "));
+        assert!(letters_and_names().ends_with(", Z process"));
         assert!(asks_for_processes("cZ") && !asks_for_processes("cdnm"));
         assert_eq!(not_yet('E'), Some("environment"));
         assert_eq!(not_yet('c'), None);

@@ -14,7 +14,7 @@ use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::source::{Moment, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
-use kymo_view::graphs::{DEFAULT_LETTERS, LINES_MAX, Plan};
+use kymo_view::graphs::{self, DEFAULT_LETTERS, LINES_MAX, Plan};
 use kymo_view::svg::{self, Style, Theme};
 use kymo_view::time::{Bound, Span, Zone};
 use resvg::{tiny_skia, usvg};
@@ -34,13 +34,13 @@ pub struct GraphOptions {
     /// Recordings: folders, or collectl's raw files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Standard graphs of subsystems (c C d D m n N p P; default cpmdn), or ids of fields such as
-    /// cpu.user and disk.read_kb:sda, `:*` for all instances; those of one unit share a graph
+    /// Letters of standard graphs, or ids of fields.
     #[arg(
         short = 's',
         long,
         value_name = "LETTERS|FIELD,...",
-        value_delimiter = ','
+        value_delimiter = ',',
+        help = graphs_help()
     )]
     pub subsys: Vec<String>,
     /// Write this file; its name ends in .svg or .png
@@ -65,6 +65,15 @@ pub struct GraphOptions {
     /// At most so many points a curve; default: one a pixel
     #[arg(long, value_name = "N")]
     pub points: Option<String>,
+}
+
+/// What `-s` takes.
+fn graphs_help() -> String {
+    format!(
+        "Standard graphs of subsystems ({}; default {DEFAULT_LETTERS}), or ids of fields such as cpu.user and \
+         disk.read_kb:sda, `:*` for all instances; those of one unit share a graph",
+        graphs::letters()
+    )
 }
 
 /// What files are drawn as.
