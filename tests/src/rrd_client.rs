@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use kymo_wire::rrdcached::reply::status_of;
+
 /// Past this a daemon is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -129,10 +131,9 @@ impl Client {
 
 /// The number a reply begins with: so many lines follow.
 fn status(line: &[u8]) -> i64 {
-    let text = String::from_utf8_lossy(line);
-    let word = text.split_whitespace().next().unwrap_or_default();
-    word.parse()
-        .unwrap_or_else(|_| panic!("a reply without a number: {text}"))
+    let (status, _) = status_of(line.trim_ascii_end())
+        .unwrap_or_else(|| panic!("a reply without a number: {}", line.escape_ascii()));
+    status
 }
 
 /// Whether a request is answered with raw bytes.

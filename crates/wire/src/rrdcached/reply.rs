@@ -53,8 +53,9 @@ pub fn read(input: &[u8]) -> Came<'_> {
     })
 }
 
-/// A number, a blank, a message.
-fn status_of(line: &[u8]) -> Option<(i64, &[u8])> {
+/// What an answer begins with: how many lines follow, or that it is an error, and a message. `None`: this is no answer,
+/// or one of more than [`LINES_MAX`] lines.
+pub fn status_of(line: &[u8]) -> Option<(i64, &[u8])> {
     let blank = memchr::memchr(b' ', line).unwrap_or(line.len());
     let status: i64 = std::str::from_utf8(&line[..blank]).ok()?.parse().ok()?;
     let message = line.get(blank + 1..).unwrap_or_default();

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 
 use kymo_base::errno::strerror;
+use kymo_wire::rrdcached::reply::status_of;
 
 use super::message::Message;
 use super::path::path;
@@ -251,17 +252,6 @@ impl Connection {
     }
 }
 
-/// The number that a reply begins with, and the text behind it.
-fn status_of(line: &[u8]) -> Option<(i64, &[u8])> {
-    let digits = line
-        .iter()
-        .take_while(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-    let (number, text) = line.split_at(digits.count());
-    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
-    let number = std::str::from_utf8(number).ok()?.parse().ok()?;
-    Some((number, &text[blanks.count()..]))
-}
-
 impl Stream {
     /// The error is the cause as rrdtool words it.
     fn connect(address: &[u8]) -> Result<Stream, String> {
@@ -376,16 +366,5 @@ mod tests {
         assert_eq!(line(&[b"lasts", &longest]), "too long");
         let broken = "request: a line break cannot be sent to rrdcached";
         assert_eq!(line(&[b"last", b"a\nquit"]), broken);
-    }
-
-    #[test]
-    fn a_status_is_a_number_before_a_text() {
-        assert_eq!(status_of(b"0 PONG"), Some((0, &b"PONG"[..])));
-        assert_eq!(
-            status_of(b"-1 RRD Error: x"),
-            Some((-1, &b"RRD Error: x"[..]))
-        );
-        assert_eq!(status_of(b"PONG"), None);
-        assert_eq!(status_of(b""), None);
     }
 }
