@@ -118,6 +118,7 @@ fn covering<T>(
         };
         let mut source = hub
             .archive
+            .what
             .open(range, kinds)
             .map_err(Refusal::unavailable)?;
         let mut last = None;
