@@ -10,7 +10,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3000000
 
-.PHONY: run test soak bench fuzz peers build tools lean web clean
+.PHONY: run test soak bench fuzz peers build tools lean web format clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
@@ -51,11 +51,16 @@ lean:
 	@size=$$(stat -c %s target/lean/kymo); echo "recorder-only: $$size bytes"; \
 	[ $$size -le $(LEAN_BYTES) ] || { echo "the recorder-only program is larger than $(LEAN_BYTES) bytes" >&2; exit 1; }
 
-# The page in a real browser, and its modules on their own. How quick its first view is, is the bench's affair: here
+# The page in a real browser, and its modules on their own, after a look at their format. How quick its first view is, is the bench's affair: here
 # a machine may be busy.
 web:
 	cd web-tests && npm ci --no-audit --no-fund --silent && \
 	  KYMO=$${KYMO:-../target/quick/kymo} FIRST_VIEW_BAR=4 npm test
+
+# Formats what is written in Rust and the page's JavaScript.
+format:
+	$(CARGO) fmt --all
+	cd web-tests && npm ci --no-audit --no-fund --silent && npm run --silent format
 
 # Coverage-guided, until interrupted: make fuzz TARGET=template
 fuzz:

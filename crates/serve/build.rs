@@ -1,8 +1,9 @@
 //! Puts the page together: its modules become one script, its style sheets one sheet, so that the first view takes three
 //! requests. `--assets FOLDER` serves the files as they are.
 //!
-//! A module is `import { a, b } from './x.js';` lines, `import name from './x.js';` for a default, and `export` before
-//! functions and constants; `import('./x.js')` comes when it is called. Each becomes a function that runs once.
+//! A module is `import { a, b } from './x.js';`, on one line or on several, `import name from './x.js';` for a default,
+//! and `export` before functions and constants; `import('./x.js')` comes when it is called. Each becomes a function that
+//! runs once.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -104,7 +105,9 @@ fn function_of(name: &str) -> String {
 
 fn module(name: &str, code: &str) -> String {
     let (mut body, mut exports) = (String::new(), Vec::new());
-    for line in code.lines() {
+    let mut lines = code.lines();
+    while let Some(line) = lines.next() {
+        let line = &statement(line, &mut lines);
         let line = match (line.strip_prefix("import "), line.strip_prefix("export ")) {
             (Some(rest), _) => import(name, rest),
             (_, Some(rest)) => {
@@ -122,6 +125,17 @@ fn module(name: &str, code: &str) -> String {
         "const {function} = once(() => {{\n{body}return {{ {} }};\n}});\n",
         exports.join(", ")
     )
+}
+
+/// A line, and of an import those that it goes on in.
+fn statement<'a>(line: &str, rest: &mut impl Iterator<Item = &'a str>) -> String {
+    let mut whole = line.to_string();
+    while whole.starts_with("import {") && !whole.contains(" from ") {
+        let Some(next) = rest.next() else { break };
+        whole.push(' ');
+        whole.push_str(next.trim());
+    }
+    whole
 }
 
 /// `{ a, b as c } from './x.js';` → `const { a, b: c } = m_x_js();`

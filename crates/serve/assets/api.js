@@ -43,12 +43,22 @@ export function createApi(store = localStorage) {
   }
 
   async function session(given) {
-    const response = await fetch('./api/v1/session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(given) });
+    const response = await fetch('./api/v1/session', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(given),
+    });
     if (!response.ok) throw new ApiError(response.status, await reason(response));
     keep((await response.json()).token);
   }
 
-  return { open, session, get: async (...asked) => (await open(...asked)).json(), forget: () => keep(null), hasToken: () => Boolean(token) };
+  return {
+    open,
+    session,
+    get: async (...asked) => (await open(...asked)).json(),
+    forget: () => keep(null),
+    hasToken: () => Boolean(token),
+  };
 }
 
 async function reason(response) {

@@ -20,14 +20,31 @@ const settings = loadSettings();
 setTheme(settings.theme);
 
 const ctx = {
-  api, settings, state: parse(location.search), status: null, cost: null, edge: null, hover: null, recent: [], ranges: [],
+  api,
+  settings,
+  state: parse(location.search),
+  status: null,
+  cost: null,
+  edge: null,
+  hover: null,
+  recent: [],
+  ranges: [],
   zone: () => zoneOf(settings, ctx.status),
   look: () => [isDark(), settings.bytes, settings.bits, ctx.zone()],
   view: () => visible(ctx.state, ctx.edge ?? Date.now() / 1000, ctx.status?.from),
   moment: () => ctx.state.at ?? ctx.hover,
   hasTexts: () => ctx.status?.scopes.includes('texts') ?? false,
-  seen: (time) => { if (time > (ctx.edge ?? 0) && ctx.status?.mode !== 'file') ctx.edge = time; },
-  set, toggle, hoverAt, pick, zoomTo, panBy, zoomBy, zoomBack,
+  seen: (time) => {
+    if (time > (ctx.edge ?? 0) && ctx.status?.mode !== 'file') ctx.edge = time;
+  },
+  set,
+  toggle,
+  hoverAt,
+  pick,
+  zoomTo,
+  panBy,
+  zoomBy,
+  zoomBack,
 };
 
 // what is not in sight at first is fetched when it is asked for
@@ -43,11 +60,15 @@ const views = {};
 
 let told = false;
 let stepped = -ONE_STEP_MS;
-let cost, stream, streamed = '';
+let cost,
+  stream,
+  streamed = '';
 
 /** Changes the state, and with it the address; ranges and views are steps that Back undoes. */
 function set(patch, { soon = false } = {}) {
-  const changed = new Set(Object.keys(patch).filter((name) => JSON.stringify(patch[name]) !== JSON.stringify(ctx.state[name])));
+  const changed = new Set(
+    Object.keys(patch).filter((name) => JSON.stringify(patch[name]) !== JSON.stringify(ctx.state[name])),
+  );
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
   const step = ['range', 'from', 'thru', 'view'].some((name) => changed.has(name));
@@ -133,10 +154,16 @@ const act = {
   zoom: (factor) => zoomBy(factor, ctx.moment()),
   pan: (part) => panBy(part * (ctx.view().thru - ctx.view().from)),
   range: (n) => set({ range: RANGES[n][0], from: undefined, thru: undefined }, { soon: true }),
-  live: () => { moveTo(null); set({ at: undefined, b: undefined, from: undefined, thru: undefined }, { soon: true }); },
+  live: () => {
+    moveTo(null);
+    set({ at: undefined, b: undefined, from: undefined, thru: undefined }, { soon: true });
+  },
   pin: () => pick(ctx.hover ?? ctx.edge, false),
   compare: () => pick(ctx.hover ?? ctx.edge, true),
-  release: () => { moveTo(null); set(ctx.state.b !== undefined ? { b: undefined } : { at: undefined }); },
+  release: () => {
+    moveTo(null);
+    set(ctx.state.b !== undefined ? { b: undefined } : { at: undefined });
+  },
   filter: () => current()?.focusFilter?.(),
   view: (name) => set({ view: name === 'now' ? undefined : name }),
   theme: () => change({ theme: isDark() ? 'light' : 'dark' }),
@@ -170,14 +197,27 @@ function rebuild() {
 function drawHead() {
   const view = ctx.view();
   text($('host'), ctx.status?.host ?? '');
-  for (const button of $('ranges').children) button.setAttribute('aria-pressed', String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range));
-  for (const tab of $('tabs').children) tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
+  for (const button of $('ranges').children)
+    button.setAttribute(
+      'aria-pressed',
+      String(view.live && String(ctx.state.range ?? DEFAULT_RANGE) === button.dataset.range),
+    );
+  for (const tab of $('tabs').children)
+    tab.setAttribute('aria-current', tab.dataset.view === (ctx.state.view ?? 'now') ? 'page' : 'false');
   const live = view.live && ctx.state.at === undefined;
   const state = ctx.down ? 'down' : live ? 'live' : 'paused';
   $('live').dataset.state = state;
   const { locale } = settings;
-  text($('live'), { live: ctx.status?.mode === 'file' ? 'the end' : 'live', paused: ctx.status?.mode === 'file' ? 'to the end' : 'go live', down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}` }[state]);
-  text($('seen'), `${stamp(view.from, ctx.zone(), locale)} – ${clock(view.thru, ctx.zone(), locale)} (${span(view.thru - view.from)})`);
+  text(
+    $('live'),
+    {
+      live: ctx.status?.mode === 'file' ? 'the end' : 'live',
+      paused: ctx.status?.mode === 'file' ? 'to the end' : 'go live',
+      down: `no connection since ${ctx.down ? clock(ctx.down, ctx.zone(), locale) : ''}`,
+    }[state],
+  );
+  const [from, thru] = [stamp(view.from, ctx.zone(), locale), clock(view.thru, ctx.zone(), locale)];
+  text($('seen'), `${from} – ${thru} (${span(view.thru - view.from)})`);
   $('lock').dataset.open = String(ctx.hasTexts());
   text($('lock'), ctx.hasTexts() ? 'unlocked' : 'locked');
   $('hint').hidden = ctx.hasTexts() || !ctx.status;
@@ -213,10 +253,20 @@ async function subscribe() {
   const { follow } = await import('./live.js');
   if (wanted !== streamed) return;
   stream = follow(api, fields, {
-    sample: onSample, mark: (mark) => current()?.mark?.(mark), none: () => drawHead(),
+    sample: onSample,
+    mark: (mark) => current()?.mark?.(mark),
+    none: () => drawHead(),
     // samples of the time without connection are in the recording: ask for them
-    up: () => { const lost = ctx.down; ctx.down = null; if (lost) current()?.refresh?.(); drawHead(); },
-    down: () => { ctx.down ??= ctx.edge ?? Date.now() / 1000; drawHead(); },
+    up: () => {
+      const lost = ctx.down;
+      ctx.down = null;
+      if (lost) current()?.refresh?.();
+      drawHead();
+    },
+    down: () => {
+      ctx.down ??= ctx.edge ?? Date.now() / 1000;
+      drawHead();
+    },
   });
 }
 
@@ -230,7 +280,8 @@ function onSample(sample) {
 
 function heading() {
   const { from, thru } = ctx.view();
-  return `${ctx.status?.host ?? 'kymo'} · ${stamp(from, ctx.zone(), settings.locale)} – ${clock(thru, ctx.zone(), settings.locale)}`;
+  const [zone, { locale }] = [ctx.zone(), settings];
+  return `${ctx.status?.host ?? 'kymo'} · ${stamp(from, zone, locale)} – ${clock(thru, zone, locale)}`;
 }
 
 const exportName = (kind) => `kymo-${ctx.state.view ?? 'now'}-${Math.round(ctx.view().thru)}.${kind}`;
@@ -251,11 +302,26 @@ async function savePng() {
 function wire() {
   $('ranges').append(...RANGES.map(([range, label], n) => button(label, () => act.range(n), { range: String(range) })));
   $('tabs').addEventListener('click', (event) => event.target.dataset.view && act.view(event.target.dataset.view));
-  const clicks = { live: act.live, back: () => act.pan(-0.5), forward: () => act.pan(0.5), closer: () => act.zoom(0.5), wider: () => act.zoom(2), help: act.help, theme: act.theme,
-    settings: () => settingsDialog(settings, change), lock: openLock, hint: openLock,
-    csv: saveCsv, png: savePng };
+  const clicks = {
+    live: act.live,
+    back: () => act.pan(-0.5),
+    forward: () => act.pan(0.5),
+    closer: () => act.zoom(0.5),
+    wider: () => act.zoom(2),
+    help: act.help,
+    theme: act.theme,
+    settings: () => settingsDialog(settings, change),
+    lock: openLock,
+    hint: openLock,
+    csv: saveCsv,
+    png: savePng,
+  };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener('click', () => action());
-  addEventListener('popstate', () => { ctx.state = parse(location.search); showView(); current()?.rebuild?.(); });
+  addEventListener('popstate', () => {
+    ctx.state = parse(location.search);
+    showView();
+    current()?.rebuild?.();
+  });
   document.addEventListener('visibilitychange', () => !document.hidden && refreshSeen());
   onTheme(rebuild);
 }
@@ -305,7 +371,11 @@ async function readStatus() {
     document.title = `${ctx.status.host} · kymo`;
   } catch (error) {
     if (number !== statusAsked) return;
-    if (error.status === 401 && !told) { told = true; $('hint').hidden = false; openLock(); }
+    if (error.status === 401 && !told) {
+      told = true;
+      $('hint').hidden = false;
+      openLock();
+    }
   }
   cost?.draw();
   drawHead();
@@ -313,7 +383,11 @@ async function readStatus() {
 
 async function start() {
   const code = takeCode(location, history);
-  if (code) await api.session({ code }).catch((error) => { text($('problem'), error.message); $('problem').hidden = false; });
+  if (code)
+    await api.session({ code }).catch((error) => {
+      text($('problem'), error.message);
+      $('problem').hidden = false;
+    });
   const asked = readStatus();
   showView();
   wire();

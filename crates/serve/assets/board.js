@@ -14,7 +14,20 @@ const HOLE_MS = 3000;
 const STORED_MS = 10000;
 
 export function createBoard(ctx, host) {
-  const board = { ctx, host, cards: [], panels: [], ids: [], frame: null, asked: '', timer: 0, stop: null, answers: new Map(), grid: h('div', { class: 'grid' }), note: h('p', { class: 'note', role: 'status', hidden: true }) };
+  const board = {
+    ctx,
+    host,
+    cards: [],
+    panels: [],
+    ids: [],
+    frame: null,
+    asked: '',
+    timer: 0,
+    stop: null,
+    answers: new Map(),
+    grid: h('div', { class: 'grid' }),
+    note: h('p', { class: 'note', role: 'status', hidden: true }),
+  };
   host.append(board.note, board.grid);
   new ResizeObserver(() => board.cards.forEach((card) => card.resize())).observe(board.grid);
   return {
@@ -28,7 +41,9 @@ export function createBoard(ctx, host) {
     draw: () => draw(board),
     moments: () => moments(board),
     /** Runs once, after the first drawing, or where there is nothing to draw. */
-    drawn: (then) => { board.then = then; },
+    drawn: (then) => {
+      board.then = then;
+    },
   };
 }
 
@@ -43,7 +58,14 @@ function setPanels(board, panels, decorate) {
   refresh(board, true);
 }
 
-const handlers = ({ ctx }) => ({ hover: ctx.hoverAt, pick: ctx.pick, select: ctx.zoomTo, pan: ctx.panBy, zoom: ctx.zoomBy, back: ctx.zoomBack });
+const handlers = ({ ctx }) => ({
+  hover: ctx.hoverAt,
+  pick: ctx.pick,
+  select: ctx.zoomTo,
+  pan: ctx.panBy,
+  zoom: ctx.zoomBy,
+  back: ctx.zoomBack,
+});
 
 const unseen = (board) => board.host.closest('.view').hidden;
 
@@ -65,7 +87,8 @@ async function ask(board) {
   const stop = (board.stop = new AbortController());
   try {
     // only what is not live is kept: nothing is added to it
-    const answer = board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
+    const answer =
+      board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
     if (stop.signal.aborted) return;
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
@@ -107,7 +130,8 @@ function take(board, sample) {
 }
 
 function addMark(board, mark) {
-  if (board.frame && !board.frame.marks.some((known) => known.time === mark.time && known.kind === mark.kind)) board.frame.marks.push(mark);
+  if (board.frame && !board.frame.marks.some((known) => known.time === mark.time && known.kind === mark.kind))
+    board.frame.marks.push(mark);
 }
 
 /** Draws at the next frame, once, and not at all where nobody looks. */

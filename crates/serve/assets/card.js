@@ -13,15 +13,32 @@ export function createCard(panel, ctx, on) {
   const plot = h('div', { class: 'plot', role: 'img' });
   const tools = h('span', { class: 'tools' });
   const title = h('h3', {}, panel.title, panel.note ? h('small', {}, panel.note) : null);
-  const element = h('section', { class: 'card', 'data-panel': panel.id, 'aria-label': panel.title }, h('header', {}, title, tools), legend, plot);
+  const element = h(
+    'section',
+    { class: 'card', 'data-panel': panel.id, 'aria-label': panel.title },
+    h('header', {}, title, tools),
+    legend,
+    plot,
+  );
   const card = { panel, element, tools, plot, legend, title, chart: null, shown: null, items: [], signature: '' };
   return {
-    element, tools, panel,
+    element,
+    tools,
+    panel,
     draw: (frame, view, size) => draw(card, ctx, on, frame, view, size),
     moments: (given, frame) => say(card, ctx, given, frame),
     resize: () => card.chart?.resize(plot.clientWidth, plot.clientHeight),
     size: () => ({ width: plot.clientWidth, height: plot.clientHeight }),
-    picture: () => card.chart && { canvas: card.chart.canvas(), title: panel.title, legend: card.items.map(({ each, value }) => ({ colour: pen(each.colour).colour, label: each.label, value: value.textContent })) },
+    picture: () =>
+      card.chart && {
+        canvas: card.chart.canvas(),
+        title: panel.title,
+        legend: card.items.map(({ each, value }) => ({
+          colour: pen(each.colour).colour,
+          label: each.label,
+          value: value.textContent,
+        })),
+      },
     layers: () => card.shown ?? [],
     destroy: () => card.chart?.destroy(),
   };
@@ -34,7 +51,11 @@ function draw(card, ctx, on, frame, view, size) {
   const hidden = new Set(ctx.state.hide ?? []);
   const shown = all.filter((each) => !hidden.has(hiddenName(card.panel, each)));
   const units = shown.map((each) => unitOf(each, frame));
-  const signature = JSON.stringify([all.map((each) => each.label), shown.map((each, n) => [each.label, units[n]]), ctx.look()]);
+  const signature = JSON.stringify([
+    all.map((each) => each.label),
+    shown.map((each, n) => [each.label, units[n]]),
+    ctx.look(),
+  ]);
   if (signature !== card.signature) {
     card.signature = signature;
     rebuild(card, ctx, on, frame, all, shown, size);
@@ -47,7 +68,10 @@ const MANY = 3;
 /** Of many devices those that did something: a machine may have a dozen idle loop devices. */
 function moving(layers, { layers: asked }, frame) {
   if (layers.length <= Math.max(MANY, asked.length) || !asked.every((each) => each.quiet)) return layers;
-  const found = layers.filter(({ id }) => { const { avg, max } = frame.fields.get(id); return (max ?? avg).some((value) => value > 0); });
+  const found = layers.filter(({ id }) => {
+    const { avg, max } = frame.fields.get(id);
+    return (max ?? avg).some((value) => value > 0);
+  });
   return (found.length ? found : layers.slice(0, 1)).map((each, n) => ({ ...each, colour: n + 1 }));
 }
 
@@ -58,7 +82,13 @@ function rebuild(card, ctx, on, frame, all, shown, size) {
   card.shown = shown;
   card.plan = planOf(card.panel, ctx, frame, shown);
   const zone = ctx.zone();
-  card.chart = createChart(card.plot, size, card.plan, { zone, label: (time, step) => tickLabel(time, step, zone, ctx.settings.locale) }, on);
+  card.chart = createChart(
+    card.plot,
+    size,
+    card.plan,
+    { zone, label: (time, step) => tickLabel(time, step, zone, ctx.settings.locale) },
+    on,
+  );
   card.items = all.map((each) => legendItem(card, ctx, each, frame, shown.includes(each)));
   card.legend.replaceChildren(...card.items.map((item) => item.element));
 }
@@ -69,7 +99,18 @@ function legendItem(card, ctx, each, frame, isShown) {
   const { colour, dash } = pen(each.colour);
   swatch.style.background = dash ? `repeating-linear-gradient(90deg, ${colour} 0 3px, transparent 3px 5px)` : colour;
   const field = frame.fields.get((each.ids ?? [each.id])[0]);
-  const element = h('button', { class: 'key', 'aria-pressed': String(isShown), title: field?.help || each.label, onclick: () => ctx.toggle('hide', hiddenName(card.panel, each)) }, swatch, h('span', {}, each.label), value);
+  const element = h(
+    'button',
+    {
+      class: 'key',
+      'aria-pressed': String(isShown),
+      title: field?.help || each.label,
+      onclick: () => ctx.toggle('hide', hiddenName(card.panel, each)),
+    },
+    swatch,
+    h('span', {}, each.label),
+    value,
+  );
   return { each, element, value };
 }
 
@@ -79,12 +120,13 @@ function planOf(panel, ctx, frame, shown) {
   const layers = shown.map((each) => {
     const id = (each.ids ?? [each.id])[0];
     const as = measure(unitOf(each, frame), id, ctx.settings);
-    const key = panel.stacked ? 'y' : `${as.kind} ${as.rate ? 'rate' : as.suffix ?? ''}`;
+    const key = panel.stacked ? 'y' : `${as.kind} ${as.rate ? 'rate' : (as.suffix ?? '')}`;
     if (!scales.some((scale) => scale.key === key)) scales.push(scaleOf(key, as, panel, ctx));
     return { ...each, scale: key, factor: as.factor, band: !panel.stacked, as };
   });
   if (panel.stacked) layers.reverse();
-  if (panel.stacked && panel.peak && layers.length) layers.push({ id: panel.peak, label: 'peak', colour: 6, hollow: true, scale: 'y', factor: 1, band: false });
+  if (panel.stacked && panel.peak && layers.length)
+    layers.push({ id: panel.peak, label: 'peak', colour: 6, hollow: true, scale: 'y', factor: 1, band: false });
   if (!scales.length) scales.push(scaleOf('y', measure('', '', ctx.settings), panel, ctx));
   return { stacked: panel.stacked, filled: panel.filled, layers, scales };
 }
@@ -93,7 +135,12 @@ function scaleOf(key, as, panel, ctx) {
   // asked at each drawing: the size of the memory may come after the first one
   const most = () => (panel.mostOf === 'memory' && ctx.status ? ctx.status.mem_kb * 1024 : panel.most);
   const steps = increments(as, ctx.settings);
-  return { key, increments: steps, ticks: (value) => tick(value, as, ctx.settings), range: (low, high) => rangeOf(low, high, { most: most(), least: panel.least ?? 0 }) };
+  return {
+    key,
+    increments: steps,
+    ticks: (value) => tick(value, as, ctx.settings),
+    range: (low, high) => rangeOf(low, high, { most: most(), least: panel.least ?? 0 }),
+  };
 }
 
 /** From zero, with some air above; what has a natural end shows it. */
@@ -109,13 +156,21 @@ function table({ plan, panel }, frame) {
   for (let n = 0; n < frame.count; n++) times.push(timeAt(frame, n));
   const none = new Array(frame.count).fill(null);
   const lines = plan.layers.filter((each) => !each.hollow);
-  const sums = panel.stacked ? stack(lines.slice().reverse().map((each) => numbers(each, frame, 'avg', each.factor) ?? none)).reverse() : null;
+  const sums = panel.stacked
+    ? stack(
+        lines
+          .slice()
+          .reverse()
+          .map((each) => numbers(each, frame, 'avg', each.factor) ?? none),
+      ).reverse()
+    : null;
   const data = [times];
   plan.layers.forEach((each, n) => {
     if (each.hollow) data.push(numbers(each, frame, 'max', each.factor) ?? none);
     else if (sums) data.push(sums[n]);
     else {
-      if (seriesOf(each) === 3) data.push(numbers(each, frame, 'min', each.factor) ?? none, numbers(each, frame, 'max', each.factor) ?? none);
+      if (seriesOf(each) === 3)
+        data.push(numbers(each, frame, 'min', each.factor) ?? none, numbers(each, frame, 'max', each.factor) ?? none);
       data.push(numbers(each, frame, 'avg', each.factor) ?? none);
     }
   });
@@ -129,7 +184,10 @@ function say(card, ctx, given, frame) {
   const time = given.cursor ?? given.a ?? frame.covered;
   for (const item of card.items) text(item.value, spoken(item.each, frame, time, ctx.settings));
   const said = card.items.map((item) => `${item.each.label} ${item.value.textContent}`).join(', ');
-  card.plot.setAttribute('aria-label', `${card.panel.title} at ${clock(time, ctx.zone(), ctx.settings.locale)}: ${said}`);
+  card.plot.setAttribute(
+    'aria-label',
+    `${card.panel.title} at ${clock(time, ctx.zone(), ctx.settings.locale)}: ${said}`,
+  );
 }
 
 export function spoken(each, frame, time, settings) {
@@ -138,4 +196,3 @@ export function spoken(each, frame, time, settings) {
   const value = values.some((one) => one === null) ? null : each.of ? each.of(...values) : values[0];
   return format(value, unitOf(each, frame), ids[0], settings);
 }
-

@@ -12,8 +12,9 @@ const CLICK_PX = 5;
 const QUIET = ['slow', 'note'];
 
 /**
- * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}], layers: [{colour, scale, band}]};
- * `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift), select(from, thru), pan(seconds), zoom(factor, about).
+ * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}],
+ * layers: [{colour, scale, band}]}; `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift),
+ * select(from, thru), pan(seconds), zoom(factor, about).
  */
 export function createChart(host, size, plan, clock, on) {
   const view = { from: 0, thru: 1, marks: [] };
@@ -26,7 +27,9 @@ export function createChart(host, size, plan, clock, on) {
     if (seen) line.style.transform = `translateX(${Math.round(plot.valToPos(time, 'x'))}px)`;
   };
   let moments = {};
-  const placeAll = () => { for (const name of ['cursor', 'a', 'b']) place(lines[name], moments[name]); };
+  const placeAll = () => {
+    for (const name of ['cursor', 'a', 'b']) place(lines[name], moments[name]);
+  };
   return {
     draw(data, from, thru, marks) {
       Object.assign(view, { from, thru, marks });
@@ -62,12 +65,20 @@ function options(plan, clock, view, size) {
     series.push(line(each, plan));
   }
   return {
-    width: Math.max(size.width, 100), height: Math.max(size.height, 80), padding: [8, 10, 0, 0],
-    cursor: { show: false }, legend: { show: false }, select: { show: false },
+    width: Math.max(size.width, 100),
+    height: Math.max(size.height, 80),
+    padding: [8, 10, 0, 0],
+    cursor: { show: false },
+    legend: { show: false },
+    select: { show: false },
     tzDate: (time) => (clock.zone ? uPlot.tzDate(new Date(time * 1000), clock.zone) : new Date(time * 1000)),
-    scales: Object.fromEntries([['x', { time: true, range: () => [view.from, view.thru] }], ...plan.scales.map((scale) => [scale.key, { range: (_, low, high) => scale.range(low, high) }])]),
+    scales: Object.fromEntries([
+      ['x', { time: true, range: () => [view.from, view.thru] }],
+      ...plan.scales.map((scale) => [scale.key, { range: (_, low, high) => scale.range(low, high) }]),
+    ]),
     axes: [timeAxis(clock, ink), ...plan.scales.slice(0, 2).map((scale, n) => valueAxis(scale, n, ink))],
-    series, bands,
+    series,
+    bands,
     hooks: { drawClear: [(plot) => shade(plot, view, ink)], draw: [(plot) => rule(plot, view, ink)] },
   };
 }
@@ -76,8 +87,21 @@ const edge = ({ scale }) => ({ scale, stroke: 'transparent', width: 0, points: {
 
 function line(each, plan) {
   const { colour, dash } = pen(each.colour);
-  const fill = plan.stacked ? (each.hollow ? undefined : fade(colour, 0.85)) : plan.filled ? fade(colour, 0.16) : undefined;
-  return { scale: each.scale, stroke: each.hollow ? inks().text : colour, width: plan.stacked ? (each.hollow ? 1 : 0) : 1.4, dash: each.hollow ? [2, 2] : dash, fill, points: { show: false, size: 3, fill: colour, filter: lonely } };
+  const fill = plan.stacked
+    ? each.hollow
+      ? undefined
+      : fade(colour, 0.85)
+    : plan.filled
+      ? fade(colour, 0.16)
+      : undefined;
+  return {
+    scale: each.scale,
+    stroke: each.hollow ? inks().text : colour,
+    width: plan.stacked ? (each.hollow ? 1 : 0) : 1.4,
+    dash: each.hollow ? [2, 2] : dash,
+    fill,
+    points: { show: false, size: 3, fill: colour, filter: lonely },
+  };
 }
 
 /** A known point between two gaps makes no line: it gets a dot. */
@@ -91,16 +115,36 @@ function lonely(plot, n, show, gaps) {
 }
 
 function timeAxis(clock, ink) {
-  return { stroke: ink.text, font: FONT, size: 22, gap: 4, space: 70, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false },
-    values: (plot, splits, axis, space, step) => splits.map((time) => (fits(plot, time) ? clock.label(time, step) : '')) };
+  return {
+    stroke: ink.text,
+    font: FONT,
+    size: 22,
+    gap: 4,
+    space: 70,
+    grid: { stroke: ink.grid, width: 1 },
+    ticks: { show: false },
+    values: (plot, splits, axis, space, step) =>
+      splits.map((time) => (fits(plot, time) ? clock.label(time, step) : '')),
+  };
 }
 
 /** Whether a label at a moment ends before the chart does. */
 const fits = (plot, time) => plot.valToPos(time, 'x') < plot.bbox.width / uPlot.pxRatio - LABEL_PX;
 
 function valueAxis(scale, n, ink) {
-  return { scale: scale.key, side: n ? 1 : 3, stroke: ink.text, font: FONT, size: 52, gap: 6, space: 26, incrs: scale.increments, grid: { show: n === 0, stroke: ink.grid, width: 1 }, ticks: { show: false },
-    values: (_, splits) => splits.map(scale.ticks) };
+  return {
+    scale: scale.key,
+    side: n ? 1 : 3,
+    stroke: ink.text,
+    font: FONT,
+    size: 52,
+    gap: 6,
+    space: 26,
+    incrs: scale.increments,
+    grid: { show: n === 0, stroke: ink.grid, width: 1 },
+    ticks: { show: false },
+    values: (_, splits) => splits.map(scale.ticks),
+  };
 }
 
 function shade(plot, { marks, from, thru }, ink) {
@@ -128,7 +172,12 @@ function rule(plot, { marks, from, thru }, ink) {
 }
 
 function overlay(over) {
-  const lines = { cursor: h('div', { class: 'line cursor', hidden: true }), a: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'A')), b: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'B')), selection: h('div', { class: 'selection', hidden: true }) };
+  const lines = {
+    cursor: h('div', { class: 'line cursor', hidden: true }),
+    a: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'A')),
+    b: h('div', { class: 'line pin', hidden: true }, h('span', {}, 'B')),
+    selection: h('div', { class: 'selection', hidden: true }),
+  };
   over.append(lines.a, lines.b, lines.cursor, lines.selection);
   return lines;
 }
@@ -145,7 +194,16 @@ function pointer(plot, selection, view, on) {
     if (event.button !== 0) return;
     over.setPointerCapture(event.pointerId);
     down.set(event.pointerId, offset(event));
-    drag = down.size === 1 ? { start: offset(event), last: offset(event), shift: event.shiftKey, touch: event.pointerType === 'touch', moved: false } : { pinch: spread(down), moved: true };
+    drag =
+      down.size === 1
+        ? {
+            start: offset(event),
+            last: offset(event),
+            shift: event.shiftKey,
+            touch: event.pointerType === 'touch',
+            moved: false,
+          }
+        : { pinch: spread(down), moved: true };
     if (drag.touch) on.hover(timeOf(drag.start));
   });
   over.addEventListener('pointermove', (event) => {
@@ -196,7 +254,11 @@ function pinch(drag, down, timeOf, on) {
 
 /** The wheel alone scrolls the page, as everywhere; with Ctrl it zooms, sideways it pans. */
 function wheel(event, over, view, time, on) {
-  const sideways = event.shiftKey ? event.deltaY || event.deltaX : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
+  const sideways = event.shiftKey
+    ? event.deltaY || event.deltaX
+    : Math.abs(event.deltaX) > Math.abs(event.deltaY)
+      ? event.deltaX
+      : 0;
   if (!event.ctrlKey && !event.metaKey && !sideways) return;
   event.preventDefault();
   if (sideways) on.pan((sideways / over.clientWidth) * (view.thru - view.from));

@@ -6,7 +6,11 @@ import { bytes, fine, format } from './units.js';
 const EVERY_MS = 10000;
 
 export function createCost(ctx, host) {
-  const line = h('button', { class: 'costline', title: 'What each of kymo’s processes costs', onclick: () => ctx.cost && details(ctx) });
+  const line = h('button', {
+    class: 'costline',
+    title: 'What each of kymo’s processes costs',
+    onclick: () => ctx.cost && details(ctx),
+  });
   const reach = h('span', { class: 'reach' });
   host.append(line, reach);
   const view = { ctx, line, reach };
@@ -27,20 +31,59 @@ export function sentence(cost, settings) {
   const percent = fine(cost.cpu_percent, settings);
   const lost = cost.dropped ? ` · ${cost.dropped} dropped` : '';
   const disk = cost.bytes_a_day === null ? '' : `, ${bytes(cost.bytes_a_day, settings)} a day`;
-  return `kymo costs ${percent} of a CPU, ${bytes(cost.memory_bytes, settings)} of memory${disk} · ${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed${lost}`;
+  const memory = bytes(cost.memory_bytes, settings);
+  const missed = `${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed`;
+  return `kymo costs ${percent} of a CPU, ${memory} of memory${disk} · ${missed}${lost}`;
 }
 
 function draw({ ctx, line, reach }) {
   if (ctx.cost) text(line, sentence(ctx.cost, ctx.settings));
   if (!ctx.status) return;
   const { from } = ctx.status;
-  text(reach, `reaches back to ${stamp(from, ctx.zone(), ctx.settings.locale)} (${span((ctx.edge ?? ctx.status.thru) - from)})`);
+  text(
+    reach,
+    `reaches back to ${stamp(from, ctx.zone(), ctx.settings.locale)} (${span((ctx.edge ?? ctx.status.thru) - from)})`,
+  );
 }
 
 function details({ cost, settings, status }) {
-  const row = (...cells) => h('tr', {}, cells.map((each, n) => h('td', { class: n ? 'number' : '' }, each)));
-  const head = h('tr', {}, ['Process', 'PID', 'CPU', 'CPU time', 'Memory'].map((each, n) => h('th', { class: n ? 'number' : '' }, each)));
-  dialog('What kymo costs',
-    h('table', {}, h('thead', {}, head), h('tbody', {}, cost.processes.map((each) => row(each.name, String(each.pid), fine(each.cpu_percent, settings), format(each.cpu_seconds, 's', '', settings), bytes(each.memory_bytes, settings))))),
-    h('p', {}, `The recording in ${status?.path ?? 'its folder'} holds ${bytes(cost.bytes_held, settings)}${cost.bytes_a_day === null ? '' : ` and grows by ${bytes(cost.bytes_a_day, settings)} a day`}. Memory is what is anonymous or shared; CPU is of one CPU over the last minute.`));
+  const row = (...cells) =>
+    h(
+      'tr',
+      {},
+      cells.map((each, n) => h('td', { class: n ? 'number' : '' }, each)),
+    );
+  const head = h(
+    'tr',
+    {},
+    ['Process', 'PID', 'CPU', 'CPU time', 'Memory'].map((each, n) => h('th', { class: n ? 'number' : '' }, each)),
+  );
+  const growth = cost.bytes_a_day === null ? '' : ` and grows by ${bytes(cost.bytes_a_day, settings)} a day`;
+  dialog(
+    'What kymo costs',
+    h(
+      'table',
+      {},
+      h('thead', {}, head),
+      h(
+        'tbody',
+        {},
+        cost.processes.map((each) =>
+          row(
+            each.name,
+            String(each.pid),
+            fine(each.cpu_percent, settings),
+            format(each.cpu_seconds, 's', '', settings),
+            bytes(each.memory_bytes, settings),
+          ),
+        ),
+      ),
+    ),
+    h(
+      'p',
+      {},
+      `The recording in ${status?.path ?? 'its folder'} holds ${bytes(cost.bytes_held, settings)}${growth}. `,
+      'Memory is what is anonymous or shared; CPU is of one CPU over the last minute.',
+    ),
+  );
 }

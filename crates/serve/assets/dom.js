@@ -4,7 +4,9 @@
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) put(element, name, value);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -12,7 +14,8 @@ function put(element, name, value) {
   if (value === undefined || value === null || value === false) return;
   if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
   else if (name === 'class') element.className = value;
-  else if (name === 'value' || name === 'checked' || name === 'disabled' || name === 'hidden' || name === 'selected') element[name] = value;
+  else if (name === 'value' || name === 'checked' || name === 'disabled' || name === 'hidden' || name === 'selected')
+    element[name] = value;
   else element.setAttribute(name, value === true ? '' : value);
 }
 

@@ -11,7 +11,10 @@ export const api = createApi();
 
 /** Before the first answer the server's own clock is the only one that is right: a live range is relative to it. */
 export function question(fields, view, edge, points = POINTS) {
-  const range = edge === null && view.live ? { from: -Math.round(view.thru - view.from), thru: 'now' } : { from: view.from, thru: view.thru };
+  const range =
+    edge === null && view.live
+      ? { from: -Math.round(view.thru - view.from), thru: 'now' }
+      : { from: view.from, thru: view.thru };
   return { fields, ...range, points };
 }
 

@@ -2,15 +2,49 @@
 import { h } from './dom.js';
 import { span, stamp } from './time.js';
 
-const KINDS = { gap: 'nothing is known', missed: 'samples were not taken in time', slow: 'a kernel file was slow to read', clock: 'the wall clock was set', suspend: 'the machine slept', boot: 'the machine booted', start: 'a recorder started', note: 'a note' };
+const KINDS = {
+  gap: 'nothing is known',
+  missed: 'samples were not taken in time',
+  slow: 'a kernel file was slow to read',
+  clock: 'the wall clock was set',
+  suspend: 'the machine slept',
+  boot: 'the machine booted',
+  start: 'a recorder started',
+  note: 'a note',
+};
 const ROOM = 60;
 
 export function createEvents(ctx, host) {
   const body = h('ul', { class: 'events' });
-  const only = h('select', { 'aria-label': 'Kind of event', onchange: () => draw(view) }, h('option', { value: '' }, 'all kinds'), Object.keys(KINDS).map((kind) => h('option', { value: kind }, kind)));
-  host.append(h('section', { class: 'panel' }, h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Events'), h('span', { class: 'sub' }, 'all there are, newest first')), only), body));
+  const only = h(
+    'select',
+    { 'aria-label': 'Kind of event', onchange: () => draw(view) },
+    h('option', { value: '' }, 'all kinds'),
+    Object.keys(KINDS).map((kind) => h('option', { value: kind }, kind)),
+  );
+  host.append(
+    h(
+      'section',
+      { class: 'panel' },
+      h(
+        'header',
+        { class: 'bar' },
+        h('div', { class: 'when' }, h('h2', {}, 'Events'), h('span', { class: 'sub' }, 'all there are, newest first')),
+        only,
+      ),
+      body,
+    ),
+  );
   const view = { ctx, body, only, marks: null };
-  return { show: () => load(view), refresh: () => load(view), rebuild: () => draw(view), mark: (mark) => { view.marks?.push(mark); draw(view); } };
+  return {
+    show: () => load(view),
+    refresh: () => load(view),
+    rebuild: () => draw(view),
+    mark: (mark) => {
+      view.marks?.push(mark);
+      draw(view);
+    },
+  };
 }
 
 async function load(view) {
@@ -27,9 +61,22 @@ function draw({ ctx, body, only, marks }) {
   if (!marks) return;
   const seen = marks.filter((mark) => !only.value || mark.kind === only.value).sort((a, b) => b.time - a.time);
   if (!seen.length) return body.replaceChildren(h('li', { class: 'quiet' }, 'No events: nothing was missed.'));
-  body.replaceChildren(...seen.map((mark) => h('li', {}, h('button', { onclick: () => visit(ctx, mark), title: KINDS[mark.kind] ?? '' },
-    h('time', {}, stamp(mark.time, ctx.zone(), ctx.settings.locale)), h('em', { 'data-kind': mark.kind }, mark.kind), h('span', {}, mark.text),
-    mark.until > mark.time ? h('small', {}, span(mark.until - mark.time)) : null))));
+  body.replaceChildren(
+    ...seen.map((mark) =>
+      h(
+        'li',
+        {},
+        h(
+          'button',
+          { onclick: () => visit(ctx, mark), title: KINDS[mark.kind] ?? '' },
+          h('time', {}, stamp(mark.time, ctx.zone(), ctx.settings.locale)),
+          h('em', { 'data-kind': mark.kind }, mark.kind),
+          h('span', {}, mark.text),
+          mark.until > mark.time ? h('small', {}, span(mark.until - mark.time)) : null,
+        ),
+      ),
+    ),
+  );
 }
 
 function visit(ctx, mark) {

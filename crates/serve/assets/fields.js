@@ -7,32 +7,64 @@ import { catalogue, search } from './search.js';
 
 const SHOWN = 300;
 
-export const createFields = (ctx, host) => createPicker(ctx, host, { placeholder: 'search: disk wait, steal, dropped …', label: 'Search fields', hint, load, found });
+export const createFields = (ctx, host) =>
+  createPicker(ctx, host, {
+    placeholder: 'search: disk wait, steal, dropped …',
+    label: 'Search fields',
+    hint,
+    load,
+    found,
+  });
 
-const hint = () => ['Choose fields on the left: each click adds one to the chart that is marked. The address of this page is the view: send it to somebody.'];
+const hint = () => [
+  'Choose fields on the left: each click adds one to the chart that is marked. The address of this page is the view: send it to somebody.',
+];
 const load = async ({ ctx }) => catalogue((await ctx.api.get('fields')).subsystems);
 
 function found(view, wanted, here) {
   const fields = search(view.all, wanted);
   const items = fields.slice(0, SHOWN).map((field) => entry(view, field, here));
-  if (fields.length > SHOWN) items.push(h('li', { class: 'quiet' }, `and ${fields.length - SHOWN} more: search for less`));
+  if (fields.length > SHOWN)
+    items.push(h('li', { class: 'quiet' }, `and ${fields.length - SHOWN} more: search for less`));
   return { count: fields.length, items };
 }
 
 /** `kind`: what there is to choose from (`load`), how it is listed (`found`), and charts that need no choice (`panels`). */
 export function createPicker(ctx, host, kind) {
-  const input = h('input', { type: 'search', placeholder: kind.placeholder, 'aria-label': kind.label, value: ctx.state.q ?? '', spellcheck: 'false', oninput: () => ctx.set({ q: input.value || undefined }) });
+  const input = h('input', {
+    type: 'search',
+    placeholder: kind.placeholder,
+    'aria-label': kind.label,
+    value: ctx.state.q ?? '',
+    spellcheck: 'false',
+    oninput: () => ctx.set({ q: input.value || undefined }),
+  });
   const count = h('p', { class: 'sub', role: 'status' });
   const list = h('ul', { class: 'fields' });
   const charts = h('div', { class: 'charts' });
   const empty = h('p', { class: 'quiet hint' }, kind.hint());
-  const fresh = h('button', { onclick: () => { view.target = boards(ctx).length; draw(view); } }, 'new chart');
-  host.append(h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list), h('div', { class: 'chosen' }, empty, charts));
+  const fresh = h(
+    'button',
+    {
+      onclick: () => {
+        view.target = boards(ctx).length;
+        draw(view);
+      },
+    },
+    'new chart',
+  );
+  host.append(
+    h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list),
+    h('div', { class: 'chosen' }, empty, charts),
+  );
   const view = { ctx, kind, input, count, list, empty, all: null, target: 0, board: createBoard(ctx, charts) };
   view.draw = () => draw(view);
   return {
     board: view.board,
-    show: () => { if (!view.all || kind.panels) fill(view); arrange(view); },
+    show: () => {
+      if (!view.all || kind.panels) fill(view);
+      arrange(view);
+    },
     state: (changed) => onState(view, changed),
     moment: () => view.board.moments(),
     sample: (sample) => view.board.sample(sample),
@@ -75,8 +107,30 @@ function arrange(view) {
   }
   view.empty.hidden = chosen.length > 0;
   view.board.setPanels(chosen.map(panelOf), ({ element, tools }, n) => {
-    tools.append(h('button', { class: 'target', title: 'What is clicked in the list goes to this chart', 'aria-pressed': String(n === view.target), onclick: () => { view.target = n; arrange(view); } }, 'add here'),
-      h('button', { class: 'icon', 'aria-label': 'Remove this chart', onclick: () => view.ctx.set({ fields: chosen.filter((_, at) => at !== n) }) }, '×'));
+    tools.append(
+      h(
+        'button',
+        {
+          class: 'target',
+          title: 'What is clicked in the list goes to this chart',
+          'aria-pressed': String(n === view.target),
+          onclick: () => {
+            view.target = n;
+            arrange(view);
+          },
+        },
+        'add here',
+      ),
+      h(
+        'button',
+        {
+          class: 'icon',
+          'aria-label': 'Remove this chart',
+          onclick: () => view.ctx.set({ fields: chosen.filter((_, at) => at !== n) }),
+        },
+        '×',
+      ),
+    );
     element.classList.toggle('marked', n === view.target);
   });
   draw(view);
@@ -88,15 +142,29 @@ function draw(view) {
   const here = new Set(boards(view.ctx)[view.target] ?? []);
   const fresh = view.target >= boards(view.ctx).length;
   const { count, items } = view.kind.found(view, view.ctx.state.q ?? '', here);
-  text(view.count, `${count} of ${view.all.length} · a click adds to ${fresh ? 'a new chart' : `chart ${view.target + 1}`}`);
+  text(
+    view.count,
+    `${count} of ${view.all.length} · a click adds to ${fresh ? 'a new chart' : `chart ${view.target + 1}`}`,
+  );
   view.list.replaceChildren(...items);
 }
 
 /** A field to choose; a stored one by its name and column. */
 export function entry(view, field, here, about = field.help) {
-  const name = field.name ? [field.name, field.column === 'value' ? '' : field.column].filter(Boolean).join(' ') : field.id;
-  return h('li', {}, h('button', { 'aria-pressed': String(here.has(field.id)), onclick: () => choose(view, field.id) },
-    h('span', { class: 'name' }, name), h('span', { class: 'unit' }, field.unit), about ? h('small', {}, about) : null));
+  const name = field.name
+    ? [field.name, field.column === 'value' ? '' : field.column].filter(Boolean).join(' ')
+    : field.id;
+  return h(
+    'li',
+    {},
+    h(
+      'button',
+      { 'aria-pressed': String(here.has(field.id)), onclick: () => choose(view, field.id) },
+      h('span', { class: 'name' }, name),
+      h('span', { class: 'unit' }, field.unit),
+      about ? h('small', {}, about) : null,
+    ),
+  );
 }
 
 /** Puts a field into the marked chart, or takes it out of it. */

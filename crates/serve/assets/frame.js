@@ -1,5 +1,5 @@
-// A frame is what was asked for a range: one grid of times, one list of numbers a field. Live samples are added to its end.
-// Point n is of the time from first + (n-1) * step to first + n * step; null is a gap and stays one.
+// A frame is what was asked for a range: one grid of times, one list of numbers a field. Live samples are added to its
+// end. Point n is of the time from first + (n-1) * step to first + n * step; null is a gap and stays one.
 
 import { isStored } from './stored.js';
 
@@ -10,8 +10,17 @@ const LATE = 30;
 /** From the answer of /series. `covered` is the last moment that the answer speaks of. */
 export function fromSeries(answer, thru) {
   const fields = new Map();
-  for (const { id, unit, help, avg, min, max } of answer.series) fields.set(id, { id, unit, help, avg, min: min ?? null, max: max ?? null });
-  const frame = { first: answer.first, step: answer.step, count: answer.count, resolution: answer.resolution, fields, marks: answer.marks ?? [], covered: 0 };
+  for (const { id, unit, help, avg, min, max } of answer.series)
+    fields.set(id, { id, unit, help, avg, min: min ?? null, max: max ?? null });
+  const frame = {
+    first: answer.first,
+    step: answer.step,
+    count: answer.count,
+    resolution: answer.resolution,
+    fields,
+    marks: answer.marks ?? [],
+    covered: 0,
+  };
   frame.covered = Math.min(lastKnown(frame), thru ?? Infinity);
   return frame;
 }
@@ -24,7 +33,8 @@ export const indexAt = (frame, time) => Math.ceil((time - frame.first) / frame.s
 /** The end of the last point at which anything is known. */
 export function lastKnown(frame) {
   for (let n = frame.count - 1; n >= 0; n--) {
-    for (const field of frame.fields.values()) if (field.avg[n] !== null && field.avg[n] !== undefined) return timeAt(frame, n);
+    for (const field of frame.fields.values())
+      if (field.avg[n] !== null && field.avg[n] !== undefined) return timeAt(frame, n);
   }
   return frame.first - frame.step;
 }
@@ -45,14 +55,16 @@ export function append(frame, sample, wanted) {
       frame.fields.set(id, { id, unit: '', help: '', avg: new Array(frame.count).fill(null), min: null, max: null });
     }
     const field = frame.fields.get(id);
-    for (let at = Math.max(0, indexAt(frame, begin + 1e-3)); at <= n; at++) merge(frame, field, at, value, begin, sample.time);
+    for (let at = Math.max(0, indexAt(frame, begin + 1e-3)); at <= n; at++)
+      merge(frame, field, at, value, begin, sample.time);
   }
   frame.covered = sample.time;
   return true;
 }
 
 /** Whether time passed between what is covered and a sample that comes after it. */
-export const holeBefore = (frame, { time, elapsed }) => time > frame.covered + 1e-3 && time - elapsed - frame.covered > elapsed / 2;
+export const holeBefore = (frame, { time, elapsed }) =>
+  time > frame.covered + 1e-3 && time - elapsed - frame.covered > elapsed / 2;
 
 function grow(frame, count) {
   if (count <= frame.count) return;
@@ -62,7 +74,10 @@ function grow(frame, count) {
   frame.count = count;
 }
 
-/** `begin` and `end` are what the sample is of. Samples are a few ms late: such a sliver of the next point is not its value. */
+/**
+ * `begin` and `end` are what the sample is of. Samples are a few ms late: such a sliver of the next point is not its
+ * value.
+ */
 function merge(frame, field, n, value, begin, end) {
   const start = timeAt(frame, n) - frame.step;
   const here = Math.min(end, start + frame.step) - Math.max(begin, start);
@@ -108,7 +123,8 @@ export function stack(layers) {
   const length = layers[0]?.length ?? 0;
   const below = new Array(length).fill(null);
   return layers.map((layer) => {
-    for (let n = 0; n < length; n++) if (layer[n] !== null && layer[n] !== undefined) below[n] = (below[n] ?? 0) + layer[n];
+    for (let n = 0; n < length; n++)
+      if (layer[n] !== null && layer[n] !== undefined) below[n] = (below[n] ?? 0) + layer[n];
     return below.slice();
   });
 }

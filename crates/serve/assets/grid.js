@@ -12,11 +12,18 @@ export function createGrid(label, onSort) {
   const table = h('table', { 'aria-label': label }, h('thead', {}, head), body);
   const element = h('div', { class: 'scroller', tabindex: '0', role: 'region', 'aria-label': label }, table);
   const grid = { head, body, more, table, columns: [], all: false, drawn: null };
-  more.addEventListener('click', () => { grid.all = true; drawRows(grid, ...grid.drawn); });
+  more.addEventListener('click', () => {
+    grid.all = true;
+    drawRows(grid, ...grid.drawn);
+  });
   return {
     element: h('div', { class: 'tablebox' }, element, more),
     columns: (columns) => setColumns(grid, columns, onSort),
-    draw: (lines, sort, pick) => { grid.drawn = [lines, pick]; drawSort(grid, sort); drawRows(grid, lines, pick); },
+    draw: (lines, sort, pick) => {
+      grid.drawn = [lines, pick];
+      drawSort(grid, sort);
+      drawRows(grid, lines, pick);
+    },
   };
 }
 
@@ -25,10 +32,16 @@ function setColumns(grid, columns, onSort) {
   grid.columns = columns;
   if (same) return;
   grid.body.replaceChildren();
-  grid.head.replaceChildren(...columns.map((column) => {
-    const button = h('button', { title: column.help ?? '', onclick: () => onSort(column) }, column.title);
-    return h('th', { scope: 'col', class: column.number ? 'number' : column.class, 'data-column': column.name }, button);
-  }));
+  grid.head.replaceChildren(
+    ...columns.map((column) => {
+      const button = h('button', { title: column.help ?? '', onclick: () => onSort(column) }, column.title);
+      return h(
+        'th',
+        { scope: 'col', class: column.number ? 'number' : column.class, 'data-column': column.name },
+        button,
+      );
+    }),
+  );
 }
 
 function drawSort(grid, sort) {
@@ -42,7 +55,16 @@ function drawSort(grid, sort) {
 function drawRows(grid, lines, pick) {
   const shown = grid.all ? lines.length : Math.min(lines.length, FIRST);
   while (grid.body.rows.length > shown) grid.body.lastChild.remove();
-  while (grid.body.rows.length < shown) grid.body.append(h('tr', {}, grid.columns.map((column) => h('td', { class: [column.number ? 'number' : '', column.class ?? ''].join(' ').trim() }))));
+  while (grid.body.rows.length < shown)
+    grid.body.append(
+      h(
+        'tr',
+        {},
+        grid.columns.map((column) =>
+          h('td', { class: [column.number ? 'number' : '', column.class ?? ''].join(' ').trim() }),
+        ),
+      ),
+    );
   for (let n = 0; n < shown; n++) drawRow(grid, grid.body.rows[n], lines[n], pick);
   grid.more.hidden = shown === lines.length;
   text(grid.more, `show all ${lines.length} rows`);
@@ -55,7 +77,8 @@ function drawRow(grid, tr, line, pick) {
     const cell = tr.cells[n];
     text(cell, column.write(line.row, line));
     if (n === 0) cell.style.paddingLeft = line.depth ? `${8 + Math.min(line.depth, 12) * 14}px` : '';
-    if (column.part) cell.style.setProperty('--part', `${Math.min(100, Math.max(0, 100 * (column.part(line.row) || 0))).toFixed(1)}%`);
+    if (column.part)
+      cell.style.setProperty('--part', `${Math.min(100, Math.max(0, 100 * (column.part(line.row) || 0))).toFixed(1)}%`);
     if (column.tone) cell.dataset.tone = column.tone(line.row);
   });
 }

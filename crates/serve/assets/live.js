@@ -39,7 +39,18 @@ async function run(api, fields, on, signal) {
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await read(api, fields, { ...on, up: () => { failures = 0; on.up(); } }, signal);
+      await read(
+        api,
+        fields,
+        {
+          ...on,
+          up: () => {
+            failures = 0;
+            on.up();
+          },
+        },
+        signal,
+      );
       throw new Error('the stream ended');
     } catch (error) {
       if (signal.aborted) return;
@@ -81,6 +92,13 @@ function deliver({ kind, text }, on) {
 function pause(length_ms, signal) {
   return new Promise((done) => {
     const timer = setTimeout(done, length_ms);
-    signal.addEventListener('abort', () => { clearTimeout(timer); done(); }, { once: true });
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        done();
+      },
+      { once: true },
+    );
   });
 }

@@ -18,11 +18,12 @@ export function join(before, after) {
   return [...found.values()];
 }
 
-const value = (row, name) => (row ? row[name] ?? null : 0);
+const value = (row, name) => (row ? (row[name] ?? null) : 0);
 
 /** The change of one measure; null where it is not known on a side. */
 export function change({ before, after }, name) {
-  const a = value(before, name), b = value(after, name);
+  const a = value(before, name),
+    b = value(after, name);
   return a === null || b === null ? null : b - a;
 }
 
@@ -30,25 +31,41 @@ export function change({ before, after }, name) {
 export function movers(before, after, most = 5) {
   const pairs = join(before, after);
   const lists = MEASURES.map((measure) => ({ ...measure, changes: largest(pairs, measure, most) }));
-  const busiest = (name) => (a, b) => (b[name].pct ?? 0) - (a[name].pct ?? 0) || (b[name].rss ?? 0) - (a[name].rss ?? 0);
+  const busiest = (name) => (a, b) =>
+    (b[name].pct ?? 0) - (a[name].pct ?? 0) || (b[name].rss ?? 0) - (a[name].rss ?? 0);
   const born = pairs.filter((pair) => !pair.before).sort(busiest('after'));
   const ended = pairs.filter((pair) => !pair.after).sort(busiest('before'));
   return { lists, born, ended };
 }
 
 function largest(pairs, { name, least }, most) {
-  return pairs.map((pair) => ({ ...pair, was: value(pair.before, name), is: value(pair.after, name), change: change(pair, name) }))
+  return pairs
+    .map((pair) => ({
+      ...pair,
+      was: value(pair.before, name),
+      is: value(pair.after, name),
+      change: change(pair, name),
+    }))
     .filter((pair) => pair.change !== null && Math.abs(pair.change) >= least)
-    .sort((a, b) => Math.abs(b.change) - Math.abs(a.change)).slice(0, most);
+    .sort((a, b) => Math.abs(b.change) - Math.abs(a.change))
+    .slice(0, most);
 }
 
 /** Rows of the comparison of two moments, ready to be sorted by any of its columns. */
 export function compared(before, after) {
   return join(before, after).map((pair) => {
-    const row = { pid: pair.row.pid, comm: pair.row.comm, user: pair.row.user, command: pair.row.command, cgroup: pair.row.cgroup, id: pair.id, fate: !pair.before ? 'born' : !pair.after ? 'ended' : '' };
+    const row = {
+      pid: pair.row.pid,
+      comm: pair.row.comm,
+      user: pair.row.user,
+      command: pair.row.command,
+      cgroup: pair.row.cgroup,
+      id: pair.id,
+      fate: !pair.before ? 'born' : !pair.after ? 'ended' : '',
+    };
     for (const name of ['pct', 'rss', 'io']) {
-      row[`${name}_a`] = pair.before ? pair.before[name] ?? null : null;
-      row[`${name}_b`] = pair.after ? pair.after[name] ?? null : null;
+      row[`${name}_a`] = pair.before ? (pair.before[name] ?? null) : null;
+      row[`${name}_b`] = pair.after ? (pair.after[name] ?? null) : null;
       row[name] = change(pair, name);
     }
     row.moved = Math.abs(row.pct ?? 0);

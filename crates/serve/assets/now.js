@@ -20,10 +20,19 @@ export function createNow(ctx, host) {
     board: view.board,
     state: (changed) => onState(view, changed),
     moment: () => onMoment(view),
-    sample: (sample) => { view.board.sample(sample); view.travel?.sample(sample); },
+    sample: (sample) => {
+      view.board.sample(sample);
+      view.travel?.sample(sample);
+    },
     mark: (mark) => view.board.mark(mark),
-    refresh: () => { view.board.refresh(true); view.travel?.refresh(); },
-    rebuild: () => { arrange(view); view.travel?.draw(); },
+    refresh: () => {
+      view.board.refresh(true);
+      view.travel?.refresh();
+    },
+    rebuild: () => {
+      arrange(view);
+      view.travel?.draw();
+    },
     focusFilter: () => view.travel?.focusFilter(),
     rows: () => view.board.frame(),
   };
@@ -31,11 +40,24 @@ export function createNow(ctx, host) {
 
 function arrange(view) {
   const split = view.ctx.state.split ?? [];
-  view.board.setPanels(PANELS.map((panel) => chosen(panel, split)), ({ panel, tools }) => {
-    const { split: way } = PANELS.find((each) => each.id === panel.id);
-    if (!way) return;
-    tools.append(h('button', { class: 'split', 'aria-pressed': String(split.includes(panel.id)), onclick: () => view.ctx.toggle('split', panel.id) }, way.label));
-  });
+  view.board.setPanels(
+    PANELS.map((panel) => chosen(panel, split)),
+    ({ panel, tools }) => {
+      const { split: way } = PANELS.find((each) => each.id === panel.id);
+      if (!way) return;
+      tools.append(
+        h(
+          'button',
+          {
+            class: 'split',
+            'aria-pressed': String(split.includes(panel.id)),
+            onclick: () => view.ctx.toggle('split', panel.id),
+          },
+          way.label,
+        ),
+      );
+    },
+  );
 }
 
 function onState(view, changed) {

@@ -6,23 +6,103 @@ const layer = (id, label, colour) => ({ id, label, colour });
 // of devices, those that did nothing in the range are left out
 const device = (id, label) => ({ id, label, colour: 1, quiet: true });
 
-const CPU_MODES = [layer('cpu.user', 'user', 1), layer('cpu.nice', 'nice', 2), layer('cpu.sys', 'sys', 3), layer('cpu.irq', 'irq', 4),
-  layer('cpu.soft', 'soft', 5), layer('cpu.steal', 'steal', 6), layer('cpu.wait', 'wait', 7)];
+const CPU_MODES = [
+  layer('cpu.user', 'user', 1),
+  layer('cpu.nice', 'nice', 2),
+  layer('cpu.sys', 'sys', 3),
+  layer('cpu.irq', 'irq', 4),
+  layer('cpu.soft', 'soft', 5),
+  layer('cpu.steal', 'steal', 6),
+  layer('cpu.wait', 'wait', 7),
+];
 
-const programs = { ids: ['memory.used', 'memory.buffers', 'memory.cached', 'memory.slab'], label: 'programs', colour: 1, of: (used, ...others) => Math.max(0, others.reduce((left, each) => left - each, used)) };
+const programs = {
+  ids: ['memory.used', 'memory.buffers', 'memory.cached', 'memory.slab'],
+  label: 'programs',
+  colour: 1,
+  of: (used, ...others) =>
+    Math.max(
+      0,
+      others.reduce((left, each) => left - each, used),
+    ),
+};
 
 export const PANELS = [
-  { id: 'cpu', title: 'CPU', stacked: true, most: 100, layers: CPU_MODES, peak: 'cpu.total', split: { label: 'each CPU', layers: [layer('cpu.total:*', '', 1)], most: 100 } },
-  { id: 'load', title: 'Load', note: 'tasks', least: 1, layers: [layer('cpu.running', 'runnable', 6), layer('cpu.blocked', 'blocked', 3), layer('cpu.load1', '1 min', 1), layer('cpu.load5', '5 min', 2), layer('cpu.load15', '15 min', 4)] },
-  { id: 'memory', title: 'Memory', stacked: true, mostOf: 'memory', layers: [programs, layer('memory.slab', 'slab', 4), layer('memory.buffers', 'buffers', 3), layer('memory.cached', 'cached', 2)] },
-  { id: 'pressure', title: 'Pressure', note: 'time lost waiting', least: 5, layers: [layer('pressure.cpu_some', 'CPU', 1), layer('pressure.io_some', 'I/O', 3), layer('pressure.io_full', 'all for I/O', 4),
-    layer('pressure.memory_some', 'memory', 2), layer('pressure.memory_full', 'all for memory', 5)] },
-  { id: 'disk', title: 'Disks', least: 1, filled: true, layers: [layer('disk.read_kb', 'read', 1), layer('disk.write_kb', 'written', 3)],
-    split: { label: 'each disk', layers: [device('disk.read_kb:*', 'read'), device('disk.write_kb:*', 'written')] } },
+  {
+    id: 'cpu',
+    title: 'CPU',
+    stacked: true,
+    most: 100,
+    layers: CPU_MODES,
+    peak: 'cpu.total',
+    split: { label: 'each CPU', layers: [layer('cpu.total:*', '', 1)], most: 100 },
+  },
+  {
+    id: 'load',
+    title: 'Load',
+    note: 'tasks',
+    least: 1,
+    layers: [
+      layer('cpu.running', 'runnable', 6),
+      layer('cpu.blocked', 'blocked', 3),
+      layer('cpu.load1', '1 min', 1),
+      layer('cpu.load5', '5 min', 2),
+      layer('cpu.load15', '15 min', 4),
+    ],
+  },
+  {
+    id: 'memory',
+    title: 'Memory',
+    stacked: true,
+    mostOf: 'memory',
+    layers: [
+      programs,
+      layer('memory.slab', 'slab', 4),
+      layer('memory.buffers', 'buffers', 3),
+      layer('memory.cached', 'cached', 2),
+    ],
+  },
+  {
+    id: 'pressure',
+    title: 'Pressure',
+    note: 'time lost waiting',
+    least: 5,
+    layers: [
+      layer('pressure.cpu_some', 'CPU', 1),
+      layer('pressure.io_some', 'I/O', 3),
+      layer('pressure.io_full', 'all for I/O', 4),
+      layer('pressure.memory_some', 'memory', 2),
+      layer('pressure.memory_full', 'all for memory', 5),
+    ],
+  },
+  {
+    id: 'disk',
+    title: 'Disks',
+    least: 1,
+    filled: true,
+    layers: [layer('disk.read_kb', 'read', 1), layer('disk.write_kb', 'written', 3)],
+    split: { label: 'each disk', layers: [device('disk.read_kb:*', 'read'), device('disk.write_kb:*', 'written')] },
+  },
   { id: 'busy', title: 'Disks busy', note: 'time with requests', most: 100, layers: [device('disk.util:*', '')] },
-  { id: 'net', title: 'Network', least: 1, filled: true, layers: [layer('net.rx_kb', 'received', 1), layer('net.tx_kb', 'sent', 3)],
-    split: { label: 'each interface', layers: [device('net.rx_kb:*', 'received'), device('net.tx_kb:*', 'sent')] } },
-  { id: 'kernel', title: 'Kernel', least: 1, layers: [layer('cpu.ctxsw', 'context switches', 1), layer('cpu.intr', 'interrupts', 3), layer('cpu.forks', 'forks', 2), layer('memory.major_faults', 'major faults', 4)] },
+  {
+    id: 'net',
+    title: 'Network',
+    least: 1,
+    filled: true,
+    layers: [layer('net.rx_kb', 'received', 1), layer('net.tx_kb', 'sent', 3)],
+    split: { label: 'each interface', layers: [device('net.rx_kb:*', 'received'), device('net.tx_kb:*', 'sent')] },
+  },
+  {
+    id: 'kernel',
+    title: 'Kernel',
+    least: 1,
+    layers: [
+      layer('cpu.ctxsw', 'context switches', 1),
+      layer('cpu.intr', 'interrupts', 3),
+      layer('cpu.forks', 'forks', 2),
+      layer('memory.major_faults', 'major faults', 4),
+    ],
+  },
 ];
 
 /** The panel as the reader has it: split into its instances or not. */
@@ -43,11 +123,21 @@ function short(id, mixed) {
 export function panelOf(ids, index) {
   if (ids.every(isStored)) {
     const names = lineNames(ids);
-    return { id: `board${index}`, title: chartTitle(ids), least: 0, layers: ids.map((id, n) => layer(id, names[n], n + 1)) };
+    return {
+      id: `board${index}`,
+      title: chartTitle(ids),
+      least: 0,
+      layers: ids.map((id, n) => layer(id, names[n], n + 1)),
+    };
   }
   const subsystems = new Set(ids.map((id) => (isStored(id) ? parts(id).host : id.split('.')[0])));
   const title = ids.length === 1 ? ids[0].replace(':*', '') : [...subsystems].join(' + ');
-  return { id: `board${index}`, title, least: 0, layers: ids.map((id, n) => layer(id, short(id, subsystems.size > 1), n + 1)) };
+  return {
+    id: `board${index}`,
+    title,
+    least: 0,
+    layers: ids.map((id, n) => layer(id, short(id, subsystems.size > 1), n + 1)),
+  };
 }
 
 /** All ids that panels need. */
@@ -72,7 +162,9 @@ export function expand(layers, known) {
       continue;
     }
     const start = each.id.slice(0, -1);
-    const ids = all.filter((id) => id.startsWith(start)).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+    const ids = all
+      .filter((id) => id.startsWith(start))
+      .sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
     for (const id of ids) found.push({ ...each, id, label: [instanceOf(id), each.label].filter(Boolean).join(' ') });
   }
   const several = found.length > layers.length || layers.some((each) => each.id?.endsWith(':*'));
@@ -80,7 +172,8 @@ export function expand(layers, known) {
 }
 
 /** Whether a live field belongs to what was asked. */
-export const wants = (ids) => (id) => ids.some((each) => each === id || (each.endsWith(':*') && id.startsWith(each.slice(0, -1))));
+export const wants = (ids) => (id) =>
+  ids.some((each) => each === id || (each.endsWith(':*') && id.startsWith(each.slice(0, -1))));
 
 /** The numbers of a layer, in base units. */
 export function numbers(each, frame, of, factor) {

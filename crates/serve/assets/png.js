@@ -2,7 +2,9 @@
 import { save } from './dom.js';
 import { inks } from './theme.js';
 
-const HEAD = 42, PAD = 16, TITLE = 34;
+const HEAD = 42,
+  PAD = 16,
+  TITLE = 34;
 
 export async function pngFile(name, heading, pictures) {
   const canvas = compose(heading, pictures.filter(Boolean));
@@ -23,7 +25,17 @@ function compose(heading, pictures) {
   ctx.fillStyle = ink.paper;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   write(ctx, heading, PAD, TITLE - 10, '600 14px system-ui, sans-serif', ink.ink);
-  pictures.forEach((picture, n) => paint(ctx, picture, PAD + (n % across) * width, TITLE + PAD + Math.floor(n / across) * height, width - PAD, ratio, ink));
+  pictures.forEach((picture, n) =>
+    paint(
+      ctx,
+      picture,
+      PAD + (n % across) * width,
+      TITLE + PAD + Math.floor(n / across) * height,
+      width - PAD,
+      ratio,
+      ink,
+    ),
+  );
   return canvas;
 }
 

@@ -9,14 +9,36 @@ import { format } from './units.js';
 import { csv, csvFile } from './csv.js';
 
 const STATES = { R: 'running', S: 'sleeping', D: 'waiting for a disk', Z: 'ended', T: 'stopped', I: 'idle' };
-const GROUPS = [['', 'flat'], ['tree', 'tree'], ['cgroup', 'by cgroup'], ['comm', 'by name'], ['user', 'by user']];
+const GROUPS = [
+  ['', 'flat'],
+  ['tree', 'tree'],
+  ['cgroup', 'by cgroup'],
+  ['comm', 'by name'],
+  ['user', 'by user'],
+];
 const TEXTS_ONLY = ['cgroup', 'user'];
 export const DEFAULT_SORT = '-pct';
 
 export function createProcesses(ctx, scans, host) {
-  const view = { ctx, scans, scan: null, other: null, loads: 0, grid: createGrid('Processes', (column) => sortBy(ctx, column)) };
+  const view = {
+    ctx,
+    scans,
+    scan: null,
+    other: null,
+    loads: 0,
+    grid: createGrid('Processes', (column) => sortBy(ctx, column)),
+  };
   Object.assign(view, toolbar(view));
-  host.append(view.bar, view.note, view.grid.element, h('p', { class: 'sub foot' }, 'Processes that lived only between two scans are not in the table; the CPU’s own graphs have their time.'));
+  host.append(
+    view.bar,
+    view.note,
+    view.grid.element,
+    h(
+      'p',
+      { class: 'sub foot' },
+      'Processes that lived only between two scans are not in the table; the CPU’s own graphs have their time.',
+    ),
+  );
   view.load = lastWins((signal, moment) => load(view, signal, moment));
   return {
     follow: () => follow(view),
@@ -26,7 +48,9 @@ export function createProcesses(ctx, scans, host) {
     scan: () => view.scan,
     focusFilter: () => view.filter.focus(),
     other: () => view.other,
-    onScan: (listener) => { view.listener = listener; },
+    onScan: (listener) => {
+      view.listener = listener;
+    },
   };
 }
 
@@ -34,11 +58,29 @@ function toolbar(view) {
   const { ctx } = view;
   const when = h('h2', {});
   const sub = h('span', { class: 'sub' });
-  const filter = h('input', { type: 'search', placeholder: 'filter: name, pid …', 'aria-label': 'Filter processes', value: ctx.state.filter ?? '', spellcheck: 'false', oninput: () => ctx.set({ filter: filter.value || undefined }) });
-  const group = h('select', { 'aria-label': 'Arrange processes', onchange: () => ctx.set({ group: group.value || undefined }) }, GROUPS.map(([value, label]) => h('option', { value }, label)));
+  const filter = h('input', {
+    type: 'search',
+    placeholder: 'filter: name, pid …',
+    'aria-label': 'Filter processes',
+    value: ctx.state.filter ?? '',
+    spellcheck: 'false',
+    oninput: () => ctx.set({ filter: filter.value || undefined }),
+  });
+  const group = h(
+    'select',
+    { 'aria-label': 'Arrange processes', onchange: () => ctx.set({ group: group.value || undefined }) },
+    GROUPS.map(([value, label]) => h('option', { value }, label)),
+  );
   const file = h('button', { onclick: () => download(view), title: 'The table as CSV' }, 'CSV');
   const note = h('p', { class: 'note', hidden: true });
-  return { when, sub, filter, group, note, bar: h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), filter, group, file) };
+  return {
+    when,
+    sub,
+    filter,
+    group,
+    note,
+    bar: h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), filter, group, file),
+  };
 }
 
 /** The largest first for numbers, texts in their order; the same column again turns it round. */
@@ -107,7 +149,8 @@ const edgeOf = (scan) => scan.at;
 
 function drawHead(view, title, scan) {
   const { ctx } = view;
-  const zone = ctx.zone(), { locale } = ctx.settings;
+  const zone = ctx.zone(),
+    { locale } = ctx.settings;
   const far = (ctx.edge ?? scan.at) - scan.at > 20 * 3600;
   text(view.when, `${title} at ${far ? stamp(scan.at, zone, locale) : clock(scan.at, zone, locale)}`);
   const held = ctx.state.at !== undefined ? 'held' : ctx.hover !== null ? 'at the cursor' : 'live';
@@ -120,19 +163,54 @@ function drawHead(view, title, scan) {
 function tableColumns(ctx, scan, now) {
   const has = new Set(scan.columns.map((column) => column.name));
   const { settings } = ctx;
-  const numeric = (name, title, unit, help, extra = {}) => ({ name, title, unit, help, number: true, write: (row) => quiet(row[name], unit, settings), ...extra });
+  const numeric = (name, title, unit, help, extra = {}) => ({
+    name,
+    title,
+    unit,
+    help,
+    number: true,
+    write: (row) => quiet(row[name], unit, settings),
+    ...extra,
+  });
   const most = Math.max(1, ...scan.rows.map((row) => row.rss ?? 0));
   const columns = [
-    { name: 'comm', title: 'Process', help: 'The kernel’s name for it', class: 'name', write: (row, line) => (line.label === undefined ? row.comm : `${line.label} (${line.count})`) },
-    { name: 'pid', title: 'PID', help: 'Process id', number: true, write: (row) => (row.pid < 0 ? '' : String(row.pid)) },
+    {
+      name: 'comm',
+      title: 'Process',
+      help: 'The kernel’s name for it',
+      class: 'name',
+      write: (row, line) => (line.label === undefined ? row.comm : `${line.label} (${line.count})`),
+    },
+    {
+      name: 'pid',
+      title: 'PID',
+      help: 'Process id',
+      number: true,
+      write: (row) => (row.pid < 0 ? '' : String(row.pid)),
+    },
     numeric('pct', 'CPU', '%', 'CPU time, of one CPU', { class: 'bar', part: (row) => row.pct / 100 }),
     numeric('rss', 'Memory', 'KiB', 'Memory in RAM', { class: 'bar', part: (row) => row.rss / most }),
-    numeric('rkb', 'Read', 'KiB/s', 'Read from disks'), numeric('wkb', 'Written', 'KiB/s', 'Written to disks'),
-    { name: 'state', title: 'State', help: 'R running, S sleeping, D waiting for a disk, Z ended, T stopped, I idle', write: (row) => STATES[row.state] ?? row.state ?? '', tone: (row) => row.state ?? '' },
+    numeric('rkb', 'Read', 'KiB/s', 'Read from disks'),
+    numeric('wkb', 'Written', 'KiB/s', 'Written to disks'),
+    {
+      name: 'state',
+      title: 'State',
+      help: 'R running, S sleeping, D waiting for a disk, Z ended, T stopped, I idle',
+      write: (row) => STATES[row.state] ?? row.state ?? '',
+      tone: (row) => row.state ?? '',
+    },
     { name: 'user', title: 'User', help: 'User name where known', write: (row) => row.user ?? '' },
-    numeric('majf', 'Maj. faults', '1/s', 'Page faults that read'), numeric('minf', 'Min. faults', '1/s', 'Page faults that read nothing'),
-    numeric('accum', 'CPU time', 's', 'CPU time since birth'), numeric('threads', 'Threads', 'count', 'Threads besides the first'),
-    { name: 'start', title: 'Age', help: 'Time since it was born', number: true, write: (row) => (row.start ? span(now - row.start) : '') },
+    numeric('majf', 'Maj. faults', '1/s', 'Page faults that read'),
+    numeric('minf', 'Min. faults', '1/s', 'Page faults that read nothing'),
+    numeric('accum', 'CPU time', 's', 'CPU time since birth'),
+    numeric('threads', 'Threads', 'count', 'Threads besides the first'),
+    {
+      name: 'start',
+      title: 'Age',
+      help: 'Time since it was born',
+      number: true,
+      write: (row) => (row.start ? span(now - row.start) : ''),
+    },
     { name: 'command', title: 'Command', help: 'Command line', class: 'wide', write: (row) => row.command ?? '' },
   ];
   return columns.filter((column) => has.has(column.name));
@@ -146,27 +224,51 @@ function quiet(value, unit, settings) {
 
 function drawCompared(view) {
   const { ctx, scan, other } = view;
-  const zone = ctx.zone(), { locale } = ctx.settings;
+  const zone = ctx.zone(),
+    { locale } = ctx.settings;
   text(view.when, `A ${clock(scan.at, zone, locale)} → B ${clock(other.at, zone, locale)}`);
   text(view.sub, `two moments compared, ${span(Math.abs(other.at - scan.at))} apart · change is B less A`);
   view.when.dataset.held = 'compared';
   const columns = compareColumns(ctx);
   view.grid.columns(columns);
   const sort = columns.some((column) => column.name === ctx.state.sort?.replace('-', '')) ? ctx.state.sort : '-moved';
-  const rows = compared(scan.rows, other.rows).filter((row) => matches(row, ctx.state.filter)).sort(order(sort));
+  const rows = compared(scan.rows, other.rows)
+    .filter((row) => matches(row, ctx.state.filter))
+    .sort(order(sort));
   view.lines = rows.map((row) => ({ row, depth: 0 }));
   view.grid.draw(view.lines, sort);
 }
 
 function compareColumns({ settings }) {
-  const plain = (name, title, unit) => ({ name, title, unit, number: true, write: (row) => (row[name] === null ? '–' : quiet(row[name], unit, settings)) });
-  const delta = (name, title, unit) => ({ name, title, unit, number: true, class: 'delta', write: (row) => signed(row[name], unit, settings), tone: (row) => (row[name] > 0 ? 'up' : row[name] < 0 ? 'down' : '') });
+  const plain = (name, title, unit) => ({
+    name,
+    title,
+    unit,
+    number: true,
+    write: (row) => (row[name] === null ? '–' : quiet(row[name], unit, settings)),
+  });
+  const delta = (name, title, unit) => ({
+    name,
+    title,
+    unit,
+    number: true,
+    class: 'delta',
+    write: (row) => signed(row[name], unit, settings),
+    tone: (row) => (row[name] > 0 ? 'up' : row[name] < 0 ? 'down' : ''),
+  });
   return [
-    { name: 'comm', title: 'Process', class: 'name', write: (row) => row.comm }, { name: 'pid', title: 'PID', number: true, write: (row) => String(row.pid) },
+    { name: 'comm', title: 'Process', class: 'name', write: (row) => row.comm },
+    { name: 'pid', title: 'PID', number: true, write: (row) => String(row.pid) },
     { name: 'fate', title: '', write: (row) => row.fate, tone: (row) => row.fate },
-    plain('pct_a', 'CPU A', '%'), plain('pct_b', 'CPU B', '%'), delta('pct', 'CPU change', '%'),
-    plain('rss_a', 'Memory A', 'KiB'), plain('rss_b', 'Memory B', 'KiB'), delta('rss', 'Memory change', 'KiB'),
-    plain('io_a', 'I/O A', 'KiB/s'), plain('io_b', 'I/O B', 'KiB/s'), delta('io', 'I/O change', 'KiB/s'),
+    plain('pct_a', 'CPU A', '%'),
+    plain('pct_b', 'CPU B', '%'),
+    delta('pct', 'CPU change', '%'),
+    plain('rss_a', 'Memory A', 'KiB'),
+    plain('rss_b', 'Memory B', 'KiB'),
+    delta('rss', 'Memory change', 'KiB'),
+    plain('io_a', 'I/O A', 'KiB/s'),
+    plain('io_b', 'I/O B', 'KiB/s'),
+    delta('io', 'I/O change', 'KiB/s'),
   ];
 }
 
@@ -180,5 +282,8 @@ export function signed(value, unit, settings) {
 function download({ scan, lines, other }) {
   if (!scan || !lines) return;
   const names = other ? Object.keys(lines[0]?.row ?? {}) : scan.columns.map((column) => column.name);
-  csvFile(`kymo-processes-${Math.round(scan.at)}.csv`, csv([names, ...lines.map(({ row }) => names.map((name) => row[name]))]));
+  csvFile(
+    `kymo-processes-${Math.round(scan.at)}.csv`,
+    csv([names, ...lines.map(({ row }) => names.map((name) => row[name]))]),
+  );
 }

@@ -22,7 +22,14 @@ const SEARCHED = ['comm', 'command', 'user', 'cgroup'];
 export function matches(row, wanted) {
   if (!wanted) return true;
   const text = wanted.toLowerCase();
-  return String(row.pid) === wanted || SEARCHED.some((name) => String(row[name] ?? '').toLowerCase().includes(text));
+  return (
+    String(row.pid) === wanted ||
+    SEARCHED.some((name) =>
+      String(row[name] ?? '')
+        .toLowerCase()
+        .includes(text),
+    )
+  );
 }
 
 /** `-x` is largest first for numbers and from the end for texts; what is not known comes last. */
@@ -31,7 +38,8 @@ export function order(sort) {
   const name = turned ? sort.slice(1) : sort;
   const sign = turned ? -1 : 1;
   return (one, other) => {
-    const a = one[name], b = other[name];
+    const a = one[name],
+      b = other[name];
     const lacking = (a === null || a === undefined) - (b === null || b === undefined);
     if (lacking) return lacking;
     const differ = typeof a === 'string' ? a.localeCompare(String(b), undefined, { numeric: true }) : a - b;
@@ -87,10 +95,19 @@ function groups(rows, name, by) {
   }
   const heads = [...found].map(([label, members]) => {
     const head = { pid: -1, comm: label, [name]: label };
-    for (const column of SUMMED) head[column] = members.reduce((total, row) => (row[column] === undefined ? total : sum(total ?? null, row[column])), undefined);
+    for (const column of SUMMED)
+      head[column] = members.reduce(
+        (total, row) => (row[column] === undefined ? total : sum(total ?? null, row[column])),
+        undefined,
+      );
     return { row: head, members, label, count: members.length };
   });
-  return heads.sort((a, b) => by(a.row, b.row)).flatMap(({ row, members, label, count }) => [{ row, depth: 0, label, count }, ...members.sort(by).map((member) => ({ row: member, depth: 1 }))]);
+  return heads
+    .sort((a, b) => by(a.row, b.row))
+    .flatMap(({ row, members, label, count }) => [
+      { row, depth: 0, label, count },
+      ...members.sort(by).map((member) => ({ row: member, depth: 1 })),
+    ]);
 }
 
 /** Who used most CPU, by name, as most work is done by several processes of one name. */

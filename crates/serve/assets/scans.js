@@ -19,15 +19,20 @@ export function createScans(api) {
       kept.length = Math.min(kept.length, KEPT);
       return scan;
     },
-    forget: () => { known = []; },
+    forget: () => {
+      known = [];
+    },
   };
 }
 
-export const covers = (scan, moment) => moment !== null && moment <= scan.at && scan.previous !== null && moment > scan.previous;
+export const covers = (scan, moment) =>
+  moment !== null && moment <= scan.at && scan.previous !== null && moment > scan.previous;
 
 /** Runs only the last of what is asked: at most one is under way, and the one before is aborted. */
 export function lastWins(run, pause_ms = 60) {
-  let stop = null, timer = 0, begun = 0;
+  let stop = null,
+    timer = 0,
+    begun = 0;
   return (...asked) => {
     clearTimeout(timer);
     const wait = Math.max(0, begun + pause_ms - performance.now());

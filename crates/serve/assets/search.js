@@ -3,7 +3,15 @@
 /** All fields as `{id, unit, help, text}`; those of instances once as `:*` and once each. */
 export function catalogue(subsystems) {
   const found = [];
-  const add = (id, column, about) => found.push({ id, unit: column.unit, help: column.help, subsystem: about.name, text: `${id} ${column.unit} ${column.help}`.toLowerCase(), about: about.help.toLowerCase() });
+  const add = (id, column, about) =>
+    found.push({
+      id,
+      unit: column.unit,
+      help: column.help,
+      subsystem: about.name,
+      text: `${id} ${column.unit} ${column.help}`.toLowerCase(),
+      about: about.help.toLowerCase(),
+    });
   for (const about of subsystems) {
     for (const column of about.columns) add(`${about.name}.${column.name}`, column, about);
     for (const column of about.each) {
@@ -15,13 +23,21 @@ export function catalogue(subsystems) {
   return found;
 }
 
-/** Best first: a name that begins with the first word, then one that holds it, then the rest. What the subsystem is about counts where nothing else is found. */
+/**
+ * Best first: a name that begins with the first word, then one that holds it, then the rest. What the subsystem is
+ * about counts where nothing else is found.
+ */
 export function search(fields, wanted) {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return fields;
   const found = fields.filter(({ text }) => words.every((word) => text.includes(word)));
-  const any = found.length ? found : fields.filter(({ text, about }) => words.every((word) => text.includes(word) || about.includes(word)));
-  return any.map((field, n) => [rank(field, words[0]), n, field]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , field]) => field);
+  const any = found.length
+    ? found
+    : fields.filter(({ text, about }) => words.every((word) => text.includes(word) || about.includes(word)));
+  return any
+    .map((field, n) => [rank(field, words[0]), n, field])
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1])
+    .map(([, , field]) => field);
 }
 
 function rank({ id }, word) {

@@ -7,10 +7,20 @@ import { chartsOf, readStored, searchStored, treeOf } from './stored.js';
 
 const SHOWN = 300;
 
-export const createSeries = (ctx, host) => createPicker(ctx, host, { placeholder: 'search: web1 cpu idle …', label: 'Search series', hint, load, found, panels });
+export const createSeries = (ctx, host) =>
+  createPicker(ctx, host, {
+    placeholder: 'search: web1 cpu idle …',
+    label: 'Search series',
+    hint,
+    load,
+    found,
+    panels,
+  });
 
-const hint = () => ['Nothing was received yet, or nothing is chosen. collectd sends to port 25826, and rrdcached\'s clients to DATA/rrdcached.sock: see docs/moving.md. ',
-  'Choose series on the left: each click adds one to the chart that is marked; they mix with fields of this machine.'];
+const hint = () => [
+  "Nothing was received yet, or nothing is chosen. collectd sends to port 25826, and rrdcached's clients to DATA/rrdcached.sock: see docs/moving.md. ",
+  'Choose series on the left: each click adds one to the chart that is marked; they mix with fields of this machine.',
+];
 
 async function load(view) {
   const { fields } = readStored(await view.ctx.api.get('stored'));
@@ -27,10 +37,21 @@ function panels(view) {
 }
 
 function found(view, wanted, here) {
-  if (!wanted.trim()) return { count: view.all.length, items: [...view.tree].map(([host, folders]) => branch(view, host, host, count(folders), () => [...folders].map(([folder, fields]) => folderOf(view, host, folder, fields, here)))) };
+  if (!wanted.trim())
+    return {
+      count: view.all.length,
+      items: [...view.tree].map(([host, folders]) =>
+        branch(view, host, host, count(folders), () =>
+          [...folders].map(([folder, fields]) => folderOf(view, host, folder, fields, here)),
+        ),
+      ),
+    };
   const fields = searchStored(view.all, wanted);
-  const items = fields.slice(0, SHOWN).map((field) => entry(view, field, here, [field.host, field.folder].filter(Boolean).join(' ')));
-  if (fields.length > SHOWN) items.push(h('li', { class: 'quiet' }, `and ${fields.length - SHOWN} more: search for less`));
+  const items = fields
+    .slice(0, SHOWN)
+    .map((field) => entry(view, field, here, [field.host, field.folder].filter(Boolean).join(' ')));
+  if (fields.length > SHOWN)
+    items.push(h('li', { class: 'quiet' }, `and ${fields.length - SHOWN} more: search for less`));
   return { count: fields.length, items };
 }
 
@@ -48,5 +69,15 @@ function branch(view, key, label, size, items) {
     if (!view.open.delete(key)) view.open.add(key);
     view.draw();
   };
-  return h('li', { class: 'branch' }, h('button', { 'aria-expanded': String(isOpen), onclick: toggle }, h('span', { class: 'name' }, label), h('span', { class: 'unit' }, String(size))), isOpen ? h('ul', {}, items()) : null);
+  return h(
+    'li',
+    { class: 'branch' },
+    h(
+      'button',
+      { 'aria-expanded': String(isOpen), onclick: toggle },
+      h('span', { class: 'name' }, label),
+      h('span', { class: 'unit' }, String(size)),
+    ),
+    isOpen ? h('ul', {}, items()) : null,
+  );
 }

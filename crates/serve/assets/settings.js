@@ -4,10 +4,40 @@ import { dialog, h } from './dom.js';
 const KEPT = 'kymo.settings';
 const DEFAULTS = { bytes: 'binary', bits: false, zone: 'browser', theme: 'auto' };
 const CHOICES = [
-  ['theme', 'Colours', [['auto', 'as the system'], ['dark', 'dark'], ['light', 'light']]],
-  ['bytes', 'Bytes', [['binary', 'KiB, MiB (1024)'], ['decimal', 'kB, MB (1000)']]],
-  ['bits', 'Network', [[false, 'bytes'], [true, 'bits']]],
-  ['zone', 'Times', [['browser', 'my time zone'], ['machine', 'the machine’s time zone'], ['utc', 'UTC']]],
+  [
+    'theme',
+    'Colours',
+    [
+      ['auto', 'as the system'],
+      ['dark', 'dark'],
+      ['light', 'light'],
+    ],
+  ],
+  [
+    'bytes',
+    'Bytes',
+    [
+      ['binary', 'KiB, MiB (1024)'],
+      ['decimal', 'kB, MB (1000)'],
+    ],
+  ],
+  [
+    'bits',
+    'Network',
+    [
+      [false, 'bytes'],
+      [true, 'bits'],
+    ],
+  ],
+  [
+    'zone',
+    'Times',
+    [
+      ['browser', 'my time zone'],
+      ['machine', 'the machine’s time zone'],
+      ['utc', 'UTC'],
+    ],
+  ],
 ];
 
 export function loadSettings(store = localStorage) {
@@ -17,7 +47,12 @@ export function loadSettings(store = localStorage) {
   } catch {
     // somebody else's writing: the defaults will do
   }
-  const good = Object.fromEntries(CHOICES.filter(([name, , choices]) => choices.some(([value]) => value === kept[name])).map(([name]) => [name, kept[name]]));
+  const good = Object.fromEntries(
+    CHOICES.filter(([name, , choices]) => choices.some(([value]) => value === kept[name])).map(([name]) => [
+      name,
+      kept[name],
+    ]),
+  );
   return { ...DEFAULTS, ...good, locale: undefined };
 }
 
@@ -26,6 +61,23 @@ export function keepSettings(settings, store = localStorage) {
 }
 
 export function settingsDialog(settings, change) {
-  dialog('Settings', h('div', { class: 'choices' }, CHOICES.map(([name, label, choices]) => h('label', {}, h('span', {}, label),
-    h('select', { onchange: (event) => change({ [name]: choices[event.target.selectedIndex][0] }) }, choices.map(([value, said]) => h('option', { selected: settings[name] === value }, said)))))));
+  dialog(
+    'Settings',
+    h(
+      'div',
+      { class: 'choices' },
+      CHOICES.map(([name, label, choices]) =>
+        h(
+          'label',
+          {},
+          h('span', {}, label),
+          h(
+            'select',
+            { onchange: (event) => change({ [name]: choices[event.target.selectedIndex][0] }) },
+            choices.map(([value, said]) => h('option', { selected: settings[name] === value }, said)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

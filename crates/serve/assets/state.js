@@ -3,17 +3,35 @@
 const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'hosts'];
 const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
-const list = { read: (text) => text.split('~').filter(Boolean).map(unescape), write: (value) => value.map(escape).join('~') };
+const list = {
+  read: (text) => text.split('~').filter(Boolean).map(unescape),
+  write: (value) => value.map(escape).join('~'),
+};
 const boards = {
   // a board of charts: `~` between the fields of a chart, `|` between charts; both are escaped in names
-  read: (text) => text.split('|').map((chart) => chart.split('~').filter(Boolean).map(unescape)).filter((chart) => chart.length),
+  read: (text) =>
+    text
+      .split('|')
+      .map((chart) => chart.split('~').filter(Boolean).map(unescape))
+      .filter((chart) => chart.length),
   write: (value) => value.map((chart) => chart.map(escape).join('~')).join('|'),
 };
 const PARTS = {
   view: { read: (text) => (VIEWS.includes(text) ? text : undefined), write: String },
   range: { read: (text) => (text === 'all' ? 'all' : positive(text)), write: String },
-  from: number, thru: number, at: number, b: number,
-  sort: word, filter: word, group: word, split: list, hide: list, fields: boards, q: word, source: word, host: word,
+  from: number,
+  thru: number,
+  at: number,
+  b: number,
+  sort: word,
+  filter: word,
+  group: word,
+  split: list,
+  hide: list,
+  fields: boards,
+  q: word,
+  source: word,
+  host: word,
 };
 
 function escape(id) {

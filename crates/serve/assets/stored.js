@@ -13,7 +13,10 @@ export const isStored = (id) => id.startsWith('@');
 /** A stored field's parts for people: what it is of, and what it is. */
 export function parts(id) {
   const colon = id.lastIndexOf(':');
-  const [host, ...rest] = id.slice(1, colon).replace(/\.rrd$/, '').split('/');
+  const [host, ...rest] = id
+    .slice(1, colon)
+    .replace(/\.rrd$/, '')
+    .split('/');
   const column = id.slice(colon + 1);
   if (!rest.length) return { host: '', folder: '', name: host, column };
   return { host, folder: rest.slice(0, -1).join('/'), name: rest.at(-1), column };
@@ -26,7 +29,13 @@ export function lineNames(ids) {
     return [host, ...cut(folder), ...cut(name), column === 'value' ? '' : column];
   });
   const differs = found[0].map((_, at) => at).filter((at) => found.some((each) => each[at] !== found[0][at]));
-  return found.map((each, n) => differs.map((at) => each[at]).filter(Boolean).join(' ') || parts(ids[n]).name);
+  return found.map(
+    (each, n) =>
+      differs
+        .map((at) => each[at])
+        .filter(Boolean)
+        .join(' ') || parts(ids[n]).name,
+  );
 }
 
 /** A name and its instance: `cpu-0` is `cpu` and `0`. */
@@ -40,7 +49,10 @@ export function chartTitle(ids) {
   const common = (part) => (all.every((each) => each[part] === all[0][part]) ? all[0][part] : '');
   const type = all.every((each) => typeOf(each.name) === typeOf(all[0].name)) ? typeOf(all[0].name) : '';
   const last = common('name') || type;
-  return [common('host'), common('folder'), last === common('folder') ? '' : last].filter(Boolean).join(' ') || `${ids.length} series`;
+  return (
+    [common('host'), common('folder'), last === common('folder') ? '' : last].filter(Boolean).join(' ') ||
+    `${ids.length} series`
+  );
 }
 
 const typeOf = (name) => cut(name)[0];
@@ -77,10 +89,16 @@ function count(hosts, name, step, last, columns) {
 /** Silent ones first, the longest silent before the others, then by name. */
 export function orderHosts(hosts, now) {
   const silent = (each) => isSilent(each, now);
-  return [...hosts].sort((a, b) => silent(b) - silent(a) || (silent(a) ? (a.last ?? 0) - (b.last ?? 0) : 0) || a.host.localeCompare(b.host, undefined, { numeric: true }));
+  return [...hosts].sort(
+    (a, b) =>
+      silent(b) - silent(a) ||
+      (silent(a) ? (a.last ?? 0) - (b.last ?? 0) : 0) ||
+      a.host.localeCompare(b.host, undefined, { numeric: true }),
+  );
 }
 
-export const isSilent = ({ last, step }, now) => last === null || now - last > SILENT * (Number.isFinite(step) ? step : 300);
+export const isSilent = ({ last, step }, now) =>
+  last === null || now - last > SILENT * (Number.isFinite(step) ? step : 300);
 
 /** Every word must be found in the name. */
 export function searchStored(fields, wanted) {

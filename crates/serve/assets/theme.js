@@ -26,14 +26,35 @@ scheme.addEventListener('change', () => listeners.forEach((each) => each()));
 /** Colour and dash of the n-th line, counted from one. */
 export function pen(n) {
   const colours = isDark() ? DARK : LIGHT;
-  return { colour: colours[(n - 1) % colours.length], dash: DASHES[Math.floor((n - 1) / colours.length) % DASHES.length] };
+  return {
+    colour: colours[(n - 1) % colours.length],
+    dash: DASHES[Math.floor((n - 1) / colours.length) % DASHES.length],
+  };
 }
 
 /** What a chart needs besides its lines. */
 export function inks() {
   return isDark()
-    ? { text: '#8b94a3', grid: 'rgba(255,255,255,0.06)', gap: 'rgba(255,255,255,0.07)', mark: 'rgba(240,228,66,0.75)', paper: '#14181f', ink: '#e6e9ee' }
-    : { text: '#667085', grid: 'rgba(0,0,0,0.07)', gap: 'rgba(0,0,0,0.07)', mark: 'rgba(180,90,0,0.75)', paper: '#ffffff', ink: '#1a1f29' };
+    ? {
+        text: '#8b94a3',
+        grid: 'rgba(255,255,255,0.06)',
+        gap: 'rgba(255,255,255,0.07)',
+        mark: 'rgba(240,228,66,0.75)',
+        paper: '#14181f',
+        ink: '#e6e9ee',
+      }
+    : {
+        text: '#667085',
+        grid: 'rgba(0,0,0,0.07)',
+        gap: 'rgba(0,0,0,0.07)',
+        mark: 'rgba(180,90,0,0.75)',
+        paper: '#ffffff',
+        ink: '#1a1f29',
+      };
 }
 
-export const fade = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, '0');
+export const fade = (hex, alpha) =>
+  hex +
+  Math.round(alpha * 255)
+    .toString(16)
+    .padStart(2, '0');

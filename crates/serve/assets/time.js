@@ -1,6 +1,15 @@
 // Ranges of time and how times are written. Times are seconds since 1970; no clock is read here.
 
-export const RANGES = [[60, '1m'], [300, '5m'], [900, '15m'], [3600, '1h'], [21600, '6h'], [86400, '24h'], [604800, '7d'], ['all', 'all']];
+export const RANGES = [
+  [60, '1m'],
+  [300, '5m'],
+  [900, '15m'],
+  [3600, '1h'],
+  [21600, '6h'],
+  [86400, '24h'],
+  [604800, '7d'],
+  ['all', 'all'],
+];
 export const DEFAULT_RANGE = 900;
 const NARROWEST = 10;
 
@@ -21,7 +30,8 @@ export function visible(state, edge, oldest) {
 export function zoom(view, factor, about, edge, oldest) {
   const whole = Math.max(edge - oldest, 60);
   const width = Math.min(Math.max((view.thru - view.from) * factor, NARROWEST), whole * 1.02);
-  if (view.live && (about === null || about >= view.thru)) return { range: Math.round(width), from: undefined, thru: undefined };
+  if (view.live && (about === null || about >= view.thru))
+    return { range: Math.round(width), from: undefined, thru: undefined };
   const part = (about - view.from) / (view.thru - view.from);
   return between(about - part * width, about - part * width + width, edge, oldest);
 }
@@ -47,7 +57,8 @@ export function between(from, thru, edge, oldest) {
 const tenth = (time) => Math.round(time * 10) / 10;
 
 /** The time zone that the settings ask for; undefined is the browser's. */
-export const zoneOf = (settings, status) => (settings.zone === 'utc' ? 'UTC' : settings.zone === 'machine' ? status?.tz : undefined);
+export const zoneOf = (settings, status) =>
+  settings.zone === 'utc' ? 'UTC' : settings.zone === 'machine' ? status?.tz : undefined;
 
 const formats = new Map();
 function intl(options, locale, zone) {
@@ -72,7 +83,8 @@ const DAY = { month: 'short', day: 'numeric' };
 export const clock = (time, zone, locale) => intl(CLOCK, locale, zone).format(time * 1000);
 
 /** Date and time, for what may be of another day. */
-export const stamp = (time, zone, locale) => intl({ year: 'numeric', ...DAY, ...CLOCK }, locale, zone).format(time * 1000);
+export const stamp = (time, zone, locale) =>
+  intl({ year: 'numeric', ...DAY, ...CLOCK }, locale, zone).format(time * 1000);
 
 /** The label of a tick, as fine as the step between ticks is. */
 export function tickLabel(time, step, zone, locale) {
@@ -85,7 +97,12 @@ export function tickLabel(time, step, zone, locale) {
 export function span(length) {
   const whole = Math.max(0, Math.round(length));
   if (whole < 120) return `${whole} s`;
-  const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
+  const units = [
+    [86400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
   const at = units.findIndex(([size]) => whole >= size * (size === 60 ? 2 : 1));
   const [big, name] = units[at];
   const count = Math.floor(whole / big);

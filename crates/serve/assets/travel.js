@@ -15,17 +15,33 @@ export function createTravel(ctx, host, moment, board) {
   const changes = h('section', { class: 'panel changes' });
   host.replaceChildren(table, changes);
   const scans = createScans(ctx.api);
-  const view = { ctx, moment, board, scans, processes: createProcesses(ctx, scans, table), changes: createChanges(ctx, scans, changes) };
+  const view = {
+    ctx,
+    moment,
+    board,
+    scans,
+    processes: createProcesses(ctx, scans, table),
+    changes: createChanges(ctx, scans, changes),
+  };
   view.processes.onScan((scan, other) => {
     if (other) view.changes.compare(board.cards(), board.frame());
     else view.changes.at(scan);
     say(view);
   });
   return {
-    follow: () => { view.processes.follow(); say(view); },
-    sample: (sample) => { view.processes.sample(sample); say(view); },
+    follow: () => {
+      view.processes.follow();
+      say(view);
+    },
+    sample: (sample) => {
+      view.processes.sample(sample);
+      say(view);
+    },
     draw: () => view.processes.draw(),
-    refresh: () => { scans.forget(); view.processes.follow(); },
+    refresh: () => {
+      scans.forget();
+      view.processes.follow();
+    },
     focusFilter: () => view.processes.focusFilter(),
   };
 }
@@ -34,12 +50,27 @@ export function createTravel(ctx, host, moment, board) {
 function say(view) {
   const { ctx } = view;
   const { at, b } = ctx.state;
-  const scan = view.processes.scan(), other = view.processes.other();
+  const scan = view.processes.scan(),
+    other = view.processes.other();
   const time = ctx.moment();
-  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time).map((mark) => (mark.text.startsWith(mark.kind) ? mark.text : `${mark.kind}: ${mark.text}`)).join(' · ');
+  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time)
+    .map((mark) => (mark.text.startsWith(mark.kind) ? mark.text : `${mark.kind}: ${mark.text}`))
+    .join(' · ');
   const both = at !== undefined && b !== undefined && scan && other;
-  const parts = both ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
-    : [when(ctx, time ?? ctx.edge), at !== undefined ? 'held, Shift+click another moment to compare' : ctx.hover !== null ? 'click to hold this moment' : ctx.status?.mode === 'file' ? 'the end' : 'live', scan && `busiest: ${who(ctx, scan)}`, near];
+  const parts = both
+    ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
+    : [
+        when(ctx, time ?? ctx.edge),
+        at !== undefined
+          ? 'held, Shift+click another moment to compare'
+          : ctx.hover !== null
+            ? 'click to hold this moment'
+            : ctx.status?.mode === 'file'
+              ? 'the end'
+              : 'live',
+        scan && `busiest: ${who(ctx, scan)}`,
+        near,
+      ];
   text(view.moment, parts.filter(Boolean).join('   ·   '));
   // live numbers read aloud each second would drown everything else
   view.moment.setAttribute('aria-live', time === null ? 'off' : 'polite');
@@ -49,7 +80,9 @@ function say(view) {
 const when = (ctx, time) => (time ? clock(time, ctx.zone(), ctx.settings.locale) : '');
 
 function who(ctx, scan) {
-  const names = busiest(scan.rows, TOP).map(({ name, count, pct }) => `${name}${count > 1 ? ` ×${count}` : ''} ${format(pct, '%', '', ctx.settings)}`);
+  const names = busiest(scan.rows, TOP).map(
+    ({ name, count, pct }) => `${name}${count > 1 ? ` ×${count}` : ''} ${format(pct, '%', '', ctx.settings)}`,
+  );
   return names.join(', ') || 'nobody';
 }
 

@@ -48,7 +48,8 @@ function scaled(value, base, prefixes) {
 /** A value in a measure's base unit as [number, unit]; the axis leaves `/s` to the title. */
 function parts(value, { kind, suffix }, settings) {
   const { locale } = settings;
-  if (kind === 'percent') return [digits(value, Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 0.1 ? 1 : 2, locale), '%'];
+  if (kind === 'percent')
+    return [digits(value, Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 0.1 ? 1 : 2, locale), '%'];
   if (kind === 'bytes') {
     const binary = settings.bytes !== 'decimal';
     const [number, prefix] = scaled(value, binary ? 1024 : 1000, binary ? BINARY : DECIMAL);
@@ -87,7 +88,9 @@ export function format(value, unit, id, settings) {
 export function tick(value, as, settings) {
   if (value === 0) return '0';
   const [number, name] = parts(value, as, settings);
-  return join(number, name).replace(' %', '%').replace(/ (?=[kMGTP]$)/, '');
+  return join(number, name)
+    .replace(' %', '%')
+    .replace(/ (?=[kMGTP]$)/, '');
 }
 
 /** A share so small that its second digit counts. */
