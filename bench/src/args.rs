@@ -3,24 +3,24 @@
 use crate::fault::{Cannot, Fault, Result};
 use std::str::FromStr;
 
-pub struct Args {
+pub(crate) struct Args {
     words: Vec<String>,
 }
 
 impl Args {
-    pub fn new(words: Vec<String>) -> Self {
+    pub(crate) fn new(words: Vec<String>) -> Self {
         Args { words }
     }
 
     /// Takes the switch `name`; true if it was there.
-    pub fn flag(&mut self, name: &str) -> bool {
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
         let before = self.words.len();
         self.words.retain(|word| word != name);
         self.words.len() < before
     }
 
     /// Takes `name VALUE`, parsed.
-    pub fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>>
+    pub(crate) fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>>
     where
         T::Err: std::fmt::Display,
     {
@@ -39,7 +39,7 @@ impl Args {
     }
 
     /// Says which word nobody took.
-    pub fn done(self) -> Result<()> {
+    pub(crate) fn done(self) -> Result<()> {
         match self.words.first() {
             None => Ok(()),
             Some(word) => Err(Fault::new(format!("unknown switch: {word}"))),

@@ -11,12 +11,12 @@ use std::rc::Rc;
 
 /// Full rows, or the same work in a few seconds to see that it works.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Size {
+pub(crate) enum Size {
     Full,
     Quick,
 }
 
-pub struct Bench {
+pub(crate) struct Bench {
     pub size: Size,
     pub rounds: usize,
     pub minutes: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(args: &mut Args) -> Result<Bench> {
+    pub(crate) fn new(args: &mut Args) -> Result<Bench> {
         let size = if args.flag("--quick") {
             Size::Quick
         } else {
@@ -81,7 +81,7 @@ impl Bench {
     }
 
     /// The count of a full row or of a quick one.
-    pub fn pick<T>(&self, full: T, quick: T) -> T {
+    pub(crate) fn pick<T>(&self, full: T, quick: T) -> T {
         match self.size {
             Size::Full => full,
             Size::Quick => quick,
@@ -89,22 +89,22 @@ impl Bench {
     }
 
     /// Series of a row, unless the command line says how many.
-    pub fn series(&self, full: usize, quick: usize) -> usize {
+    pub(crate) fn series(&self, full: usize, quick: usize) -> usize {
         self.series.unwrap_or(self.pick(full, quick)).max(1)
     }
 
     /// Steps of a row, likewise.
-    pub fn steps(&self, full: u64, quick: u64) -> u64 {
+    pub(crate) fn steps(&self, full: u64, quick: u64) -> u64 {
         self.steps.unwrap_or(self.pick(full, quick)).max(1)
     }
 
     /// Unsaved records of a row, likewise.
-    pub fn records(&self, full: u64, quick: u64) -> u64 {
+    pub(crate) fn records(&self, full: u64, quick: u64) -> u64 {
         self.records.unwrap_or(self.pick(full, quick)).max(1)
     }
 
     /// What the command line says otherwise than the rows: `, series 2050, steps 300`.
-    pub fn changes(&self) -> String {
+    pub(crate) fn changes(&self) -> String {
         let series = self.series.map(|count| count as u64);
         let minutes = self.minutes.map(u64::from);
         let all = [
@@ -122,13 +122,13 @@ impl Bench {
     }
 
     /// A path nobody has used yet, below the run's directory.
-    pub fn new_path(&self, what: &str) -> PathBuf {
+    pub(crate) fn new_path(&self, what: &str) -> PathBuf {
         self.made.set(self.made.get() + 1);
         self.dir.join(format!("{:04}-{what}", self.made.get()))
     }
 
     /// A directory nobody has used yet.
-    pub fn new_dir(&self, what: &str) -> Result<PathBuf> {
+    pub(crate) fn new_dir(&self, what: &str) -> Result<PathBuf> {
         let path = self.new_path(what);
         fs::create_dir(&path).cannot(format_args!("create {}", path.display()))?;
         Ok(path)
@@ -159,7 +159,7 @@ fn program(args: &mut Args, switch: &str) -> Result<Option<PathBuf>> {
 }
 
 /// Where a program is, by PATH or in the folders that root's PATH has besides.
-pub fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let roots = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path)

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 const STAMP: &str = ">>> ";
 
 /// The one raw file collectl has left in `dir`.
-pub fn find(dir: &Path) -> Result<PathBuf> {
+pub(crate) fn find(dir: &Path) -> Result<PathBuf> {
     let what = format!("list {}", dir.display());
     for entry in std::fs::read_dir(dir).cannot(&what)? {
         let path = entry.cannot(&what)?.path();
@@ -26,7 +26,7 @@ pub fn find(dir: &Path) -> Result<PathBuf> {
 }
 
 /// Seconds since the epoch of each `>>> T <<<`, the closing one included.
-pub fn stamps(raw: &Path) -> Result<Vec<f64>> {
+pub(crate) fn stamps(raw: &Path) -> Result<Vec<f64>> {
     let mut stamps = Vec::new();
     each_line(raw, |line| {
         stamps.extend(stamp(line));
@@ -37,7 +37,7 @@ pub fn stamps(raw: &Path) -> Result<Vec<f64>> {
 
 /// Copies `raw` into `dir` under the same name (collectl insists on it), stamps a
 /// second apart from the first on, and ends with the `intervals`-th interval.
-pub fn copy_in_seconds(raw: &Path, dir: &Path, intervals: usize) -> Result<PathBuf> {
+pub(crate) fn copy_in_seconds(raw: &Path, dir: &Path, intervals: usize) -> Result<PathBuf> {
     let name = raw
         .file_name()
         .ok_or_else(|| Fault::new("a file without a name"))?;

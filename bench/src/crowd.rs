@@ -15,7 +15,7 @@ const STIR_EVERY: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Starts the crowd and waits until all of it is there.
-pub fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Running> {
+pub(crate) fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Running> {
     let before = crate::procfs::process_count()?;
     let mut command = Command::new(&bench.own);
     command
@@ -31,7 +31,7 @@ pub fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Running> {
 }
 
 /// `kymo-bench crowd`: its children are of its group and end with it.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let count: u32 = args.value("--count")?.unwrap_or(400);
     let seconds: u64 = args.value("--seconds")?.unwrap_or(60);
     args.done()?;
@@ -58,7 +58,7 @@ fn member(number: u32, seconds: u64) -> Result<Child> {
 }
 
 /// `kymo-bench stir`: wakes, works some microseconds, sleeps.
-pub fn stir(mut args: Args) -> Result<()> {
+pub(crate) fn stir(mut args: Args) -> Result<()> {
     let seconds = args.value("--seconds")?.unwrap_or(60);
     args.done()?;
     let until = Instant::now() + Duration::from_secs(seconds);

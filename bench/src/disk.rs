@@ -15,7 +15,7 @@ const SECTOR_BYTES: u64 = 512;
 const WRITES: usize = 4;
 const SECTORS_WRITTEN: usize = 6;
 
-pub struct LoopDisk {
+pub(crate) struct LoopDisk {
     image: PathBuf,
     dir: PathBuf,
     device: String,
@@ -23,11 +23,11 @@ pub struct LoopDisk {
 }
 
 impl LoopDisk {
-    pub fn mount(bench: &Bench, name: &str) -> Result<LoopDisk> {
+    pub(crate) fn mount(bench: &Bench, name: &str) -> Result<LoopDisk> {
         LoopDisk::mount_sized(bench, name, IMAGE_MB)
     }
 
-    pub fn mount_sized(bench: &Bench, name: &str, size_mb: u32) -> Result<LoopDisk> {
+    pub(crate) fn mount_sized(bench: &Bench, name: &str, size_mb: u32) -> Result<LoopDisk> {
         let image = bench.new_path(&format!("{name}.img"));
         let dir = bench.new_dir(&format!("{name}.mnt"))?;
         make_image(&image, size_mb)?;
@@ -48,23 +48,23 @@ impl LoopDisk {
         })
     }
 
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Writes everything dirty.
-    pub fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         let root = File::open(&self.dir).cannot("open the loop disk")?;
         rustix::fs::syncfs(root).cannot("sync the loop disk")
     }
 
     /// Bytes the device was told to write so far.
-    pub fn written_bytes(&self) -> Result<u64> {
+    pub(crate) fn written_bytes(&self) -> Result<u64> {
         Ok(self.stat(SECTORS_WRITTEN)? * SECTOR_BYTES)
     }
 
     /// Writes it was given so far, after neighbours were merged.
-    pub fn writes(&self) -> Result<u64> {
+    pub(crate) fn writes(&self) -> Result<u64> {
         self.stat(WRITES)
     }
 

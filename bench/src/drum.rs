@@ -18,7 +18,7 @@ mod start;
 use crate::row::Table;
 
 /// What the drum costs.
-pub const DRUM: Table = Table {
+pub(crate) const DRUM: Table = Table {
     part: "What the drum costs",
     rows: &[
         &batch::ROW,

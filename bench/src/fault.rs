@@ -4,16 +4,16 @@ use std::fmt::{self, Display};
 
 /// A sentence for the person who ran the bench.
 #[derive(Debug)]
-pub struct Fault(String);
+pub(crate) struct Fault(String);
 
-pub type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
 impl Fault {
-    pub fn new(sentence: impl Into<String>) -> Self {
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
         Fault(sentence.into())
     }
 
-    pub fn because(what: impl Display, cause: impl Display) -> Self {
+    pub(crate) fn because(what: impl Display, cause: impl Display) -> Self {
         Fault(format!("cannot {what}: {cause}"))
     }
 }
@@ -25,7 +25,7 @@ impl Display for Fault {
 }
 
 /// Turns any error into a [`Fault`] by naming what could not be done.
-pub trait Cannot<T> {
+pub(crate) trait Cannot<T> {
     fn cannot(self, what: impl Display) -> Result<T>;
 }
 

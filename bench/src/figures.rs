@@ -1,7 +1,7 @@
 //! Medians, percentiles and how figures are printed. Pure functions.
 
 /// The middle value (the mean of the middle two); 0 of nothing.
-pub fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     match sorted.len() {
         0 => 0.0,
@@ -11,7 +11,7 @@ pub fn median(values: &[f64]) -> f64 {
 }
 
 /// Least and greatest; zeros of nothing.
-pub fn spread(values: &[f64]) -> (f64, f64) {
+pub(crate) fn spread(values: &[f64]) -> (f64, f64) {
     let sorted = sorted(values);
     match (sorted.first(), sorted.last()) {
         (Some(&low), Some(&high)) => (low, high),
@@ -20,7 +20,7 @@ pub fn spread(values: &[f64]) -> (f64, f64) {
 }
 
 /// Nearest-rank percentile, `share` in 0..=1; 0 of nothing.
-pub fn percentile(values: &[f64], share: f64) -> f64 {
+pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     let sorted = sorted(values);
     let rank = (share * sorted.len() as f64).ceil() as usize;
     match sorted.get(rank.saturating_sub(1)) {
@@ -36,19 +36,19 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 }
 
 /// Seconds with three significant digits.
-pub fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     significant(value)
 }
 
 /// Three significant digits, no exponent.
-pub fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     let digits = if value == 0.0 { 0.0 } else { 2.0 - magnitude };
     format!("{value:.*}", digits.clamp(0.0, 9.0) as usize)
 }
 
 /// A part of a whole as people say it: `1/39`, or `1.15 ×` from a half on.
-pub fn ratio(part: f64, whole: f64) -> String {
+pub(crate) fn ratio(part: f64, whole: f64) -> String {
     match part / whole {
         r if !r.is_finite() => "n/a".into(),
         r if r > 0.0 && r < 0.5 => format!("1/{}", significant(1.0 / r)),
@@ -57,7 +57,7 @@ pub fn ratio(part: f64, whole: f64) -> String {
 }
 
 /// Bytes in decimal kB or MB.
-pub fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     match value {
         v if v < 1e6 => format!("{} kB", significant(v / 1e3)),
         v => format!("{} MB", significant(v / 1e6)),

@@ -36,7 +36,7 @@ const FILES: [(char, &str, Reads); 6] = [
 ];
 
 /// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let letters: String = args.value("-s")?.unwrap_or_else(|| "cdnm".into());
     let interval: String = args.value("-i")?.unwrap_or_else(|| "0".into());
     let count: u64 = args.value("-c")?.unwrap_or(8640);

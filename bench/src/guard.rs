@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 const GROUP_END: Duration = Duration::from_secs(5);
 
 /// The bench's side: tells the guard what to undo.
-pub struct Guard {
+pub(crate) struct Guard {
     child: Child,
     list: Mutex<Option<ChildStdin>>,
 }
 
 impl Guard {
-    pub fn start() -> Result<Guard> {
+    pub(crate) fn start() -> Result<Guard> {
         let me = std::env::current_exe().cannot("find the bench's own program")?;
         let mut child = Command::new(me)
             .arg("guard")
@@ -33,23 +33,23 @@ impl Guard {
         Ok(Guard { child, list })
     }
 
-    pub fn group(&self, pgid: u32) -> Result<()> {
+    pub(crate) fn group(&self, pgid: u32) -> Result<()> {
         self.send("group", &pgid.to_string())
     }
 
-    pub fn group_ended(&self, pgid: u32) -> Result<()> {
+    pub(crate) fn group_ended(&self, pgid: u32) -> Result<()> {
         self.send("ended", &pgid.to_string())
     }
 
-    pub fn mounted(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn mounted(&self, dir: &Path) -> Result<()> {
         self.send("mount", &dir.to_string_lossy())
     }
 
-    pub fn unmounted(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn unmounted(&self, dir: &Path) -> Result<()> {
         self.send("unmounted", &dir.to_string_lossy())
     }
 
-    pub fn directory(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn directory(&self, dir: &Path) -> Result<()> {
         self.send("directory", &dir.to_string_lossy())
     }
 
@@ -80,7 +80,7 @@ struct Pending {
 }
 
 /// `kymo-bench guard`: reads the list until the pipe closes, then undoes it.
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     // A session of its own: Ctrl-C and hang-ups end the bench, not its guard.
     setsid().cannot("leave the session")?;
     let mut pending = Pending::default();

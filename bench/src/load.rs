@@ -23,13 +23,13 @@ const STORM_FILE_BYTES: u64 = 64 << 20;
 const WARM_UP: Duration = Duration::from_millis(700);
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Compile,
     CompileAndFsync,
 }
 
 /// Starts the load and gives it a moment; it ends when dropped, or after `limit`.
-pub fn start(bench: &Bench, kind: Kind, limit: Duration) -> Result<Running> {
+pub(crate) fn start(bench: &Bench, kind: Kind, limit: Duration) -> Result<Running> {
     let mut command = Command::new(&bench.own);
     command
         .args(["load", "--seconds", &limit.as_secs().to_string(), "--dir"])
@@ -50,7 +50,7 @@ pub fn start(bench: &Bench, kind: Kind, limit: Duration) -> Result<Running> {
 }
 
 /// `kymo-bench load`.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let seconds = args.value("--seconds")?.unwrap_or(60);
     let dir: PathBuf = args
         .value("--dir")?

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// `Xeon ..., 2 CPUs, Linux 6.18.44`.
-pub fn describe() -> Result<String> {
+pub(crate) fn describe() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").cannot("read /proc/cpuinfo")?;
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").cannot("read the release")?;
     let cpus = std::thread::available_parallelism().cannot("count the CPUs")?;
@@ -14,7 +14,7 @@ pub fn describe() -> Result<String> {
 }
 
 /// `2026-11-22 04:05 UTC`.
-pub fn now() -> Result<String> {
+pub(crate) fn now() -> Result<String> {
     let date = Command::new("date").args(["-u", "+%F %H:%M UTC"]).output();
     let date = date.cannot("run date")?;
     Ok(String::from_utf8_lossy(&date.stdout).trim().to_string())

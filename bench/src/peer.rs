@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Peer {
+pub(crate) enum Peer {
     Floor,
     Kymo,
     Collectl,
@@ -16,14 +16,14 @@ pub enum Peer {
 
 /// What to record: collectl's `-s`, `-i` and `-c`.
 #[derive(Clone, Copy)]
-pub struct Take<'a> {
+pub(crate) struct Take<'a> {
     pub letters: &'a str,
     pub interval: &'a str,
     pub count: u32,
 }
 
 impl Peer {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Peer::Floor => "floor",
             Peer::Kymo => "kymo",
@@ -32,7 +32,7 @@ impl Peer {
         }
     }
 
-    pub fn is_here(self, bench: &Bench) -> bool {
+    pub(crate) fn is_here(self, bench: &Bench) -> bool {
         match self {
             Peer::Floor => true,
             Peer::Kymo => bench.kymo.is_some(),
@@ -42,7 +42,7 @@ impl Peer {
     }
 
     /// Records `take` below `dir`; standard output goes nowhere.
-    pub fn command(self, bench: &Bench, take: Take, dir: &Path) -> Result<Command> {
+    pub(crate) fn command(self, bench: &Bench, take: Take, dir: &Path) -> Result<Command> {
         let mut command = match self {
             Peer::Floor => floor(bench, take),
             Peer::Kymo => kymo(need(&bench.kymo, "kymo")?, take, dir),
@@ -55,7 +55,7 @@ impl Peer {
 }
 
 /// Those of `peers` that are installed (or, kymo, were named).
-pub fn present(bench: &Bench, peers: &[Peer]) -> Vec<Peer> {
+pub(crate) fn present(bench: &Bench, peers: &[Peer]) -> Vec<Peer> {
     peers
         .iter()
         .copied()
@@ -77,7 +77,7 @@ fn floor(bench: &Bench, take: Take) -> Command {
 }
 
 /// `kymo record -s LETTERS -i I -c N -f DIR`, of any build of kymo.
-pub fn kymo(program: &Path, take: Take, dir: &Path) -> Command {
+pub(crate) fn kymo(program: &Path, take: Take, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("record");
     spaced(&mut command, take);

@@ -9,7 +9,7 @@ pub const TICKS_A_SECOND: f64 = 100.0;
 
 /// Nanoseconds on CPU of all living threads. Exact while they sleep: the kernel
 /// accounts a running thread at its ticks and switches.
-pub fn cpu_ns(pid: u32) -> Result<u64> {
+pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
     let dir = format!("/proc/{pid}/task");
     let mut sum_ns = 0;
     for thread in fs::read_dir(&dir).cannot(format_args!("list {dir}"))? {
@@ -22,37 +22,37 @@ pub fn cpu_ns(pid: u32) -> Result<u64> {
 }
 
 /// Peak resident memory in bytes; `None` once the process is past its exit.
-pub fn peak_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn peak_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(field(&text, "VmHWM:")? * 1024)
 }
 
 /// Bytes returned by the process's `read` calls; readable until it is reaped.
-pub fn read_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn read_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     field(&text, "rchar:")
 }
 
 /// RssAnon + RssShmem, in bytes.
-pub fn private_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn private_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some((field(&text, "RssAnon:")? + field(&text, "RssShmem:")?) * 1024)
 }
 
 /// RssAnon, in bytes.
-pub fn anonymous_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn anonymous_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(field(&text, "RssAnon:")? * 1024)
 }
 
 /// Bytes that a process had fetched from devices; not what was cached.
-pub fn device_read_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn device_read_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     field(&text, "read_bytes:")
 }
 
 /// Bytes that a process and the children it waited for caused to be written.
-pub fn written_bytes(pid: u32) -> Option<u64> {
+pub(crate) fn written_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     field(&text, "write_bytes:")
 }
@@ -87,7 +87,7 @@ fn queue_of(line: &str, port: u16) -> Option<UdpQueue> {
 }
 
 /// The words of a command line.
-pub fn words(pid: u32) -> Vec<String> {
+pub(crate) fn words(pid: u32) -> Vec<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|&byte| byte == 0);
     words
@@ -97,7 +97,7 @@ pub fn words(pid: u32) -> Vec<String> {
 
 /// A process as its `stat` has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Process {
+pub(crate) struct Process {
     pub pid: u32,
     pub parent: u32,
     pub group: u32,
@@ -106,7 +106,7 @@ pub struct Process {
 }
 
 /// A process and all below it.
-pub fn descendants(root: u32) -> Result<Vec<Process>> {
+pub(crate) fn descendants(root: u32) -> Result<Vec<Process>> {
     let names = fs::read_dir("/proc").cannot("list /proc")?;
     let all: Vec<Process> = names
         .flatten()
@@ -135,7 +135,7 @@ fn process(stat: &str) -> Option<Process> {
 }
 
 /// Processes there are now.
-pub fn process_count() -> Result<usize> {
+pub(crate) fn process_count() -> Result<usize> {
     let names = fs::read_dir("/proc").cannot("list /proc")?;
     let is_pid = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
     let count = names

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(500);
 
-pub struct Progress {
+pub(crate) struct Progress {
     what: String,
     terminal: bool,
     /// `None` while nothing stands there.
@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn of(what: impl Into<String>) -> Progress {
+    pub(crate) fn of(what: impl Into<String>) -> Progress {
         Progress {
             what: what.into(),
             terminal: std::io::stderr().is_terminal(),
@@ -21,7 +21,7 @@ impl Progress {
         }
     }
 
-    pub fn at(&mut self, done: u64, of: u64) {
+    pub(crate) fn at(&mut self, done: u64, of: u64) {
         if self.terminal && self.shown.is_none_or(|shown| shown.elapsed() > EVERY) {
             self.say(&format!("kymo-bench: {}, {done} of {of}", self.what));
             self.shown = Some(Instant::now());

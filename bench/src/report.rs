@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// One comparison of a row: smaller is better.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub(crate) struct Check {
     pub value: f64,
     pub bar: f64,
     pub aim: f64,
@@ -15,7 +15,7 @@ pub struct Check {
 
 /// What a row has found.
 #[derive(Default, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Everyone's figures, kymo's ratios among them.
     pub figures: Vec<String>,
     /// Empty when kymo took no part.
@@ -23,19 +23,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn new(figures: Vec<String>) -> Outcome {
+    pub(crate) fn new(figures: Vec<String>) -> Outcome {
         Outcome {
             figures,
             checks: Vec::new(),
         }
     }
 
-    pub fn figure(&mut self, figure: impl Into<String>) {
+    pub(crate) fn figure(&mut self, figure: impl Into<String>) {
         self.figures.push(figure.into());
     }
 
     /// Adds a comparison if kymo and the other side have figures.
-    pub fn check(&mut self, value: Option<f64>, bar: f64, aim: f64) {
+    pub(crate) fn check(&mut self, value: Option<f64>, bar: f64, aim: f64) {
         if let Some(value) = value {
             self.checks.push(Check { value, bar, aim });
         }
@@ -56,7 +56,7 @@ impl Outcome {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     AimMet,
     Met,
     Missed,
@@ -77,7 +77,7 @@ impl Display for Verdict {
 }
 
 /// One line of the table.
-pub struct Line {
+pub(crate) struct Line {
     pub name: &'static str,
     pub work: &'static str,
     pub bar: &'static str,
@@ -86,7 +86,7 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         match &self.result {
             Ok(outcome) => outcome.verdict(),
             Err(_) => Verdict::Failed,
@@ -114,7 +114,7 @@ impl Display for Line {
 }
 
 /// When, where and how big; then the table's head.
-pub fn head(title: &str) -> Result<String> {
+pub(crate) fn head(title: &str) -> Result<String> {
     let (now, machine) = (machine::now()?, machine::describe()?);
     Ok(format!(
         "## {now}, {title}\n\n{machine}\n\n\
@@ -123,7 +123,7 @@ pub fn head(title: &str) -> Result<String> {
 }
 
 /// The whole table.
-pub fn table(title: &str, lines: &[Line]) -> Result<String> {
+pub(crate) fn table(title: &str, lines: &[Line]) -> Result<String> {
     let mut text = head(title)?;
     for line in lines {
         write!(text, "{line}").cannot("print a row")?;
@@ -132,7 +132,7 @@ pub fn table(title: &str, lines: &[Line]) -> Result<String> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// A run of all rows replaces its part of the file.
     Nothing,
     /// A run of some is added to it.
@@ -140,7 +140,7 @@ pub enum Keep {
 }
 
 /// Writes `table` into the part of the file that is called so; other parts stay.
-pub fn write(path: &Path, part: &str, table: &str, keep: Keep) -> Result<()> {
+pub(crate) fn write(path: &Path, part: &str, table: &str, keep: Keep) -> Result<()> {
     let name = path.display();
     let before = match std::fs::read_to_string(path) {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),

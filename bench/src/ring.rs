@@ -35,7 +35,7 @@ const KINDS: [u8; 6] = [
 ];
 
 /// `ring --dir DIR [--days N] [--cold]`: makes the ring and prints what sampling and sealing cost.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let days: u64 = args.value("--days")?.unwrap_or(1);
     let cold = args.flag("--cold");
     let dir: Option<PathBuf> = args.value("--dir")?;

@@ -10,7 +10,7 @@ mod values;
 use crate::row::Table;
 
 /// What keeping round-robin archives costs.
-pub const CACHING: Table = Table {
+pub(crate) const CACHING: Table = Table {
     part: "What round-robin archives cost",
     rows: &[
         &update::ROW,

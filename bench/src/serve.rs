@@ -19,7 +19,7 @@ pub use request::{free_port, number};
 use crate::row::Table;
 
 /// What serving costs.
-pub const SERVING: Table = Table {
+pub(crate) const SERVING: Table = Table {
     part: "What serving costs",
     rows: &[
         &idle::ROW,

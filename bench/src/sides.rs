@@ -10,13 +10,13 @@ use std::fs;
 use std::time::Duration;
 
 /// What each peer used, round by round.
-pub struct Sides {
+pub(crate) struct Sides {
     taken: Vec<(Peer, Vec<Usage>)>,
 }
 
 /// Runs `take` by each of `peers` that is here, `rounds` times, the first to go
 /// changing with the round.
-pub fn alternate(
+pub(crate) fn alternate(
     bench: &Bench,
     rounds: usize,
     take: Take,
@@ -35,7 +35,7 @@ pub fn alternate(
 }
 
 /// One recording by one peer, thrown away afterwards.
-pub fn once(bench: &Bench, peer: Peer, take: Take, limit: Duration) -> Result<Usage> {
+pub(crate) fn once(bench: &Bench, peer: Peer, take: Take, limit: Duration) -> Result<Usage> {
     let dir = bench.new_dir(peer.name())?;
     let mut command = peer.command(bench, take, &dir)?;
     let usage = Running::start(bench, &mut command)?.finish(limit)?;
@@ -45,12 +45,12 @@ pub fn once(bench: &Bench, peer: Peer, take: Take, limit: Duration) -> Result<Us
 
 impl Sides {
     /// Median CPU seconds of a peer; `None` if it was not here.
-    pub fn cpu(&self, peer: Peer) -> Option<f64> {
+    pub(crate) fn cpu(&self, peer: Peer) -> Option<f64> {
         Some(median(&self.cpus(peer)?))
     }
 
     /// `kymo 0.15 s [0.14-0.16]` for everyone who took part.
-    pub fn tell(&self) -> Vec<String> {
+    pub(crate) fn tell(&self) -> Vec<String> {
         let tell = |peer: &Peer| {
             let cpus = self.cpus(*peer).unwrap_or_default();
             let (low, high) = spread(&cpus);

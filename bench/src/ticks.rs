@@ -15,13 +15,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SECOND_NS: f64 = 1e9;
 
 /// A running timer.
-pub struct Ticks {
+pub(crate) struct Ticks {
     timer: OwnedFd,
 }
 
 impl Ticks {
     /// Starts at the next multiple of `interval_ns`, plus `phase_ns`.
-    pub fn start(interval_ns: u64, phase_ns: u64) -> Result<Ticks> {
+    pub(crate) fn start(interval_ns: u64, phase_ns: u64) -> Result<Ticks> {
         let timer = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC)
             .cannot("create a timer")?;
         let first_ns = (wall_ns() / interval_ns + 1) * interval_ns + phase_ns;
@@ -34,7 +34,7 @@ impl Ticks {
     }
 
     /// Sleeps until the next tick.
-    pub fn wait(&self) -> Result<()> {
+    pub(crate) fn wait(&self) -> Result<()> {
         let mut expirations = [0u8; 8];
         rustix::io::read(&self.timer, &mut expirations).cannot("read the timer")?;
         Ok(())
@@ -42,7 +42,7 @@ impl Ticks {
 }
 
 /// `kymo-bench tick`: one wall-clock stamp in ns a line, printed at the end.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let interval_ns = nanos(args.value("-i")?.unwrap_or(0.1));
     let count: usize = args.value("-c")?.unwrap_or(100);
     let phase_ns = nanos(args.value("--phase")?.unwrap_or(0.0));
@@ -61,13 +61,13 @@ pub fn run(mut args: Args) -> Result<()> {
 }
 
 /// Nanoseconds since the epoch.
-pub fn wall_ns() -> u64 {
+pub(crate) fn wall_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| d.as_nanos() as u64)
 }
 
 /// Seconds, as typed on a command line, in nanoseconds.
-pub fn nanos(seconds: f64) -> u64 {
+pub(crate) fn nanos(seconds: f64) -> u64 {
     (seconds * SECOND_NS).round() as u64
 }
 

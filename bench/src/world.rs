@@ -23,7 +23,7 @@ use kymo_sys::sim_clock::SimClock;
 
 use crate::args::Args;
 use crate::fault::{Cannot, Fault, Result};
-pub use chance::Chance;
+pub(crate) use chance::Chance;
 use people::People;
 use texts::Texts;
 
@@ -37,7 +37,7 @@ const UP_S: u64 = 100_000;
 const BOOT_ID: &str = "0badcafe-0000-4000-8000-000000000000";
 
 /// `world --dir DIR [--days N] [--mib N] [--processes N]`: makes the ring; it ends now.
-pub fn run(mut args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
     let days: u64 = args.value("--days")?.unwrap_or(1);
     let mib: u64 = args.value("--mib")?.unwrap_or(1024);
     let processes: usize = args.value("--processes")?.unwrap_or(200);

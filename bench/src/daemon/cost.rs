@@ -5,7 +5,7 @@ use crate::fault::Result;
 use std::time::Instant;
 
 /// A moment in a daemon's life, with everything before it on its disk.
-pub struct Mark {
+pub(crate) struct Mark {
     cpu_seconds: f64,
     bytes: u64,
     writes: u64,
@@ -13,7 +13,7 @@ pub struct Mark {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Cost {
+pub(crate) struct Cost {
     pub cpu_seconds: f64,
     /// Until the daemon was done; without the last sync.
     pub wall_seconds: f64,
@@ -22,7 +22,7 @@ pub struct Cost {
 }
 
 impl Mark {
-    pub fn now(side: &Side) -> Result<Mark> {
+    pub(crate) fn now(side: &Side) -> Result<Mark> {
         side.disk.sync()?;
         Ok(Mark {
             cpu_seconds: side.cpu_seconds()?,
@@ -33,13 +33,13 @@ impl Mark {
     }
 
     /// Of a daemon that goes on.
-    pub fn so_far(&self, side: &Side) -> Result<Cost> {
+    pub(crate) fn so_far(&self, side: &Side) -> Result<Cost> {
         let wall_seconds = self.at.elapsed().as_secs_f64();
         self.cost(side, wall_seconds, side.cpu_seconds()?)
     }
 
     /// Ends the daemon; its way out is counted, too.
-    pub fn to_the_end(&self, side: &mut Side) -> Result<Cost> {
+    pub(crate) fn to_the_end(&self, side: &mut Side) -> Result<Cost> {
         let cpu_seconds = side.stop()?;
         self.cost(side, self.at.elapsed().as_secs_f64(), cpu_seconds)
     }

@@ -15,13 +15,13 @@ const JOURNAL_BYTES_A_VALUE: u64 = 64;
 /// rrd_format.h: behind `stat_head_t`, a `ds_def_t` and fifteen `rra_def_t`, on a machine of 64 bits.
 const LAST_STAMP_OFFSET: u64 = 128 + 120 + 15 * 120;
 /// Before the first value.
-pub const BIRTH: u64 = 1_700_000_000;
-pub const STEP: u64 = 10;
+pub(crate) const BIRTH: u64 = 1_700_000_000;
+pub(crate) const STEP: u64 = 10;
 /// Steps and rows of collectd's archives, of each of MIN, AVERAGE, MAX.
 const ARCHIVES: [(u32, u32); 5] = [(1, 1200), (7, 1235), (50, 1210), (223, 1202), (2635, 1201)];
 
 /// What `create` and CREATE take behind the name.
-pub fn collectd_default() -> String {
+pub(crate) fn collectd_default() -> String {
     let mut words = format!("-b {BIRTH} -s {STEP} DS:value:GAUGE:20:U:U");
     for (steps, rows) in ARCHIVES {
         for cf in ["MIN", "AVERAGE", "MAX"] {
@@ -32,22 +32,22 @@ pub fn collectd_default() -> String {
     words
 }
 
-pub fn name(index: usize) -> String {
+pub(crate) fn name(index: usize) -> String {
     format!("h{:03}/f{:02}.rrd", index / 100, index % 100)
 }
 
 /// What a disk needs for so many of them.
-pub fn mb(count: usize) -> u32 {
+pub(crate) fn mb(count: usize) -> u32 {
     (count * FILE_KB / 1000 * 5 / 4) as u32
 }
 
 /// What the largest journal there is needs for so many values: stock's, a line of text each.
-pub fn journal_mb(values: u64) -> u32 {
+pub(crate) fn journal_mb(values: u64) -> u32 {
     (values * JOURNAL_BYTES_A_VALUE / 1_000_000) as u32
 }
 
 /// Makes `count` files below `base`.
-pub fn fill(base: &Path, count: usize) -> Result<()> {
+pub(crate) fn fill(base: &Path, count: usize) -> Result<()> {
     let first = base.join("first.rrd");
     let mut create = Command::new("rrdtool");
     create.arg("create").arg(&first);
@@ -72,7 +72,7 @@ pub fn fill(base: &Path, count: usize) -> Result<()> {
 }
 
 /// The stamp of a file's last value, in seconds, as its header has it.
-pub fn last_stamp(base: &Path, index: usize) -> Result<u64> {
+pub(crate) fn last_stamp(base: &Path, index: usize) -> Result<u64> {
     let path = base.join(name(index));
     let file = File::open(&path).cannot(format_args!("open {}", path.display()))?;
     let mut bytes = [0; 8];
@@ -82,7 +82,7 @@ pub fn last_stamp(base: &Path, index: usize) -> Result<u64> {
 }
 
 /// The `turn`th value of a file: a tenth of a second off the step, six decimals, as collectd sends it.
-pub fn value(turn: u64, index: usize) -> String {
+pub(crate) fn value(turn: u64, index: usize) -> String {
     let stamp = BIRTH + STEP * (turn + 1);
     let off = (index * 7919 + turn as usize * 104_729) % 100_000;
     let value = (index * 31 + turn as usize * 17) % 100_000;
@@ -94,7 +94,7 @@ pub fn value(turn: u64, index: usize) -> String {
 }
 
 /// `UPDATE` lines of one value for each of `count` files.
-pub fn round(turn: u64, count: usize, into: &mut Vec<u8>) {
+pub(crate) fn round(turn: u64, count: usize, into: &mut Vec<u8>) {
     for index in 0..count {
         let line = format!("UPDATE {} {}\n", name(index), value(turn, index));
         into.extend_from_slice(line.as_bytes());

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Who {
+pub(crate) enum Who {
     Stock,
     /// An earlier build of ours.
     Before,
@@ -24,7 +24,7 @@ pub enum Who {
 }
 
 impl Who {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Who::Stock => "stock",
             Who::Before => "before",
@@ -34,7 +34,7 @@ impl Who {
 }
 
 /// Those that are here, and the earlier build, where it was given.
-pub fn present_with_before(bench: &Bench) -> Vec<Who> {
+pub(crate) fn present_with_before(bench: &Bench) -> Vec<Who> {
     let mut here = present(bench);
     if bench.before.is_some() {
         here.insert(here.len().saturating_sub(1), Who::Before);
@@ -43,7 +43,7 @@ pub fn present_with_before(bench: &Bench) -> Vec<Who> {
 }
 
 /// Stock's and ours, if they are here.
-pub fn present(bench: &Bench) -> Vec<Who> {
+pub(crate) fn present(bench: &Bench) -> Vec<Who> {
     let stock = on_path("rrdcached").and(on_path("rrdtool"));
     let ours = bench.kymo.as_ref();
     let here = [(Who::Stock, stock.is_some()), (Who::Ours, ours.is_some())];
@@ -62,7 +62,7 @@ const END_PATIENCE: Duration = Duration::from_secs(1800);
 const FLUSH_PATIENCE: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_millis(5);
 
-pub struct Side {
+pub(crate) struct Side {
     pub who: Who,
     // Ended before its disk is unmounted.
     daemon: Option<Running>,
@@ -72,7 +72,7 @@ pub struct Side {
 
 impl Side {
     /// A disk with so many files in `db`, and no daemon yet.
-    pub fn prepare(bench: &Bench, who: Who, count: usize) -> Result<Side> {
+    pub(crate) fn prepare(bench: &Bench, who: Who, count: usize) -> Result<Side> {
         let side = Side::with_room(bench, who, files::mb(count))?;
         files::fill(&side.base(), count)?;
         side.disk.sync()?;
@@ -80,7 +80,7 @@ impl Side {
     }
 
     /// A disk of [`ROOM_MB`] and so many MB more, without files or daemon.
-    pub fn with_room(bench: &Bench, who: Who, more_mb: u32) -> Result<Side> {
+    pub(crate) fn with_room(bench: &Bench, who: Who, more_mb: u32) -> Result<Side> {
         let size_mb = ROOM_MB + more_mb;
         let disk = LoopDisk::mount_sized(bench, who.name(), size_mb)?;
         let side = Side {
@@ -94,22 +94,22 @@ impl Side {
         Ok(side)
     }
 
-    pub fn base(&self) -> PathBuf {
+    pub(crate) fn base(&self) -> PathBuf {
         self.disk.dir().join("db")
     }
 
     /// What `-j` says.
-    pub fn journal(&self) -> PathBuf {
+    pub(crate) fn journal(&self) -> PathBuf {
         self.disk.dir().join("journal")
     }
 
     /// Starts the daemon, with a journal; files are written when FLUSHALL says so, not before.
-    pub fn start(&mut self, bench: &Bench, options: &[&str]) -> Result<()> {
+    pub(crate) fn start(&mut self, bench: &Bench, options: &[&str]) -> Result<()> {
         self.start_until(bench, options, "PING", PATIENCE)
     }
 
     /// Starts the daemon and waits until it answers `question`.
-    pub fn start_until(
+    pub(crate) fn start_until(
         &mut self,
         bench: &Bench,
         options: &[&str],
@@ -154,28 +154,28 @@ impl Side {
         Ok(command)
     }
 
-    pub fn connect(&self) -> Result<Wire> {
+    pub(crate) fn connect(&self) -> Result<Wire> {
         Wire::connect(&self.socket)
     }
 
-    pub fn socket(&self) -> &Path {
+    pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    pub fn pid(&self) -> Result<u32> {
+    pub(crate) fn pid(&self) -> Result<u32> {
         let daemon = self.daemon.as_ref();
         Ok(daemon.ok_or_else(|| Fault::new("no daemon runs"))?.pid())
     }
 
     /// CPU seconds so far, of threads that have ended, too.
-    pub fn cpu_seconds(&self) -> Result<f64> {
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let all = procfs::descendants(self.pid()?)?;
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         Ok(ticks as f64 / procfs::TICKS_A_SECOND)
     }
 
     /// Has everything written to the files; waits until it is.
-    pub fn flush_all(&self, written_at_least: u64) -> Result<()> {
+    pub(crate) fn flush_all(&self, written_at_least: u64) -> Result<()> {
         let mut wire = self.connect()?;
         wire.ask("FLUSHALL")?;
         let until = Instant::now() + FLUSH_PATIENCE;
@@ -192,12 +192,12 @@ impl Side {
     }
 
     /// Values written to files since the daemon's start.
-    pub fn values_written(&self) -> Result<u64> {
+    pub(crate) fn values_written(&self) -> Result<u64> {
         self.statistic("DataSetsWritten")
     }
 
     /// A number of STATS.
-    pub fn statistic(&self, name: &str) -> Result<u64> {
+    pub(crate) fn statistic(&self, name: &str) -> Result<u64> {
         let said = self.connect()?.lines("STATS")?;
         let mut pairs = said.lines().filter_map(|line| line.split_once(": "));
         let pair = pairs.find(|(each, _)| *each == name);
@@ -206,7 +206,7 @@ impl Side {
     }
 
     /// Asks the daemon to end and waits until it has; the CPU seconds of its life.
-    pub fn stop(&mut self) -> Result<f64> {
+    pub(crate) fn stop(&mut self) -> Result<f64> {
         match self.daemon.take() {
             Some(daemon) => Ok(daemon.terminate(END_PATIENCE)?.as_secs_f64()),
             None => Ok(0.0),
@@ -214,7 +214,7 @@ impl Side {
     }
 
     /// As `kill -9` does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         drop(self.daemon.take());
     }
 }
@@ -227,7 +227,7 @@ impl Drop for Side {
 }
 
 /// Runs `once` by each side in turns, the first to go changing with the round; what came, side by side.
-pub fn in_turns<T>(
+pub(crate) fn in_turns<T>(
     rounds: usize,
     sides: &mut [Side],
     mut once: impl FnMut(&mut Side, usize) -> Result<T>,
@@ -243,7 +243,7 @@ pub fn in_turns<T>(
 }
 
 /// Does it on one CPU, with all that is started meanwhile.
-pub fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let all = sched_getaffinity(None)
         .map_err(io::Error::from)
         .cannot("ask for the CPUs")?;
@@ -261,7 +261,7 @@ pub fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// One side's part of what [`in_turns`] found.
-pub fn of<T>(found: &[(Who, Vec<T>)], who: Who) -> Option<&[T]> {
+pub(crate) fn of<T>(found: &[(Who, Vec<T>)], who: Who) -> Option<&[T]> {
     let side = found.iter().find(|(each, _)| *each == who);
     side.map(|(_, values)| values.as_slice())
 }

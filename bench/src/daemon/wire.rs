@@ -8,14 +8,14 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub struct Wire {
+pub(crate) struct Wire {
     stream: UnixStream,
     reader: BufReader<UnixStream>,
     line: String,
 }
 
 impl Wire {
-    pub fn connect(socket: &Path) -> Result<Wire> {
+    pub(crate) fn connect(socket: &Path) -> Result<Wire> {
         Wire::over(UnixStream::connect(socket).cannot("connect to the daemon")?)
     }
 
@@ -31,12 +31,12 @@ impl Wire {
         })
     }
 
-    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).cannot("write to the daemon")
     }
 
     /// The first line of a reply; an error of the daemon's is one here.
-    pub fn reply(&mut self) -> Result<&str> {
+    pub(crate) fn reply(&mut self) -> Result<&str> {
         self.line.clear();
         let read = self.reader.read_line(&mut self.line);
         if read.cannot("read from the daemon")? == 0 {
@@ -49,13 +49,13 @@ impl Wire {
     }
 
     /// A request with a reply of one line.
-    pub fn ask(&mut self, line: &str) -> Result<()> {
+    pub(crate) fn ask(&mut self, line: &str) -> Result<()> {
         self.send(format!("{line}\n").as_bytes())?;
         self.reply().map(drop)
     }
 
     /// A request and the lines that follow its reply's first.
-    pub fn lines(&mut self, line: &str) -> Result<String> {
+    pub(crate) fn lines(&mut self, line: &str) -> Result<String> {
         self.send(format!("{line}\n").as_bytes())?;
         self.read_lines()
     }
@@ -78,7 +78,7 @@ impl Wire {
     }
 
     /// Rows that a FETCH that was sent is answered with, each read to its end.
-    pub fn text_rows(&mut self) -> Result<u64> {
+    pub(crate) fn text_rows(&mut self) -> Result<u64> {
         let text = self.read_lines()?;
         let rows = text.lines().skip_while(|line| !line.starts_with("DSName"));
         Ok(rows.skip(1).count() as u64)
@@ -86,7 +86,7 @@ impl Wire {
 
     /// Rows that a FETCHBIN of one source that was sent is answered with, each read to its end. How many lines that is,
     /// stock does not know: it counts the line feeds among the numbers.
-    pub fn binary_rows(&mut self) -> Result<u64> {
+    pub(crate) fn binary_rows(&mut self) -> Result<u64> {
         self.reply()?;
         while !self.line.starts_with("DSName") {
             self.reply()?;
@@ -104,7 +104,7 @@ impl Wire {
     }
 
     /// Sends lines, each when the one before is answered; none may be refused.
-    pub fn one_by_one(&mut self, lines: &[u8]) -> Result<()> {
+    pub(crate) fn one_by_one(&mut self, lines: &[u8]) -> Result<()> {
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
             self.send(line)?;
             self.reply()?;
@@ -113,7 +113,7 @@ impl Wire {
     }
 
     /// Sends lines, few enough for their replies to wait in the socket; none may be refused.
-    pub fn at_once(&mut self, lines: &[u8]) -> Result<()> {
+    pub(crate) fn at_once(&mut self, lines: &[u8]) -> Result<()> {
         self.send(lines)?;
         for _ in lines.split_inclusive(|&byte| byte == b'\n') {
             self.reply()?;
@@ -122,7 +122,7 @@ impl Wire {
     }
 
     /// Sends lines as one BATCH; none may be refused.
-    pub fn batch(&mut self, lines: &[u8]) -> Result<()> {
+    pub(crate) fn batch(&mut self, lines: &[u8]) -> Result<()> {
         self.send(b"BATCH\n")?;
         self.send(lines)?;
         self.send(b".\n")?;

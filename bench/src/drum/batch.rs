@@ -7,7 +7,7 @@ use crate::fault::Result;
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-batch",
     work: "a value by BATCH, stamps on the step, 20,500 files × 2,400 steps, a sync after each; stock × 300 with \
            FLUSHALL each 30, and tuned (`-w 21600 -z 21600 -f 43200 -F`) to write once, at its end: bytes and writes \

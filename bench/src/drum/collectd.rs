@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-collectd",
     work: "as drum-real, the values sent by collectd's rrdcached plugin, one request each: CPU share, writes",
     bar: "≤ 2 % of a core, ≤ 3 writes a second",

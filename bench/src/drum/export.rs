@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-export",
     work: "2,050 files that are not there by `kymo rrd export --all`, beside `cp -r` of such files and a sync",
     bar: "≤ 1.2 × cp's time",

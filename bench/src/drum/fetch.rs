@@ -15,7 +15,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-fetch",
     work: "FETCH of 1,200 rows, of 60, FETCHBIN of 1,200, each after one new value, in a row; and one at a time, told beside a PING; 200 series, 2,000 questions",
     bar: "in a row ≤ 1/3, 1/4, 1/8 of stock's time",

@@ -20,13 +20,13 @@ const LINES: usize = 10_000;
 const VALUES_A_FLUSH: u64 = 30;
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Form {
+pub(super) enum Form {
     Batch,
     /// One request, one reply.
     Requests,
 }
 
-pub struct Intake {
+pub(super) struct Intake {
     pub form: Form,
     pub stamps: Stamps,
     pub files: usize,
@@ -94,7 +94,7 @@ impl Taken {
 }
 
 /// What is asked of a row.
-pub struct Bars {
+pub(super) struct Bars {
     /// Bytes a value.
     pub bytes: f64,
     /// And better.
@@ -104,7 +104,7 @@ pub struct Bars {
 }
 
 /// What all of them need; `bar` and `aim` are ours, in bytes a value.
-pub fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
+pub(super) fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} files", intake.files)]);
     let here = present_with_before(bench);
     let mut all = Vec::new();
@@ -200,7 +200,7 @@ impl Intake {
 }
 
 /// One value for each of some series.
-pub fn round(
+pub(super) fn round(
     wire: &mut Wire,
     crowd: &mut Crowd,
     some: Range<usize>,

@@ -15,7 +15,7 @@ use crate::row::Row;
 use std::thread::sleep;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-memory",
     work: "RssAnon a series, 40 values each by BATCH: the slope from 20,500 to 200,000 series (to 60,000 with files)",
     bar: "≤ 1.5 kB",

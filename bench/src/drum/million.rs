@@ -18,7 +18,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-million",
     work: "1,000,000 series without files, 360 values each, a year's gap in the middle: memory, CPU, segments, disk",
     bar: "≤ 2.5 GiB, ≤ 64 segments",

@@ -10,7 +10,7 @@ use crate::report::Outcome;
 use std::ops::Range;
 use std::process::Command;
 
-pub const OPTIONS: [&str; 3] = ["--files", "never", "-R"];
+pub(super) const OPTIONS: [&str; 3] = ["--files", "never", "-R"];
 /// Requests under way at once.
 const WINDOW: usize = 50;
 /// Of its journal, before what is in it has been saved; and a margin.
@@ -19,12 +19,12 @@ const JOURNAL_RECORDS: u64 = 40_000_000;
 const STORE_BYTES_A_SERIES: usize = 16_000;
 
 /// Whether kymo is here and knows `--files`.
-pub fn is_known(bench: &Bench) -> Result<bool> {
+pub(super) fn is_known(bench: &Bench) -> Result<bool> {
     help_has(bench, "rrdcached", "--files")
 }
 
 /// Whether `kymo VERB --help` speaks of something.
-pub fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
+pub(super) fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
     let Some(kymo) = &bench.kymo else {
         return Ok(false);
     };
@@ -35,19 +35,19 @@ pub fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
 }
 
 /// Of a row that is nothing without it.
-pub fn skipped() -> Outcome {
+pub(super) fn skipped() -> Outcome {
     Outcome::new(vec!["skipped: this kymo has no `--files never`".into()])
 }
 
 /// Ours, running, with a disk for so many series and values, and no series yet.
-pub fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
+pub(super) fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
     let store_mb = (series * STORE_BYTES_A_SERIES / 1_000_000) as u32;
     let room_mb = store_mb + files::journal_mb(values.min(JOURNAL_RECORDS));
     start(bench, room_mb)
 }
 
 /// With a disk for few values of so many series, for their files and a copy of them.
-pub fn side_for_files(bench: &Bench, series: usize) -> Result<Side> {
+pub(super) fn side_for_files(bench: &Bench, series: usize) -> Result<Side> {
     start(bench, 2 * files::mb(series))
 }
 
@@ -58,7 +58,7 @@ fn start(bench: &Bench, room_mb: u32) -> Result<Side> {
 }
 
 /// CREATEs some of the series.
-pub fn create(wire: &mut Wire, some: Range<usize>) -> Result<()> {
+pub(super) fn create(wire: &mut Wire, some: Range<usize>) -> Result<()> {
     let definition = files::collectd_default();
     let mut progress = Progress::of("kymo, CREATEd");
     let end = some.end;

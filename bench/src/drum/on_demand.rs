@@ -13,7 +13,7 @@ use crate::row::Row;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-files",
     work: "2,050 files, 30 values behind: FLUSHALL until QUEUE is empty and all are current",
     bar: "≤ stock, each",
@@ -92,7 +92,7 @@ fn flush(side: &mut Side, crowd: &mut Crowd, from: u64) -> Result<Flush> {
 }
 
 /// The last stamp of so many values for each series.
-pub fn send(side: &Side, crowd: &mut Crowd, from: u64) -> Result<u64> {
+pub(super) fn send(side: &Side, crowd: &mut Crowd, from: u64) -> Result<u64> {
     let mut wire = side.connect()?;
     let (mut at, count) = (0, crowd.len());
     for step in from + 1..=from + VALUES {
@@ -104,7 +104,7 @@ pub fn send(side: &Side, crowd: &mut Crowd, from: u64) -> Result<u64> {
 }
 
 /// Waits until the files are current and nothing is queued.
-pub fn await_current(side: &Side, count: usize, last: u64) -> Result<()> {
+pub(super) fn await_current(side: &Side, count: usize, last: u64) -> Result<()> {
     let until = Instant::now() + LIMIT;
     let mut current = 0;
     let mut wire = side.connect()?;

@@ -15,7 +15,7 @@ use crate::row::Row;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-real",
     work: "20,500 files, a value each 10 s of real time, BATCHes spread over the 10 s, 10 minutes: CPU share, writes",
     bar: "≤ 0.5 % of a core, ≤ 3 writes a second",
@@ -38,7 +38,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// As packaged; all of stock's values end up in its files, ours in its store.
-pub fn options(who: Who) -> &'static [&'static str] {
+pub(super) fn options(who: Who) -> &'static [&'static str] {
     match who {
         Who::Stock => &["-w", "300", "-F"],
         Who::Before | Who::Ours => &["-w", "300"],
@@ -46,7 +46,11 @@ pub fn options(who: Who) -> &'static [&'static str] {
 }
 
 /// One daemon after the other.
-pub fn compare(bench: &Bench, percent: f64, once: impl Fn(Who) -> Result<Cost>) -> Result<Outcome> {
+pub(super) fn compare(
+    bench: &Bench,
+    percent: f64,
+    once: impl Fn(Who) -> Result<Cost>,
+) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} minutes", minutes(bench))]);
     let seconds = minutes(bench) as f64 * 60.0;
     let mut costs = [None; 2];
@@ -94,7 +98,7 @@ fn send(bench: &Bench, side: &Side, count: usize) -> Result<()> {
 }
 
 /// Calls `send` for each slice of the series at its moment of each step.
-pub fn paced(
+pub(super) fn paced(
     bench: &Bench,
     name: &str,
     count: usize,

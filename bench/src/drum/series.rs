@@ -8,7 +8,7 @@ use std::io::Write;
 use std::ops::Range;
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Stamps {
+pub(super) enum Stamps {
     /// Whole seconds, all series at once.
     Aligned,
     /// Six decimals; each series has an offset, and [`JITTER_US`].
@@ -18,7 +18,7 @@ pub enum Stamps {
 const JITTER_US: u64 = 400;
 
 /// All series, each with a value that changes.
-pub struct Crowd {
+pub(super) struct Crowd {
     chance: Chance,
     stamps: Stamps,
     series: Vec<Series>,
@@ -32,7 +32,7 @@ struct Series {
 }
 
 impl Crowd {
-    pub fn new(count: usize, stamps: Stamps) -> Crowd {
+    pub(super) fn new(count: usize, stamps: Stamps) -> Crowd {
         let mut crowd = Crowd {
             chance: Chance::new(20_500),
             stamps,
@@ -42,12 +42,12 @@ impl Crowd {
         crowd
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.series.len()
     }
 
     /// More of them.
-    pub fn grow(&mut self, count: usize) {
+    pub(super) fn grow(&mut self, count: usize) {
         for index in self.len()..count {
             let offset_us = self.chance.below(STEP * 1_000_000 - JITTER_US);
             let value = 10_000 + self.chance.below(100_000);
@@ -60,7 +60,7 @@ impl Crowd {
     }
 
     /// `UPDATE` lines of the next value of some series, in the step that begins at `at` seconds.
-    pub fn lines(&mut self, some: Range<usize>, at: u64, into: &mut Vec<u8>) {
+    pub(super) fn lines(&mut self, some: Range<usize>, at: u64, into: &mut Vec<u8>) {
         for index in some {
             // Writing to memory cannot fail.
             let _ = write!(into, "UPDATE {} ", self.series[index].name);
@@ -83,7 +83,7 @@ impl Crowd {
     }
 
     /// The next value of a series.
-    pub fn value(&mut self, index: usize, into: &mut Vec<u8>) {
+    pub(super) fn value(&mut self, index: usize, into: &mut Vec<u8>) {
         let (chance, value) = (&mut self.chance, &mut self.series[index].value);
         let _ = match index % 4 {
             0 => {

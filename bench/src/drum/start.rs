@@ -15,7 +15,7 @@ use crate::row::Row;
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "drum-start",
     work: "from the start after kill -9 to an answer to STATS: 500,000 series, 30 M unsaved records, caches dropped",
     bar: "≤ 10 s",

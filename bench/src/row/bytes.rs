@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "bytes",
     work: "`-scdnmZ -i.1:.1`, 300 samples, a compile running: bytes",
     bar: "≤ 1/2 of collectl's .raw.gz",
@@ -93,7 +93,7 @@ fn collectl_size(outcome: &mut Outcome, dir: &Path) -> Result<f64> {
 }
 
 /// All plain files below `dir`.
-pub fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_path_buf()];
     while let Some(dir) = dirs.pop() {

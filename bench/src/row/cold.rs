@@ -17,7 +17,7 @@ use crate::report::Outcome;
 use crate::ticks::{nanos, wall_ns};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "cold",
     work: "1 Hz, CPU of samples 10-110, cold",
     bar: "≤ 1.6 × the floor, ≤ 1/4 of collectl, ahead of `sadc -S DISK 1`",

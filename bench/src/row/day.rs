@@ -9,7 +9,7 @@ use crate::report::Outcome;
 use crate::sides::{Sides, alternate};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "day",
     work: "`-scdnm -i0 -c8640`, recorded: CPU",
     bar: "≤ 1/20 of collectl, ≤ 1.6 × the floor",
@@ -34,7 +34,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// Judges kymo's median CPU against another's, if both were here.
-pub fn against(outcome: &mut Outcome, sides: &Sides, other: Peer, bar: f64, aim: f64) {
+pub(super) fn against(outcome: &mut Outcome, sides: &Sides, other: Peer, bar: f64, aim: f64) {
     if let (Some(kymo), Some(theirs)) = (sides.cpu(Peer::Kymo), sides.cpu(other)) {
         outcome.figure(format!("kymo/{} {}", other.name(), ratio(kymo, theirs)));
         outcome.check(Some(kymo / theirs), bar, aim);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "lateness",
     work: "lateness of 3,000 samples at `-i.1`, idle / compile + fsync storm",
     bar: "p99.9 ≤ 2 ms / 10 ms, or ≤ 2 × the bare loop; none missed",

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "memory",
     work: "peak memory before exit, `-scdnm` / `-scdnmZ`, recorder-only and full build",
     bar: "≤ 6 / 8 MB",

@@ -13,7 +13,7 @@ mod spaced;
 mod start;
 mod writes;
 
-pub use bytes::files_below;
+pub(crate) use bytes::files_below;
 
 use crate::args::Args;
 use crate::bench::{Bench, Size};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// One row: its texts as in the table, and the run.
-pub struct Row {
+pub(crate) struct Row {
     pub name: &'static str,
     pub work: &'static str,
     pub bar: &'static str,
@@ -47,27 +47,27 @@ const ROWS: [&Row; 12] = [
 ];
 
 /// A table of the results: its rows, and the part of RESULTS.md it is kept in.
-pub struct Table {
+pub(crate) struct Table {
     pub part: &'static str,
     pub rows: &'static [&'static Row],
 }
 
 /// What recording costs.
-pub const RECORDING: Table = Table {
+pub(crate) const RECORDING: Table = Table {
     part: "What recording costs",
     rows: &ROWS,
 };
 
 impl Table {
     /// The names, for `kymo-bench rows`.
-    pub fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         let line = |row: &&Row| format!("{:<10} {}\n", row.name, row.work);
         self.rows.iter().map(line).collect()
     }
 
     /// `kymo-bench record` and `kymo-bench serve`: a row that cannot run is a line of the table too;
     /// a missed bar is reported, not an error.
-    pub fn run(&self, mut args: Args) -> Result<ExitCode> {
+    pub(crate) fn run(&self, mut args: Args) -> Result<ExitCode> {
         let only: Option<String> = args.value("--only")?;
         let results: Option<PathBuf> = args.value("--results")?;
         let rows = self.choose(only.as_deref())?;

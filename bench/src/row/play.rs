@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "play",
     work: "playing one hour at 1 s to `-P`: wall, warm, collectl's start taken off",
     bar: "≥ 50 × faster than `collectl -p -P`",

@@ -12,7 +12,7 @@ use crate::report::Outcome;
 use crate::sides::{Sides, alternate};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "processes",
     work: "`-sZ -i0:1 -c100`, 400 mostly idle processes: CPU",
     bar: "≤ 1/20 of collectl",

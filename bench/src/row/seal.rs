@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "seal",
     work: "sealing one simulated day at 1 Hz: CPU",
     bar: "≤ 15 % of its sampling CPU",
@@ -49,7 +49,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// A ring of so many simulated days, and what making it printed.
-pub fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Result<String> {
+pub(super) fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Result<String> {
     let mut command = Command::new(&bench.own);
     command
         .args(["ring", "--days", &days.to_string(), "--dir"])
@@ -61,7 +61,7 @@ pub fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Result<Stri
 }
 
 /// Both streams of a command run to its end.
-pub fn printed(bench: &Bench, command: &mut Command) -> Result<String> {
+pub(super) fn printed(bench: &Bench, command: &mut Command) -> Result<String> {
     let path = bench.new_path("stdout");
     command.stdout(File::create(&path).cannot("create a file for output")?);
     let running = Running::start(bench, command)?;

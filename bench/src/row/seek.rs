@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "seek",
     work: "one minute sought in a 1-day and a 30-day ring",
     bar: "≤ 1 MiB read, same time",

@@ -11,7 +11,7 @@ use crate::report::Outcome;
 use crate::sides::alternate;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "spaced",
     work: "10 ms apart, 3,000 samples, a compile running: CPU",
     bar: "≤ 1.8 × the floor",

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "start",
     work: "start to first sample",
     bar: "≤ 20 ms",

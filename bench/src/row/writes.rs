@@ -15,7 +15,7 @@ use crate::peer::{Peer, Take, present};
 use crate::report::Outcome;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "writes",
     work: "device writes, `-scdnmZ -i1:5` (30 minutes × 48, own ext4)",
     bar: "≤ 500 MB a day",

@@ -9,7 +9,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-batch",
     work: "BATCH, one connection, journal on, 1,000 files, values a second",
     bar: "≥ stock (which loses them to kill -9)",
@@ -17,7 +17,7 @@ pub const ROW: Row = Row {
     run,
 };
 
-pub const FILES: usize = 1_000;
+pub(super) const FILES: usize = 1_000;
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let turns: u64 = bench.pick(500, 20);
@@ -26,7 +26,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// What `once` finds for each daemon, in turns, with files that are open already.
-pub fn rates(
+pub(super) fn rates(
     bench: &Bench,
     turns: u64,
     once: fn(&mut Side, u64, u64) -> Result<f64>,
@@ -74,7 +74,7 @@ fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
 }
 
 /// Rates beside each other; more is better.
-pub fn judge(found: &[(Who, Vec<f64>)], unit: &str, more: &[String]) -> Outcome {
+pub(super) fn judge(found: &[(Who, Vec<f64>)], unit: &str, more: &[String]) -> Outcome {
     let mut outcome = Outcome::new(more.to_vec());
     for (who, rates) in found {
         outcome.figure(tell(who.name(), unit, rates));

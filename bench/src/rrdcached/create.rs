@@ -10,7 +10,7 @@ use crate::row::Row;
 use std::fs;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-create",
     work: "20,500 files CREATEd (1 DS, 3 RRA of 100 rows), files a second",
     bar: "≥ stock",

@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-durable",
     work: "`--durable`, 64 connections, one request under way on each, values a second",
     bar: "≥ 0.8 × the lower of 64 / (median fdatasync) and the rate without `--durable`",

@@ -10,7 +10,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::Instant;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-requests",
     work: "one request, one reply, one connection, journal on, 1,000 files, requests a second",
     bar: "≥ stock",
@@ -24,7 +24,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// As the kernel places client and daemon; and on one CPU, where nobody has to wake another up.
-pub fn one_at_a_time(
+pub(super) fn one_at_a_time(
     unit: &str,
     rates: impl Fn() -> Result<Vec<(Who, Vec<f64>)>>,
 ) -> Result<Outcome> {

@@ -13,7 +13,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-update",
     work: "local `update` through a `-` pipe, 1 DS, 15 RRA, per value",
     bar: "≤ 1/2 of stock",

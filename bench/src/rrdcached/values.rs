@@ -10,7 +10,7 @@ use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "rrd-values",
     work: "accept and write, 20,500 files × 30 values, CPU per value",
     bar: "≤ 0.62 × stock",

@@ -10,14 +10,14 @@ use std::process::{ChildStdout, Command, Stdio};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/serve/page.mjs");
 
-pub struct Browser {
+pub(super) struct Browser {
     family: Family,
     lines: BufReader<ChildStdout>,
 }
 
 impl Browser {
     /// Runs the script's `verb` with `words`; it has time limits of its own.
-    pub fn start(bench: &Bench, verb: &str, words: &[String]) -> Result<Browser> {
+    pub(super) fn start(bench: &Bench, verb: &str, words: &[String]) -> Result<Browser> {
         let node = on_path("node").ok_or_else(|| Fault::new("node is not here"))?;
         let chromium = on_path("chromium").ok_or_else(|| Fault::new("chromium is not here"))?;
         let web = &bench.web;
@@ -47,12 +47,12 @@ impl Browser {
         })
     }
 
-    pub fn root(&self) -> u32 {
+    pub(super) fn root(&self) -> u32 {
         self.family.root()
     }
 
     /// The numbers of the next line, which has to begin with `word`.
-    pub fn expect(&mut self, word: &str) -> Result<Vec<f64>> {
+    pub(super) fn expect(&mut self, word: &str) -> Result<Vec<f64>> {
         let mut line = String::new();
         self.lines
             .read_line(&mut line)
@@ -74,7 +74,7 @@ impl Browser {
         Ok(numbers)
     }
 
-    pub fn end(self) -> Result<()> {
+    pub(super) fn end(self) -> Result<()> {
         self.family.end()
     }
 }

@@ -10,7 +10,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use crate::world::Chance;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "cursor",
     work: "cursor → process table at any age in a 1 GiB ring, server side",
     bar: "≤ 100 ms",

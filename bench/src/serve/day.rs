@@ -13,7 +13,7 @@ use crate::row::files_below;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "day",
     work: "24 h of one graph (8 lines, 1,200 points) from a 1 s ring, with / without roll-ups",
     bar: "≤ 50 ms / ≤ 2 s",

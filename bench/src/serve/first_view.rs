@@ -10,7 +10,7 @@ use crate::figures::{median, ratio, significant, spread};
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "first-view",
     work: "first view of 1 h in Chromium, until all charts are drawn, nothing cached",
     bar: "≤ 1.5 × a static page with the same uPlot data",

@@ -12,7 +12,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "idle",
     work: "idle with the page open, 200 processes, 1 s, after 1 h (its last two thirds)",
     bar: "≤ 0.5 % of a CPU for all its processes, RssAnon + RssShmem ≤ 40 MB",
@@ -63,7 +63,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// How long it and its peers are watched.
-pub fn length(bench: &Bench) -> Duration {
+pub(super) fn length(bench: &Bench) -> Duration {
     let full = u64::from(bench.minutes.unwrap_or(60)) * 60;
     match bench.minutes {
         Some(_) => Duration::from_secs(full),
@@ -72,7 +72,7 @@ pub fn length(bench: &Bench) -> Duration {
 }
 
 /// As many sleepers as are lacking.
-pub fn fill_up(bench: &Bench, length: Duration) -> Result<crate::child::Running> {
+pub(super) fn fill_up(bench: &Bench, length: Duration) -> Result<crate::child::Running> {
     let lacking = PROCESSES.saturating_sub(process_count()?);
     crowd::start(bench, lacking as u32, length + SLACK)
 }

@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "peers",
     work: "beside netdata and node_exporter + Prometheus at 1 s, pages open: CPU, memory, disk bytes a day",
     bar: "≤ 1/2 of each",

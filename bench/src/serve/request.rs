@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct Answer {
+pub(super) struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
     /// From the question's first byte to the answer's last.
@@ -16,13 +16,13 @@ pub struct Answer {
 
 /// Whether the answer may come compressed.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Form {
+pub(super) enum Form {
     Plain,
     Gzip,
 }
 
 /// Asks the server at `port` of this machine.
-pub fn get(port: u16, path: &str, form: Form) -> Result<Answer> {
+pub(super) fn get(port: u16, path: &str, form: Form) -> Result<Answer> {
     let what = format!("ask for {path}");
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).cannot(&what)?;
     stream.set_read_timeout(Some(PATIENCE)).cannot(&what)?;
@@ -44,7 +44,7 @@ pub fn get(port: u16, path: &str, form: Form) -> Result<Answer> {
 }
 
 /// As [`get`]; anything but 200 is a fault.
-pub fn get_ok(port: u16, path: &str, form: Form) -> Result<Answer> {
+pub(super) fn get_ok(port: u16, path: &str, form: Form) -> Result<Answer> {
     let answer = get(port, path, form)?;
     match answer.status {
         200 => Ok(answer),
@@ -66,7 +66,7 @@ fn parse(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
 }
 
 /// The number behind `"name":` in a JSON text.
-pub fn number(json: &[u8], name: &str) -> Option<f64> {
+pub(super) fn number(json: &[u8], name: &str) -> Option<f64> {
     let text = std::str::from_utf8(json).ok()?;
     let (_, rest) = text.split_once(&format!("\"{name}\":"))?;
     let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
@@ -74,7 +74,7 @@ pub fn number(json: &[u8], name: &str) -> Option<f64> {
 }
 
 /// A port that is free now.
-pub fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let probe = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("find a free port")?;
     Ok(probe.local_addr().cannot("find a free port")?.port())
 }

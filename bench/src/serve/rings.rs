@@ -16,7 +16,7 @@ const QUICK_DAYS: u32 = 2;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// Made once a run.
-pub fn ring(bench: &Bench) -> Result<PathBuf> {
+pub(super) fn ring(bench: &Bench) -> Result<PathBuf> {
     if let Some(ring) = bench.ring.as_ref().or(bench.made_ring.get()) {
         return Ok(ring.clone());
     }
@@ -32,7 +32,7 @@ pub fn ring(bench: &Bench) -> Result<PathBuf> {
 
 /// Takes the pages of all files below `dir` out of the cache: what `drop_caches` does to everybody, done
 /// to these only. Names and sizes stay known. What is not on the disk yet is written before.
-pub fn forget(dir: &Path) -> Result<u64> {
+pub(super) fn forget(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in dir
         .read_dir()

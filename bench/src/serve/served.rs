@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(20);
 
-pub struct Served {
+pub(super) struct Served {
     family: Family,
     pub port: u16,
 }
 
 impl Served {
     /// Starts it and waits until it answers.
-    pub fn start(bench: &Bench, kymo: &Path, folder: &Path) -> Result<Served> {
+    pub(super) fn start(bench: &Bench, kymo: &Path, folder: &Path) -> Result<Served> {
         let mut served = Served::launch(bench, kymo, folder, free_port()?)?;
         served.await_answer()?;
         Ok(served)
     }
 
     /// Starts it, no more.
-    pub fn launch(bench: &Bench, kymo: &Path, folder: &Path, port: u16) -> Result<Served> {
+    pub(super) fn launch(bench: &Bench, kymo: &Path, folder: &Path, port: u16) -> Result<Served> {
         let mut command = Command::new(kymo);
         command.arg("serve").arg("--data").arg(folder);
         command.args(["--listen", &format!("127.0.0.1:{port}")]);
@@ -35,7 +35,7 @@ impl Served {
     }
 
     /// Waits until there is a sample to be told of.
-    pub fn await_answer(&mut self) -> Result<()> {
+    pub(super) fn await_answer(&mut self) -> Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {
             let answer = get(self.port, "/api/v1/status", Form::Plain);
@@ -50,16 +50,16 @@ impl Served {
         }
     }
 
-    pub fn root(&self) -> u32 {
+    pub(super) fn root(&self) -> u32 {
         self.family.root()
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
     /// From when until when it has something, in seconds since 1970.
-    pub fn extent(&self) -> Result<(f64, f64)> {
+    pub(super) fn extent(&self) -> Result<(f64, f64)> {
         let body = get_ok(self.port, "/api/v1/status", Form::Plain)?.body;
         match (number(&body, "from"), number(&body, "thru")) {
             (Some(from), Some(thru)) => Ok((from, thru)),
@@ -67,7 +67,7 @@ impl Served {
         }
     }
 
-    pub fn end(self) -> Result<()> {
+    pub(super) fn end(self) -> Result<()> {
         self.family.end()
     }
 }

@@ -11,7 +11,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use crate::ticks::wall_ns;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "start",
     work: "built tree, `make run` (`kymo serve` on an empty folder) until the page shows live graphs",
     bar: "≤ 2 s",

@@ -13,7 +13,7 @@ const DAY_S: f64 = 86_400.0;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Who is watched.
-pub struct Side {
+pub(super) struct Side {
     pub name: &'static str,
     /// Each with all its descendants.
     pub roots: Vec<u32>,
@@ -22,13 +22,13 @@ pub struct Side {
 }
 
 /// A folder that nobody else writes to; as root, on a file system of its own, whose device is asked.
-pub struct Place {
+pub(super) struct Place {
     pub folder: PathBuf,
     disk: Option<LoopDisk>,
 }
 
 impl Place {
-    pub fn new(bench: &Bench, name: &str) -> Result<Rc<Place>> {
+    pub(super) fn new(bench: &Bench, name: &str) -> Result<Rc<Place>> {
         let place = match LoopDisk::mount(bench, name) {
             Ok(disk) => Place {
                 folder: disk.dir().join("own"),
@@ -59,7 +59,7 @@ impl Place {
 
 /// What it cost.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Found {
+pub(super) struct Found {
     /// Of one CPU.
     pub cpu_percent: f64,
     /// The most that was seen.
@@ -73,14 +73,14 @@ pub struct Found {
 }
 
 impl Found {
-    pub fn tell(&self, name: &str) -> String {
+    pub(super) fn tell(&self, name: &str) -> String {
         let (cpu, memory) = (significant(self.cpu_percent), bytes(self.memory_bytes));
         format!("{name} {cpu} % of a CPU, {memory}")
     }
 }
 
 /// Waits `length`, and measures after the first third of it.
-pub fn watch(sides: &[Side], length: Duration) -> Result<Vec<Found>> {
+pub(super) fn watch(sides: &[Side], length: Duration) -> Result<Vec<Found>> {
     std::thread::sleep(length / 3);
     let start = Instant::now();
     let before = look(sides)?;

@@ -10,7 +10,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::Duration;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "weight",
     work: "page weight, gzipped: all that the first view of the last 15 minutes loads",
     bar: "≤ 150 kB",

@@ -1,10 +1,10 @@
 //! Chance of a fixed seed: every ring is the same.
 
 /// xorshift64*.
-pub struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub fn new(seed: u64) -> Chance {
+    pub(crate) fn new(seed: u64) -> Chance {
         Chance(seed | 1)
     }
 
@@ -16,22 +16,22 @@ impl Chance {
     }
 
     /// At least 0, below 1.
-    pub fn part(&mut self) -> f64 {
+    pub(crate) fn part(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 53) as f64
     }
 
     /// True so often.
-    pub fn is(&mut self, part: f64) -> bool {
+    pub(crate) fn is(&mut self, part: f64) -> bool {
         self.part() < part
     }
 
     /// Below `end`; 0 if that is 0.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
     /// A whole number whose mean over many is `mean`: usually near it, now and then many times it.
-    pub fn burst(&mut self, mean: f64) -> u64 {
+    pub(crate) fn burst(&mut self, mean: f64) -> u64 {
         let scale = if self.is(0.02) { 10.0 } else { 0.8 };
         (mean * scale * 2.0 * self.part() + self.part()) as u64
     }

@@ -33,7 +33,7 @@ const STATUS_SCANS: u32 = 2;
 const HZ: u64 = 100;
 
 /// All of them, with their tracks.
-pub struct People {
+pub(super) struct People {
     members: Vec<Member>,
     tracks: [TrackWriter; 6],
     chance: Chance,
@@ -78,7 +78,7 @@ const NAMES: [&str; 12] = [
 
 impl People {
     /// So many, on a machine that has been up for so long.
-    pub fn new(count: usize, up_s: u64) -> People {
+    pub(super) fn new(count: usize, up_s: u64) -> People {
         let grammars = [
             Grammar::Stat,
             Grammar::Plain,
@@ -102,7 +102,7 @@ impl People {
     }
 
     /// A scan at `up_s` seconds after boot: time goes on, everyone is read.
-    pub fn scan(&mut self, key: bool, up_s: u64, put: &mut impl FnMut(u8, &[u8])) {
+    pub(super) fn scan(&mut self, key: bool, up_s: u64, put: &mut impl FnMut(u8, &[u8])) {
         self.begin(key);
         if self.chance.is(BIRTHS) && !self.members.is_empty() {
             self.replace_one(up_s);
@@ -117,7 +117,7 @@ impl People {
     }
 
     /// A key between two scans states everyone anew.
-    pub fn state(&mut self, put: &mut impl FnMut(u8, &[u8])) {
+    pub(super) fn state(&mut self, put: &mut impl FnMut(u8, &[u8])) {
         self.begin(true);
         for slot in 0..self.members.len() {
             for track in &mut self.tracks {

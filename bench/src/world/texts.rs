@@ -15,7 +15,7 @@ const SWING: f64 = 0.02;
 const GAUGES_MOVING: f64 = 0.4;
 
 /// All of them.
-pub struct Texts {
+pub(super) struct Texts {
     moving: Vec<Moving>,
     chance: Chance,
 }
@@ -49,7 +49,7 @@ enum Motion {
 
 impl Texts {
     /// Those that there are on this machine.
-    pub fn of(root: &Root) -> Result<Texts> {
+    pub(super) fn of(root: &Root) -> Result<Texts> {
         let uptime = std::fs::read_to_string("/proc/uptime").cannot("read /proc/uptime")?;
         let up_s = uptime.split('.').next().and_then(|s| s.parse().ok());
         let up_s: f64 = up_s.ok_or_else(|| Fault::new("cannot understand /proc/uptime"))?;
@@ -75,7 +75,7 @@ impl Texts {
     }
 
     /// The next second's sections.
-    pub fn sample(&mut self, key: bool, put: &mut impl FnMut(u8, &[u8])) {
+    pub(super) fn sample(&mut self, key: bool, put: &mut impl FnMut(u8, &[u8])) {
         for moving in &mut self.moving {
             moving.go_on(&mut self.chance);
             moving.track.begin(key);

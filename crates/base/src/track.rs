@@ -14,25 +14,25 @@ use crate::words::Words;
 /// Low three bits of an operation's code; the rest is its argument n.
 pub(crate) mod op {
     /// The next n instances were read and are identical.
-    pub const SAME: u64 = 0;
+    pub(crate) const SAME: u64 = 0;
     /// The next n instances were not read; one byte says why.
-    pub const UNREAD: u64 = 1;
+    pub(crate) const UNREAD: u64 = 1;
     /// The next instance: n values changed, each (slots since the last, zigzag step).
-    pub const CHANGED: u64 = 2;
+    pub(crate) const CHANGED: u64 = 2;
     /// The next instance: template n and all its values.
-    pub const FULL: u64 = 3;
+    pub(crate) const FULL: u64 = 3;
     /// A new instance in slot n, its name follows; it is the next instance.
-    pub const NEW: u64 = 4;
+    pub(crate) const NEW: u64 = 4;
     /// The instance in slot n is no more.
-    pub const GONE: u64 = 5;
+    pub(crate) const GONE: u64 = 5;
     /// Template (0) or word (1) number follows, then its bytes.
-    pub const DEFINE: u64 = 6;
+    pub(crate) const DEFINE: u64 = 6;
     /// The next instance: FAILED or BYTES; or HELD, said before a FULL or BYTES.
-    pub const OTHER: u64 = 7;
+    pub(crate) const OTHER: u64 = 7;
 
-    pub const FAILED: u64 = 0;
-    pub const BYTES: u64 = 1;
-    pub const HELD: u64 = 2;
+    pub(crate) const FAILED: u64 = 0;
+    pub(crate) const BYTES: u64 = 1;
+    pub(crate) const HELD: u64 = 2;
 }
 
 /// Why a source was not read in a sample.

@@ -22,7 +22,7 @@ use crate::{refuse, stand_in};
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ struct Classic {
 }
 
 /// Why nothing is run.
-pub enum Stop {
+pub(crate) enum Stop {
     /// Help or version was asked for.
     Say(String),
     /// One line on what is wrong.
@@ -93,7 +93,7 @@ pub enum Stop {
 }
 
 /// Reads the command line.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Stop> {
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Stop> {
     // Shown in the help; main has run them before clap could.
     let stand_ins = stand_in::ALL.iter();
     let command = Arguments::command().subcommands(
@@ -179,7 +179,7 @@ fn no_such(word: &str) -> String {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Some(Command::Record(options)) => {
             let view = ViewOptions::default();

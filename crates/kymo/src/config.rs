@@ -20,12 +20,12 @@ use crate::options;
 /// `files`: there are none.
 const NEVER: &str = "never";
 /// Where the file is when none is named.
-pub const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
+pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 
 /// All keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub(crate) struct Config {
     /// Folder that holds everything; `None`: where the system or the user keeps such things.
     pub data: Option<PathBuf>,
     /// Path under which a reverse proxy has it.
@@ -55,7 +55,7 @@ pub struct Config {
 
 /// Where to listen. `listen = "ADDRESS"` is the page's alone.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Listen {
+pub(crate) struct Listen {
     /// Address and port of the page and the API.
     pub page: SocketAddr,
     /// Where rrdcached's protocol is spoken; `None`: on a unix socket in the data folder.
@@ -68,7 +68,7 @@ pub struct Listen {
 
 /// Where one socket listens.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// A unix socket's path.
     Path(PathBuf),
     /// An address and a port.
@@ -78,7 +78,7 @@ pub enum Place {
 /// collectd's keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Collectd {
+pub(crate) struct Collectd {
     /// What is taken.
     pub security: Security,
     /// Users and passwords, as collectd's AuthFile.
@@ -106,7 +106,7 @@ pub struct Collectd {
 /// What is taken of collectd's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Security {
+pub(crate) enum Security {
     /// All.
     None,
     /// What is signed or encrypted.
@@ -118,7 +118,7 @@ pub enum Security {
 /// The store's keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Store {
+pub(crate) struct Store {
     /// Names of files lie below this folder; `None`: `rrd` in the data folder.
     pub base: Option<PathBuf>,
     /// The store's own folder; `None`: `store` in the data folder.
@@ -134,7 +134,7 @@ pub struct Store {
 /// What the recorder is told.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Record {
+pub(crate) struct Record {
     /// Letters of the subsystems.
     #[serde(deserialize_with = "letters")]
     pub subsystems: String,
@@ -207,7 +207,7 @@ impl Default for Collectd {
 
 impl Security {
     /// As the file has it.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Security::None => "none",
             Security::Sign => "sign",
@@ -229,7 +229,7 @@ impl Default for Store {
 
 impl Store {
     /// How far .rrd files may be behind; `None`: there are none.
-    pub fn files_behind(&self) -> Option<Duration> {
+    pub(crate) fn files_behind(&self) -> Option<Duration> {
         let age_ns = options::duration_ns("", &self.files).ok();
         age_ns
             .filter(|_| self.files != NEVER)
@@ -273,12 +273,12 @@ impl Default for Record {
 
 impl Record {
     /// The value of `-i`.
-    pub fn intervals(&self) -> String {
+    pub(crate) fn intervals(&self) -> String {
         format!("{}:{}", self.interval, self.process_interval)
     }
 
     /// The recorder's switches.
-    pub fn switches(&self) -> Vec<String> {
+    pub(crate) fn switches(&self) -> Vec<String> {
         let mut words = vec!["-s".into(), self.subsystems.clone()];
         words.extend(["-i".into(), self.intervals()]);
         words.extend(["--sync".into(), self.sync.clone()]);
@@ -298,7 +298,7 @@ impl Record {
 }
 
 /// Reads the file; `None`: the default one, which need not be there.
-pub fn load(path: Option<&Path>) -> Result<Config, String> {
+pub(crate) fn load(path: Option<&Path>) -> Result<Config, String> {
     let (path, needed) = match path {
         Some(path) => (path, true),
         None => (Path::new(DEFAULT_PATH), false),
@@ -313,7 +313,7 @@ pub fn load(path: Option<&Path>) -> Result<Config, String> {
 }
 
 /// Reads the text of the file `name`.
-pub fn parse(text: &str, name: &str) -> Result<Config, String> {
+pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
     let config: Config = toml::from_str(text).map_err(|error| complaint(&error, text, name))?;
     check_intervals(&config.record)
         .map_err(|cause| format!("cannot use {name}: interval, process_interval: {cause}"))?;
@@ -362,7 +362,7 @@ fn cause(error: &str) -> &str {
 }
 
 /// Reads `127.0.0.1:4280` or `[::1]:4280`.
-pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let local = text
         .strip_prefix("localhost:")
         .map(|port| format!("127.0.0.1:{port}"));
@@ -513,7 +513,7 @@ fn checked<T, E: serde::de::Error>(read: Result<T, String>, text: String) -> Res
 }
 
 /// The file that says all of `config`. A key without a value is shown as an example behind `#`.
-pub fn text(config: &Config) -> String {
+pub(crate) fn text(config: &Config) -> String {
     let mut file = File(String::from(
         "# kymo.toml: what `kymo serve` does. All keys there are, with what is in force without them.\n",
     ));

@@ -14,7 +14,7 @@ use kymo_sys::machine;
 
 /// Sums over the records of a run.
 #[derive(Default)]
-pub struct RunCost {
+pub(crate) struct RunCost {
     sources: Vec<SourceCost>,
     samples: u64,
 }
@@ -31,7 +31,7 @@ struct SourceCost {
 
 impl RunCost {
     /// Adds the samples of a batch of records.
-    pub fn add(&mut self, batch: &[u8]) {
+    pub(crate) fn add(&mut self, batch: &[u8]) {
         let mut rest = batch;
         while let Some(raw) = record::peek(rest) {
             if raw.head.record_type == RecordType::Sample
@@ -71,7 +71,7 @@ impl RunCost {
 }
 
 /// Prints the table of `--cost` to stdout.
-pub fn print(
+pub(crate) fn print(
     run: &RunCost,
     control: &Control,
     counters: &Counters,

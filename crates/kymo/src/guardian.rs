@@ -40,7 +40,7 @@ const REFUSED: i32 = 2;
 const KEPT_VARIABLES: [&str; 3] = ["TZ", "TZDIR", "RUST_BACKTRACE"];
 
 /// All that is decided before anything is started.
-pub struct Plan {
+pub(crate) struct Plan {
     /// The recorder; `None`: nothing is recorded.
     pub recorder: Option<Recorder>,
     /// The keeper; `None`: nothing is taken from others.
@@ -58,7 +58,7 @@ pub struct Plan {
 }
 
 /// How to record.
-pub struct Recorder {
+pub(crate) struct Recorder {
     /// Into which folder, with its cap.
     pub place: String,
     /// Held by whoever records there.
@@ -70,7 +70,7 @@ pub struct Recorder {
 }
 
 /// How to keep what others send.
-pub struct Keeper {
+pub(crate) struct Keeper {
     /// What the keeper has to do; its pipe is filled in at each start.
     pub order: keeper::KeeperOrder,
     /// The sockets and files of the order.
@@ -88,7 +88,7 @@ pub struct Keeper {
 }
 
 /// Guards until a signal says stop.
-pub fn run(plan: Plan) -> Result<ExitCode> {
+pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     let signals = SignalFile::block().context("cannot wait for signals")?;
     let now = Instant::now();
     let guardian = Guardian {

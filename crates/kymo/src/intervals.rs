@@ -4,7 +4,7 @@ use kymo_kernel::subsystem::{self, Subsystem};
 
 /// The three intervals of collectl, the second and third as multiples of the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Intervals {
+pub(crate) struct Intervals {
     /// Nanoseconds between samples; 0: no pause.
     pub first_ns: u64,
     /// Processes are read at every n-th sample.
@@ -15,7 +15,7 @@ pub struct Intervals {
 
 /// How often processes are read when nobody says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scans {
+pub(crate) enum Scans {
     /// At the second interval's default, a minute.
     AtTheirOwn,
     /// `--top`: who watches processes wants to see them at each interval.
@@ -25,7 +25,7 @@ pub enum Scans {
 impl Intervals {
     /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, into files 10:60:120; `-i0:N:M`
     /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
-    pub fn parse(
+    pub(crate) fn parse(
         given: Option<&str>,
         letters: &str,
         to_files: bool,

@@ -14,13 +14,13 @@ const KINDS_MAX: usize = 256;
 
 /// Remembers when each kind of message was last said.
 #[derive(Default)]
-pub struct Notices {
+pub(crate) struct Notices {
     said: HashMap<String, Instant>,
 }
 
 impl Notices {
     /// Says `line`, unless one that begins alike was said within the minute.
-    pub fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         // `slow read: proc/1234/io took ...`: the first three words, whatever the number.
         let words: Vec<_> = line.split(' ').take(3).collect();
         let kind = words.join(" ").replace(|c: char| c.is_ascii_digit(), "");
@@ -36,7 +36,7 @@ impl Notices {
     }
 
     /// Says the events of a batch of records. Who started a recorder knows that it starts.
-    pub fn events(&mut self, batch: &[u8]) {
+    pub(crate) fn events(&mut self, batch: &[u8]) {
         let mut rest = batch;
         while let Some(raw) = record::peek(rest) {
             if raw.head.record_type == RecordType::Event

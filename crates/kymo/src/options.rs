@@ -15,7 +15,7 @@ const PROCFILT_MAX: u64 = 1 << 20;
 
 /// What and how to show; the same live and played back.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ViewOptions {
+pub(crate) struct ViewOptions {
     /// One line of labelled columns for each subsystem instead of one for all
     #[arg(long)]
     pub verbose: bool,
@@ -77,7 +77,7 @@ pub struct ViewOptions {
 
 /// What to sample, how often and where to keep it.
 #[derive(Args, Clone, Debug)]
-pub struct RecordOptions {
+pub(crate) struct RecordOptions {
     /// The subsystems' letters.
     #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true, help = letters_help())]
     pub subsys: Option<String>,
@@ -151,7 +151,7 @@ pub struct RecordOptions {
 
 /// Switches of collectl's that change little or nothing here, taken so that scripts go on.
 #[derive(Args, Clone, Debug)]
-pub struct Familiar {
+pub(crate) struct Familiar {
     /// Do not say what is waited for
     #[arg(long)]
     pub quiet: bool,
@@ -171,13 +171,13 @@ pub struct Familiar {
 
 impl ViewOptions {
     /// All letters of `-o`.
-    pub fn stamp_letters(&self) -> String {
+    pub(crate) fn stamp_letters(&self) -> String {
         self.stamp.concat()
     }
 
     /// Puts what the file named by `--procfilt` says in its place: its lines, but for empty ones and those
     /// that begin with `#`.
-    pub fn read_files(&mut self) -> Result<(), String> {
+    pub(crate) fn read_files(&mut self) -> Result<(), String> {
         let file = self.procfilt.as_deref().map(Path::new);
         let Some(path) = file.filter(|path| path.is_file()) else {
             return Ok(());
@@ -203,7 +203,7 @@ impl ViewOptions {
 
 impl RecordOptions {
     /// Does what `--nohup` and `-N` ask for, before any thread is started.
-    pub fn settle(&self) -> Result<(), String> {
+    pub(crate) fn settle(&self) -> Result<(), String> {
         if self.familiar.nohup {
             machine::ignore_hang_up();
         }
@@ -214,22 +214,22 @@ impl RecordOptions {
     }
 
     /// The letters to sample: `-s`, or changes to `default`.
-    pub fn letters(&self, default: &str) -> Result<String, String> {
+    pub(crate) fn letters(&self, default: &str) -> Result<String, String> {
         letters(self.subsys.as_deref(), default)
     }
 
     /// The intervals, collectl's defaults filled in.
-    pub fn intervals(&self, letters: &str, scans: Scans) -> Result<Intervals, String> {
+    pub(crate) fn intervals(&self, letters: &str, scans: Scans) -> Result<Intervals, String> {
         Intervals::parse(self.interval.as_deref(), letters, self.dir.is_some(), scans)
     }
 
     /// Intervals after which to end.
-    pub fn count(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn count(&self) -> Result<Option<u64>, String> {
         count(self.count.as_deref())
     }
 
     /// Nanoseconds after which to end.
-    pub fn runtime_ns(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn runtime_ns(&self) -> Result<Option<u64>, String> {
         self.runtime
             .as_deref()
             .map(|t| duration_ns("-R", t))
@@ -237,7 +237,7 @@ impl RecordOptions {
     }
 
     /// Nanoseconds to keep recordings.
-    pub fn keep_ns(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn keep_ns(&self) -> Result<Option<u64>, String> {
         self.keep
             .as_deref()
             .map(|t| duration_ns("--keep", t))
@@ -245,12 +245,12 @@ impl RecordOptions {
     }
 
     /// Nanoseconds from a sample to the disk.
-    pub fn sync_ns(&self) -> Result<u64, String> {
+    pub(crate) fn sync_ns(&self) -> Result<u64, String> {
         duration_ns("--sync", &self.sync)
     }
 
     /// Nanoseconds over which a read is slow.
-    pub fn slow_ns(&self) -> Result<u64, String> {
+    pub(crate) fn slow_ns(&self) -> Result<u64, String> {
         let ms: Option<f64> = self.slow_ms.parse().ok();
         ms.filter(|ms| *ms > 0.0 && *ms < 1e9)
             .map(|ms| (ms * 1e6) as u64)
@@ -263,12 +263,12 @@ impl RecordOptions {
     }
 
     /// Bytes the recordings may take.
-    pub fn cap_bytes(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn cap_bytes(&self) -> Result<Option<u64>, String> {
         self.cap.as_deref().map(size_bytes).transpose()
     }
 
     /// Bytes at which a tail is sealed, and which it takes at first.
-    pub fn seal_bytes(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn seal_bytes(&self) -> Result<Option<u64>, String> {
         self.seal_bytes.as_deref().map(size_bytes).transpose()
     }
 }
@@ -280,7 +280,7 @@ fn letters_help() -> String {
 }
 
 /// Reads the number of intervals of `-c`.
-pub fn count(text: Option<&str>) -> Result<Option<u64>, String> {
+pub(crate) fn count(text: Option<&str>) -> Result<Option<u64>, String> {
     let Some(text) = text else {
         return Ok(None);
     };
@@ -294,7 +294,7 @@ pub fn count(text: Option<&str>) -> Result<Option<u64>, String> {
 }
 
 /// `given`, or `default` changed by `given` when it begins with `+` or `-`.
-pub fn letters(given: Option<&str>, default: &str) -> Result<String, String> {
+pub(crate) fn letters(given: Option<&str>, default: &str) -> Result<String, String> {
     let Some(given) = given else {
         return Ok(default.to_string());
     };
@@ -338,7 +338,7 @@ fn check_letter(letter: char) -> Result<(), String> {
 }
 
 /// Reads `30s`, `5m`, `2h`, `1d`, `1w`, `100ms`; a bare number is seconds.
-pub fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
+pub(crate) fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 1e6,
@@ -359,7 +359,7 @@ pub fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
 }
 
 /// Reads `100M`, `1G`, `512k`; a bare number is bytes.
-pub fn size_bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn size_bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => Some(0),

@@ -13,7 +13,7 @@ use kymo_view::sink::{Sink, To};
 
 /// Whether someone watches while it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// A recording is played: as fast as it goes.
     Played,
     /// Each interval is to be seen when it is over.
@@ -22,7 +22,7 @@ pub enum Pace {
 
 /// What becomes of a plot file that is there already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Existing {
+pub(crate) enum Existing {
     /// It is left alone: an error.
     Stays,
     /// It goes on.
@@ -34,7 +34,7 @@ pub enum Existing {
 impl Existing {
     /// What the letters of `-o` say. Else live goes on where an earlier run ended, and what is played never
     /// mixes with what is there.
-    pub fn of(letters: &str, pace: Pace) -> Result<Existing, String> {
+    pub(crate) fn of(letters: &str, pace: Pace) -> Result<Existing, String> {
         match (letters.contains('a'), letters.contains('c'), pace) {
             (true, true, _) => Err("cannot use -o a: not together with -o c".into()),
             (true, _, _) | (_, false, Pace::Live) => Ok(Existing::Grows),
@@ -45,7 +45,7 @@ impl Existing {
 }
 
 /// Stdout, and below a folder plot files.
-pub struct Output {
+pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     files: Option<Files>,
     pace: Pace,
@@ -84,7 +84,7 @@ impl PlotFile {
 
 impl Output {
     /// To stdout, and plot files into `dir`.
-    pub fn new(
+    pub(crate) fn new(
         pace: Pace,
         dir: Option<&Path>,
         gzip: bool,
@@ -113,7 +113,7 @@ impl Output {
     }
 
     /// Ends all files properly.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.stdout.flush()?;
         match &mut self.files {
             Some(files) => files.open.values_mut().try_for_each(PlotFile::flush),

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(100);
 
 /// The line.
-pub struct Progress {
+pub(crate) struct Progress {
     on: bool,
     shown: Option<Instant>,
 }
 
 impl Progress {
     /// One on stderr, if that is a terminal.
-    pub fn new() -> Progress {
+    pub(crate) fn new() -> Progress {
         Progress {
             on: std::io::stderr().is_terminal(),
             shown: None,
@@ -22,7 +22,7 @@ impl Progress {
     }
 
     /// Shows what `text` says in the place of what was shown, not too often.
-    pub fn show(&mut self, text: impl FnOnce() -> String) {
+    pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= EVERY);
         if self.on && due {
             self.shown = Some(Instant::now());
@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// Takes the line away, before something else is said.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.on && self.shown.take().is_some() {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }

@@ -93,7 +93,7 @@ const NOT_YET: &[&str] = &[
 ];
 
 /// The line for one of clap's errors.
-pub fn line(error: &Error) -> String {
+pub(crate) fn line(error: &Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(", "),
@@ -143,7 +143,7 @@ pub fn line(error: &Error) -> String {
 }
 
 /// A switch as people type it.
-pub fn name(switch: &Arg) -> String {
+pub(crate) fn name(switch: &Arg) -> String {
     match (switch.get_short(), switch.get_long()) {
         (Some(short), _) => format!("-{short}"),
         (_, Some(long)) => format!("--{long}"),

@@ -17,7 +17,7 @@ const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"
 
 /// Shuts this thread, and those it starts from now on, in: files to read, folders to write, no
 /// connection out, no signal to others. The state in words.
-pub fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
+pub(crate) fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
     match restrict(read, write) {
         Ok(Some(version)) => format!("landlock v{version}"),
         Ok(None) => "no landlock (this kernel has none)".into(),
@@ -57,7 +57,7 @@ fn write_access() -> BitFlags<AccessFs> {
 }
 
 /// This thread, and those it starts from now on, make no more sockets: landlock has no rule for datagrams. The state in words.
-pub fn refuse_sockets() -> String {
+pub(crate) fn refuse_sockets() -> String {
     match without_sockets() {
         Ok(()) => "no new sockets".into(),
         Err(error) => format!("new sockets are not refused ({error})"),

@@ -17,12 +17,12 @@ const TOKEN_CHARS_MIN: usize = 32;
 const TOKEN_CHARS_MAX: usize = 1024;
 
 /// A token that nobody has.
-pub fn fresh_token() -> Result<String> {
+pub(crate) fn fresh_token() -> Result<String> {
     random_hex(TOKEN_BYTES)
 }
 
 /// A code that nobody has.
-pub fn fresh_code() -> Result<String> {
+pub(crate) fn fresh_code() -> Result<String> {
     random_hex(CODE_BYTES)
 }
 
@@ -34,7 +34,7 @@ fn random_hex(length: usize) -> Result<String> {
 
 /// The token of the file, which is made if it is not there. The folder may be another user's: what lies
 /// there is trusted only if nobody else can have put it there, or can read it.
-pub fn token_of(path: &Path) -> Result<String> {
+pub(crate) fn token_of(path: &Path) -> Result<String> {
     let (stat, text) = match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return write(path),
         read => read.with_context(|| format!("cannot read {}", path.display()))?,

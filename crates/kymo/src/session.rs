@@ -29,12 +29,12 @@ use crate::options::{RecordOptions, ViewOptions};
 /// How long a sampler may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The fact that says what was asked to be recorded.
-pub const LETTERS: &str = "letters";
+pub(crate) const LETTERS: &str = "letters";
 /// Small stacks: the threads call little, and touched pages count.
 const STACK_BYTES: usize = 256 << 10;
 
 /// Everything that is decided before the first sample.
-pub struct Setup {
+pub(crate) struct Setup {
     /// Where the kernel's files are.
     pub root: Arc<Root>,
     /// The letters asked for.
@@ -49,7 +49,7 @@ pub struct Setup {
 
 impl Setup {
     /// Makes sense of the switches and opens the root.
-    pub fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
+    pub(crate) fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
         let usage = anyhow::Error::msg;
         let default = if view.is_some_and(|view| view.top.is_some()) {
             "Z"
@@ -98,20 +98,20 @@ impl Setup {
 }
 
 /// Opens the folder below which the kernel's files are.
-pub fn open_root(path: &Path) -> Result<Arc<Root>> {
+pub(crate) fn open_root(path: &Path) -> Result<Arc<Root>> {
     let root = Root::open(path).with_context(|| format!("cannot open root {}", path.display()))?;
     Ok(Arc::new(root))
 }
 
 /// How many files the sampler may keep open.
-pub fn files_to_keep() -> u64 {
+pub(crate) fn files_to_keep() -> u64 {
     machine::raise_open_files()
         .saturating_sub(limits::KEPT_FILES_RESERVE)
         .min(limits::KEPT_FILES_MAX)
 }
 
 /// The kinds of source that the letters need, processes' aside.
-pub fn machine_kinds(letters: &str) -> Vec<u8> {
+pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
     let mut kinds = Vec::new();
     for subsystem in subsystem::ALL
         .iter()
@@ -151,7 +151,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
 }
 
 /// Says on a terminal what the first line is waited for: up to twice the interval.
-pub fn say_waiting(setup: &Setup, quiet: bool) {
+pub(crate) fn say_waiting(setup: &Setup, quiet: bool) {
     let interval_ns = setup.schedule.interval.as_nanos() as i64;
     if quiet || interval_ns < 1_000_000_000 || !machine::stderr_is_terminal() {
         return;
@@ -171,7 +171,7 @@ pub fn say_waiting(setup: &Setup, quiet: bool) {
 }
 
 /// The threads that sample.
-pub struct Session {
+pub(crate) struct Session {
     /// What the sampler shows of itself.
     pub control: Arc<Control>,
     /// Where its records come out.
@@ -183,7 +183,7 @@ pub struct Session {
 
 impl Session {
     /// Takes the baseline at its beat, then goes on by the schedule. `key_wanted` is the writer's.
-    pub fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
+    pub(crate) fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
         let schedule = setup.schedule;
         let sampler = Sampler::new(setup.root.clone(), setup.plan.clone(), files_to_keep());
         let lane = sampler.lane();
@@ -229,7 +229,7 @@ impl Session {
     }
 
     /// Ends sampling, from any thread; a sleeping sampler is woken.
-    pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
+    pub(crate) fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let (control, ticker, queue) = (
             self.control.clone(),
             self.ticker.clone(),
@@ -246,7 +246,7 @@ impl Session {
     }
 
     /// Has what was recorded so far put on the disk, from any thread.
-    pub fn flusher(&self) -> impl Fn() + Send + Sync + 'static {
+    pub(crate) fn flusher(&self) -> impl Fn() + Send + Sync + 'static {
         let (control, queue) = (self.control.clone(), self.queue.clone());
         move || {
             control.flush_wanted.store(true, Ordering::Relaxed);
@@ -256,7 +256,7 @@ impl Session {
 
     /// Waits for the sampler's end, but not for a read that hangs: what it has handed on is kept.
     /// The slow lane is never waited for; it exists because its reads may hang.
-    pub fn join(self) {
+    pub(crate) fn join(self) {
         if let Some(lane) = &self.lane {
             lane.close();
         }
@@ -269,7 +269,7 @@ impl Session {
 }
 
 /// Starts a named thread with a small stack.
-pub fn spawn<T: Send + 'static>(
+pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
@@ -283,7 +283,7 @@ pub fn spawn<T: Send + 'static>(
 
 /// Sleeps until a signal says stop or the recording ends by itself; has written out what waits when one
 /// says so.
-pub fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
+pub(crate) fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
     loop {
         match signals.wait(Duration::from_secs(1 << 30)) {
             Some(Signal::Stop) => return stop(),

@@ -20,7 +20,7 @@ const TOP_DEFAULT: usize = 10;
 const TOP_HEADS: usize = 5;
 
 /// The letters to show: those asked for, and processes when `--top` wants them.
-pub fn letters(chosen: String, view: &ViewOptions) -> String {
+pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
     match view.top {
         Some(_) if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
         _ => chosen,
@@ -29,7 +29,7 @@ pub fn letters(chosen: String, view: &ViewOptions) -> String {
 
 /// What is shown of `letters` while they are recorded: one line an interval, of the summaries there are,
 /// unless another format was asked for.
-pub fn beside_recording(letters: &str, view: &ViewOptions) -> String {
+pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
     let other = view.verbose || view.plot || view.csv || view.json || view.top.is_some();
     let summaries: String = letters.chars().filter(char::is_ascii_lowercase).collect();
     match other || summaries.is_empty() {
@@ -39,7 +39,7 @@ pub fn beside_recording(letters: &str, view: &ViewOptions) -> String {
 }
 
 /// Makes sense of the switches.
-pub fn options(
+pub(crate) fn options(
     letters: &str,
     view: &ViewOptions,
     dir: Option<&Path>,
@@ -111,7 +111,7 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
 }
 
 /// Shows all of `source`.
-pub fn run(
+pub(crate) fn run(
     source: &mut dyn Source,
     options: &Options,
     view: &ViewOptions,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use crate::commands::{rrd, rrdcached};
 
 /// One of them.
-pub struct StandIn {
+pub(crate) struct StandIn {
     /// The original's name.
     pub program: &'static str,
     /// kymo's word.
@@ -21,7 +21,7 @@ pub struct StandIn {
 }
 
 /// All of them.
-pub const ALL: &[StandIn] = &[
+pub(crate) const ALL: &[StandIn] = &[
     #[cfg(feature = "serve")]
     StandIn {
         program: "rrdtool",
@@ -39,7 +39,7 @@ pub const ALL: &[StandIn] = &[
 ];
 
 /// Which program a command line asks for, and the words for it.
-pub fn find(
+pub(crate) fn find(
     mut words: impl Iterator<Item = OsString>,
 ) -> Option<(&'static StandIn, Vec<OsString>)> {
     let name = words.next()?;

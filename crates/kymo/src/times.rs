@@ -15,7 +15,7 @@ use kymo_view::time::{Span, Zone};
 /// The range between two times, either of which may be left open. Times without a day hold for every
 /// day: where the recording is of one day they are that day's, else nothing can be left out
 /// here (the view looks at each sample).
-pub fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
+pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
     let mut span = Span::parse(from, thru).map_err(anyhow::Error::msg)?;
     if span == Span::default() {
         return Ok(TimeRange::ALL);

@@ -16,7 +16,7 @@ pub(crate) struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     /// All archives of a file.
-    pub fn all(header: &'a Header, cells: &'a [f64]) -> impl Iterator<Item = Archive<'a>> {
+    pub(crate) fn all(header: &'a Header, cells: &'a [f64]) -> impl Iterator<Item = Archive<'a>> {
         let mut first_cell = 0;
         header.rra.iter().enumerate().map(move |(index, rra)| {
             let archive = Archive {
@@ -30,20 +30,20 @@ impl<'a> Archive<'a> {
         })
     }
 
-    pub fn rra(&self) -> &'a RraDef {
+    pub(crate) fn rra(&self) -> &'a RraDef {
         &self.header.rra[self.index]
     }
 
-    pub fn cf(&self) -> Option<Cf> {
+    pub(crate) fn cf(&self) -> Option<Cf> {
         Cf::of(self.rra().cf())
     }
 
-    pub fn cur_row(&self) -> i32 {
+    pub(crate) fn cur_row(&self) -> i32 {
         self.header.cur_row[self.index] as i32
     }
 
     /// A cell; nothing outside.
-    pub fn cell(&self, row: i32, ds: usize) -> Option<f64> {
+    pub(crate) fn cell(&self, row: i32, ds: usize) -> Option<f64> {
         let row = usize::try_from(row).ok()?;
         self.cells
             .get(self.first_cell + row * self.header.ds.len() + ds)
@@ -51,12 +51,12 @@ impl<'a> Archive<'a> {
     }
 
     /// Seconds a row.
-    pub fn timeslot(&self) -> i32 {
+    pub(crate) fn timeslot(&self) -> i32 {
         timeslot(self.rra(), self.header.pdp_step)
     }
 
     /// The row that holds a time.
-    pub fn row_for_time(&self, time: i64) -> Option<i32> {
+    pub(crate) fn row_for_time(&self, time: i64) -> Option<i32> {
         row_for_time(self.header, self.rra(), self.cur_row(), time)
     }
 }

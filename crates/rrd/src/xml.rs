@@ -34,7 +34,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(text: &'a [u8]) -> Reader<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Reader<'a> {
         Reader {
             text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
             at: 0,
@@ -45,13 +45,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Lines up to here, counted from 1.
-    pub fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         let passed = &self.text[..self.at.min(self.text.len())];
         1 + passed.iter().filter(|&&byte| byte == b'\n').count()
     }
 
     /// The next piece, kept in `node`; `None` at the document's end.
-    pub fn next(&mut self) -> Result<Option<&Node<'a>>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<&Node<'a>>, Error> {
         self.node = None;
         while self.node.is_none() {
             let rest = &self.text[self.at..];

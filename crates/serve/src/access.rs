@@ -16,7 +16,7 @@ const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"
 
 /// What an asker may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scopes {
+pub(crate) struct Scopes {
     /// Numbers, and names of processes and devices.
     pub read: bool,
     /// Command lines, users, cgroups, texts of processes.
@@ -25,13 +25,13 @@ pub struct Scopes {
 
 impl Scopes {
     /// Everything.
-    pub const ALL: Scopes = Scopes {
+    pub(crate) const ALL: Scopes = Scopes {
         read: true,
         texts: true,
     };
 
     /// Their names.
-    pub fn names(self) -> Vec<&'static str> {
+    pub(crate) fn names(self) -> Vec<&'static str> {
         let named = [(self.read, "read"), (self.texts, "texts")];
         named
             .into_iter()
@@ -40,7 +40,7 @@ impl Scopes {
     }
 
     /// Refuses who may not see texts.
-    pub fn need_texts(self) -> Result<(), Refusal> {
+    pub(crate) fn need_texts(self) -> Result<(), Refusal> {
         match self.texts {
             true => Ok(()),
             false => Err(unauthorized(
@@ -59,7 +59,7 @@ fn unauthorized(text: &str) -> Refusal {
 }
 
 /// Decides who may ask what.
-pub struct Access {
+pub(crate) struct Access {
     hosts: Vec<String>,
     loopback: bool,
     trust_proxy: bool,
@@ -77,7 +77,7 @@ struct State {
 
 impl Access {
     /// `token` is good for ever, `code` once.
-    pub fn new(
+    pub(crate) fn new(
         hosts: &[String],
         loopback: bool,
         trust_proxy: bool,
@@ -97,7 +97,7 @@ impl Access {
     }
 
     /// Refuses what is no path, and whole addresses of other hosts.
-    pub fn check_target(&self, uri: &Uri) -> Result<(), Refusal> {
+    pub(crate) fn check_target(&self, uri: &Uri) -> Result<(), Refusal> {
         match uri.authority() {
             // `GET kymo`, or CONNECT.
             Some(_) if uri.scheme().is_none() => {
@@ -118,7 +118,7 @@ impl Access {
     }
 
     /// Refuses requests that are for another host, or that another site's page makes.
-    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         for (name, refusal) in [
             (header::HOST, "cannot answer for two hosts"),
             (header::ORIGIN, "cannot answer pages of two origins"),
@@ -160,7 +160,7 @@ impl Access {
     }
 
     /// What the asker may see; a token that is not known is refused.
-    pub fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
+    pub(crate) fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
         let Some(given) = headers.get(header::AUTHORIZATION) else {
             let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
             return Ok(Scopes {
@@ -190,7 +190,7 @@ impl Access {
     }
 
     /// Begins a session for who has the code or the token; gives the session's token.
-    pub fn begin_session(
+    pub(crate) fn begin_session(
         &self,
         code: Option<&str>,
         token: Option<&str>,
@@ -244,7 +244,7 @@ fn equal(a: &str, b: &str) -> bool {
 }
 
 /// Headers of every answer: nothing is loaded from elsewhere, nothing is embedded elsewhere.
-pub fn harden(headers: &mut HeaderMap) {
+pub(crate) fn harden(headers: &mut HeaderMap) {
     const ALL: [(&str, &str); 6] = [
         (
             "content-security-policy",

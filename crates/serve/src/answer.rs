@@ -20,7 +20,7 @@ const COMPRESSED_FROM: usize = 1024;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The status.
     pub status: StatusCode,
     /// A line: `cannot ...: ...`.
@@ -29,7 +29,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal with a status and a line.
-    pub fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
+    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
         Refusal {
             status,
             text: text.into(),
@@ -37,17 +37,17 @@ impl Refusal {
     }
 
     /// 400: a parameter makes no sense.
-    pub fn bad(text: impl Into<String>) -> Refusal {
+    pub(crate) fn bad(text: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, text)
     }
 
     /// 404: nothing there.
-    pub fn missing(text: impl Into<String>) -> Refusal {
+    pub(crate) fn missing(text: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::NOT_FOUND, text)
     }
 
     /// 503: the recording cannot be read.
-    pub fn unavailable(text: impl Into<String>) -> Refusal {
+    pub(crate) fn unavailable(text: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
     }
 }
@@ -69,18 +69,18 @@ impl IntoResponse for Refusal {
 
 /// Marks a response whose body has no end.
 #[derive(Clone)]
-pub struct Endless;
+pub(crate) struct Endless;
 
 /// What a handler gives.
-pub type Answer = Result<Response, Refusal>;
+pub(crate) type Answer = Result<Response, Refusal>;
 
 /// A body of JSON, compressed and tagged as the asker likes it.
-pub fn json(asked: &HeaderMap, body: String) -> Response {
+pub(crate) fn json(asked: &HeaderMap, body: String) -> Response {
     tagged(asked, "application/json", body.into_bytes())
 }
 
 /// A body with a tag made of its bytes: an asker who has it already gets 304.
-pub fn tagged(asked: &HeaderMap, media_type: &'static str, body: Vec<u8>) -> Response {
+pub(crate) fn tagged(asked: &HeaderMap, media_type: &'static str, body: Vec<u8>) -> Response {
     let tag = tag_of(&body);
     if has_tag(asked, &tag) {
         return not_modified(&tag);
@@ -95,14 +95,14 @@ pub fn tagged(asked: &HeaderMap, media_type: &'static str, body: Vec<u8>) -> Res
 }
 
 /// 304 for who has the body of this tag.
-pub fn not_modified(tag: &str) -> Response {
+pub(crate) fn not_modified(tag: &str) -> Response {
     let mut response = StatusCode::NOT_MODIFIED.into_response();
     set_tag(&mut response, tag);
     response
 }
 
 /// Whether the asker has the body of this tag.
-pub fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
+pub(crate) fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
     let known = asked.get(header::IF_NONE_MATCH);
     known
         .and_then(|known| known.to_str().ok())
@@ -110,7 +110,7 @@ pub fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
 }
 
 /// Whether the asker takes gzip.
-pub fn takes_gzip(asked: &HeaderMap) -> bool {
+pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
     let taken = asked.get(header::ACCEPT_ENCODING);
     taken
         .and_then(|taken| taken.to_str().ok())
@@ -124,14 +124,14 @@ pub fn takes_gzip(asked: &HeaderMap) -> bool {
 }
 
 /// A tag of these bytes.
-pub fn tag_of(body: &[u8]) -> String {
+pub(crate) fn tag_of(body: &[u8]) -> String {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(body);
     format!("\"{:016x}{:x}\"", hasher.finish(), body.len())
 }
 
 /// `body`, compressed.
-pub fn gzip(body: &[u8], level: u32) -> Vec<u8> {
+pub(crate) fn gzip(body: &[u8], level: u32) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
     // A Vec takes everything.
     let _ = encoder.write_all(body);
@@ -179,7 +179,7 @@ fn compressed(asked: &HeaderMap, body: Vec<u8>) -> Response {
 }
 
 /// Says that the body is compressed.
-pub fn mark_gzip(response: &mut Response) {
+pub(crate) fn mark_gzip(response: &mut Response) {
     let gzip = HeaderValue::from_static("gzip");
     response
         .headers_mut()
@@ -187,13 +187,13 @@ pub fn mark_gzip(response: &mut Response) {
 }
 
 /// Sets the type of a body.
-pub fn set_type(response: &mut Response, media_type: &'static str) {
+pub(crate) fn set_type(response: &mut Response, media_type: &'static str) {
     let value = HeaderValue::from_static(media_type);
     response.headers_mut().insert(header::CONTENT_TYPE, value);
 }
 
 /// Sets the tag of a body, which is to be asked for again each time.
-pub fn set_tag(response: &mut Response, tag: &str) {
+pub(crate) fn set_tag(response: &mut Response, tag: &str) {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(header::ETAG, tag);

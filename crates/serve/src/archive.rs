@@ -31,7 +31,7 @@ const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
 
 /// How far a recording reaches, and in what steps.
 #[derive(Clone, Debug, Default)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// The first and the last moment, in nanoseconds since 1970.
     pub from_ns: i64,
     /// The last sample.
@@ -45,7 +45,7 @@ pub struct Extent {
 }
 
 /// The recording.
-pub struct Archive {
+pub(crate) struct Archive {
     /// What is shown.
     pub what: What,
     rollups: Option<Rollups>,
@@ -54,7 +54,7 @@ pub struct Archive {
 
 impl Archive {
     /// What is asked for may not be there yet.
-    pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
+    pub(crate) fn new(what: What, rollups: Option<Rollups>) -> Archive {
         Archive {
             what,
             rollups,
@@ -63,7 +63,7 @@ impl Archive {
     }
 
     /// How far it reaches.
-    pub fn extent(&self) -> Result<Arc<Extent>, String> {
+    pub(crate) fn extent(&self) -> Result<Arc<Extent>, String> {
         let mut known = self
             .extent
             .lock()
@@ -180,7 +180,7 @@ impl Distance {
 impl Archive {
     /// Fields over a range, with the length of what was read: of long ranges whole minutes, from roll-ups
     /// where there are any.
-    pub fn series(
+    pub(crate) fn series(
         &self,
         picks: &[Pick],
         from_ns: i64,
@@ -295,14 +295,14 @@ impl Archive {
     }
 
     /// Makes roll-ups, for ever, if there is a place for them.
-    pub fn keep_rollups(&self) {
+    pub(crate) fn keep_rollups(&self) {
         if let Some(rollups) = &self.rollups {
             rollups.keep_up(&self.what);
         }
     }
 
     /// What happened in a range.
-    pub fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
+    pub(crate) fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
         let (mut series, _) = self.series(&[], from_ns, thru_ns, 600)?;
         series.sort();
         Ok(series.marks)

@@ -30,7 +30,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
 });
 
 /// Answers for a file of the page; from a folder when the page is being worked on.
-pub fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) -> Answer {
+pub(crate) fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) -> Answer {
     let path = match path.trim_start_matches('/') {
         "" => "index.html",
         path => path,

@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(2);
 
 /// The cost of one process.
 #[derive(Clone, Serialize, Debug)]
-pub struct ProcessCost {
+pub(crate) struct ProcessCost {
     /// What it does.
     pub name: &'static str,
     /// Its number.
@@ -30,7 +30,7 @@ pub struct ProcessCost {
 
 /// The cost of all.
 #[derive(Clone, Serialize, Debug)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Share of one CPU over the last minute.
     pub cpu_percent: f64,
     /// Since they were started.
@@ -47,7 +47,7 @@ pub struct Cost {
 
 /// Who keeps an eye on it.
 #[derive(Default)]
-pub struct Meter(Mutex<State>);
+pub(crate) struct Meter(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -58,7 +58,7 @@ struct State {
 
 impl Meter {
     /// The cost now; `span_s` is how many seconds the recording holds.
-    pub fn read(&self, ring: Option<&Path>, span_s: f64) -> Cost {
+    pub(crate) fn read(&self, ring: Option<&Path>, span_s: f64) -> Cost {
         let Ok(mut state) = self.0.lock() else {
             return total(Vec::new(), ring, span_s);
         };
@@ -133,7 +133,7 @@ fn found(ring: Option<&Path>) -> Vec<ProcessCost> {
 }
 
 /// The process that records into this folder, if it is there.
-pub fn recorder_pid(ring: &Path) -> Option<u32> {
+pub(crate) fn recorder_pid(ring: &Path) -> Option<u32> {
     let locks = std::fs::read_dir(ring).ok()?;
     let pids = locks.filter_map(|entry| {
         let path = entry.ok()?.path();

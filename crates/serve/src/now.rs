@@ -36,7 +36,7 @@ const LONGEST_NS: i64 = 5_000_000_000;
 
 /// Something new.
 #[derive(Clone)]
-pub enum News {
+pub(crate) enum News {
     /// A sample's values.
     Sample(Arc<Sample>),
     /// Something happened.
@@ -44,7 +44,7 @@ pub enum News {
 }
 
 /// The values of one sample.
-pub struct Sample {
+pub(crate) struct Sample {
     /// When.
     pub moment: Moment,
     /// Lines, which the cells name by their index.
@@ -54,7 +54,7 @@ pub struct Sample {
 }
 
 /// The follower, and those who listen to it.
-pub struct Now {
+pub(crate) struct Now {
     archive: Arc<Archive>,
     follower: Mutex<Option<Follower>>,
     news: broadcast::Sender<News>,
@@ -74,7 +74,7 @@ struct Follower {
 
 impl Now {
     /// Nobody is followed before somebody asks.
-    pub fn new(archive: Arc<Archive>) -> Now {
+    pub(crate) fn new(archive: Arc<Archive>) -> Now {
         Now {
             archive,
             follower: Mutex::new(None),
@@ -84,7 +84,7 @@ impl Now {
     }
 
     /// Listens from now on: what came while nobody listened is read before.
-    pub async fn listen(self: Arc<Now>) -> broadcast::Receiver<News> {
+    pub(crate) async fn listen(self: Arc<Now>) -> broadcast::Receiver<News> {
         let now = self.clone();
         let _ = tokio::task::spawn_blocking(move || now.catch_up()).await;
         let receiver = self.news.subscribe();
@@ -93,7 +93,7 @@ impl Now {
     }
 
     /// Follows for as long as anybody listens, each sample as soon as it is there; forever.
-    pub async fn follow(self: Arc<Now>) {
+    pub(crate) async fn follow(self: Arc<Now>) {
         loop {
             if self.news.receiver_count() == 0 {
                 self.wanted.notified().await;
@@ -133,7 +133,7 @@ impl Now {
     }
 
     /// Calls `then` with the raw numbers of the newest sample.
-    pub fn newest<T>(&self, then: impl FnOnce(&Newest<'_>) -> T) -> Result<T, String> {
+    pub(crate) fn newest<T>(&self, then: impl FnOnce(&Newest<'_>) -> T) -> Result<T, String> {
         let mut follower = self
             .follower
             .lock()
@@ -158,7 +158,7 @@ impl Now {
 }
 
 /// What the newest sample says.
-pub struct Newest<'a> {
+pub(crate) struct Newest<'a> {
     /// When.
     pub moment: &'a Moment,
     /// Facts of the machine.

@@ -4,7 +4,7 @@
 const WHOLE_MAX: f64 = 1e15;
 
 /// Appends a value with six significant digits; `null` for what is not known.
-pub fn push(out: &mut String, value: f64) {
+pub(crate) fn push(out: &mut String, value: f64) {
     use std::fmt::Write as _;
     if !value.is_finite() {
         out.push_str("null");
@@ -51,18 +51,18 @@ fn push_decimals(out: &mut String, mut part: u64, mut decimals: u32) {
 }
 
 /// Appends a moment: seconds since 1970 with three decimals.
-pub fn push_time(out: &mut String, ns: i64) {
+pub(crate) fn push_time(out: &mut String, ns: i64) {
     use std::fmt::Write as _;
     let _ = write!(out, "{}", seconds(ns));
 }
 
 /// Nanoseconds since 1970 as seconds, to the millisecond.
-pub fn seconds(ns: i64) -> f64 {
+pub(crate) fn seconds(ns: i64) -> f64 {
     ns.div_euclid(1_000_000) as f64 / 1e3
 }
 
 /// Seconds since 1970 as nanoseconds; what no clock shows is brought within bounds.
-pub fn nanoseconds(seconds: f64) -> i64 {
+pub(crate) fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e3) as i64 * 1_000_000
 }
 

@@ -13,7 +13,7 @@ const CONNECTIONS_MAX: usize = 512;
 /// Live streams among them.
 const STREAMS_MAX: usize = 64;
 /// A request's head has to come within, and then its body.
-pub const ASK_TIME: Duration = Duration::from_secs(10);
+pub(crate) const ASK_TIME: Duration = Duration::from_secs(10);
 /// Who takes nothing of an answer for so long gets no more of it.
 const STALL_TIME: Duration = Duration::from_secs(10);
 /// How often that is looked at.
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// What a connection is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Doing {
+pub(crate) enum Doing {
     /// It is new, or a request's head is there and its body on the way.
     Asks,
     /// An answer is being made, or is on the way.
@@ -33,7 +33,7 @@ pub enum Doing {
 }
 
 /// One connection.
-pub struct Place {
+pub(crate) struct Place {
     /// Where it comes from: a network.
     from: IpAddr,
     state: Mutex<State>,
@@ -65,13 +65,13 @@ impl Place {
     }
 
     /// From now on it does this.
-    pub fn does(&self, doing: Doing) {
+    pub(crate) fn does(&self, doing: Doing) {
         let mut state = self.state();
         (state.doing, state.since) = (doing, Instant::now());
     }
 
     /// Whether the other side took something when it was offered.
-    pub fn took(&self, something: bool) {
+    pub(crate) fn took(&self, something: bool) {
         let mut state = self.state();
         match something {
             true => state.stalled = None,
@@ -80,7 +80,7 @@ impl Place {
     }
 
     /// Ends when the connection has to: to make room, or because it is too slow.
-    pub async fn ends(&self) {
+    pub(crate) async fn ends(&self) {
         tokio::select! {
             () = self.leave.notified() => {}
             () = self.lags() => {}
@@ -127,7 +127,7 @@ fn network_of(from: IpAddr) -> IpAddr {
 
 /// All who are connected, in the order in which they came.
 #[derive(Default)]
-pub struct Places(Mutex<VecDeque<Arc<Place>>>);
+pub(crate) struct Places(Mutex<VecDeque<Arc<Place>>>);
 
 impl Places {
     fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
@@ -135,7 +135,7 @@ impl Places {
     }
 
     /// Lets one in; one too many sends another away. `true`: it did.
-    pub fn enter(&self, from: IpAddr) -> (Arc<Place>, bool) {
+    pub(crate) fn enter(&self, from: IpAddr) -> (Arc<Place>, bool) {
         let place = Arc::new(Place::new(from));
         let mut list = self.list();
         let full = list.len() >= CONNECTIONS_MAX;
@@ -147,12 +147,12 @@ impl Places {
     }
 
     /// Sends one away.
-    pub fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         send_away(&mut self.list(), |_| true);
     }
 
     /// It begins a stream; one too many ends another.
-    pub fn follows(&self, place: &Place) {
+    pub(crate) fn follows(&self, place: &Place) {
         let mut list = self.list();
         let streams = list
             .iter()
@@ -164,7 +164,7 @@ impl Places {
     }
 
     /// It has ended.
-    pub fn leave(&self, place: &Arc<Place>) {
+    pub(crate) fn leave(&self, place: &Arc<Place>) {
         self.list().retain(|known| !Arc::ptr_eq(known, place));
     }
 }

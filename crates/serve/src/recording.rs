@@ -65,6 +65,6 @@ impl What {
 }
 
 /// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
-pub fn own(dir: &Path) -> PathBuf {
+pub(crate) fn own(dir: &Path) -> PathBuf {
     dir.join(safe_host(&machine::host()))
 }

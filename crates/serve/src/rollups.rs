@@ -30,13 +30,13 @@ const SPAN_MAX_S: u64 = 6 * 3600;
 
 /// The folder of the roll-ups.
 #[derive(Clone)]
-pub struct Rollups {
+pub(crate) struct Rollups {
     dir: PathBuf,
 }
 
 impl Rollups {
     /// Roll-ups in a folder, which is made when the first one is.
-    pub fn new(dir: PathBuf) -> Rollups {
+    pub(crate) fn new(dir: PathBuf) -> Rollups {
         Rollups { dir }
     }
 
@@ -49,7 +49,7 @@ impl Rollups {
     }
 
     /// The roll-up of a block, if there is one.
-    pub fn read(&self, blocks: &Blocks, block: &Listed) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, blocks: &Blocks, block: &Listed) -> Option<Vec<u8>> {
         let file = RealDisk
             .open(&self.path(blocks, block)?, OpenMode::Read)
             .ok()?;
@@ -69,7 +69,7 @@ impl Rollups {
     }
 
     /// Makes what is missing, for ever.
-    pub fn keep_up(&self, what: &What) {
+    pub(crate) fn keep_up(&self, what: &What) {
         let mut tried = HashSet::new();
         loop {
             if let Some(ring) = what.ring()

@@ -15,13 +15,13 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{Range, SeriesInfo};
 
 /// What a field of a stored series begins with: `@host/plugin/type.rrd:column`.
-pub const MARK: char = '@';
+pub(crate) const MARK: char = '@';
 /// How long a list of all series holds.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// A column of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredField {
+pub(crate) struct StoredField {
     /// As it was asked for.
     pub id: String,
     name: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct StoredField {
 
 impl StoredField {
     /// Reads an id without its mark.
-    pub fn parse(id: &str) -> Result<StoredField, String> {
+    pub(crate) fn parse(id: &str) -> Result<StoredField, String> {
         let parts = id.strip_prefix(MARK).and_then(|rest| rest.rsplit_once(':'));
         let (name, column) = parts
             .filter(|(name, column)| !name.is_empty() && !column.is_empty())
@@ -47,17 +47,17 @@ impl StoredField {
 }
 
 /// All series.
-pub type Listed = Arc<Vec<SeriesInfo>>;
+pub(crate) type Listed = Arc<Vec<SeriesInfo>>;
 
 /// The store as the hub sees it.
-pub struct Stored {
+pub(crate) struct Stored {
     keeper: Keeper,
     listed: Mutex<Option<(u64, Listed)>>,
 }
 
 impl Stored {
     /// That of the keeper which answers on this socket.
-    pub fn new(socket: PathBuf) -> Stored {
+    pub(crate) fn new(socket: PathBuf) -> Stored {
         Stored {
             keeper: Keeper::at(socket),
             listed: Mutex::new(None),
@@ -65,7 +65,7 @@ impl Stored {
     }
 
     /// All series, by name.
-    pub fn list(&self) -> Result<Listed, String> {
+    pub(crate) fn list(&self) -> Result<Listed, String> {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = RealClock.mono_ns();
         if let Some((at_ns, list)) = &*listed
@@ -80,7 +80,11 @@ impl Stored {
 
     /// Adds the lines of these fields; with the seconds of the finest row that was read. A field that is not there has no
     /// line, as one of the recording that has no values.
-    pub fn add(&self, fields: &[StoredField], series: &mut Series) -> Result<Option<u32>, String> {
+    pub(crate) fn add(
+        &self,
+        fields: &[StoredField],
+        series: &mut Series,
+    ) -> Result<Option<u32>, String> {
         let mut names: Vec<Vec<u8>> = fields.iter().map(|field| field.name.clone()).collect();
         names.sort();
         names.dedup();
@@ -124,7 +128,7 @@ fn kind<'a>(listed: &'a [SeriesInfo], field: &StoredField) -> &'a [u8] {
 }
 
 /// What a column counts, as far as collectd's type or rrdtool's kind says it.
-pub fn unit(name: &[u8], kind: &[u8]) -> Unit {
+pub(crate) fn unit(name: &[u8], kind: &[u8]) -> Unit {
     let is_rate = !matches!(kind, b"GAUGE" | b"COMPUTE" | b"");
     match (labels::value(name, "type"), is_rate) {
         (b"percent" | b"percent_bytes" | b"percent_inodes", _) => Unit::Percent,
@@ -148,7 +152,7 @@ pub fn unit(name: &[u8], kind: &[u8]) -> Unit {
 }
 
 /// A grid for stored series alone.
-pub fn grid(from_ns: i64, thru_ns: i64, points: usize) -> Grid {
+pub(crate) fn grid(from_ns: i64, thru_ns: i64, points: usize) -> Grid {
     Grid::new(from_ns, thru_ns, points, 1_000_000_000)
 }
 

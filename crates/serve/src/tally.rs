@@ -16,7 +16,7 @@ use crate::recording::own;
 
 /// Counts since a recorder started.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Samples recorded.
     pub samples: u64,
     /// Samples not taken in time.
@@ -27,7 +27,7 @@ pub struct Tally {
 
 /// Who counts.
 #[derive(Default)]
-pub struct Counter(Mutex<Option<Counting>>);
+pub(crate) struct Counter(Mutex<Option<Counting>>);
 
 struct Counting {
     recorder: u32,
@@ -40,7 +40,7 @@ struct Counting {
 
 impl Counter {
     /// Counts up to now. Without a recorder there is nothing to count.
-    pub fn count(&self, archive: &Archive) -> Tally {
+    pub(crate) fn count(&self, archive: &Archive) -> Tally {
         let Ok(mut counting) = self.0.lock() else {
             return Tally::default();
         };

@@ -11,7 +11,7 @@ use crate::row::RowText;
 use crate::sink::{Sink, To};
 
 /// The format's state.
-pub struct Brief {
+pub(crate) struct Brief {
     rows: Vec<RowText>,
     header: Vec<u8>,
     lines: u64,
@@ -21,7 +21,7 @@ pub struct Brief {
 
 impl Brief {
     /// Lays out the columns of what is chosen.
-    pub fn new(options: &Options) -> Brief {
+    pub(crate) fn new(options: &Options) -> Brief {
         let shown = || options.choices.iter().map(|choice| choice.subsystem);
         Brief {
             rows: shown()
@@ -56,7 +56,7 @@ fn header(options: &Options) -> Vec<u8> {
 }
 
 /// What stands over the stamps.
-pub fn stamp_head(options: &Options) -> String {
+pub(crate) fn stamp_head(options: &Options) -> String {
     let name = match options.stamp {
         Stamp::Default => return String::new(),
         Stamp::Time => "Time     ",
@@ -69,7 +69,7 @@ pub fn stamp_head(options: &Options) -> String {
 }
 
 /// Appends a stamp as it stands before a terminal line, with a blank behind it.
-pub fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
+pub(crate) fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
     let local = &interval.local;
     match options.stamp {
         Stamp::Default => return,
@@ -95,7 +95,7 @@ pub fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
 }
 
 /// Whether a header is due before line number `lines`.
-pub fn header_due(lines: u64, options: &Options) -> bool {
+pub(crate) fn header_due(lines: u64, options: &Options) -> bool {
     options.header
         && options
             .header_every
@@ -103,7 +103,7 @@ pub fn header_due(lines: u64, options: &Options) -> bool {
 }
 
 /// Appends a remark as terminal formats show it: a gap is a blank line.
-pub fn put_note(out: &mut Vec<u8>, note: &Note) {
+pub(crate) fn put_note(out: &mut Vec<u8>, note: &Note) {
     if let Remark::Event(text) = note.remark {
         out.extend_from_slice(b"# ");
         note.local.put_time(out);

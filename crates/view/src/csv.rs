@@ -14,7 +14,7 @@ use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
-pub struct Csv {
+pub(crate) struct Csv {
     separator: u8,
     line: Vec<u8>,
     scratch: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Csv {
 
 impl Csv {
     /// A table of what is chosen.
-    pub fn new(options: &Options) -> Csv {
+    pub(crate) fn new(options: &Options) -> Csv {
         let separator = if options.separator == b' ' {
             b','
         } else {

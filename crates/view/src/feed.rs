@@ -12,7 +12,7 @@ use crate::options::{Choice, Options};
 use crate::time::{Local, Zone};
 
 /// One chosen subsystem.
-pub struct Part {
+pub(crate) struct Part {
     /// What of it to show.
     pub choice: Choice,
     /// Whether this interval has numbers of it.
@@ -26,13 +26,13 @@ pub struct Part {
 }
 
 /// All chosen subsystems.
-pub struct Feed {
+pub(crate) struct Feed {
     parts: Vec<Part>,
     zone: Option<(u64, Zone)>,
 }
 
 /// One interval, as formats see it.
-pub struct Interval<'a> {
+pub(crate) struct Interval<'a> {
     /// When it ended.
     pub moment: Moment,
     /// The same in local time.
@@ -45,7 +45,7 @@ pub struct Interval<'a> {
 
 impl Feed {
     /// Feeds what the options choose.
-    pub fn new(options: &Options) -> Feed {
+    pub(crate) fn new(options: &Options) -> Feed {
         let parts = options
             .choices
             .iter()
@@ -55,7 +55,7 @@ impl Feed {
     }
 
     /// Takes in a sample. Tells whether the interval it ends has anything to show.
-    pub fn take(&mut self, source: &dyn Source, moment: &Moment) -> bool {
+    pub(crate) fn take(&mut self, source: &dyn Source, moment: &Moment) -> bool {
         let mut any = false;
         for part in &mut self.parts {
             part.take(source, moment);
@@ -65,12 +65,12 @@ impl Feed {
     }
 
     /// What is missing here makes the next sample a baseline.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.parts.iter_mut().for_each(|part| part.delta.restart());
     }
 
     /// The local time of a moment on the recorded machine.
-    pub fn local(&mut self, context: &Context, real_ns: i64) -> Local {
+    pub(crate) fn local(&mut self, context: &Context, real_ns: i64) -> Local {
         let zone = match &mut self.zone {
             Some((stamp, zone)) if *stamp == context.stamp() => zone,
             place => &mut place.insert((context.stamp(), Zone::of(context))).1,
@@ -79,7 +79,7 @@ impl Feed {
     }
 
     /// The parts, for an [`Interval`].
-    pub fn parts(&self) -> &[Part] {
+    pub(crate) fn parts(&self) -> &[Part] {
         &self.parts
     }
 }
@@ -116,7 +116,7 @@ impl Part {
     }
 
     /// The summary; all missing where this interval has none.
-    pub fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
+    pub(crate) fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
         let rates = self.delta.rates();
         let numbers = match (self.fresh, self.choice.subsystem.summary) {
             (false, _) | (_, Summary::None) => &self.missing,
@@ -127,7 +127,7 @@ impl Part {
     }
 
     /// The instances; none where this interval has no numbers.
-    pub fn rows(&self) -> &[RateRow] {
+    pub(crate) fn rows(&self) -> &[RateRow] {
         if self.fresh {
             self.delta.rates().rows()
         } else {
@@ -136,12 +136,12 @@ impl Part {
     }
 
     /// The name of an instance.
-    pub fn name(&self, row: &RateRow) -> &[u8] {
+    pub(crate) fn name(&self, row: &RateRow) -> &[u8] {
         &self.reading.rows[row.row].name
     }
 
     /// The numbers of an instance.
-    pub fn cells<'a>(
+    pub(crate) fn cells<'a>(
         &'a self,
         row: &'a RateRow,
         context: &'a Context,
@@ -157,7 +157,7 @@ impl Part {
     }
 
     /// Cells of an instance nothing is known of.
-    pub fn missing<'a>(&'a self, name: &'a [u8], context: &'a Context) -> Cells<'a> {
+    pub(crate) fn missing<'a>(&'a self, name: &'a [u8], context: &'a Context) -> Cells<'a> {
         Cells {
             name,
             ..self.delta.rates().cells(&self.missing, None, context, 1.0)

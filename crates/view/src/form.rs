@@ -4,7 +4,7 @@ use kymo_base::scan;
 
 /// How a place of a row shows its value; see `kymo_kernel::subsystem::Text`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub(crate) enum Form {
     /// A whole number, cut off.
     Whole,
     /// So many decimals.
@@ -27,7 +27,7 @@ pub enum Form {
 const UNKNOWN: &[u8] = b"-";
 
 /// Appends `value` in `form`, shortened to `limit`.
-pub fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize) {
+pub(crate) fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize) {
     if value.is_nan() {
         out.extend_from_slice(UNKNOWN);
         return;
@@ -45,7 +45,7 @@ pub fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize) {
 }
 
 /// Appends `value` without its fraction.
-pub fn whole(out: &mut Vec<u8>, value: f64) {
+pub(crate) fn whole(out: &mut Vec<u8>, value: f64) {
     let cut = value.trunc();
     if cut < 0.0 {
         out.push(b'-');
@@ -55,7 +55,7 @@ pub fn whole(out: &mut Vec<u8>, value: f64) {
 
 /// Appends `value` with `decimals` decimals, rounded as C does: the exact value decides, a tie goes
 /// to the even digit.
-pub fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
+pub(crate) fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
     const SCALES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
     let scale = SCALES[usize::from(decimals.min(3))];
     let scaled = value.abs() * scale;
@@ -79,7 +79,7 @@ pub fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
 
 /// Appends `value` as short as `width` wants it. Rounded to a whole number first, then cut:
 /// 2047 KiB are 1M. `unit` 1 begins at K. A value that vanishes is 1 of its unit.
-pub fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, divisor: u64) {
+pub(crate) fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, divisor: u64) {
     const UNITS: &[u8] = b" KMGTPE";
     let (negative, value) = (value < 0.0, value.abs());
     let mut rest = if negative {
@@ -108,7 +108,7 @@ pub fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, divisor: 
 }
 
 /// Appends seconds as `MM:SS.hh`, or `HH:MM:SS` over an hour.
-pub fn time(out: &mut Vec<u8>, secs: f64) {
+pub(crate) fn time(out: &mut Vec<u8>, secs: f64) {
     // A thousandth more, so that 0.29 s, which is a little less in binary, is 29 hundredths.
     let hundredths = (secs.max(0.0) * 100.0 + 0.1) as u64;
     let (minutes, rest) = (hundredths / 6000, hundredths % 6000);
@@ -122,7 +122,7 @@ pub fn time(out: &mut Vec<u8>, secs: f64) {
 }
 
 /// Appends seconds as `H:MM:SS`.
-pub fn clock(out: &mut Vec<u8>, secs: f64) {
+pub(crate) fn clock(out: &mut Vec<u8>, secs: f64) {
     let secs = secs.max(0.0) as u64;
     scan::put_number(out, secs / 3600, 0, b' ');
     out.push(b':');
@@ -139,7 +139,7 @@ fn parts(out: &mut Vec<u8>, parts: &[u64], separator: u8) {
 }
 
 /// Appends a number for a program: at most four decimals, none that are 0.
-pub fn plain(out: &mut Vec<u8>, value: f64) {
+pub(crate) fn plain(out: &mut Vec<u8>, value: f64) {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return whole(out, value);
     }
@@ -158,7 +158,7 @@ pub fn plain(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Sets what stands from `start` on to `width`: to the right, or to the left where it is negative.
-pub fn align(out: &mut Vec<u8>, start: usize, width: i32) {
+pub(crate) fn align(out: &mut Vec<u8>, start: usize, width: i32) {
     let shown =
         std::str::from_utf8(&out[start..]).map_or(out.len() - start, |text| text.chars().count());
     let missing = (width.unsigned_abs() as usize).saturating_sub(shown);

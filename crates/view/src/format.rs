@@ -11,7 +11,7 @@ use crate::time::Local;
 
 /// What is worth a remark between intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Remark<'a> {
+pub(crate) enum Remark<'a> {
     /// So many ticks were missed; rates go on.
     Missed(u32),
     /// Samples are missing; rates begin again.
@@ -21,7 +21,7 @@ pub enum Remark<'a> {
 }
 
 /// A remark and when it is made.
-pub struct Note<'a> {
+pub(crate) struct Note<'a> {
     /// What.
     pub remark: Remark<'a>,
     /// When.

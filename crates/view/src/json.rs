@@ -14,7 +14,7 @@ use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
-pub struct Json {
+pub(crate) struct Json {
     /// Keys of the columns of each choice, ready to be written: of its summary and of its instances.
     keys: Vec<[Vec<Vec<u8>>; 2]>,
     out: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Json {
 
 impl Json {
     /// Objects of what is chosen.
-    pub fn new(options: &Options) -> Json {
+    pub(crate) fn new(options: &Options) -> Json {
         let keys = |name: &str, columns: &[Column]| {
             columns
                 .iter()
@@ -82,7 +82,7 @@ fn put_cells(
 
 /// Appends a JSON string. Bytes that are no UTF-8 become U+FFFD; all but printing characters are
 /// escaped, so that a terminal that shows the line comes to no harm.
-pub fn put_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for c in String::from_utf8_lossy(text).chars() {
         match c {

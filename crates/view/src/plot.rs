@@ -18,7 +18,7 @@ use crate::sink::{Sink, To};
 
 /// Where plot lines go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub(crate) enum Target {
     /// All on one line of the stream.
     Line,
     /// A file for summaries, and one for the details of each subsystem.
@@ -26,7 +26,7 @@ pub enum Target {
 }
 
 /// The format's state.
-pub struct Plot {
+pub(crate) struct Plot {
     target: Target,
     groups: Vec<Group>,
     stamp: Vec<u8>,
@@ -60,7 +60,7 @@ struct Block {
 
 impl Plot {
     /// Lays out the groups of what is chosen.
-    pub fn new(options: &Options, target: Target) -> Plot {
+    pub(crate) fn new(options: &Options, target: Target) -> Plot {
         let mut groups = vec![Group::new("tab", Shape::Wide)];
         for (part, choice) in options.choices.iter().enumerate() {
             let plot = &choice.subsystem.plot;

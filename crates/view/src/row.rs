@@ -7,7 +7,7 @@ use crate::form::{self, Form};
 
 /// A row: literal texts and places.
 #[derive(Clone)]
-pub struct RowText {
+pub(crate) struct RowText {
     parts: Vec<Part>,
 }
 
@@ -34,7 +34,7 @@ enum What {
 
 impl RowText {
     /// Reads `text`; places that name no column are left out (a test of the tables sees them).
-    pub fn new(text: &str, columns: &[Column]) -> RowText {
+    pub(crate) fn new(text: &str, columns: &[Column]) -> RowText {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, tail)) = rest.split_once('{') {
@@ -52,7 +52,13 @@ impl RowText {
     }
 
     /// Appends the row of one instance; `number` is its place among the shown.
-    pub fn put(&self, out: &mut Vec<u8>, cells: &Cells, number: usize, scratch: &mut Vec<u8>) {
+    pub(crate) fn put(
+        &self,
+        out: &mut Vec<u8>,
+        cells: &Cells,
+        number: usize,
+        scratch: &mut Vec<u8>,
+    ) {
         for part in &self.parts {
             match part {
                 Part::Literal(text) => out.extend_from_slice(text.as_bytes()),
@@ -83,7 +89,7 @@ impl RowText {
 }
 
 /// Appends a text from outside, made safe and cut to `limit` characters (0: whole).
-pub fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
+pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
     let name = DisplayName(name);
     let text = name.text();
     let end = match limit {

@@ -11,7 +11,7 @@ use crate::processes::Top;
 
 /// The instances of a part that are shown, in order, as indices of its rows. Of processes those that
 /// pass the filter, by pid; of anything else all, as they come.
-pub fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
+pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
     chosen.clear();
     chosen.extend(0..part.rows().len());
     if part.choice.subsystem.letter != PROCESS.letter {
@@ -68,7 +68,13 @@ fn passing(
 }
 
 /// Orders `chosen` by `top` and keeps its first.
-pub fn rank(part: &Part, context: &Context, options: &Options, top: Top, chosen: &mut Vec<usize>) {
+pub(crate) fn rank(
+    part: &Part,
+    context: &Context,
+    options: &Options,
+    top: Top,
+    chosen: &mut Vec<usize>,
+) {
     let mut ranked: Vec<(f64, usize)> = chosen
         .iter()
         .map(|&at| {

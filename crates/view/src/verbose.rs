@@ -16,7 +16,7 @@ use crate::selection;
 use crate::sink::{Sink, To};
 
 /// The format's state.
-pub struct Verbose {
+pub(crate) struct Verbose {
     sections: Vec<Section>,
     /// One section of the same columns each time: stamps, and few headers.
     table: bool,
@@ -45,7 +45,7 @@ enum Kind {
 
 impl Verbose {
     /// Lays out the sections of what is chosen.
-    pub fn new(options: &Options) -> Verbose {
+    pub(crate) fn new(options: &Options) -> Verbose {
         let mut sections = Vec::new();
         for (part, choice) in options.choices.iter().enumerate() {
             let subsystem = choice.subsystem;

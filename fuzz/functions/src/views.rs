@@ -16,7 +16,7 @@ const SAMPLES_MAX: usize = 5;
 const NAME_MAX: usize = 24;
 
 /// Texts parted by NULs, a sample each.
-pub fn views(input: &[u8]) {
+pub(crate) fn views(input: &[u8]) {
     let mut texts: Vec<&[u8]> = input.split(|&b| b == 0).take(SAMPLES_MAX).collect();
     // The first sample is never shown.
     texts.insert(0, texts[0]);

@@ -3,40 +3,40 @@
 use super::stock::Stock;
 
 /// A small generator; one seed, one sequence.
-pub struct Rng(pub u64);
+pub(super) struct Rng(pub u64);
 
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         (self.next() >> 11) % end
     }
 
-    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub(super) fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as u64) as i64
     }
 
-    pub fn one_in(&mut self, count: u64) -> bool {
+    pub(super) fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    pub fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
+    pub(super) fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
         items[self.below(items.len() as u64) as usize]
     }
 }
 
-pub const NAMES: &[&str] = &["a", "b", "c-1", "d_2", "E"];
-pub const TYPES: &[&str] = &[
+pub(super) const NAMES: &[&str] = &["a", "b", "c-1", "d_2", "E"];
+pub(super) const TYPES: &[&str] = &[
     "GAUGE", "COUNTER", "DERIVE", "ABSOLUTE", "DCOUNTER", "DDERIVE",
 ];
 
 /// A number, rarely none.
-pub fn number(rng: &mut Rng) -> String {
+pub(super) fn number(rng: &mut Rng) -> String {
     match rng.below(12) {
         0 => rng
             .pick(&["U", "nan", "-inf", "inf", "1e", "0", "-0", "1e400", "0x10"])
@@ -64,7 +64,7 @@ fn fraction(rng: &mut Rng) -> String {
 }
 
 /// A count or a duration of up to so many steps of so many seconds.
-pub fn count(rng: &mut Rng, most: u64, seconds: u64) -> String {
+pub(super) fn count(rng: &mut Rng, most: u64, seconds: u64) -> String {
     let count = 1 + rng.below(most);
     match rng.below(16) {
         0 => rng
@@ -78,7 +78,7 @@ pub fn count(rng: &mut Rng, most: u64, seconds: u64) -> String {
 }
 
 /// A `DS:` argument; `known` are the ones before.
-pub fn source(rng: &mut Rng, known: &[&str]) -> String {
+pub(super) fn source(rng: &mut Rng, known: &[&str]) -> String {
     let name = rng.pick(NAMES);
     if rng.one_in(25) {
         return rng
@@ -155,7 +155,7 @@ fn program(rng: &mut Rng, known: &[&str]) -> String {
 }
 
 /// An `RRA:` argument.
-pub fn archive(rng: &mut Rng, step: u64) -> String {
+pub(super) fn archive(rng: &mut Rng, step: u64) -> String {
     if rng.one_in(25) {
         return rng
             .pick(&[
@@ -233,7 +233,7 @@ pub fn archive(rng: &mut Rng, step: u64) -> String {
 }
 
 /// An archive that really consolidates.
-pub fn plain_archive(rng: &mut Rng, step: u64) -> String {
+pub(super) fn plain_archive(rng: &mut Rng, step: u64) -> String {
     let cf = rng.pick(&["AVERAGE", "MIN", "MAX", "LAST"]);
     let points = rng.pick(&["1", "1", "2", "3", "5", "12"]);
     let points = if rng.one_in(8) {
@@ -251,7 +251,7 @@ pub fn plain_archive(rng: &mut Rng, step: u64) -> String {
 }
 
 /// A file that exists: its name, its step, when it began, and its last update.
-pub struct Made {
+pub(super) struct Made {
     pub name: String,
     pub step: u64,
     pub begin: i64,
@@ -259,7 +259,7 @@ pub struct Made {
 }
 
 /// Definitions that are all good.
-pub fn good_definitions(rng: &mut Rng, step: u64) -> (String, usize) {
+pub(super) fn good_definitions(rng: &mut Rng, step: u64) -> (String, usize) {
     let mut words = Vec::new();
     let inputs = 1 + rng.below(3) as usize;
     for name in &NAMES[..inputs] {
@@ -292,7 +292,7 @@ pub fn good_definitions(rng: &mut Rng, step: u64) -> (String, usize) {
 }
 
 /// Makes a file with rrdtool and updates it some times.
-pub fn file(rng: &mut Rng, stock: &mut Stock, name: &str) -> Made {
+pub(super) fn file(rng: &mut Rng, stock: &mut Stock, name: &str) -> Made {
     let step = [1, 10, 60, 300][rng.below(4) as usize];
     let begin = 1_000_000_000 + rng.between(0, 400_000_000);
     let (definitions, inputs) = good_definitions(rng, step);

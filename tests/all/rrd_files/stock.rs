@@ -10,10 +10,10 @@ use kymo_rrd::header::field;
 use kymo_tests::Scratch;
 
 /// The zone of all local times.
-pub const ZONE: &str = "Europe/Zurich";
+pub(super) const ZONE: &str = "Europe/Zurich";
 
 /// rrdtool in a scratch folder.
-pub struct Stock {
+pub(super) struct Stock {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -21,13 +21,13 @@ pub struct Stock {
 }
 
 /// Its answer to one line.
-pub struct Answer {
+pub(super) struct Answer {
     pub text: Vec<u8>,
     pub error: Option<String>,
 }
 
 impl Stock {
-    pub fn start(name: &str) -> Stock {
+    pub(super) fn start(name: &str) -> Stock {
         let scratch = Scratch::new(name);
         let child = Command::new("rrdtool")
             .arg("-")
@@ -49,7 +49,7 @@ impl Stock {
     }
 
     /// Sends all lines and reads all answers.
-    pub fn ask_all(&mut self, lines: &[String]) -> Vec<Answer> {
+    pub(super) fn ask_all(&mut self, lines: &[String]) -> Vec<Answer> {
         let stdin = self.stdin.as_mut().expect("a pipe");
         let stdout = &mut self.stdout;
         std::thread::scope(|scope| {
@@ -64,25 +64,25 @@ impl Stock {
         })
     }
 
-    pub fn ask(&mut self, line: &str) -> Answer {
+    pub(super) fn ask(&mut self, line: &str) -> Answer {
         let mut answers = self.ask_all(&[line.to_owned()]);
         answers.pop().expect("one answer")
     }
 
     /// A file that has to be there.
-    pub fn file(&self, name: &str) -> Rrd {
+    pub(super) fn file(&self, name: &str) -> Rrd {
         Rrd::parse(&self.bytes(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    pub fn bytes(&self, name: &str) -> Vec<u8> {
+    pub(super) fn bytes(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    pub fn put(&self, name: &str, bytes: &[u8]) {
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.path(name), bytes).expect("a file can be written");
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.scratch.path(name)
     }
 }
@@ -115,7 +115,7 @@ fn answer(stdout: &mut impl BufRead, asked: &str) -> Answer {
 }
 
 /// Rows rotated so that the oldest is the first; where they begin is random.
-pub fn unrotated(mut rrd: Rrd) -> Rrd {
+pub(super) fn unrotated(mut rrd: Rrd) -> Rrd {
     let (ds_cnt, mut first) = (rrd.header.ds.len(), 0);
     for (rra, cur_row) in rrd.header.rra.iter().zip(&mut rrd.header.cur_row) {
         let len = rra.row_cnt as usize * ds_cnt;
@@ -128,7 +128,7 @@ pub fn unrotated(mut rrd: Rrd) -> Rrd {
 }
 
 /// Without what rrdtool leaves to chance in the definition of an added data source.
-pub fn without_chance(mut rrd: Rrd) -> Rrd {
+pub(super) fn without_chance(mut rrd: Rrd) -> Rrd {
     for ds in &mut rrd.header.ds {
         ds.dst = field(ds.dst());
         if ds.dst() == b"COMPUTE" {
@@ -148,7 +148,7 @@ pub fn without_chance(mut rrd: Rrd) -> Rrd {
 }
 
 /// Panics where two files differ, and says where.
-pub fn assert_same(stock: &Rrd, ours: &Rrd, what: &str) {
+pub(super) fn assert_same(stock: &Rrd, ours: &Rrd, what: &str) {
     let (a, b) = (&stock.header, &ours.header);
     assert_eq!(a.version, b.version, "version of {what}");
     assert_eq!(a.ds, b.ds, "data sources of {what}");
@@ -175,7 +175,7 @@ pub fn assert_same(stock: &Rrd, ours: &Rrd, what: &str) {
 }
 
 /// Panics at the first line that differs.
-pub fn assert_lines(stock: &[u8], ours: &[u8], what: &str) {
+pub(super) fn assert_lines(stock: &[u8], ours: &[u8], what: &str) {
     let (stock, ours) = (
         String::from_utf8_lossy(stock),
         String::from_utf8_lossy(ours),
@@ -187,7 +187,7 @@ pub fn assert_lines(stock: &[u8], ours: &[u8], what: &str) {
 }
 
 /// Arguments as `kymo_rrd` takes them.
-pub fn words(line: &str) -> Vec<&[u8]> {
+pub(super) fn words(line: &str) -> Vec<&[u8]> {
     line.split(' ')
         .filter(|word| !word.is_empty())
         .map(str::as_bytes)

@@ -3,10 +3,10 @@
 use kymo_rrd::{Header, UNKNOWN};
 
 /// SplitMix64.
-pub struct Random(pub u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,31 +14,31 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
-    pub fn one_in(&mut self, n: u64) -> bool {
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    pub fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
         from[self.below(from.len() as u64) as usize]
     }
 
-    pub fn number(&mut self, from: &[u64]) -> u64 {
+    pub(super) fn number(&mut self, from: &[u64]) -> u64 {
         from[self.below(from.len() as u64) as usize]
     }
 
     /// 0 to 1.
-    pub fn part(&mut self) -> f64 {
+    pub(super) fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
 /// One file and what happens to it.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(super) struct Case {
     /// What it was made from.
     pub seed: u64,
     /// `create`'s arguments after the file's name.
@@ -54,7 +54,7 @@ pub struct Case {
 
 /// One call of update.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub(super) struct Call {
     /// updatev instead.
     pub tells: bool,
     pub skip_past: bool,
@@ -91,7 +91,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 impl Case {
-    pub fn new(seed: u64) -> Case {
+    pub(super) fn new(seed: u64) -> Case {
         let random = &mut Random(seed);
         let step = random.number(&[1, 1, 2, 5, 7, 10, 10, 10, 30, 60, 300]);
         let begin = START + random.below(1000);
@@ -125,7 +125,7 @@ impl Case {
 }
 
 /// A state that no update leaves, or only after years: counts, sums and rows in the making are anything.
-pub fn disturb(header: &mut Header, random: &mut Random) {
+pub(super) fn disturb(header: &mut Header, random: &mut Random) {
     let mut words = |words: &mut [u64]| {
         for word in words {
             if random.one_in(3) {

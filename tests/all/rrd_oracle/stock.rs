@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The child.
-pub struct Stock {
+pub(super) struct Stock {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -12,7 +12,7 @@ pub struct Stock {
 
 /// What it says to one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub(super) struct Reply {
     /// Lines before the last.
     pub lines: Vec<String>,
     /// The text behind `ERROR: `; none if it went well.
@@ -21,7 +21,7 @@ pub struct Reply {
 
 impl Stock {
     /// Starts it.
-    pub fn start() -> Stock {
+    pub(super) fn start() -> Stock {
         let child = Command::new("rrdtool")
             .arg("-")
             .stdin(Stdio::piped())
@@ -38,7 +38,7 @@ impl Stock {
     }
 
     /// Writes the commands, a line each, and reads as many replies.
-    pub fn ask(&mut self, commands: &str) -> Vec<Reply> {
+    pub(super) fn ask(&mut self, commands: &str) -> Vec<Reply> {
         let stdin = self.stdin.as_mut().expect("it is there until dropped");
         let stdout = &mut self.stdout;
         std::thread::scope(|scope| {

@@ -11,7 +11,7 @@ use kymo_tests::{Scratch, free_port};
 /// For what takes moments on a machine that is not busy.
 const LONG: Duration = Duration::from_secs(180);
 
-pub struct Hub {
+pub(super) struct Hub {
     pub served: Served,
     pub address: String,
     pub port: u16,
@@ -22,12 +22,12 @@ pub struct Hub {
 
 impl Hub {
     /// With more keys; `AUTH` stands for a file with the user `user0` and the password `foo`.
-    pub fn start(name: &str, config: &str) -> Hub {
+    pub(super) fn start(name: &str, config: &str) -> Hub {
         Hub::start_on(Scratch::new(name), config)
     }
 
     /// The same on what is there already.
-    pub fn start_on(scratch: Scratch, config: &str) -> Hub {
+    pub(super) fn start_on(scratch: Scratch, config: &str) -> Hub {
         let (dir, file, port) = (scratch.path("data"), scratch.text("kymo.toml"), free_port());
         let users = scratch.text("users");
         fs::write(&users, "user0: foo\n").expect("a file of users");
@@ -50,21 +50,21 @@ impl Hub {
         }
     }
 
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
     }
 
-    pub fn keeper(&self) -> u32 {
+    pub(super) fn keeper(&self) -> u32 {
         eventually("a keeper", || self.served.child("keeper"))
     }
 
     /// The last whole row of a series.
-    pub fn last(&self, name: &str) -> Option<u64> {
+    pub(super) fn last(&self, name: &str) -> Option<u64> {
         last(&mut self.client(), name)
     }
 
     /// Waits until a series ends with the row of that stamp.
-    pub fn ends_at(&self, name: &str, stamp: u64) {
+    pub(super) fn ends_at(&self, name: &str, stamp: u64) {
         let row = stamp - stamp % 10;
         eventually(&format!("{name} at {row}"), || {
             (self.last(name) == Some(row)).then_some(())
@@ -72,7 +72,7 @@ impl Hub {
     }
 
     /// Which series there are, by their whole names.
-    pub fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let said = self.client().text("LIST RECURSIVE /");
         let mut names: Vec<String> = said.lines().skip(1).map(str::to_string).collect();
         names.sort();
@@ -80,7 +80,7 @@ impl Hub {
     }
 
     /// Waits for a line with `part`.
-    pub fn says(&mut self, part: &str) -> String {
+    pub(super) fn says(&mut self, part: &str) -> String {
         let begun = Instant::now();
         loop {
             let said = self.served.said.iter().find(|line| line.contains(part));
@@ -97,7 +97,7 @@ impl Hub {
     }
 
     /// The sum of the numbers before these words, in all reports so far.
-    pub fn reported(&mut self, words: &str) -> u64 {
+    pub(super) fn reported(&mut self, words: &str) -> u64 {
         self.served.listen(Duration::from_millis(100));
         let lines = self.served.said.iter();
         let counts = lines.filter_map(|line| {
@@ -108,12 +108,12 @@ impl Hub {
     }
 
     /// How many datagrams were reported as dropped, in all lines so far.
-    pub fn reported_drops(&mut self) -> u64 {
+    pub(super) fn reported_drops(&mut self) -> u64 {
         self.reported("datagrams dropped by the kernel")
     }
 
     /// Ends it, and hears its last words.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         kill("-TERM", self.served.pid());
         self.served.guardian.0.wait().expect("its end");
         // Until all that has its stderr has ended.
@@ -121,7 +121,7 @@ impl Hub {
     }
 
     /// How many datagrams the kernel has dropped since the socket was made.
-    pub fn dropped(&self) -> u64 {
+    pub(super) fn dropped(&self) -> u64 {
         let text = fs::read_to_string("/proc/net/udp").expect("the kernel's list");
         let own = format!("0100007F:{:04X}", self.port);
         let mut lines = text.lines();
@@ -131,7 +131,7 @@ impl Hub {
     }
 
     /// The page and its API are answered.
-    pub fn shows_the_page(&self, when: &str) {
+    pub(super) fn shows_the_page(&self, when: &str) {
         for target in ["/", "/api/v1/status"] {
             let answered = || ask(&self.address, "GET", target, "", "").map(|(status, _)| status);
             eventually(&format!("an answer to {target} {when}"), || {
@@ -141,7 +141,7 @@ impl Hub {
     }
 
     /// The keeper is the one it was, and nothing went wrong within.
-    pub fn is_unharmed(&mut self, keeper: u32) {
+    pub(super) fn is_unharmed(&mut self, keeper: u32) {
         self.served.listen(Duration::from_millis(100));
         let said = &self.served.said;
         assert_eq!(self.served.child("keeper"), Some(keeper), "{said:#?}");
@@ -153,13 +153,13 @@ impl Hub {
 }
 
 /// The last whole row of a series.
-pub fn last(client: &mut Client, name: &str) -> Option<u64> {
+pub(super) fn last(client: &mut Client, name: &str) -> Option<u64> {
     let reply = client.ask(format!("LAST {name}").as_bytes()).ok()?;
     reply.show().strip_prefix("0 ")?.parse().ok()
 }
 
 /// Looks until there is something, but not for ever.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -171,7 +171,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// RssAnon and RssShmem of a process, in bytes.
-pub fn memory(pid: u32) -> u64 {
+pub(super) fn memory(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let number = |field: &str| -> u64 {
         let line = text.lines().find_map(|line| line.strip_prefix(field));
@@ -182,7 +182,7 @@ pub fn memory(pid: u32) -> u64 {
 }
 
 /// Names of files in a folder, and below.
-pub fn files_below(folder: &Path) -> Vec<String> {
+pub(super) fn files_below(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path().is_dir() {

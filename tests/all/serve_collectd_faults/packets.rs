@@ -5,13 +5,19 @@ use std::net::UdpSocket;
 use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 
 /// Seconds since 1970.
-pub fn now() -> u64 {
+pub(super) fn now() -> u64 {
     let since = std::time::UNIX_EPOCH.elapsed();
     since.expect("a clock").as_secs()
 }
 
 /// Values of one host by the plugin `p`, each a gauge of an instance of its own, in one packet.
-pub fn gauges(host: &str, instances: &[String], time: u64, interval: u64, value: f64) -> Vec<u8> {
+pub(super) fn gauges(
+    host: &str,
+    instances: &[String],
+    time: u64,
+    interval: u64,
+    value: f64,
+) -> Vec<u8> {
     let mut encoder = Encoder::new(PACKET_DEFAULT);
     for instance in instances {
         let list = ValueList {
@@ -32,17 +38,17 @@ pub fn gauges(host: &str, instances: &[String], time: u64, interval: u64, value:
 }
 
 /// One of them, each 10 s.
-pub fn gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
+pub(super) fn gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
     gauges(host, &["x".into()], time, 10, value)
 }
 
 /// The name of that one's series.
-pub fn name(host: &str) -> String {
+pub(super) fn name(host: &str) -> String {
     format!("{host}/p/gauge-x.rrd")
 }
 
 /// A socket of an address that sends to a port of loopback.
-pub fn sender(address: &str, port: u16) -> UdpSocket {
+pub(super) fn sender(address: &str, port: u16) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).expect("a socket");
     socket.connect(("127.0.0.1", port)).expect("an address");
     socket

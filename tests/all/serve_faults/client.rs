@@ -10,12 +10,12 @@ use kymo_tests::{Running, kymo};
 use serde_json::Value;
 
 /// For what takes moments on a machine that is not busy.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 /// An answer is prompt within this; on a busy machine one of a few has to be.
-pub const PROMPT: Duration = Duration::from_secs(2);
+pub(super) const PROMPT: Duration = Duration::from_secs(2);
 
 /// A running `kymo serve`. All that it started is ended with it.
-pub struct Served {
+pub(super) struct Served {
     pub guardian: Running,
     pub address: String,
     said: Arc<Mutex<String>>,
@@ -23,7 +23,7 @@ pub struct Served {
 
 impl Served {
     /// Starts it and waits until it answers.
-    pub fn start(arguments: &[&str]) -> Served {
+    pub(super) fn start(arguments: &[&str]) -> Served {
         let mut child = Command::new(kymo())
             .arg("serve")
             .args(arguments)
@@ -59,26 +59,26 @@ impl Served {
     }
 
     /// One that records into this folder, and has begun to.
-    pub fn recording(dir: &str) -> Served {
+    pub(super) fn recording(dir: &str) -> Served {
         let served = Served::start(&["--data", dir]);
         served.is_recording();
         served
     }
 
     /// Waits for samples.
-    pub fn is_recording(&self) {
+    pub(super) fn is_recording(&self) {
         eventually("samples", || {
             let status = self.json("/api/v1/status");
             (status["recorder"]["alive"] == true && status["thru"].is_number()).then_some(())
         });
     }
 
-    pub fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         self.said.lock().expect("no panic").clone()
     }
 
     /// The process of that word, `record` or `hub`.
-    pub fn child(&self, word: &str) -> Option<u32> {
+    pub(super) fn child(&self, word: &str) -> Option<u32> {
         let guardian = self.guardian.0.id();
         let all = std::fs::read_to_string(format!("/proc/{guardian}/task/{guardian}/children"));
         let is_it = |&pid: &u32| {
@@ -89,41 +89,41 @@ impl Served {
         pids.split_whitespace().flat_map(str::parse).find(is_it)
     }
 
-    pub fn hub(&self) -> u32 {
+    pub(super) fn hub(&self) -> u32 {
         eventually("a hub", || self.child("hub"))
     }
 
     /// The hub is the one it was, and nothing went wrong within.
-    pub fn is_unharmed(&self, hub: u32) {
+    pub(super) fn is_unharmed(&self, hub: u32) {
         assert_eq!(self.child("hub"), Some(hub), "{}", self.said());
         assert!(!self.said().contains("panicked"), "{}", self.said());
         assert_eq!(self.get("/").status, 200);
     }
 
-    pub fn get(&self, target: &str) -> Answer {
+    pub(super) fn get(&self, target: &str) -> Answer {
         ask(&self.address, "GET", target, "", "").expect(target)
     }
 
-    pub fn get_with(&self, target: &str, token: &str) -> Answer {
+    pub(super) fn get_with(&self, target: &str, token: &str) -> Answer {
         let bearer = format!("Authorization: Bearer {token}\r\n");
         ask(&self.address, "GET", target, &bearer, "").expect(target)
     }
 
     /// The answer, which must be JSON and well.
-    pub fn json(&self, target: &str) -> Value {
+    pub(super) fn json(&self, target: &str) -> Value {
         let answer = self.get(target);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
         answer.json()
     }
 
     /// Waits for a prompt answer: the page and a question.
-    pub fn answers_promptly(&self, when: &str) {
+    pub(super) fn answers_promptly(&self, when: &str) {
         self.is_prompt("/", when);
         self.is_prompt("/api/v1/status", when);
     }
 
     /// Waits until one answer is prompt.
-    pub fn is_prompt(&self, target: &str, when: &str) {
+    pub(super) fn is_prompt(&self, target: &str, when: &str) {
         eventually(&format!("a prompt answer to {target} {when}"), || {
             let answer = ask(&self.address, "GET", target, "", "")?;
             (answer.status == 200 && answer.took < PROMPT).then_some(())
@@ -148,7 +148,7 @@ impl Drop for Served {
 }
 
 /// An answer and how long it took.
-pub struct Answer {
+pub(super) struct Answer {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
@@ -157,7 +157,7 @@ pub struct Answer {
 
 impl Answer {
     /// Takes the bytes of one answer apart.
-    pub fn parse(bytes: &[u8], took: Duration) -> Option<Answer> {
+    pub(super) fn parse(bytes: &[u8], took: Duration) -> Option<Answer> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end + 2]).into_owned();
         Some(Answer {
@@ -168,22 +168,28 @@ impl Answer {
         })
     }
 
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines();
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 }
 
 /// Asks one question. `None`: there was no whole answer.
-pub fn ask(address: &str, method: &str, target: &str, headers: &str, body: &str) -> Option<Answer> {
+pub(super) fn ask(
+    address: &str,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
     let host = match headers.contains("Host:") {
         true => String::new(),
         false => format!("Host: {address}\r\n"),
@@ -199,7 +205,7 @@ pub fn ask(address: &str, method: &str, target: &str, headers: &str, body: &str)
 
 /// Sends bytes and gathers what comes until the other side closes; whether it did in time. `None`: no
 /// connection.
-pub fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
+pub(super) fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(LONG)).ok()?;
     stream.set_write_timeout(Some(LONG)).ok()?;
@@ -213,12 +219,12 @@ pub fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
     Some((bytes, ended))
 }
 
-pub fn pause(ms: u64) {
+pub(super) fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
 /// Looks until something is there.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     while start.elapsed() < LONG {
         if let Some(found) = look() {
@@ -230,7 +236,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A number of /proc/PID/status, such as `RssAnon`.
-pub fn status_of(pid: u32, field: &str) -> u64 {
+pub(super) fn status_of(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
@@ -238,11 +244,11 @@ pub fn status_of(pid: u32, field: &str) -> u64 {
 }
 
 /// How many files it has open.
-pub fn files_of(pid: u32) -> usize {
+pub(super) fn files_of(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-pub fn kill(signal: &str, pid: u32) {
+pub(super) fn kill(signal: &str, pid: u32) {
     let sent = Command::new("kill")
         .args([signal, &pid.to_string()])
         .status();

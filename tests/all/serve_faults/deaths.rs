@@ -38,7 +38,7 @@ impl Live {
 }
 
 /// How many samples a stream gives in so long.
-pub fn samples_within(address: &str, span: std::time::Duration) -> usize {
+pub(super) fn samples_within(address: &str, span: std::time::Duration) -> usize {
     let mut live = eventually("a stream", || Live::open(address));
     let start = std::time::Instant::now();
     let mut samples = 0;

@@ -20,24 +20,24 @@ use kymo_tests::Scratch;
 
 /// How clients connect.
 #[derive(Clone)]
-pub enum Door {
+pub(super) enum Door {
     Plain,
     Tls(Arc<ClientConfig>),
 }
 
 /// A connection, and its socket for who wants to see whether it is still there.
-pub struct Line {
+pub(super) struct Line {
     pub stream: Box<dyn ReadWrite>,
     pub socket: TcpStream,
 }
 
-pub trait ReadWrite: Read + Write + Send {}
+pub(super) trait ReadWrite: Read + Write + Send {}
 
 impl<T: Read + Write + Send> ReadWrite for T {}
 
 impl Door {
     /// By TLS.
-    pub fn tls() -> Door {
+    pub(super) fn tls() -> Door {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("versions")
@@ -48,7 +48,7 @@ impl Door {
     }
 
     /// Connects and sends.
-    pub fn send(&self, address: &str, request: &str) -> Option<Line> {
+    pub(super) fn send(&self, address: &str, request: &str) -> Option<Line> {
         let plain = TcpStream::connect(address).ok()?;
         plain.set_read_timeout(Some(LONG)).ok()?;
         plain.set_write_timeout(Some(LONG)).ok()?;
@@ -67,7 +67,7 @@ impl Door {
     }
 
     /// The answer to a GET with a connection of its own. `None`: there was no whole one.
-    pub fn get(&self, address: &str, target: &str) -> Option<Answer> {
+    pub(super) fn get(&self, address: &str, target: &str) -> Option<Answer> {
         let start = Instant::now();
         let request =
             format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -79,7 +79,7 @@ impl Door {
 }
 
 /// A configuration with a certificate. `None`: openssl is missing.
-pub fn tls_config(scratch: &Scratch) -> Option<String> {
+pub(super) fn tls_config(scratch: &Scratch) -> Option<String> {
     let (cert, key) = (scratch.text("cert.pem"), scratch.text("key.pem"));
     let request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost";
     let made = Command::new("openssl")

@@ -15,12 +15,12 @@ use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
 use kymo_sys::sim_clock::SimClock;
 
-pub const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 /// What `cpu.user` is at every moment.
-pub const USER: f64 = 25.0;
+pub(super) const USER: f64 = 25.0;
 
 /// A machine and its recorder.
-pub struct MadeUp {
+pub(super) struct MadeUp {
     root: std::path::PathBuf,
     pub clock: Arc<SimClock>,
     sampler: Sampler,
@@ -31,7 +31,13 @@ pub struct MadeUp {
 
 impl MadeUp {
     /// Records a host into a folder, from `start_s` on; blocks are of `seal_bytes`.
-    pub fn new(scratch: &Path, dir: &Path, host: &str, start_s: u64, seal_bytes: u64) -> MadeUp {
+    pub(super) fn new(
+        scratch: &Path,
+        dir: &Path,
+        host: &str,
+        start_s: u64,
+        seal_bytes: u64,
+    ) -> MadeUp {
         let root = scratch.join(format!("root-{host}"));
         fs::create_dir_all(root.join("proc/sys/kernel")).expect("a folder");
         fs::write(root.join("proc/sys/kernel/hostname"), host).expect("a file");
@@ -71,7 +77,7 @@ impl MadeUp {
     }
 
     /// So many samples, `each_s` apart.
-    pub fn record(&mut self, samples: u64, each_s: u64) {
+    pub(super) fn record(&mut self, samples: u64, each_s: u64) {
         for _ in 0..samples {
             let wanted = self.writer.key_wanted();
             let key = self.samples.is_multiple_of(60)
@@ -93,7 +99,7 @@ impl MadeUp {
     }
 
     /// Sets the wall clock, and says so as a recorder does.
-    pub fn set_clock(&mut self, step_s: i64) {
+    pub(super) fn set_clock(&mut self, step_s: i64) {
         self.clock.step_wall_ns(step_s * SECOND_NS as i64);
         let mut out = Vec::new();
         record::push_event(
@@ -105,7 +111,7 @@ impl MadeUp {
     }
 
     /// Ends the recorder in order.
-    pub fn end(self) {
+    pub(super) fn end(self) {
         self.writer.close().expect("closed");
     }
 }
@@ -127,7 +133,7 @@ fn write_stat(root: &Path, ticks: u64) {
 }
 
 /// The values of the first series that are known; each is what it has to be.
-pub fn known_users(answer: &serde_json::Value) -> usize {
+pub(super) fn known_users(answer: &serde_json::Value) -> usize {
     let values = answer["series"][0]["avg"].as_array().expect("values");
     let known: Vec<f64> = values
         .iter()

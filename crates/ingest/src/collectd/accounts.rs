@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use kymo_wire::collectd::Bad;
 
 /// Senders with accounts of their own.
-pub const SENDERS_MAX: usize = 4096;
+pub(super) const SENDERS_MAX: usize = 4096;
 
 /// Numbers since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Datagrams.
     pub datagrams: u64,
     /// Values that were stored.
@@ -63,7 +63,7 @@ impl Counts {
 
 /// One socket's.
 #[derive(Debug, Default)]
-pub struct Accounts {
+pub(super) struct Accounts {
     /// Of all senders.
     pub all: Counts,
     senders: HashMap<IpAddr, Counts>,
@@ -79,7 +79,7 @@ pub struct Accounts {
 
 impl Accounts {
     /// A sender's account.
-    pub fn of(&mut self, sender: IpAddr) -> &mut Counts {
+    pub(super) fn of(&mut self, sender: IpAddr) -> &mut Counts {
         if self.senders.len() < SENDERS_MAX || self.senders.contains_key(&sender) {
             self.senders.entry(sender).or_default()
         } else {
@@ -88,13 +88,13 @@ impl Accounts {
     }
 
     /// Counts in a sender's account and in that of all.
-    pub fn count(&mut self, sender: IpAddr, count: impl Fn(&mut Counts)) {
+    pub(super) fn count(&mut self, sender: IpAddr, count: impl Fn(&mut Counts)) {
         count(&mut self.all);
         count(self.of(sender));
     }
 
     /// Whether there is something to tell of.
-    pub fn has_trouble(&self) -> bool {
+    pub(super) fn has_trouble(&self) -> bool {
         let troubles = self
             .all
             .troubles()
@@ -106,7 +106,7 @@ impl Accounts {
     }
 
     /// What happened since it was reported last, in a line.
-    pub fn take_news(&mut self) -> Option<String> {
+    pub(super) fn take_news(&mut self) -> Option<String> {
         let mut line = String::new();
         for ((now, words), (reported, _)) in self
             .all

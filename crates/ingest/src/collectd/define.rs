@@ -19,7 +19,7 @@ const ROWS_BEGIN: u64 = 1;
 
 /// How many series senders may still make.
 #[derive(Debug, Default)]
-pub struct Budget {
+pub(super) struct Budget {
     /// What was left, and when, in seconds.
     senders: HashMap<IpAddr, (f64, f64)>,
     rest: Option<(f64, f64)>,
@@ -27,7 +27,7 @@ pub struct Budget {
 
 impl Budget {
     /// Whether a sender may make one more of `count` series, which counts as made then.
-    pub fn takes(&mut self, sender: IpAddr, count: usize, now_s: f64) -> bool {
+    pub(super) fn takes(&mut self, sender: IpAddr, count: usize, now_s: f64) -> bool {
         if count >= SERIES_MAX {
             return false;
         }
@@ -49,7 +49,7 @@ impl Budget {
 
 /// Definitions that were made, by type, kinds and interval: most series share one.
 #[derive(Debug, Default)]
-pub struct Definitions {
+pub(super) struct Definitions {
     headers: HashMap<(Vec<u8>, Vec<u8>, Cdtime), Header>,
 }
 
@@ -58,7 +58,7 @@ const HEADERS_MAX: usize = 4096;
 
 impl Definitions {
     /// The file that collectd would make for these values; `None`: none, as they come more than once a second.
-    pub fn header(
+    pub(super) fn header(
         &mut self,
         values: &Values,
         interval: Cdtime,
@@ -138,7 +138,7 @@ fn begun(definition: &Header, start: i64) -> Option<Header> {
 }
 
 /// Makes a series, or finds the one that is there.
-pub fn make(store: &Store, path: &[u8], header: Option<Header>) -> Result<bool, FileError> {
+pub(super) fn make(store: &Store, path: &[u8], header: Option<Header>) -> Result<bool, FileError> {
     match store.touch(path) {
         Err(FileError::NoSuchFile) => {}
         other => return other.map(|()| false),

@@ -8,7 +8,7 @@ use kymo_wire::collectd::{Identifier, PathRefusal};
 
 /// What is known of one series.
 #[derive(Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     key: Arc<[u8]>,
     /// Of its .rrd file, below the base.
     pub path: Box<[u8]>,
@@ -22,7 +22,7 @@ pub struct Entry {
 
 /// How a series stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub(super) enum Standing {
     /// The store does not have it, or has it no more.
     Undefined,
     /// The store has it.
@@ -36,7 +36,7 @@ pub enum Standing {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub struct Index {
+pub(super) struct Index {
     entries: Vec<Entry>,
     by_key: HashMap<Arc<[u8]>, u32>,
     /// The one found last.
@@ -46,22 +46,22 @@ pub struct Index {
 
 impl Index {
     /// The entry of that number.
-    pub fn get(&self, number: u32) -> Option<&Entry> {
+    pub(super) fn get(&self, number: u32) -> Option<&Entry> {
         self.entries.get(number as usize)
     }
 
     /// The same, to be changed.
-    pub fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
         self.entries.get_mut(number as usize)
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// The number of the series of that name, if it was there before.
-    pub fn find(&mut self, identifier: &Identifier) -> Option<u32> {
+    pub(super) fn find(&mut self, identifier: &Identifier) -> Option<u32> {
         put_key(&mut self.key, identifier);
         let last = self.entries.get(self.last as usize);
         let guess = last.map_or(0, |last| last.next);
@@ -81,7 +81,11 @@ impl Index {
     }
 
     /// Adds a series that [`Index::find`] has just not found.
-    pub fn add(&mut self, identifier: &Identifier, codes: &[u8]) -> Result<u32, PathRefusal> {
+    pub(super) fn add(
+        &mut self,
+        identifier: &Identifier,
+        codes: &[u8],
+    ) -> Result<u32, PathRefusal> {
         let mut path = Vec::with_capacity(64);
         identifier.put_rrd_path(&mut path)?;
         put_key(&mut self.key, identifier);

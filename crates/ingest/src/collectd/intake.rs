@@ -26,7 +26,7 @@ const AHEAD_MAX_S: u64 = 300;
 const RETRY_MS: u64 = 60_000;
 
 /// What the sockets of a listener share.
-pub struct Registry {
+pub(super) struct Registry {
     settings: CollectdSettings,
     index: Index,
     definitions: Definitions,
@@ -36,7 +36,7 @@ pub struct Registry {
 
 impl Registry {
     /// Without any series.
-    pub fn new(settings: CollectdSettings) -> Registry {
+    pub(super) fn new(settings: CollectdSettings) -> Registry {
         Registry {
             settings,
             index: Index::default(),
@@ -48,7 +48,7 @@ impl Registry {
 }
 
 /// What comes by one socket.
-pub struct Intake {
+pub(super) struct Intake {
     name: String,
     accounts: Accounts,
     /// The kernel's count of dropped datagrams so far.
@@ -68,7 +68,7 @@ struct Update {
 
 impl Intake {
     /// Of the socket of that name, of which `dropped` was reported before.
-    pub fn new(name: String, dropped: u32) -> Intake {
+    pub(super) fn new(name: String, dropped: u32) -> Intake {
         Intake {
             name,
             accounts: Accounts::default(),
@@ -79,24 +79,24 @@ impl Intake {
     }
 
     /// What the kernel has dropped so far, modulo 2^32, as far as is known.
-    pub fn dropped(&self) -> u32 {
+    pub(super) fn dropped(&self) -> u32 {
         self.dropped
     }
 
     /// Whether there is something to tell of.
-    pub fn has_trouble(&self) -> bool {
+    pub(super) fn has_trouble(&self) -> bool {
         self.accounts.has_trouble()
     }
 
     /// Tells what was lost, damaged or refused since the last time.
-    pub fn tell(&mut self, log: &Log) {
+    pub(super) fn tell(&mut self, log: &Log) {
         if let Some(news) = self.accounts.take_news() {
             warn(log, &format!("collectd on {}: {news}", self.name));
         }
     }
 
     /// Takes what has come and stores it; how many datagrams.
-    pub fn round(
+    pub(super) fn round(
         &mut self,
         registry: &mut Registry,
         datagrams: &mut Datagrams,

@@ -11,14 +11,14 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 /// Bytes read at a time.
-pub const READ_SIZE: usize = 64 << 10;
+pub(super) const READ_SIZE: usize = 64 << 10;
 /// Longest line, in bytes: stock closes at 8,192.
-pub const LINE_MAX: usize = 1 << 20;
+pub(super) const LINE_MAX: usize = 1 << 20;
 /// What an idle connection may keep of its answers' memory.
 const IDLE_BYTES: usize = 4096;
 
 /// A client.
-pub struct Connection {
+pub(super) struct Connection {
     pub socket: OwnedFd,
     pub permissions: Permissions,
     /// What came; the first `consumed` bytes have been served.
@@ -51,14 +51,14 @@ pub struct Connection {
 }
 
 /// Where a connection was before a batch.
-pub struct Mark {
+pub(super) struct Mark {
     consumed: usize,
     answers: kymo_wire::rrdcached::Mark,
 }
 
 /// What reading found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub(super) enum Came {
     /// Some bytes, or none yet.
     Bytes,
     /// The client says no more.
@@ -66,7 +66,7 @@ pub enum Came {
 }
 
 impl Connection {
-    pub fn new(socket: OwnedFd, permissions: Permissions) -> Connection {
+    pub(super) fn new(socket: OwnedFd, permissions: Permissions) -> Connection {
         Connection {
             socket,
             permissions,
@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// Takes in what has come, through memory that all connections share.
-    pub fn read(&mut self, room: &mut Vec<u8>) -> io::Result<Came> {
+    pub(super) fn read(&mut self, room: &mut Vec<u8>) -> io::Result<Came> {
         if self.consumed > 0 {
             self.input.drain(..self.consumed);
             self.consumed = 0;
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// Gives back the memory of what has been served.
-    pub fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         if self.consumed == self.input.len() {
             self.input = Vec::new();
             self.consumed = 0;
@@ -119,19 +119,19 @@ impl Connection {
     }
 
     /// Whether a line has come that is longer than any may be.
-    pub fn is_endless(&self) -> bool {
+    pub(super) fn is_endless(&self) -> bool {
         self.input.len() - self.consumed > LINE_MAX
     }
 
     /// Bytes of memory that wait for the client, or for the rest of a line.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         let input = self.input.capacity() + self.scratch.capacity();
         input + self.answers.out.capacity() + self.answers.batch_size()
     }
 
     /// A look, one of many at equal distances: how many in a row found that the client has taken nothing of what it
     /// could.
-    pub fn look_for_progress(&mut self) -> u32 {
+    pub(super) fn look_for_progress(&mut self) -> u32 {
         let taken = self.gone + self.sent as u64;
         self.still = match taken == self.looked_at && self.may_send() {
             true => self.still + 1,
@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Where it is now, to go back to.
-    pub fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> Mark {
         Mark {
             consumed: self.consumed,
             answers: self.answers.mark(),
@@ -150,13 +150,13 @@ impl Connection {
     }
 
     /// Undoes what was served since.
-    pub fn back_to(&mut self, mark: Mark) {
+    pub(super) fn back_to(&mut self, mark: Mark) {
         self.consumed = mark.consumed;
         self.answers.back_to(mark.answers);
     }
 
     /// Keeps the answers until `position` is on the disk; whether there are any.
-    pub fn hold(&mut self, position: Position) -> bool {
+    pub(super) fn hold(&mut self, position: Position) -> bool {
         if self.holds.is_empty() {
             self.free = self.gone + self.sent as u64;
         }
@@ -169,12 +169,12 @@ impl Connection {
     }
 
     /// The newest position that answers wait for.
-    pub fn waits_for(&self) -> Option<Position> {
+    pub(super) fn waits_for(&self) -> Option<Position> {
         self.holds.back().map(|(_, position)| *position)
     }
 
     /// Everything before `position` is on the disk.
-    pub fn release(&mut self, position: Position) {
+    pub(super) fn release(&mut self, position: Position) {
         while let Some((end, held)) = self.holds.front()
             && *held <= position
         {
@@ -184,19 +184,19 @@ impl Connection {
     }
 
     /// Whether there is something the client has not taken.
-    pub fn has_answers(&self) -> bool {
+    pub(super) fn has_answers(&self) -> bool {
         self.sent < self.answers.out.len()
     }
 
     /// Hands out what has not been sent, for who sends it in another way.
-    pub fn take_unsent(&mut self) -> Vec<u8> {
+    pub(super) fn take_unsent(&mut self) -> Vec<u8> {
         let out = std::mem::take(&mut self.answers.out);
         self.gone += out.len() as u64;
         out[std::mem::take(&mut self.sent)..].to_vec()
     }
 
     /// Whether some of it may be sent.
-    pub fn may_send(&self) -> bool {
+    pub(super) fn may_send(&self) -> bool {
         self.sent < self.sendable()
     }
 
@@ -208,7 +208,7 @@ impl Connection {
     }
 
     /// Sends what may be sent and the client takes, without waiting.
-    pub fn send(&mut self) -> io::Result<()> {
+    pub(super) fn send(&mut self) -> io::Result<()> {
         while self.may_send() {
             let bytes = &self.answers.out[self.sent..self.sendable()];
             match rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL) {

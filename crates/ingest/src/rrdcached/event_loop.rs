@@ -43,7 +43,11 @@ const END_WAIT: Duration = Duration::from_secs(2);
 const END_WAIT_WORKERS: Duration = Duration::from_secs(15);
 
 /// Serves until `stop`.
-pub fn run(listener: Rrdcached, store: &Store, stop: &listener::StopSignal) -> io::Result<()> {
+pub(super) fn run(
+    listener: Rrdcached,
+    store: &Store,
+    stop: &listener::StopSignal,
+) -> io::Result<()> {
     let Rrdcached {
         settings,
         sockets,

@@ -7,7 +7,7 @@ use super::connection::Connection;
 
 /// Bytes that connections hold, as they were counted last.
 #[derive(Debug, Default)]
-pub struct Held {
+pub(super) struct Held {
     bytes: usize,
     /// Of those that workers have.
     away: usize,
@@ -15,19 +15,19 @@ pub struct Held {
 
 impl Held {
     /// Counts a connection again.
-    pub fn count(&mut self, connection: &mut Connection) {
+    pub(super) fn count(&mut self, connection: &mut Connection) {
         let now = connection.held();
         self.bytes = self.bytes + now - connection.counted;
         connection.counted = now;
     }
 
     /// It is no more.
-    pub fn forget(&mut self, connection: &Connection) {
+    pub(super) fn forget(&mut self, connection: &Connection) {
         self.bytes -= connection.counted;
     }
 
     /// A worker gets it; `false`: workers have too much already, and cannot be made to let go of it.
-    pub fn lend(&mut self, connection: &mut Connection) -> bool {
+    pub(super) fn lend(&mut self, connection: &mut Connection) -> bool {
         self.count(connection);
         let fits = self.away + connection.counted <= HELD_MAX / 2;
         if fits {
@@ -37,16 +37,16 @@ impl Held {
     }
 
     /// A worker brings it back.
-    pub fn take_back(&mut self, connection: &Connection) {
+    pub(super) fn take_back(&mut self, connection: &Connection) {
         self.away -= connection.counted;
     }
 
-    pub fn is_too_much(&self) -> bool {
+    pub(super) fn is_too_much(&self) -> bool {
         self.bytes > HELD_MAX
     }
 
     /// Whether enough have gone; a little more than need be, so that it is not looked for after each byte.
-    pub fn is_enough(&self) -> bool {
+    pub(super) fn is_enough(&self) -> bool {
         self.bytes <= HELD_MAX / 8 * 7
     }
 }

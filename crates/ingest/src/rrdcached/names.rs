@@ -9,13 +9,13 @@ use kymo_store::names::{is_beneath, join};
 use super::Settings;
 
 /// The base folder, as far as names go.
-pub struct Names {
+pub(super) struct Names {
     base: Option<Vec<u8>>,
     beneath: bool,
 }
 
 impl Names {
-    pub fn new(settings: &Settings) -> Names {
+    pub(super) fn new(settings: &Settings) -> Names {
         let base = settings.base.as_ref();
         Names {
             base: base.map(|base| base.as_os_str().as_bytes().to_vec()),
@@ -24,12 +24,12 @@ impl Names {
     }
 
     /// The base folder, if there is one.
-    pub fn base(&self) -> Option<&[u8]> {
+    pub(super) fn base(&self) -> Option<&[u8]> {
         self.base.as_deref()
     }
 
     /// A name as replies show it.
-    pub fn spelled<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn spelled<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
         match &self.base {
             Some(base) => join(base, name),
             None => Cow::Borrowed(name),
@@ -37,7 +37,7 @@ impl Names {
     }
 
     /// Whether `-B` lets a name through.
-    pub fn allowed(&self, name: &[u8]) -> bool {
+    pub(super) fn allowed(&self, name: &[u8]) -> bool {
         let base = self.base.as_deref().filter(|_| self.beneath);
         base.is_none_or(|base| is_beneath(base, name))
     }

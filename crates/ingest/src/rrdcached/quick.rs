@@ -17,17 +17,17 @@ use super::refusals::{denied, no_journal, refuse};
 use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
-pub const UNSENT_MAX: usize = 256 << 10;
+pub(super) const UNSENT_MAX: usize = 256 << 10;
 /// What HELP of a command says where there are no files. `kymo rrd export` looks for it.
 const NO_FILES: &str = "This daemon keeps no .rrd files (--files never).";
 /// What PENDING says behind the count.
-pub const PENDING: &[u8] = b"updates pending";
+pub(super) const PENDING: &[u8] = b"updates pending";
 /// Bytes of errors that a BATCH may gather.
 const BATCH_ERRORS_MAX: usize = 16 << 20;
 
 /// Why no further line was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// There is no whole line.
     Drained,
     /// The client has to take its answers first.
@@ -56,7 +56,7 @@ struct Tally {
 
 /// Serves the lines of all these connections as one write batch of the store. Where the journal takes nothing, nothing
 /// has happened, and whoever asked for a change is told.
-pub fn serve_batch(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Position) {
+pub(super) fn serve_batch(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Position) {
     let marks: Vec<Mark> = all.iter().map(|connection| connection.mark()).collect();
     let mut tally = Tally::default();
     match one_turn(shared, all, None, &mut tally) {
@@ -333,7 +333,7 @@ impl<'a> Service<'a> {
 }
 
 /// Where a line is said.
-pub fn context(answers: &Answers) -> Context {
+pub(super) fn context(answers: &Answers) -> Context {
     match answers.in_batch() {
         true => Context::Batch,
         false => Context::Client,

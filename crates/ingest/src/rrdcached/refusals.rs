@@ -8,12 +8,12 @@ use kymo_store::FileError;
 use kymo_wire::rrdcached::{Answers, Refusal};
 
 /// What the C library calls an error of this number.
-pub fn strerror_of(number: i32) -> String {
+pub(super) fn strerror_of(number: i32) -> String {
     strerror(&io::Error::from_raw_os_error(number))
 }
 
 /// A line that is no request.
-pub fn refuse(answers: &mut Answers, refusal: Refusal) {
+pub(super) fn refuse(answers: &mut Answers, refusal: Refusal) {
     match refusal {
         Refusal::Unknown(word) => answers.error(&[b"Unknown command: ", word]),
         Refusal::Denied => answers.error(&[b"Permission denied."]),
@@ -25,12 +25,12 @@ pub fn refuse(answers: &mut Answers, refusal: Refusal) {
 }
 
 /// A name that `-B` does not let through.
-pub fn denied(answers: &mut Answers, spelled: &[u8]) {
+pub(super) fn denied(answers: &mut Answers, spelled: &[u8]) {
     answers.error(&[spelled, b": Permission denied"]);
 }
 
 /// A journal that takes nothing.
-pub fn no_journal(answers: &mut Answers, error: &io::Error) {
+pub(super) fn no_journal(answers: &mut Answers, error: &io::Error) {
     answers.error(&[
         b"RRD Error: cannot write journal: ",
         strerror(error).as_bytes(),
@@ -38,7 +38,7 @@ pub fn no_journal(answers: &mut Answers, error: &io::Error) {
 }
 
 /// What UPDATE says of a file that it cannot take values for.
-pub fn untouchable(answers: &mut Answers, error: &FileError, spelled: &[u8]) {
+pub(super) fn untouchable(answers: &mut Answers, error: &FileError, spelled: &[u8]) {
     match error {
         FileError::Outside => denied(answers, spelled),
         FileError::NoSuchFile => answers.error(&[b"No such file: ", spelled]),
@@ -56,7 +56,7 @@ pub fn untouchable(answers: &mut Answers, error: &FileError, spelled: &[u8]) {
 }
 
 /// What the commands say that read a file, behind words of their own.
-pub fn rrd_error(answers: &mut Answers, before: &[u8], error: &FileError, spelled: &[u8]) {
+pub(super) fn rrd_error(answers: &mut Answers, before: &[u8], error: &FileError, spelled: &[u8]) {
     let cause = match error {
         FileError::Outside => return denied(answers, spelled),
         FileError::BadStamp => {

@@ -40,7 +40,7 @@ enum Form {
 
 /// Who serves a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub(super) enum Lane {
     /// One of many threads, which does what needs little time and memory.
     Short,
     /// One of few, which does the rest: DUMP and LIST, and whatever is large.
@@ -49,7 +49,7 @@ pub enum Lane {
 
 /// What becomes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum After {
+pub(super) enum After {
     /// The next line.
     Next,
     /// The same line again: its file is known now.
@@ -61,7 +61,7 @@ pub enum After {
 }
 
 /// Serves the first line that has come.
-pub fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> After {
+pub(super) fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> After {
     let input = std::mem::take(&mut connection.input);
     let mut scratch = std::mem::take(&mut connection.scratch);
     let after = match take_line(&input[connection.consumed..]) {

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the thread is asked, and how far it is.
 #[derive(Default)]
-pub struct Syncer {
+pub(super) struct Syncer {
     state: Mutex<State>,
     bell: Condvar,
 }
@@ -29,7 +29,7 @@ struct State {
 /// Who waits for the next sync, and when that begins. Clients that have just been answered ask again at once, so it pays
 /// to wait for them a moment: else the first one gets a sync of its own, and all others wait for two.
 #[derive(Debug, Default)]
-pub struct Group {
+pub(super) struct Group {
     /// Up to where to sync; none when nobody waits.
     upto: Option<Position>,
     /// Answers that wait; of one client there may be several.
@@ -44,13 +44,16 @@ pub struct Group {
 
 impl Group {
     /// Somebody waits for this position.
-    pub fn add(&mut self, position: Position) {
+    pub(super) fn add(&mut self, position: Position) {
         self.upto = self.upto.max(Some(position));
         self.waiting += 1;
     }
 
     /// What to sync now, or how long to wait at most; `None`: nobody waits, or a sync is under way.
-    pub fn begin(&mut self, now: impl Fn() -> Instant) -> Option<Result<Position, Duration>> {
+    pub(super) fn begin(
+        &mut self,
+        now: impl Fn() -> Instant,
+    ) -> Option<Result<Position, Duration>> {
         let position = self.upto.filter(|_| self.begun.is_none())?;
         let now = now();
         if self.waiting < self.expected
@@ -66,7 +69,7 @@ impl Group {
     }
 
     /// The sync is done: so many were answered, so many wait for the next. At most half its time is waited for others.
-    pub fn done(&mut self, now: Instant, answered: usize, waiting: usize) {
+    pub(super) fn done(&mut self, now: Instant, answered: usize, waiting: usize) {
         let took = self.begun.take().map(|begun| now - begun);
         self.begin_by = took.map(|took| now + took / 2);
         self.expected = answered + waiting;
@@ -75,7 +78,7 @@ impl Group {
 
 impl Syncer {
     /// Starts the thread.
-    pub fn start(shared: Arc<Shared>, wake: Arc<Wake>) -> std::io::Result<Arc<Syncer>> {
+    pub(super) fn start(shared: Arc<Shared>, wake: Arc<Wake>) -> std::io::Result<Arc<Syncer>> {
         let syncer = Arc::new(Syncer::default());
         let own = Arc::clone(&syncer);
         let thread = std::thread::Builder::new().name("durable".into());
@@ -88,7 +91,7 @@ impl Syncer {
     }
 
     /// Answers wait for this position.
-    pub fn want(&self, position: Position) {
+    pub(super) fn want(&self, position: Position) {
         let mut state = self.lock();
         state.wanted = state.wanted.max(Some(position));
         drop(state);
@@ -96,7 +99,7 @@ impl Syncer {
     }
 
     /// Ends the thread.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.lock().ending = true;
         self.bell.notify_one();
     }

@@ -12,11 +12,11 @@ use super::connection::Connection;
 use super::quick::Stop;
 
 /// A connection that comes back, and how far its lines were served.
-pub type Returned = (Box<Connection>, Stop);
+pub(super) type Returned = (Box<Connection>, Stop);
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Synced {
+pub(super) enum Synced {
     /// What lies before is on the disk.
     To(Position),
     /// Nobody knows whether it is; whoever waits for it must not be told that it is.
@@ -24,7 +24,7 @@ pub enum Synced {
 }
 
 /// How other threads get the loop's attention.
-pub struct Wake {
+pub(super) struct Wake {
     /// Readable when there is news.
     pub file: OwnedFd,
     news: Mutex<News>,
@@ -32,7 +32,7 @@ pub struct Wake {
 
 /// What other threads have brought.
 #[derive(Default)]
-pub struct News {
+pub(super) struct News {
     /// Connections that workers are done with.
     pub returned: Vec<Returned>,
     /// How far the disk has come.
@@ -41,7 +41,7 @@ pub struct News {
 
 impl Wake {
     /// Nothing has come yet.
-    pub fn new() -> io::Result<Wake> {
+    pub(super) fn new() -> io::Result<Wake> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(Wake {
             file: eventfd(0, flags)?,
@@ -59,19 +59,19 @@ impl Wake {
     }
 
     /// A worker brings a connection back.
-    pub fn bring(&self, returned: Returned) {
+    pub(super) fn bring(&self, returned: Returned) {
         self.lock().returned.push(returned);
         self.ring();
     }
 
     /// The disk has come so far.
-    pub fn synced(&self, synced: Synced) {
+    pub(super) fn synced(&self, synced: Synced) {
         self.lock().synced.push(synced);
         self.ring();
     }
 
     /// All that came since the last call.
-    pub fn take(&self) -> News {
+    pub(super) fn take(&self) -> News {
         // Whatever the count is, all news are taken.
         let _ = rustix::io::read(&self.file, &mut [0; 8]);
         mem::take(&mut *self.lock())

@@ -31,7 +31,7 @@ const QUICK_MAX: u32 = 16;
 const TOUCHES_MAX: u32 = 100;
 
 /// The threads.
-pub struct Workers {
+pub(super) struct Workers {
     short: Arc<Inner>,
     long: Arc<Inner>,
 }
@@ -56,7 +56,7 @@ struct State {
 }
 
 impl Workers {
-    pub fn new(shared: Arc<Shared>, wake: Arc<Wake>) -> Workers {
+    pub(super) fn new(shared: Arc<Shared>, wake: Arc<Wake>) -> Workers {
         let lane = |lane, threads_max, long| {
             Arc::new(Inner {
                 lane,
@@ -76,13 +76,13 @@ impl Workers {
     }
 
     /// No thread waits for what a client may say.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.short.lock().ending = true;
         self.long.lock().ending = true;
     }
 
     /// Has the next lines of a connection served, the first of which takes a file.
-    pub fn submit(&self, connection: Box<Connection>) {
+    pub(super) fn submit(&self, connection: Box<Connection>) {
         self.short.submit(connection);
     }
 }

@@ -371,7 +371,11 @@ pub(crate) mod testing {
     use crate::source;
 
     /// What `subsystem` reads in texts of the given kinds.
-    pub fn read(subsystem: &'static Subsystem, texts: &[(u8, &str)], context: &Context) -> Reading {
+    pub(crate) fn read(
+        subsystem: &'static Subsystem,
+        texts: &[(u8, &str)],
+        context: &Context,
+    ) -> Reading {
         let mut tracks = Tracks::default();
         for &(kind, text) in texts {
             let grammar = source::of(kind).expect("a known kind").grammar;

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::config::{self, Config};
 
 /// Runs the command.
-pub fn run() -> Result<ExitCode> {
+pub(crate) fn run() -> Result<ExitCode> {
     std::io::stdout().write_all(config::text(&Config::default()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use kymo_kernel::subsystem;
 use crate::options::RecordOptions;
 
 /// Runs the command.
-pub fn run(options: &RecordOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &RecordOptions) -> Result<ExitCode> {
     let letters = options.letters("cdn").map_err(anyhow::Error::msg)?;
     let folder = std::env::temp_dir().join(format!("kymo-cost-{}", std::process::id()));
     // Made by us and nobody else: the name can be guessed.

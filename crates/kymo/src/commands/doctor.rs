@@ -20,7 +20,7 @@ use crate::session;
 
 /// What `kymo doctor` is told.
 #[derive(Args, Clone, Debug)]
-pub struct DoctorOptions {
+pub(crate) struct DoctorOptions {
     /// Read the kernel's files below this folder
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
@@ -70,7 +70,7 @@ impl Spread {
 }
 
 /// Runs the command.
-pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &DoctorOptions) -> Result<ExitCode> {
     let root = session::open_root(&options.root)?;
     let context = facts::gather(&root);
     let prices = measure(&root);

@@ -19,7 +19,7 @@ use crate::times;
 
 /// What `kymo dump` is told.
 #[derive(Args, Clone, Debug)]
-pub struct DumpOptions {
+pub(crate) struct DumpOptions {
     /// Folder of a recording
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -59,7 +59,7 @@ impl<W: Write> Write for Spelled<W> {
 }
 
 /// Runs the command.
-pub fn run(options: &DumpOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &DumpOptions) -> Result<ExitCode> {
     let (kinds, instance) = wanted(options.source.as_deref())?;
     let range = times::range(
         options.from.as_deref(),

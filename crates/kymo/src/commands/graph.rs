@@ -30,7 +30,7 @@ const DISTANCES_MAX: usize = 1000;
 
 /// What `kymo graph` is told.
 #[derive(Args, Clone, Debug)]
-pub struct GraphOptions {
+pub(crate) struct GraphOptions {
     /// Recordings: folders, or collectl's raw files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
@@ -84,7 +84,7 @@ enum Format {
 }
 
 /// Runs the command.
-pub fn run(options: &GraphOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     let usage = Error::msg;
     let format = format(&options.output).map_err(usage)?;
     let style = style(options).map_err(usage)?;

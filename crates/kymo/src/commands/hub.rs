@@ -18,7 +18,7 @@ use crate::sandbox;
 
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub(crate) struct Order {
     /// Number of the file that is the listening socket.
     pub listener: i32,
     /// Number of the pipe on which to say, in a line, that requests are answered.
@@ -50,7 +50,7 @@ pub struct Order {
 }
 
 /// Runs the command.
-pub fn run() -> Result<ExitCode> {
+pub(crate) fn run() -> Result<ExitCode> {
     // Who tells all of kymo to flush means the recorder.
     machine::ignore_flush();
     let mut text = Vec::new();

@@ -34,7 +34,7 @@ const INTERVAL_S: u64 = 10;
 
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct KeeperOrder {
+pub(crate) struct KeeperOrder {
     /// Number of the pipe on which to say, in a line, that the store is open.
     pub ready: i32,
     /// See [`Settings`].
@@ -57,7 +57,7 @@ pub struct KeeperOrder {
 
 /// The same of collectd's datagrams.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct CollectdOrder {
+pub(crate) struct CollectdOrder {
     /// Numbers of the sockets, and where they are.
     pub sockets: Vec<(i32, String)>,
     /// Number of the file of [`collectd::Reported`].
@@ -85,7 +85,7 @@ pub struct CollectdOrder {
 }
 
 /// Runs the command.
-pub fn run() -> Result<ExitCode> {
+pub(crate) fn run() -> Result<ExitCode> {
     let mut text = Vec::new();
     std::io::stdin()
         .read_to_end(&mut text)

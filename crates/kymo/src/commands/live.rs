@@ -17,7 +17,7 @@ use crate::session::{self, Session, Setup, spawn, wait_for_end};
 use crate::show;
 
 /// Runs the command.
-pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
     let signals = Signals::block();
     let setup = Setup::new(options, Some(view))?;
     check(&setup.letters, view, plot_dir(options, view))?;
@@ -48,18 +48,18 @@ pub fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
 }
 
 /// The folder of plot files.
-pub fn plot_dir<'a>(options: &'a RecordOptions, view: &ViewOptions) -> Option<&'a Path> {
+pub(crate) fn plot_dir<'a>(options: &'a RecordOptions, view: &ViewOptions) -> Option<&'a Path> {
     options.dir.as_deref().filter(|_| view.plot)
 }
 
 /// Wrong switches are told before anything begins.
-pub fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
+pub(crate) fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
     let options = show::options(letters, view, dir, None, Pace::Live);
     options.map(|_| ()).map_err(anyhow::Error::msg)
 }
 
 /// Shows `letters` of what comes out of `queue` until it is closed or has been counted.
-pub fn show(
+pub(crate) fn show(
     setup: &Setup,
     letters: &str,
     view: &ViewOptions,

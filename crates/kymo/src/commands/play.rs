@@ -28,7 +28,7 @@ const REPORTED_MAX: u64 = 10;
 
 /// What `kymo play` is told.
 #[derive(Args, Clone, Debug)]
-pub struct PlayOptions {
+pub(crate) struct PlayOptions {
     /// Recordings: folders, or collectl's raw files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
@@ -46,7 +46,7 @@ pub struct PlayOptions {
 }
 
 /// Runs the command.
-pub fn run(play: &PlayOptions) -> Result<ExitCode> {
+pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let count = options::count(play.count.as_deref()).map_err(usage)?;
     let files = Recordings::find(&play.paths).map_err(usage)?;

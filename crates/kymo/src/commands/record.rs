@@ -33,7 +33,7 @@ const GATHER: Duration = Duration::from_millis(5);
 const GATHERED_SAMPLES: u64 = 60;
 
 /// Runs the command; with `view`, also shows what is recorded.
-pub fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
+pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
     machine::forget_start();
     let signals = Signals::block();
     let mut setup = Setup::new(options, view)?;
@@ -133,7 +133,7 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
 }
 
 /// 1 GiB, or 5 % of the file system if that is less.
-pub fn default_cap(dir: &std::path::Path) -> u64 {
+pub(crate) fn default_cap(dir: &std::path::Path) -> u64 {
     let existing = dir
         .ancestors()
         .find(|path| path.exists() && !path.as_os_str().is_empty());

@@ -63,7 +63,7 @@ const COMMANDS: &[(&str, Command)] = &[
 ];
 
 /// Runs what follows `kymo rrd`, or a program named `rrdtool`.
-pub fn run(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
     match words.as_slice() {

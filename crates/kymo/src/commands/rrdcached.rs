@@ -27,7 +27,7 @@ use options::{Options, Stop};
 use pid_file::PidFile;
 
 /// Runs the daemon with the words behind its name.
-pub fn run(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
     let options = match options::read(&words, &mut complain) {

@@ -23,7 +23,7 @@ const NOTHING: u8 = 1;
 
 /// Words of `kymo series`.
 #[derive(Args, Clone, Debug)]
-pub struct SeriesOptions {
+pub(crate) struct SeriesOptions {
     #[command(subcommand)]
     command: SeriesCommand,
 }
@@ -82,7 +82,7 @@ struct Show {
 }
 
 /// Runs the command.
-pub fn run(options: &SeriesOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
     let done = match &options.command {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => run_show(show),

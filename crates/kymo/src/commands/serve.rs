@@ -26,7 +26,7 @@ use crate::{options, secret};
 mod place;
 mod sockets;
 
-pub use sockets::QUESTIONS as KEEPER_SOCKET;
+pub(crate) use sockets::QUESTIONS as KEEPER_SOCKET;
 use sockets::Sockets;
 
 /// What others may do with files that are made here: the group reads, nobody else.
@@ -36,7 +36,7 @@ const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
 /// What `kymo serve` is told.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// Configuration; default: /etc/kymo/kymo.toml if it is there. See kymo config
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub struct ServeOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &ServeOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode> {
     let config = effective(options)?;
     check(&config)?;
     let tls = read_tls(&config)?;
@@ -96,7 +96,7 @@ fn effective(options: &ServeOptions) -> Result<Config> {
 }
 
 /// The service manager's choice, the system's, or the user's.
-pub fn default_data() -> Option<PathBuf> {
+pub(crate) fn default_data() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(folder) = variable("STATE_DIRECTORY") {
         return Some(folder.into());

@@ -17,7 +17,7 @@ use super::verify::folder_of;
 
 /// What `kymo status` is told.
 #[derive(Args, Clone, Debug)]
-pub struct StatusOptions {
+pub(crate) struct StatusOptions {
     /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -27,7 +27,7 @@ pub struct StatusOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &StatusOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &StatusOptions) -> Result<ExitCode> {
     let folder = folder_of(&RealDisk, &options.dir)?;
     let found = status::status(Arc::new(RealDisk), &RealClock, &folder)?;
     let mut out = std::io::stdout().lock();

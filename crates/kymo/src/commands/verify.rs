@@ -15,14 +15,14 @@ use crate::progress::Progress;
 
 /// What `kymo verify` is told.
 #[derive(Args, Clone, Debug)]
-pub struct VerifyOptions {
+pub(crate) struct VerifyOptions {
     /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 }
 
 /// Runs the command.
-pub fn run(options: &VerifyOptions) -> Result<ExitCode> {
+pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     let disk = Arc::new(RealDisk);
     let folder = folder_of(&*disk, &options.dir)?;
     let mut out = std::io::stdout().lock();
@@ -49,7 +49,7 @@ pub fn run(options: &VerifyOptions) -> Result<ExitCode> {
 }
 
 /// The store's folder that is meant by `dir`.
-pub fn folder_of(disk: &dyn Disk, dir: &Path) -> Result<PathBuf> {
+pub(crate) fn folder_of(disk: &dyn Disk, dir: &Path) -> Result<PathBuf> {
     let found = kymo_store::store_folder(disk, dir)?;
     let none = || anyhow::anyhow!("cannot open {}: there is no store in it", dir.display());
     found.ok_or_else(none)

@@ -12,7 +12,7 @@ use super::ward::Ward;
 use super::{REFUSED, own_command};
 
 /// One of them.
-pub struct Answering {
+pub(super) struct Answering {
     /// Its starts and ends.
     pub ward: Ward,
     word: &'static str,
@@ -23,7 +23,7 @@ pub struct Answering {
 
 impl Answering {
     /// To be started at once, by `kymo WORD`.
-    pub fn new(word: &'static str, now: Instant) -> Answering {
+    pub(super) fn new(word: &'static str, now: Instant) -> Answering {
         Answering {
             ward: Ward::new(word, now),
             word,
@@ -33,7 +33,7 @@ impl Answering {
     }
 
     /// Starts it. `order` makes that, with the number of the pipe on which it says that it is ready.
-    pub fn start(
+    pub(super) fn start(
         &mut self,
         mut role: Role,
         order: impl FnOnce(RawFd) -> serde_json::Result<Vec<u8>>,
@@ -56,12 +56,12 @@ impl Answering {
     }
 
     /// What can be read when it has something to say.
-    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.ready.as_ref().map(AsFd::as_fd)
     }
 
     /// What it says of itself, when it is ready; nothing comes if it died before.
-    pub fn hear(&mut self) -> Option<String> {
+    pub(super) fn hear(&mut self) -> Option<String> {
         let mut line = [0; 1024];
         let length = self.ready.take()?.read(&mut line).unwrap_or(0);
         if length == 0 {
@@ -72,14 +72,14 @@ impl Answering {
     }
 
     /// How it ended, if it has.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.ward.ended()?;
         self.ready = None;
         Some(status)
     }
 
     /// Whether one that ended so has said why it cannot run: it would be the same the next time.
-    pub fn has_refused(&self, status: ExitStatus) -> bool {
+    pub(super) fn has_refused(&self, status: ExitStatus) -> bool {
         !self.was_ready && status.code() == Some(REFUSED)
     }
 }

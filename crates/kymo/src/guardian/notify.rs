@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 /// Sends `READY=1` and the like. Without a manager, or if it is deaf, nothing happens.
-pub fn send(state: &str) {
+pub(super) fn send(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
     };
@@ -20,7 +20,7 @@ pub fn send(state: &str) {
 }
 
 /// How often a sign of life is wanted: twice as often as the manager's patience is long.
-pub fn watchdog() -> Option<Duration> {
+pub(super) fn watchdog() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
     let patience = number("WATCHDOG_USEC").filter(|&us| ours && us > 0)?;

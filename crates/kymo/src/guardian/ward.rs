@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const HEALTHY: Duration = Duration::from_secs(60);
 
 /// A child, or when there will be one.
-pub struct Ward {
+pub(super) struct Ward {
     name: &'static str,
     state: State,
     /// Until the start after the next death.
@@ -29,7 +29,7 @@ enum State {
 
 impl Ward {
     /// One to be started at once.
-    pub fn new(name: &'static str, now: Instant) -> Ward {
+    pub(super) fn new(name: &'static str, now: Instant) -> Ward {
         Ward {
             name,
             state: State::Due(now),
@@ -39,7 +39,7 @@ impl Ward {
     }
 
     /// When it is to be started; `None`: it runs.
-    pub fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Due(due) => Some(due),
             State::Running { .. } => None,
@@ -47,17 +47,17 @@ impl Ward {
     }
 
     /// Whether it is to be started.
-    pub fn is_due(&self, now: Instant) -> bool {
+    pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due().is_some_and(|due| due <= now)
     }
 
     /// Whether it runs, as far as is known.
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.due().is_none()
     }
 
     /// Its process number.
-    pub fn pid(&self) -> Option<u32> {
+    pub(super) fn pid(&self) -> Option<u32> {
         match &self.state {
             State::Running { child, .. } => Some(child.id()),
             State::Due(_) => None,
@@ -65,7 +65,7 @@ impl Ward {
     }
 
     /// It was started, or could not be.
-    pub fn start(&mut self, child: io::Result<Child>, now: Instant) {
+    pub(super) fn start(&mut self, child: io::Result<Child>, now: Instant) {
         match child {
             Ok(child) => self.state = State::Running { child, since: now },
             Err(error) => self.failed(now, &format!("cannot be started: {error}")),
@@ -73,12 +73,12 @@ impl Ward {
     }
 
     /// Not before then.
-    pub fn put_off(&mut self, due: Instant) {
+    pub(super) fn put_off(&mut self, due: Instant) {
         self.state = State::Due(due);
     }
 
     /// How it ended, if it has; `failed` comes next.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let State::Running { child, since } = &mut self.state else {
             return None;
         };
@@ -93,7 +93,7 @@ impl Ward {
     }
 
     /// It is started again after a pause, each longer than the one before.
-    pub fn failed(&mut self, now: Instant, how: &str) {
+    pub(super) fn failed(&mut self, now: Instant, how: &str) {
         let pause = self.pause;
         self.state = State::Due(now + pause);
         self.pause = (pause * 2).min(LONGEST_PAUSE);
@@ -108,7 +108,7 @@ impl Ward {
     }
 
     /// Ends it whatever it does.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         if let State::Running { child, .. } = &mut self.state {
             // Both fail only when it is gone.
             let _ = child.kill();

@@ -15,7 +15,7 @@ use crate::cost::{self, Cost};
 use crate::number::seconds;
 use crate::tally::Tally;
 
-pub async fn status(
+pub(super) async fn status(
     State(hub): State<Arc<Hub>>,
     Extension(scopes): Asker,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ pub async fn status(
     Ok(answer::json(&headers, body))
 }
 
-pub async fn cost(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+pub(super) async fn cost(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
     let body = hub
         .ask(|hub| {
             let (cost, tally) = hub.cost();
@@ -75,7 +75,7 @@ pub async fn cost(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
 
 impl Hub {
     /// What kymo costs, and what its recorder has done.
-    pub fn cost(&self) -> (Cost, Tally) {
+    pub(crate) fn cost(&self) -> (Cost, Tally) {
         let extent = self.archive.extent().unwrap_or_default();
         let ring = self.archive.what.ring().map(PathBuf::as_path);
         let span_s = seconds(extent.thru_ns - extent.from_ns);

@@ -14,7 +14,7 @@ use crate::number::seconds;
 /// Marks in one answer; the latest are kept.
 const MARKS_MAX: usize = 2000;
 
-pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let (from_ns, thru_ns) = Params::of(&uri).range()?;
     let body = hub
         .ask(move |hub| {
@@ -29,13 +29,13 @@ pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -
 }
 
 /// Marks as the API has them.
-pub fn list(marks: &[Mark]) -> Value {
+pub(super) fn list(marks: &[Mark]) -> Value {
     let late = &marks[marks.len().saturating_sub(MARKS_MAX)..];
     late.iter().map(one).collect()
 }
 
 /// One mark as the API has it.
-pub fn one(mark: &Mark) -> Value {
+pub(super) fn one(mark: &Mark) -> Value {
     json!({
         "time": seconds(mark.from_ns),
         "until": seconds(mark.until_ns),

@@ -20,7 +20,7 @@ use crate::answer::{self, Answer, Refusal};
 /// Names of instances, by subsystem.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
-pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
     let body = hub
         .ask(|hub| {
             let instances = instances(hub).map_err(Refusal::unavailable)?;

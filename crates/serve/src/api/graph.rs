@@ -12,7 +12,7 @@ use kymo_view::svg::{Style, Theme};
 use super::{Asker, Hub, Params, series};
 use crate::answer::{self, Answer, Refusal};
 
-pub async fn answer(
+pub(super) async fn answer(
     State(hub): State<Arc<Hub>>,
     Extension(scopes): Asker,
     uri: Uri,

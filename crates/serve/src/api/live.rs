@@ -20,7 +20,11 @@ use crate::number;
 
 const ALIVE: Duration = Duration::from_secs(15);
 
-pub async fn answer(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: Uri) -> Answer {
+pub(super) async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    uri: Uri,
+) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }

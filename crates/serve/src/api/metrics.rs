@@ -13,7 +13,7 @@ use super::Hub;
 use crate::answer::{self, Answer, Refusal};
 use crate::number::seconds;
 
-pub async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing(
             "cannot expose metrics: a recording that was opened from a file has no newest sample",

@@ -38,7 +38,7 @@ use crate::tally::Counter;
 use crate::{Settings, assets, number};
 
 /// Questions that read the recording at a time; more wait.
-pub const READING_MAX: usize = 2;
+pub(crate) const READING_MAX: usize = 2;
 /// How long they wait.
 const WAIT: Duration = Duration::from_secs(10);
 /// Bytes of a request's body.
@@ -47,7 +47,7 @@ const BODY_BYTES: usize = 16 << 10;
 const ANSWER_TIME: Duration = Duration::from_secs(40);
 
 /// What all answers are made of.
-pub struct Hub {
+pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
     now: Arc<Now>,
@@ -63,7 +63,7 @@ pub struct Hub {
 
 impl Hub {
     /// A hub as it was told to be.
-    pub fn new(settings: Settings) -> Hub {
+    pub(crate) fn new(settings: Settings) -> Hub {
         let archive = Arc::new(Archive::new(
             settings.what,
             settings.rollups.map(Rollups::new),
@@ -89,12 +89,12 @@ impl Hub {
     }
 
     /// Whether what it shows can be shown at all.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         self.archive.what.check()
     }
 
     /// Begins what goes on by itself.
-    pub fn start(self: Arc<Hub>) {
+    pub(crate) fn start(self: Arc<Hub>) {
         if self.archive.what.ring().is_some() {
             tokio::spawn(self.now.clone().follow());
             let archive = self.archive.clone();
@@ -103,7 +103,7 @@ impl Hub {
     }
 
     /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
-    pub fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
+    pub(crate) fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
         self.access.check_target(request.uri())?;
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
@@ -153,7 +153,7 @@ impl Hub {
 }
 
 /// Every path there is.
-pub fn router(hub: Arc<Hub>) -> Router {
+pub(crate) fn router(hub: Arc<Hub>) -> Router {
     Router::new()
         .route("/api/v1/status", get(about::status))
         .route("/api/v1/cost", get(about::cost))
@@ -199,7 +199,7 @@ async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answ
 }
 
 /// The last hand on every answer.
-pub fn finish(mut response: Response<Body>) -> Response<Body> {
+pub(crate) fn finish(mut response: Response<Body>) -> Response<Body> {
     access::harden(response.headers_mut());
     response
 }
@@ -208,7 +208,7 @@ pub fn finish(mut response: Response<Body>) -> Response<Body> {
 const SECONDS_MAX: f64 = 4e9;
 
 /// The parameters of a question.
-pub struct Params {
+pub(crate) struct Params {
     given: Vec<(String, String)>,
     /// The moment of the question, in nanoseconds since 1970.
     now_ns: i64,
@@ -216,7 +216,7 @@ pub struct Params {
 
 impl Params {
     /// Reads the query of a URL.
-    pub fn of(uri: &Uri) -> Params {
+    pub(crate) fn of(uri: &Uri) -> Params {
         let query = uri.query().unwrap_or_default();
         Params {
             given: form_urlencoded::parse(query.as_bytes())
@@ -227,19 +227,19 @@ impl Params {
     }
 
     /// A parameter's text.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.given.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// All texts of a parameter that may be given several times.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let given = self.given.iter().filter(move |(known, _)| known == name);
         given.map(|(_, value)| value.as_str())
     }
 
     /// Ids of fields: comma-separated, in one parameter or in several; a comma within a name is `%2C`.
-    pub fn fields(&self) -> Vec<String> {
+    pub(crate) fn fields(&self) -> Vec<String> {
         let given = self.given.iter().filter(|(name, _)| name == "fields");
         given
             .flat_map(|(_, value)| value.split(','))
@@ -249,7 +249,7 @@ impl Params {
     }
 
     /// A count between 1 and `most`.
-    pub fn count(&self, name: &str, default: usize, most: usize) -> Result<usize, Refusal> {
+    pub(crate) fn count(&self, name: &str, default: usize, most: usize) -> Result<usize, Refusal> {
         let Some(text) = self.text(name) else {
             return Ok(default);
         };
@@ -262,7 +262,7 @@ impl Params {
     }
 
     /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now; never before 1970.
-    pub fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
+    pub(crate) fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
         let text = self.text(name).unwrap_or(default);
         if text == "now" {
             return Ok(self.now_ns);
@@ -280,7 +280,7 @@ impl Params {
     }
 
     /// A range of time that is not empty.
-    pub fn range(&self) -> Result<(i64, i64), Refusal> {
+    pub(crate) fn range(&self) -> Result<(i64, i64), Refusal> {
         let (from, thru) = (self.time("from", "-3600")?, self.time("thru", "now")?);
         match from < thru {
             true => Ok((from, thru)),

@@ -22,7 +22,7 @@ const ROWS_MAX: usize = 10_000;
 /// Longest span of rates, in seconds.
 const OVER_MAX: usize = 3600;
 
-pub async fn answer(
+pub(super) async fn answer(
     State(hub): State<Arc<Hub>>,
     Extension(scopes): Asker,
     uri: Uri,

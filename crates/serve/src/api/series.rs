@@ -19,7 +19,7 @@ const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
 
-pub async fn answer(
+pub(super) async fn answer(
     State(hub): State<Arc<Hub>>,
     Extension(scopes): Asker,
     uri: Uri,
@@ -56,7 +56,7 @@ pub async fn answer(
 }
 
 /// The fields that were asked for, if the asker may see them.
-pub fn picks(ids: &[String], scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
+pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
     if ids.is_empty() || ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
             "cannot answer: fields has to name 1 to {FIELDS_MAX} fields"
@@ -82,7 +82,7 @@ fn stored_fields(ids: &[String]) -> Result<Vec<StoredField>, Refusal> {
 }
 
 /// What tells of people needs the scope `texts`, as a number, too.
-pub fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
+pub(super) fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
     match picks.iter().any(|pick| pick.column.private) {
         true => scopes.need_texts(),
         false => Ok(()),
@@ -106,7 +106,7 @@ impl Hub {
     }
 
     /// Reads fields over a range; with the length of what was read, in nanoseconds.
-    pub fn series(
+    pub(crate) fn series(
         &self,
         picks: &[Pick],
         from_ns: i64,

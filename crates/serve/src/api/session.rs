@@ -17,7 +17,7 @@ struct Asked {
     token: Option<String>,
 }
 
-pub async fn begin(State(hub): State<Arc<Hub>>, headers: HeaderMap, body: Bytes) -> Answer {
+pub(super) async fn begin(State(hub): State<Arc<Hub>>, headers: HeaderMap, body: Bytes) -> Answer {
     // A form of a foreign page cannot send this type without asking first.
     let is_json = headers
         .get(header::CONTENT_TYPE)

@@ -15,7 +15,7 @@ use crate::answer::{self, Answer, Refusal};
 use crate::number;
 use crate::stored::unit;
 
-pub async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let params = Params::of(&uri);
     let matchers = params.all("match").map(Matcher::parse);
     let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Refusal::bad)?;

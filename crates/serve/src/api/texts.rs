@@ -20,7 +20,7 @@ use crate::number::{self, seconds};
 /// How far around the moment a text is looked for.
 const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
 
-pub async fn sources(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub(super) async fn sources(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let at_ns = Params::of(&uri).time("at", "now")?;
     let body = hub
         .ask(move |hub| {
@@ -43,7 +43,11 @@ pub async fn sources(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) 
     Ok(answer::json(&headers, body))
 }
 
-pub async fn text(State(hub): State<Arc<Hub>>, Extension(scopes): Asker, uri: Uri) -> Answer {
+pub(super) async fn text(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    uri: Uri,
+) -> Answer {
     let params = Params::of(&uri);
     let at_ns = params.time("at", "now")?;
     let name = params.text("source").unwrap_or_default().to_string();

@@ -1,8 +1,8 @@
 //! What a series is at a moment: blocks, memory and the file put together.
 
-pub mod known;
+pub(crate) mod known;
 pub(crate) mod raw_points;
-pub mod rows;
+pub(crate) mod rows;
 pub(crate) mod series_cache;
 pub(crate) mod snapshot;
 pub(crate) mod view;

@@ -65,7 +65,7 @@ impl Every {
 
 /// A tick of the time axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tick {
+pub(super) struct Tick {
     /// When.
     pub at_ns: i64,
     /// The time, or of days and months what they are called.
@@ -75,7 +75,7 @@ pub struct Tick {
 }
 
 /// At most about `most` round local times from `from_ns` thru `thru_ns`.
-pub fn ticks(zone: &mut Zone, from_ns: i64, thru_ns: i64, most: usize) -> Vec<Tick> {
+pub(super) fn ticks(zone: &mut Zone, from_ns: i64, thru_ns: i64, most: usize) -> Vec<Tick> {
     let span_ms = thru_ns.saturating_sub(from_ns) / 1_000_000;
     let most = most.clamp(1, TICKS_MAX) as i64;
     let fits = |every: &&Every| span_ms / every.millis() <= most;
@@ -196,7 +196,7 @@ fn weekday_day(local: Local) -> String {
 }
 
 /// A range in words: `Sat 21 Nov 2026 10:00:00 – 12:00:00 +01:00`.
-pub fn range(zone: &mut Zone, from_ns: i64, thru_ns: i64) -> String {
+pub(super) fn range(zone: &mut Zone, from_ns: i64, thru_ns: i64) -> String {
     let (from, thru) = (zone.local(from_ns), zone.local(thru_ns));
     let day = |local: Local| format!("{} {}", weekday_day(local), local.day / 10_000);
     let end = match from.day == thru.day {
@@ -215,13 +215,13 @@ pub fn range(zone: &mut Zone, from_ns: i64, thru_ns: i64) -> String {
 }
 
 /// The moment in words, for what is pointed at.
-pub fn moment(zone: &mut Zone, at_ns: i64) -> String {
+pub(super) fn moment(zone: &mut Zone, at_ns: i64) -> String {
     let local = zone.local(at_ns);
     format!("{} {}", weekday_day(local), clock(local, true))
 }
 
 /// A length of time in words: `200 ms`, `5 s`, `2 min`, `1 h`, `3 d`; two units where one is not exact.
-pub fn length(ns: i64) -> String {
+pub(super) fn length(ns: i64) -> String {
     const UNITS: [(i64, &str); 5] = [
         (86_400_000, "d"),
         (3_600_000, "h"),

@@ -8,11 +8,11 @@ use super::{Curve, Shape};
 use crate::svg::palette::Inks;
 
 /// Of what is above a stack.
-pub const PEAK_OPACITY: &str = "0.3";
+pub(super) const PEAK_OPACITY: &str = "0.3";
 
 /// Where points come to lie.
 #[derive(Clone, Copy)]
-pub struct Canvas {
+pub(super) struct Canvas {
     /// The box that is drawn in.
     pub area: Area,
     /// The grid of the points.
@@ -23,7 +23,7 @@ pub struct Canvas {
 
 impl Canvas {
     /// Place of a moment, within the box.
-    pub fn x(&self, at_ns: i64) -> f64 {
+    pub(super) fn x(&self, at_ns: i64) -> f64 {
         let span = self.grid.step_ns as f64 * self.grid.count.max(1) as f64;
         let part = at_ns.saturating_sub(self.grid.from_ns) as f64 / span;
         self.area.left + part.clamp(0.0, 1.0) * self.area.width
@@ -35,7 +35,7 @@ impl Canvas {
     }
 
     /// Place of a value, within the box.
-    pub fn y(&self, value: f64) -> f64 {
+    pub(super) fn y(&self, value: f64) -> f64 {
         self.area.bottom() - (value / self.top).clamp(0.0, 1.0) * self.area.height
     }
 
@@ -146,7 +146,7 @@ fn of(points: &[Point], value: fn(&Point) -> f64) -> Vec<f64> {
 
 /// Upper edges of the stacked curves, the lowest first. In a stack what is not known counts as nothing,
 /// unless nothing is known at all.
-pub fn stack(curves: &[Curve]) -> Vec<Vec<f64>> {
+pub(super) fn stack(curves: &[Curve]) -> Vec<Vec<f64>> {
     let mut edges: Vec<Vec<f64>> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.shape == Shape::Stacked) {
         let below = edges.last().cloned();
@@ -162,7 +162,7 @@ pub fn stack(curves: &[Curve]) -> Vec<Vec<f64>> {
 }
 
 /// The largest value that is drawn.
-pub fn most(curves: &[Curve]) -> f64 {
+pub(super) fn most(curves: &[Curve]) -> f64 {
     let stacked = stack(curves).into_iter().flatten();
     let alone = curves
         .iter()
@@ -175,7 +175,7 @@ pub fn most(curves: &[Curve]) -> f64 {
 }
 
 /// Draws all curves.
-pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
+pub(super) fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
     let of_shape = |shape: Shape| curves.iter().filter(move |curve| curve.shape == shape);
     let fill =
         |colour: &str, opacity: &str| format!("fill=\"{colour}\" fill-opacity=\"{opacity}\"");
@@ -202,7 +202,7 @@ pub fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
 }
 
 /// The attributes of a curve's line.
-pub fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
+pub(super) fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
     let colour = inks.line(curve.hue);
     let dashes = match inks.dashes(curve.hue) {
         "" => String::new(),

@@ -35,12 +35,12 @@ fn advance(c: char) -> u16 {
 }
 
 /// Width of a text at a font size.
-pub fn width(text: &str, size: f64) -> f64 {
+pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| f64::from(advance(c))).sum::<f64>() / UNITS_AN_EM * size
 }
 
 /// The text, cut to fit.
-pub fn fit(text: &str, size: f64, most: f64) -> Cow<'_, str> {
+pub(super) fn fit(text: &str, size: f64, most: f64) -> Cow<'_, str> {
     if width(text, size) <= most {
         return text.into();
     }

@@ -75,7 +75,7 @@ impl Statistic {
 }
 
 /// A table that was laid out.
-pub struct Legend {
+pub(super) struct Legend {
     told: &'static [Statistic],
     rows: Vec<Row>,
     /// Curves below each other.
@@ -95,7 +95,7 @@ struct Row {
 
 impl Legend {
     /// Lays out the table of a graph so that it fits into a width.
-    pub fn new(graph: &Graph, room: f64) -> Legend {
+    pub(super) fn new(graph: &Graph, room: f64) -> Legend {
         let labels = graph.curves.iter().map(|curve| width(&curve.label, TEXT));
         let label = labels.fold(LABEL_LEAST, f64::max).min(LABEL_MOST);
         let mut legend = Legend::telling(Statistic::CHOICES[0], graph, label);
@@ -156,7 +156,7 @@ impl Legend {
     }
 
     /// How high it is.
-    pub fn height(&self) -> f64 {
+    pub(super) fn height(&self) -> f64 {
         match self.rows.is_empty() {
             true => 0.0,
             false => (self.lines + 1) as f64 * LINE,
@@ -164,7 +164,13 @@ impl Legend {
     }
 
     /// Draws it with its upper left corner at a place.
-    pub fn draw(&self, graph: &Graph, (left, top): (f64, f64), inks: &Inks, out: &mut String) {
+    pub(super) fn draw(
+        &self,
+        graph: &Graph,
+        (left, top): (f64, f64),
+        inks: &Inks,
+        out: &mut String,
+    ) {
         let rows = self.rows.iter().zip(&graph.curves);
         for (n, (row, curve)) in rows.enumerate() {
             let (table, line) = (n / self.lines, n % self.lines);
@@ -228,7 +234,7 @@ fn swatch(curve: &Curve, (left, base): (f64, f64), inks: &Inks, out: &mut String
 }
 
 /// The name of the vertical axis: its unit.
-pub fn axis_name(unit: Unit, shown: &str) -> String {
+pub(super) fn axis_name(unit: Unit, shown: &str) -> String {
     match (unit, shown) {
         (Unit::PerSecond, "/s") => "per second".into(),
         (Unit::PerSecond, "k/s") => "thousands per second".into(),

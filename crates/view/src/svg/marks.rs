@@ -18,7 +18,7 @@ const LINES_MOST: usize = 12;
 
 /// Marks of a kind: how many, and how long in all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Count {
+pub(super) struct Count {
     kind: Kind,
     count: usize,
     length_ns: i64,
@@ -47,7 +47,7 @@ fn ink(kind: Kind, inks: &Inks) -> &'static str {
 }
 
 /// Those that a picture shows, counted by kind.
-pub fn counted(picture: &Picture) -> Vec<Count> {
+pub(super) fn counted(picture: &Picture) -> Vec<Count> {
     let count = |kind: Kind| {
         let marks = || within(picture, kind);
         let bound = |mark: &Mark| {
@@ -78,7 +78,13 @@ fn within<'a>(picture: &'a Picture, kind: Kind) -> impl Iterator<Item = &'a Mark
 }
 
 /// Shades the gaps.
-pub fn shade(picture: &Picture, canvas: &Canvas, zone: &mut Zone, inks: &Inks, out: &mut String) {
+pub(super) fn shade(
+    picture: &Picture,
+    canvas: &Canvas,
+    zone: &mut Zone,
+    inks: &Inks,
+    out: &mut String,
+) {
     for mark in within(picture, Kind::Gap) {
         let (left, right) = (canvas.x(mark.from_ns), canvas.x(mark.until_ns));
         let area = Area {
@@ -101,7 +107,13 @@ fn title(mark: &Mark, zone: &mut Zone) -> String {
 }
 
 /// Flags all that is no gap, those close to each other as one.
-pub fn flag(picture: &Picture, canvas: &Canvas, zone: &mut Zone, inks: &Inks, out: &mut String) {
+pub(super) fn flag(
+    picture: &Picture,
+    canvas: &Canvas,
+    zone: &mut Zone,
+    inks: &Inks,
+    out: &mut String,
+) {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Gap) {
         let mut flags: Vec<(f64, &Mark, usize)> = Vec::new();
         for mark in within(picture, kind) {
@@ -145,7 +157,7 @@ fn draw_flag((x, y): (f64, f64), ink: &str, title: &str, out: &mut String) {
 }
 
 /// Says in one line what the flags stand for, as far as there is room.
-pub fn explain(counts: &[Count], at: (f64, f64), right: f64, inks: &Inks, out: &mut String) {
+pub(super) fn explain(counts: &[Count], at: (f64, f64), right: f64, inks: &Inks, out: &mut String) {
     let (mut x, base) = at;
     for each in counts {
         let text = match each.length_ns {

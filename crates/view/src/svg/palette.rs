@@ -76,12 +76,12 @@ const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 2 2 2"];
 
 impl Inks {
     /// Colour of the n-th line, counted from one.
-    pub fn line(&self, n: usize) -> &'static str {
+    pub(super) fn line(&self, n: usize) -> &'static str {
         self.lines[n.saturating_sub(1) % self.lines.len()]
     }
 
     /// Dashes of the n-th line; empty: none.
-    pub fn dashes(&self, n: usize) -> &'static str {
+    pub(super) fn dashes(&self, n: usize) -> &'static str {
         DASHES[n.saturating_sub(1) / self.lines.len() % DASHES.len()]
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const FAR: f64 = 1e6;
 
 /// Appends a text with what XML takes for itself spelled out, and what it does not allow replaced.
-pub fn put_escaped(out: &mut String, text: &str) {
+pub(super) fn put_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),
@@ -47,14 +47,14 @@ fn put_lengths(out: &mut String, lengths: &[(&str, f64)]) {
 
 /// Where a text's place is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Anchor {
+pub(super) enum Anchor {
     Start,
     Middle,
     End,
 }
 
 /// Appends a text element.
-pub fn put_text(
+pub(super) fn put_text(
     out: &mut String,
     (x, y): (f64, f64),
     anchor: Anchor,
@@ -75,7 +75,7 @@ pub fn put_text(
 
 /// A box.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Area {
+pub(super) struct Area {
     pub left: f64,
     pub top: f64,
     pub width: f64,
@@ -84,18 +84,18 @@ pub struct Area {
 
 impl Area {
     /// Where it ends on the right.
-    pub fn right(&self) -> f64 {
+    pub(super) fn right(&self) -> f64 {
         self.left + self.width
     }
 
     /// Where it ends below.
-    pub fn bottom(&self) -> f64 {
+    pub(super) fn bottom(&self) -> f64 {
         self.top + self.height
     }
 }
 
 /// Appends a rectangle; `rest` are further attributes.
-pub fn put_rect(out: &mut String, area: Area, rest: &str, title: &str) {
+pub(super) fn put_rect(out: &mut String, area: Area, rest: &str, title: &str) {
     out.push_str("<rect");
     put_lengths(
         out,
@@ -110,7 +110,7 @@ pub fn put_rect(out: &mut String, area: Area, rest: &str, title: &str) {
 }
 
 /// Appends a path; `rest` are further attributes.
-pub fn put_path(out: &mut String, path: &str, rest: &str, title: &str) {
+pub(super) fn put_path(out: &mut String, path: &str, rest: &str, title: &str) {
     if path.is_empty() {
         return;
     }
@@ -131,7 +131,7 @@ fn end_titled(out: &mut String, name: &str, rest: &str, title: &str) {
 
 /// A path, in steps from point to point: half as long as with places. Level stretches are one step.
 #[derive(Default)]
-pub struct Path {
+pub(super) struct Path {
     text: String,
     at: (i64, i64),
     /// Of a level step that may go on.
@@ -140,7 +140,7 @@ pub struct Path {
 
 impl Path {
     /// Begins a new line.
-    pub fn move_to(&mut self, x: f64, y: f64) {
+    pub(super) fn move_to(&mut self, x: f64, y: f64) {
         self.end_level();
         self.at = (tenths(x), tenths(y));
         self.text.push('M');
@@ -150,7 +150,7 @@ impl Path {
     }
 
     /// Goes on to a point.
-    pub fn line_to(&mut self, x: f64, y: f64) {
+    pub(super) fn line_to(&mut self, x: f64, y: f64) {
         let to = (tenths(x), tenths(y));
         let (dx, dy) = (to.0 - self.at.0, to.1 - self.at.1);
         self.at = to;
@@ -172,7 +172,7 @@ impl Path {
     }
 
     /// Goes back to where the line began.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.end_level();
         self.text.push('z');
     }
@@ -186,7 +186,7 @@ impl Path {
     }
 
     /// The path's text.
-    pub fn text(mut self) -> String {
+    pub(super) fn text(mut self) -> String {
         self.end_level();
         self.text
     }

@@ -5,7 +5,7 @@ use kymo_base::field::Unit;
 
 /// A unit as it is shown: how many of the recorded unit it is, and what it is called.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Shown {
+pub(super) struct Shown {
     /// In the recorded unit.
     pub size: f64,
     /// Its name.
@@ -57,7 +57,7 @@ fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
 }
 
 /// What a value of a unit is shown in: the largest of which it is at least one.
-pub fn shown(unit: Unit, value: f64) -> Shown {
+pub(super) fn shown(unit: Unit, value: f64) -> Shown {
     let ladder = ladder(unit);
     // 1023.996 KiB would be written 1024.00 KiB.
     let enough = |size: f64| value.abs() * 1.00001 >= size;
@@ -72,7 +72,7 @@ pub fn shown(unit: Unit, value: f64) -> Shown {
 }
 
 /// A value for reading: its number and its unit. What is not known is a dash.
-pub fn number(unit: Unit, value: f64) -> (String, &'static str) {
+pub(super) fn number(unit: Unit, value: f64) -> (String, &'static str) {
     if !value.is_finite() {
         return ("–".into(), "");
     }
@@ -89,7 +89,7 @@ const LEAST: f64 = 1e-6;
 
 /// A vertical axis from 0 up.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub(super) struct Axis {
     /// Where it ends, in the recorded unit; more than 0.
     pub top: f64,
     /// What its ticks are shown in.
@@ -100,7 +100,7 @@ pub struct Axis {
 
 impl Axis {
     /// With about `want` round steps up to `most` or a little more.
-    pub fn new(unit: Unit, most: f64, want: usize) -> Axis {
+    pub(super) fn new(unit: Unit, most: f64, want: usize) -> Axis {
         let most = if most.is_finite() && most > 0.0 {
             most
         } else {
@@ -116,7 +116,7 @@ impl Axis {
     }
 
     /// Up to exactly `top`, which is round.
-    pub fn fixed(unit: Unit, top: f64, want: usize) -> Axis {
+    pub(super) fn fixed(unit: Unit, top: f64, want: usize) -> Axis {
         let mut axis = Axis::new(unit, top, want);
         let top = top.max(LEAST);
         axis.ticks.retain(|(value, _)| *value <= top * 1.000_001);

@@ -11,22 +11,22 @@ use super::value::{RawValues, VALUES_MAX};
 
 /// Types of parts.
 pub(super) mod part {
-    pub const HOST: u16 = 0x0000;
-    pub const TIME: u16 = 0x0001;
-    pub const PLUGIN: u16 = 0x0002;
-    pub const PLUGIN_INSTANCE: u16 = 0x0003;
-    pub const TYPE: u16 = 0x0004;
-    pub const TYPE_INSTANCE: u16 = 0x0005;
-    pub const VALUES: u16 = 0x0006;
-    pub const INTERVAL: u16 = 0x0007;
-    pub const TIME_HR: u16 = 0x0008;
-    pub const INTERVAL_HR: u16 = 0x0009;
-    pub const MESSAGE: u16 = 0x0100;
-    pub const SEVERITY: u16 = 0x0101;
-    pub const SIGN_SHA256: u16 = 0x0200;
-    pub const ENCR_AES256: u16 = 0x0210;
+    pub(crate) const HOST: u16 = 0x0000;
+    pub(crate) const TIME: u16 = 0x0001;
+    pub(crate) const PLUGIN: u16 = 0x0002;
+    pub(crate) const PLUGIN_INSTANCE: u16 = 0x0003;
+    pub(crate) const TYPE: u16 = 0x0004;
+    pub(crate) const TYPE_INSTANCE: u16 = 0x0005;
+    pub(crate) const VALUES: u16 = 0x0006;
+    pub(crate) const INTERVAL: u16 = 0x0007;
+    pub(crate) const TIME_HR: u16 = 0x0008;
+    pub(crate) const INTERVAL_HR: u16 = 0x0009;
+    pub(crate) const MESSAGE: u16 = 0x0100;
+    pub(crate) const SEVERITY: u16 = 0x0101;
+    pub(crate) const SIGN_SHA256: u16 = 0x0200;
+    pub(crate) const ENCR_AES256: u16 = 0x0210;
     /// Bytes before a part's body.
-    pub const HEAD: usize = 4;
+    pub(crate) const HEAD: usize = 4;
 }
 
 /// Longest name, in bytes, without the NUL behind it.

@@ -19,7 +19,7 @@ const START_MIN: i64 = 3600 * 24 * 365 * 10;
 /// a week behind: files of one kind begin at one place, and so their states are alike and blocks shorter.
 const ROWS_BEGIN: u64 = 1;
 
-pub fn create_file(
+pub(super) fn create_file(
     shared: &Shared,
     name: &[u8],
     rest: Fields,

@@ -19,7 +19,7 @@ fn path(name: &[u8]) -> &Path {
 }
 
 /// LIST.
-pub fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
+pub(super) fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
     let Some(base) = shared.names.base() else {
         return answers.error(&[b"No base directory defined"]);
     };

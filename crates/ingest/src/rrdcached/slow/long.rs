@@ -18,7 +18,7 @@ use crate::rrdcached::refusals::rrd_error;
 use crate::rrdcached::{Severity, Shared};
 
 /// Sends the rows of a FETCH.
-pub fn fetch(
+pub(super) fn fetch(
     shared: &Shared,
     request: &Fetch,
     (form, (start, end)): (Form, (i64, i64)),
@@ -138,7 +138,7 @@ fn put_binary(table: &Table, pieces: &mut Pieces, out: &mut impl Write) -> io::R
 }
 
 /// Sends the document and ends the connection, which is how the client knows that it is whole.
-pub fn dump(shared: &Shared, connection: &mut Connection, mut opened: Opened) -> After {
+pub(super) fn dump(shared: &Shared, connection: &mut Connection, mut opened: Opened) -> After {
     let sent = send(shared, connection, |out| {
         let zone = TimeZone::system();
         dump::dump(&opened.header, &mut opened.rows, DumpHead::Dtd, &zone, out)

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 /// A client's socket.
-pub struct Stream<'a> {
+pub(super) struct Stream<'a> {
     socket: &'a OwnedFd,
     patience: Duration,
     /// How long it was waited for, and how much was taken, since enough was taken the last time.
@@ -22,7 +22,7 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// Waits at most `patience` for the client to take [`TAKEN_AT_LEAST`] bytes: who takes one now and then holds up
     /// others as one does who takes none.
-    pub fn new(socket: &'a OwnedFd, patience: Duration) -> Stream<'a> {
+    pub(super) fn new(socket: &'a OwnedFd, patience: Duration) -> Stream<'a> {
         Stream {
             socket,
             patience,

@@ -18,7 +18,7 @@ const REQUEST_MAX: usize = 4096;
 const PORT: &str = "42217";
 
 /// The daemon's client.
-pub struct Client {
+pub(super) struct Client {
     connection: Option<Connection>,
     /// `RRDCACHED_ADDRESS`; empty counts as none.
     from_environment: Option<Vec<u8>>,
@@ -37,7 +37,7 @@ enum Stream {
 }
 
 /// What the daemon answered; below 0 there is an error instead.
-pub struct Reply {
+pub(super) struct Reply {
     /// The text behind the status.
     pub message: Vec<u8>,
     /// As many lines as the status said, without their ends.
@@ -45,7 +45,7 @@ pub struct Reply {
 }
 
 /// A request that did not get one.
-pub enum Refusal {
+pub(super) enum Refusal {
     /// It has more bytes than fit.
     TooLong,
     /// The text says why.
@@ -60,7 +60,7 @@ impl From<Message> for Refusal {
 
 impl Client {
     /// Not connected yet.
-    pub fn from_environment() -> Client {
+    pub(super) fn from_environment() -> Client {
         let variable = |name| std::env::var_os(name).map(OsStringExt::into_vec);
         let address: Option<Vec<u8>> = variable("RRDCACHED_ADDRESS");
         Client {
@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Connects to a daemon, or the environment's; if there is none, leaves all as it is.
-    pub fn connect(&mut self, daemon: Option<&[u8]>) -> Result<(), Message> {
+    pub(super) fn connect(&mut self, daemon: Option<&[u8]>) -> Result<(), Message> {
         let address = daemon.map(<[u8]>::to_vec).or(self.from_environment.clone());
         let Some(address) = address.filter(|address| !address.is_empty()) else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Whether a command that names this daemon (or none) goes to the one connected to.
-    pub fn is_connected(&self, daemon: Option<&[u8]>) -> bool {
+    pub(super) fn is_connected(&self, daemon: Option<&[u8]>) -> bool {
         match (self.connected_to(), daemon) {
             (None, _) => false,
             (Some(_), None) => self.from_environment.is_some(),
@@ -99,12 +99,12 @@ impl Client {
     }
 
     /// Whether there is a connection to any daemon.
-    pub fn is_any_connected(&self) -> bool {
+    pub(super) fn is_any_connected(&self) -> bool {
         self.connection.is_some()
     }
 
     /// Ends the connection.
-    pub fn disconnect(&mut self) {
+    pub(super) fn disconnect(&mut self) {
         self.connection = None;
     }
 
@@ -115,7 +115,7 @@ impl Client {
     }
 
     /// Sends words as one line and reads the answer.
-    pub fn request(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    pub(super) fn request(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         let line = line_of(words)?;
         let Some(connection) = &mut self.connection else {
             return Err(Message::from("request: not connected").into());
@@ -138,7 +138,7 @@ impl Client {
 
     /// A file's name for the daemon: all of it over a unix socket, which is on the same machine; over TCP
     /// what the daemon's base is to be put before.
-    pub fn path(&self, name: &[u8]) -> Result<Vec<u8>, Message> {
+    pub(super) fn path(&self, name: &[u8]) -> Result<Vec<u8>, Message> {
         let local = self
             .connected_to()
             .is_some_and(|address| address.starts_with(b"/") || address.starts_with(b"unix:"));

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kymo_rrd::update::Now;
 
 /// The clock.
-pub fn now() -> Now {
+pub(super) fn now() -> Now {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let since = since.unwrap_or_default();
     Now {

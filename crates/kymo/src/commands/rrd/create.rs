@@ -36,7 +36,7 @@ struct Asked<'a> {
 }
 
 /// `create`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let asked = read(session, words)?;
     let [name, definitions @ ..] = asked.operands.as_slice() else {
         return Err(Message::from("need name of an rrd file to create"));

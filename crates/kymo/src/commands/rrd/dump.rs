@@ -22,7 +22,7 @@ const OPTIONS: &[Known] = &[
 const USAGE: &str = "usage rrdtool dump [--header|-h {none,xsd,dtd}]\n[--no-header|-n]\n[--daemon|-d address]\nfile.rrd [file.xml]";
 
 /// `dump`: from the file, which a daemon brings up to date first.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let (mut daemon, mut head) = (None, DumpHead::default());
     for piece in pieces {

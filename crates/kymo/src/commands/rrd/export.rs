@@ -52,7 +52,7 @@ struct Options {
 }
 
 /// Runs `kymo rrd export`.
-pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
+pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     let options: Options = store::read("kymo rrd export", words)?;
     if !options.all && options.files.is_empty() {
         let line = "cannot export: no FILE and no --all; see kymo rrd export --help";

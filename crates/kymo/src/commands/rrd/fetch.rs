@@ -32,7 +32,7 @@ struct Asked<'a> {
 }
 
 /// `fetch`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let asked = read(session, words)?;
     let (start, end) = range(session, &asked)?;
     let [name, cf, ..] = asked.operands.as_slice() else {

@@ -29,7 +29,7 @@ const TRIES: usize = 100;
 
 /// What a file is opened for; the lock is shared or exclusive accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub(super) enum Access {
     /// Reading.
     Read,
     /// Reading and writing.
@@ -37,7 +37,7 @@ pub enum Access {
 }
 
 /// A file under its lock, which ends with it.
-pub struct RrdFile {
+pub(super) struct RrdFile {
     file: File,
     /// What is in front of its rows.
     pub header: Header,
@@ -46,7 +46,11 @@ pub struct RrdFile {
 
 impl RrdFile {
     /// Opens a file and reads its header. `bytes` is memory for it and holds it afterwards.
-    pub fn open(name: &[u8], access: Access, bytes: &mut Vec<u8>) -> Result<RrdFile, Message> {
+    pub(super) fn open(
+        name: &[u8],
+        access: Access,
+        bytes: &mut Vec<u8>,
+    ) -> Result<RrdFile, Message> {
         let mut options = OpenOptions::new();
         options.read(true).write(access == Access::Write);
         let file = options
@@ -86,7 +90,7 @@ impl RrdFile {
     }
 
     /// The header, to change it, and the rows behind it.
-    pub fn parts(&mut self) -> (&mut Header, FileRows<'_>) {
+    pub(super) fn parts(&mut self) -> (&mut Header, FileRows<'_>) {
         let rows = FileRows {
             file: &self.file,
             begin: self.header.size_bytes(),
@@ -98,7 +102,7 @@ impl RrdFile {
     }
 
     /// Writes what updates change of the header. `bytes` holds the header as it was read, and then as it is.
-    pub fn write_live(&self, bytes: &mut Vec<u8>, name: &[u8]) -> Result<(), Message> {
+    pub(super) fn write_live(&self, bytes: &mut Vec<u8>, name: &[u8]) -> Result<(), Message> {
         let (live, end) = (self.header.live_offset(), self.header.size_bytes() as usize);
         bytes.truncate(end);
         self.header.encode_live(bytes);
@@ -110,7 +114,7 @@ impl RrdFile {
     }
 
     /// Writes the whole header.
-    pub fn write_header(&self, name: &[u8]) -> Result<(), Message> {
+    pub(super) fn write_header(&self, name: &[u8]) -> Result<(), Message> {
         let mut bytes = Vec::new();
         self.header.encode(&mut bytes);
         self.write(&bytes, 0, name)
@@ -122,7 +126,7 @@ impl RrdFile {
     }
 
     /// All of it in memory. The lock stays.
-    pub fn load(&mut self) -> Result<Rrd, Message> {
+    pub(super) fn load(&mut self) -> Result<Rrd, Message> {
         let count = self.header.cell_count();
         // A file with holes may promise more than there is memory.
         if count > MEMORY_CELLS_MAX {
@@ -137,7 +141,7 @@ impl RrdFile {
 }
 
 /// Reads a whole file.
-pub fn load(session: &mut Session, name: &[u8]) -> Result<Rrd, Message> {
+pub(super) fn load(session: &mut Session, name: &[u8]) -> Result<Rrd, Message> {
     RrdFile::open(name, Access::Read, &mut session.bytes)?.load()
 }
 
@@ -199,7 +203,7 @@ fn worded(error: Error, name: &[u8], bytes: &[u8]) -> Message {
 }
 
 /// The rows of an open file. Rows that follow each other are gathered and written at once.
-pub struct FileRows<'a> {
+pub(super) struct FileRows<'a> {
     file: &'a File,
     /// Where rows begin.
     begin: u64,
@@ -212,7 +216,7 @@ pub struct FileRows<'a> {
 
 impl FileRows<'_> {
     /// Writes what is gathered. Must be called before the header is written.
-    pub fn finish(&mut self) -> Result<(), Error> {
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
         if self.gathered.is_empty() {
             return Ok(());
         }
@@ -271,7 +275,7 @@ impl Rows for FileRows<'_> {
 
 /// Puts a file in the place of `name`, with the mode of what was there; `-` is standard output. A
 /// daemon that is connected is told before and after.
-pub fn replace(session: &mut Session, name: &[u8], rrd: &Rrd) -> Result<(), Message> {
+pub(super) fn replace(session: &mut Session, name: &[u8], rrd: &Rrd) -> Result<(), Message> {
     let bytes = rrd.to_bytes();
     if name == b"-" {
         let written = session.out.write_all(&bytes);
@@ -308,7 +312,7 @@ fn fill_and_move(
 }
 
 /// Tells a daemon that is connected. Whether it knew the file does not matter.
-pub fn forget(session: &mut Session, name: &[u8]) {
+pub(super) fn forget(session: &mut Session, name: &[u8]) {
     if session.client.is_any_connected() {
         let _ = session.client.forget(name);
     }
@@ -336,7 +340,7 @@ fn open_new(path: &Path, mode: u32) -> io::Result<File> {
 }
 
 /// Writes a file that a dump was restored to: a new one, or over one that is there if `force` says so.
-pub fn write_restored(
+pub(super) fn write_restored(
     session: &mut Session,
     name: &[u8],
     rrd: &Rrd,

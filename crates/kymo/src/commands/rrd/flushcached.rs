@@ -8,7 +8,7 @@ use super::session::Session;
 const OPTIONS: &[Known] = &[("daemon", b'd', Takes::Argument)];
 
 /// `flushcached`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, files) = options::read(words, OPTIONS);
     let mut daemon = None;
     for piece in pieces {

@@ -56,7 +56,7 @@ struct Tally {
 }
 
 /// Runs `kymo rrd import`.
-pub fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
+pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     let options: Options = store::read("kymo rrd import", words)?;
     let base = store::real(&options.base)?;
     let mut tally = Tally::default();

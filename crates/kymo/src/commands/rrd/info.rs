@@ -15,7 +15,7 @@ const OPTIONS: &[Known] = &[
 ];
 
 /// `info`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let (mut daemon, mut flush) = (None, true);
     for piece in pieces {

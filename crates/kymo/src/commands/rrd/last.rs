@@ -15,7 +15,7 @@ const DAEMON: Known = ("daemon", b'd', Takes::Argument);
 const ARCHIVE: Known = ("rraindex", 129, Takes::Argument);
 
 /// `first`: the stamp of an archive's first row. After an error it is printed as -1.
-pub fn first(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn first(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let found = find_first(session, words);
     say(session, &found);
     found.map(|_| ())
@@ -49,7 +49,7 @@ fn find_first(session: &mut Session, words: &[&[u8]]) -> Result<i64, Message> {
 }
 
 /// `last`: the stamp of the last update. After an error it is printed as -1.
-pub fn last(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn last(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let found = find_last(session, words);
     say(session, &found);
     found.map(|_| ())
@@ -70,7 +70,7 @@ fn say(session: &mut Session, found: &Result<i64, Message>) {
 }
 
 /// `lastupdate`: the last reading of each data source, from the file, which a daemon brings up to date first.
-pub fn last_update(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn last_update(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (daemon, name) = daemon_and_file(words, "lastupdate")?;
     session.flush_if_connected(daemon, name)?;
     let header = RrdFile::open(name, Access::Read, &mut session.bytes)?.header;

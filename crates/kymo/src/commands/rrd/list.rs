@@ -20,7 +20,7 @@ const OPTIONS: &[Known] = &[
 ];
 
 /// `list`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let (mut daemon, mut flush, mut recursive) = (None, true, false);
     for piece in pieces {

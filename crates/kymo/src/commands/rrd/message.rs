@@ -7,22 +7,22 @@ const LEN_MAX: usize = 4095;
 
 /// An error's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message(pub Vec<u8>);
+pub(super) struct Message(pub Vec<u8>);
 
 impl Message {
     /// Its parts, one behind the other.
-    pub fn of(parts: &[&[u8]]) -> Message {
+    pub(super) fn of(parts: &[&[u8]]) -> Message {
         Message(parts.concat())
     }
 
     /// `<verb> '<name>': <cause>`, rrdtool's usual form.
-    pub fn about(verb: &str, name: &[u8], error: &io::Error) -> Message {
+    pub(super) fn about(verb: &str, name: &[u8], error: &io::Error) -> Message {
         let cause = strerror(error);
         Message::of(&[verb.as_bytes(), b" '", name, b"': ", cause.as_bytes()])
     }
 
     /// Prints `ERROR: <text>`.
-    pub fn print(&self, out: &mut impl Write) {
+    pub(super) fn print(&self, out: &mut impl Write) {
         let text = &self.0[..self.0.len().min(LEN_MAX)];
         // Nobody is left to be told.
         let _ = out.write_all(&[b"ERROR: ", text, b"\n"].concat());

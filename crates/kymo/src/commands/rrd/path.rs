@@ -5,6 +5,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Bytes as a path.
-pub fn path(name: &[u8]) -> &Path {
+pub(super) fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use super::path::path;
 
 /// All names that fit, in order.
-pub fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
     let (mut found, mut parts) = (
         vec![Vec::new()],
         pattern.split(|&byte| byte == b'/').peekable(),

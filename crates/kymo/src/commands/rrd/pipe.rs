@@ -9,7 +9,7 @@ use super::usage::Mode;
 use super::{handle, place};
 
 /// Reads commands until there are no more. `dir` is where to go first.
-pub fn run(session: &mut Session, dir: &[u8]) -> u8 {
+pub(super) fn run(session: &mut Session, dir: &[u8]) -> u8 {
     let started = Instant::now();
     session.mode = Mode::Piped;
     if let Err((message, code)) = place::begin(dir) {

@@ -22,14 +22,14 @@ const PLACES: &[(&str, Command)] = &[
 ];
 
 /// The command of that name.
-pub fn find(name: &[u8]) -> Option<Command> {
+pub(super) fn find(name: &[u8]) -> Option<Command> {
     let found = PLACES.iter().find(|each| each.0.as_bytes() == name);
     found.map(|&(_, command)| command)
 }
 
 /// Goes where `rrdtool - DIR` begins. (Not with that as its root, even for root: Debian's build does not either.)
 /// The error comes with its exit code.
-pub fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
+pub(super) fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
     if dir.is_empty() {
         return Ok(());
     }

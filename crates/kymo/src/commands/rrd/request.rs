@@ -13,7 +13,7 @@ use super::message::Message;
 const TOO_LONG: &str = "No buffer space available";
 
 /// A create, its options read.
-pub struct Create<'a> {
+pub(super) struct Create<'a> {
     /// The file's name.
     pub name: &'a [u8],
     /// Seconds of a primary data point, or 0.
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Has the daemon write what it holds of a file.
-    pub fn flush(&mut self, name: &[u8]) -> Result<(), Message> {
+    pub(super) fn flush(&mut self, name: &[u8]) -> Result<(), Message> {
         let path = self.path(name)?;
         match self.request(&[b"flush", &path]) {
             Ok(_) => Ok(()),
@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// Has the daemon begin to write all that it holds.
-    pub fn flush_all(&mut self) -> Result<(), Message> {
+    pub(super) fn flush_all(&mut self) -> Result<(), Message> {
         match self.request(&[b"flushall"]) {
             Ok(_) | Err(Refusal::TooLong) => Ok(()),
             Err(Refusal::Failed(message)) => Err(message),
@@ -70,18 +70,18 @@ impl Client {
     }
 
     /// Has the daemon drop what it holds of a file.
-    pub fn forget(&mut self, name: &[u8]) -> Result<(), Message> {
+    pub(super) fn forget(&mut self, name: &[u8]) -> Result<(), Message> {
         self.on_file("forget", name, &[], TOO_LONG).map(|_| ())
     }
 
     /// Stamp of the last update.
-    pub fn last(&mut self, name: &[u8]) -> Result<i64, Message> {
+    pub(super) fn last(&mut self, name: &[u8]) -> Result<i64, Message> {
         let reply = self.on_file("last", name, &[], "rrdc_last: out of memory")?;
         Ok(leading_number(&reply.message))
     }
 
     /// Stamp of an archive's first row.
-    pub fn first(&mut self, name: &[u8], archive: i64) -> Result<i64, Message> {
+    pub(super) fn first(&mut self, name: &[u8], archive: i64) -> Result<i64, Message> {
         let archive = archive.to_string();
         let too_long = "rrdc_first: out of memory";
         let reply = self.on_file("first", name, &[archive.as_bytes()], too_long)?;
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Sends values. `N` becomes the time of this machine.
-    pub fn update(&mut self, name: &[u8], values: &[&[u8]]) -> Result<(), Message> {
+    pub(super) fn update(&mut self, name: &[u8], values: &[&[u8]]) -> Result<(), Message> {
         let seconds = now().sec.to_string();
         let stamped = |value: &&[u8]| match value.strip_prefix(b"N:") {
             Some(rest) => [seconds.as_bytes(), rest].join(&b':'),
@@ -102,7 +102,7 @@ impl Client {
     }
 
     /// Has the daemon make a file.
-    pub fn create(&mut self, create: &Create<'_>) -> Result<(), Message> {
+    pub(super) fn create(&mut self, create: &Create<'_>) -> Result<(), Message> {
         let (start, step) = (
             create.start.map(|it| it.to_string()),
             create.step.to_string(),
@@ -128,7 +128,7 @@ impl Client {
     }
 
     /// Names of files.
-    pub fn list(&mut self, recursive: bool, dir: &[u8]) -> Result<Vec<Vec<u8>>, Message> {
+    pub(super) fn list(&mut self, recursive: bool, dir: &[u8]) -> Result<Vec<Vec<u8>>, Message> {
         let words: &[&[u8]] = match recursive {
             true => &[b"list", b"RECURSIVE", dir],
             false => &[b"list", dir],
@@ -141,7 +141,7 @@ impl Client {
     }
 
     /// What `info` says.
-    pub fn info(&mut self, name: &[u8]) -> Result<Vec<Entry>, Message> {
+    pub(super) fn info(&mut self, name: &[u8]) -> Result<Vec<Entry>, Message> {
         let reply = self.on_file("info", name, &[], "rrdc_info: out of memory")?;
         let mut entries = Vec::new();
         for line in &reply.lines {
@@ -154,7 +154,7 @@ impl Client {
     }
 
     /// Rows from `start` to `end`, in the steps that the daemon chooses.
-    pub fn fetch(
+    pub(super) fn fetch(
         &mut self,
         name: &[u8],
         cf: &[u8],

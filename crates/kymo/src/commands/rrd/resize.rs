@@ -15,7 +15,7 @@ use super::session::Session;
 const TO: &str = "resize.rrd";
 
 /// `resize`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let how = Resize::parse(words)?;
     let name = words.first().copied().unwrap_or_default();
     let mut open = RrdFile::open(name, Access::Write, &mut session.bytes)?;

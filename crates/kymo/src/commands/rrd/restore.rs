@@ -20,7 +20,7 @@ const OPTIONS: &[Known] = &[
 const CTRL_Z: u8 = 0x1a;
 
 /// `restore`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let (mut check, mut force) = (RangeCheck::Off, false);
     for piece in pieces {

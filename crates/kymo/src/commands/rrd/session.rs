@@ -16,7 +16,7 @@ use super::usage::Mode;
 const BUFFER: usize = 64 << 10;
 
 /// One run of the program.
-pub struct Session {
+pub(super) struct Session {
     /// Commands in pipe mode, and XML to restore.
     pub input: BufReader<Stdin>,
     /// What commands print.
@@ -39,7 +39,7 @@ pub struct Session {
 
 impl Session {
     /// A fresh one.
-    pub fn new() -> Session {
+    pub(super) fn new() -> Session {
         let mut seed = [0; 8];
         // Without the kernel's generator rows begin where the clock says.
         let random = match kymo_sys::machine::random(&mut seed) {
@@ -61,7 +61,7 @@ impl Session {
 
     /// Tries the daemon that a command names, else the environment's. What goes wrong is kept and fails
     /// the command at its end; whether there is a connection is the answer.
-    pub fn try_connect(&mut self, daemon: Option<&[u8]>) -> bool {
+    pub(super) fn try_connect(&mut self, daemon: Option<&[u8]>) -> bool {
         if let Err(message) = self.client.connect(daemon) {
             self.error = Some(message);
         }
@@ -69,7 +69,7 @@ impl Session {
     }
 
     /// As [`Session::try_connect`]; then has the daemon write a file.
-    pub fn flush_if_connected(
+    pub(super) fn flush_if_connected(
         &mut self,
         daemon: Option<&[u8]>,
         name: &[u8],
@@ -84,21 +84,21 @@ impl Session {
 
 /// A calendar of the machine's zone, once it is needed: reading the zone takes longer than an update.
 #[derive(Default)]
-pub struct Lazy(RefCell<Option<Calendar>>);
+pub(super) struct Lazy(RefCell<Option<Calendar>>);
 
 impl Lazy {
     /// Does something with it.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Calendar) -> T) -> T {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Calendar) -> T) -> T {
         work(self.0.borrow_mut().get_or_insert_with(Calendar::system))
     }
 
     /// A time as told, from now.
-    pub fn parse(&self, text: &[u8]) -> Result<at_time::AtTime, kymo_rrd::Error> {
+    pub(super) fn parse(&self, text: &[u8]) -> Result<at_time::AtTime, kymo_rrd::Error> {
         self.with(|calendar| at_time::parse(text, now().sec, calendar))
     }
 
     /// What stands before an `@`: seconds, or `None` if it is counted from "start" or "end".
-    pub fn stamp(&self, text: &[u8]) -> Result<Option<i64>, String> {
+    pub(super) fn stamp(&self, text: &[u8]) -> Result<Option<i64>, String> {
         let time = self.parse(text).map_err(|error| error.text)?;
         let seconds = || self.with(|calendar| time.seconds(calendar));
         Ok((!time.is_relative()).then(seconds))

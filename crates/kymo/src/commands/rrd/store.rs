@@ -16,7 +16,7 @@ use crate::refuse;
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Why a command ends before it began; the text is a line, or the help.
-pub enum Stop {
+pub(super) enum Stop {
     /// Help was asked for.
     Say(String),
     /// It cannot be done.
@@ -30,7 +30,7 @@ impl From<String> for Stop {
 }
 
 /// Reads a command's words.
-pub fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
+pub(super) fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
     use std::os::unix::ffi::OsStrExt as _;
     let words = words
         .iter()
@@ -43,13 +43,13 @@ pub fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
 }
 
 /// A folder's real path.
-pub fn real(folder: &Path) -> Result<PathBuf, String> {
+pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
     let cannot = |error| format!("cannot open {}: {error}", folder.display());
     std::fs::canonicalize(folder).map_err(cannot)
 }
 
 /// Opens the store in `folder` for files below `base`, and takes its lock.
-pub fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
+pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
     let settings = Settings {
         files: Some(NEVER),
         sweep_every: NEVER,
@@ -65,7 +65,7 @@ pub fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
 }
 
 /// A line about one file.
-pub fn complain(verb: &str, path: &[u8], cause: &str) {
+pub(super) fn complain(verb: &str, path: &[u8], cause: &str) {
     let cause = DisplayName(cause.as_bytes());
     eprintln!("cannot {verb} {}: {cause}", DisplayName(path));
 }

@@ -6,7 +6,11 @@ use kymo_rrd::Header;
 use super::message::Message;
 
 /// Each of `values` with its fields in the file's order.
-pub fn apply(template: &[u8], header: &Header, values: &[&[u8]]) -> Result<Vec<Vec<u8>>, Message> {
+pub(super) fn apply(
+    template: &[u8],
+    header: &Header,
+    values: &[&[u8]],
+) -> Result<Vec<Vec<u8>>, Message> {
     let names: Vec<&[u8]> = header.ds.iter().map(|source| source.name()).collect();
     let wanted = fields(template);
     values

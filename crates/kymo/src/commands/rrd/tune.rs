@@ -7,7 +7,7 @@ use super::message::Message;
 use super::session::Session;
 
 /// `tune`: here, between a flush and a forget of the daemon.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let tune = Tune::parse(words);
     let daemon = tune.as_ref().ok().and_then(|tune| tune.daemon);
     let connected = session.client.connect(daemon);

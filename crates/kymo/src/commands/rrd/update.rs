@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
 }
 
 /// `update`.
-pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let asked = Asked::read(words, OPTIONS)?;
     let (name, values) = asked.name_and_values()?;
     session.client.connect(asked.daemon)?;
@@ -78,7 +78,7 @@ pub fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
 }
 
 /// `updatev`: never through a daemon.
-pub fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
+pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let known: Vec<Known> = OPTIONS.iter().filter(|it| it.1 != b'd').copied().collect();
     let asked = Asked::read(words, &known)?;
     // As rrdtool has it: only where the variable is there and empty.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// How commands arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     /// One, on the command line.
     Plain,
     /// Over a pipe.
@@ -12,14 +12,14 @@ pub enum Mode {
 }
 
 /// What `version` answers: programs look for the number of rrdtool behind its name.
-pub const VERSION: &str = concat!(
+pub(super) const VERSION: &str = concat!(
     "RRDtool 1.7.2  kymo ",
     env!("CARGO_PKG_VERSION"),
     " (1.700200)\n"
 );
 
 /// The help of a command, of one that is not known the list of all.
-pub fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Result<()> {
+pub(super) fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Result<()> {
     out.write_all(VERSION.as_bytes())?;
     out.write_all(b"\nUsage: rrdtool [options] command command_options\n")?;
     let found = SYNTAX.iter().find(|each| each.0.as_bytes() == command);

@@ -15,7 +15,7 @@ use super::options::Options;
 const FACILITY: u32 = 3 << 3;
 
 /// The log of a running daemon.
-pub struct DaemonLog {
+pub(super) struct DaemonLog {
     /// Worse than this, by number, is kept to itself.
     level: u32,
     stderr: bool,
@@ -30,7 +30,7 @@ enum To {
 
 impl DaemonLog {
     /// As the options say; takes the log file out of them.
-    pub fn new(options: &mut Options) -> Arc<DaemonLog> {
+    pub(super) fn new(options: &mut Options) -> Arc<DaemonLog> {
         Arc::new(DaemonLog {
             level: options.log_level,
             stderr: options.foreground,
@@ -42,7 +42,7 @@ impl DaemonLog {
     }
 
     /// Writes a line. Names in it are made safe to show.
-    pub fn say(&self, severity: Severity, line: &str) {
+    pub(super) fn say(&self, severity: Severity, line: &str) {
         let severity = severity as u32;
         if severity > self.level {
             return;

@@ -76,7 +76,7 @@ const LOG_ERR: u32 = 3;
 
 /// A socket to open, and who may do what there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(super) struct Address {
     /// As given.
     pub text: Vec<u8>,
     /// `-P` before it.
@@ -89,7 +89,7 @@ pub struct Address {
 
 /// Everything the command line says.
 #[derive(Debug)]
-pub struct Options {
+pub(super) struct Options {
     /// `-g`.
     pub foreground: bool,
     /// `-U`, or whoever starts it.
@@ -134,7 +134,7 @@ pub struct Options {
 
 impl Options {
     /// What tells one daemon from another that has neither journal nor base folder.
-    pub fn identity(&self) -> String {
+    pub(super) fn identity(&self) -> String {
         let mut text = self.pid_file.to_string_lossy().into_owned();
         for address in &self.addresses {
             text.push(' ');
@@ -146,7 +146,7 @@ impl Options {
 
 /// Why nothing is started.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Stop {
+pub(super) struct Stop {
     /// Exit code, as stock's.
     pub code: u8,
     /// Whether help is printed first.
@@ -166,7 +166,7 @@ struct Reading<'a> {
 }
 
 /// Reads the words behind the program's name. Folders that are named are made.
-pub fn read(words: &[&[u8]], complain: &mut dyn FnMut(&str)) -> Result<Options, Stop> {
+pub(super) fn read(words: &[&[u8]], complain: &mut dyn FnMut(&str)) -> Result<Options, Stop> {
     let mut reading = Reading {
         options: defaults(),
         permissions: Permissions::NONE,
@@ -532,7 +532,7 @@ fn leading_number(text: &[u8]) -> Option<u32> {
 }
 
 /// What `-h` prints.
-pub fn help() -> String {
+pub(super) fn help() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("RRDCacheD 1.9.0 (kymo {version})\n\n{HELP}")
 }

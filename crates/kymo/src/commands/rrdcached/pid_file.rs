@@ -11,14 +11,14 @@ use kymo_sys::own_name::OwnName;
 use kymo_sys::{machine, privilege};
 
 /// A pid file that is ours.
-pub struct PidFile {
+pub(super) struct PidFile {
     name: OwnName,
     file: File,
 }
 
 impl PidFile {
     /// Makes the file, or takes over that of a daemon which is no longer there. What is in the way is said.
-    pub fn take(path: &Path, complain: &mut dyn FnMut(&str)) -> Result<PidFile, ()> {
+    pub(super) fn take(path: &Path, complain: &mut dyn FnMut(&str)) -> Result<PidFile, ()> {
         if let Some(folder) = path.parent()
             && let Err(error) = make_folder(folder)
         {
@@ -46,12 +46,12 @@ impl PidFile {
     }
 
     /// Writes the number of this process into it.
-    pub fn write(&mut self) -> io::Result<()> {
+    pub(super) fn write(&mut self) -> io::Result<()> {
         writeln!(self.file, "{}", std::process::id())
     }
 
     /// Removes it, if it is still ours.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         // Another user's folder may not let go of it; then the next start takes it over.
         let _ = self.name.remove();
     }

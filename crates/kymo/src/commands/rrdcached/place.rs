@@ -13,7 +13,7 @@ use super::options::Options;
 const NO_BASE: &str = "/tmp";
 
 /// Settings for the store. Makes its folder where that has to be made with care.
-pub fn settings(options: &Options) -> Result<Settings, String> {
+pub(super) fn settings(options: &Options) -> Result<Settings, String> {
     let folder = match (&options.journal, &options.base) {
         (Some(journal), _) => beginning(journal, "kymo")?,
         (None, Some(base)) => beginning(base, ".kymo")?,

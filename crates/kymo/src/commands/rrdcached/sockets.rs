@@ -20,7 +20,7 @@ use super::options::{Address, Options};
 const PORT: u16 = 42217;
 
 /// Opens the sockets of `-l`.
-pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
+pub(super) fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
     let mut listeners = Vec::new();
     for address in &options.addresses {
         let text = address.text.as_slice();
@@ -34,7 +34,7 @@ pub fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningS
 }
 
 /// Those that the service manager hands over, to this very process: to be called before a fork.
-pub fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
+pub(super) fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
     let mut listeners = Vec::new();
     for socket in privilege::inherited_sockets() {
         match listen::adopt(&socket) {

@@ -15,7 +15,7 @@ const MAY_SEARCH: u32 = 0o1;
 const OTHERS_MAY_WRITE: u32 = 0o022;
 
 /// Makes the folder. Whom the children become; `None`: nobody else.
-pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
+pub(super) fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o750)
@@ -46,7 +46,7 @@ pub fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
 }
 
 /// Refuses a folder in which others could put a token, or a recording.
-pub fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
+pub(super) fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
     let mode = stat.mode() & 0o7777;
     if mode & OTHERS_MAY_WRITE != 0 {
         bail!(
@@ -59,7 +59,7 @@ pub fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
 
 /// Who, with the least rights, can read all of these: `user`, root without capabilities, or else the
 /// first one's owner.
-pub fn who_can_read(files: &[PathBuf], user: &str) -> Option<Account> {
+pub(super) fn who_can_read(files: &[PathBuf], user: &str) -> Option<Account> {
     if !machine::is_root() {
         return None;
     }

@@ -26,7 +26,7 @@ const LOOPBACK: [IpAddr; 2] = [
 const QUEUE_BYTES: usize = 64 << 20;
 
 /// Sockets that listen, and what they are called.
-pub struct Sockets {
+pub(super) struct Sockets {
     /// For rrdcached's protocol.
     pub rrdcached: Vec<OwnedFd>,
     /// Where, for people.
@@ -44,10 +44,10 @@ pub struct Sockets {
 }
 
 /// The name in DATA of the socket for questions.
-pub const QUESTIONS: &str = "keeper.sock";
+pub(crate) const QUESTIONS: &str = "keeper.sock";
 
 /// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
-pub fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
+pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
     let mut sockets = Sockets::none()?;
     let group = config.listen.group.as_deref();
     let group = group

@@ -18,17 +18,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub const DIR: &str = "/rec";
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const DIR: &str = "/rec";
+pub(crate) const SECOND: u64 = 1_000_000_000;
 /// 2026-01-01.
-pub const START_NS: i64 = 1_767_225_600 * SECOND as i64;
+pub(crate) const START_NS: i64 = 1_767_225_600 * SECOND as i64;
 
-pub fn dir() -> PathBuf {
+pub(crate) fn dir() -> PathBuf {
     PathBuf::from(DIR)
 }
 
 /// A ring so small that everything happens soon.
-pub fn tiny() -> Options {
+pub(crate) fn tiny() -> Options {
     Options {
         cap_bytes: 1 << 20,
         sync_interval: Duration::from_secs(5),
@@ -40,13 +40,13 @@ pub fn tiny() -> Options {
 
 /// What a record says, with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub(crate) struct Said {
     pub head: Head,
     pub sections: Vec<(u8, u8, Vec<u8>)>,
     pub text: String,
 }
 
-pub struct Bench {
+pub(crate) struct Bench {
     pub disk: SimDisk,
     pub clock: Arc<SimClock>,
     pub options: Options,
@@ -64,7 +64,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(seed: u64, options: Options) -> Self {
+    pub(crate) fn new(seed: u64, options: Options) -> Self {
         let start = Stamp {
             real_ns: START_NS,
             mono_ns: 5 * SECOND,
@@ -85,15 +85,15 @@ impl Bench {
         }
     }
 
-    pub fn now(&self) -> Stamp {
+    pub(crate) fn now(&self) -> Stamp {
         self.clock.now()
     }
 
-    pub fn random(&mut self, below: u64) -> u64 {
+    pub(crate) fn random(&mut self, below: u64) -> u64 {
         next_random(&mut self.random) % below
     }
 
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place {
             dir: dir(),
             host: "web-1".to_string(),
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    pub fn try_open(&self) -> Result<Writer> {
+    pub(crate) fn try_open(&self) -> Result<Writer> {
         let clock: Arc<dyn Clock> = self.clock.clone();
         Writer::open(
             Arc::new(self.disk.clone()),
@@ -112,18 +112,18 @@ impl Bench {
         )
     }
 
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let mut writer = self.try_open().unwrap();
         writer.recover().unwrap();
         self.writer = Some(writer);
     }
 
-    pub fn writer(&mut self) -> &mut Writer {
+    pub(crate) fn writer(&mut self) -> &mut Writer {
         self.writer.as_mut().unwrap()
     }
 
     /// One sample, a second after the one before.
-    pub fn sample(&mut self) {
+    pub(crate) fn sample(&mut self) {
         self.clock.advance_ns(SECOND);
         let wanted = self.writer().key_wanted().load(Ordering::Relaxed);
         let key = wanted || self.ticks.is_multiple_of(self.key_every);
@@ -133,7 +133,7 @@ impl Bench {
         self.submit(batch, vec![said]);
     }
 
-    pub fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> Said {
+    pub(crate) fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> Said {
         let head = Head::sample(self.clock.now(), key, 0);
         let mut sections = Vec::new();
         let count = if key { 4 } else { self.random(4) };
@@ -151,7 +151,7 @@ impl Bench {
         }
     }
 
-    pub fn submit(&mut self, mut batch: Vec<u8>, said: Vec<Said>) {
+    pub(crate) fn submit(&mut self, mut batch: Vec<u8>, said: Vec<Said>) {
         let Ok(appended) = self.writer().append(&mut batch) else {
             return;
         };
@@ -170,7 +170,7 @@ impl Bench {
     }
 
     /// A tick; what was acknowledged before a successful sync is synced.
-    pub fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         let now = self.clock.now();
         let before = self.writer().counters();
         self.writer().tick(now);
@@ -181,12 +181,12 @@ impl Bench {
         }
     }
 
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.disk.kill();
         self.writer = None;
     }
 
-    pub fn reboot(&mut self) {
+    pub(crate) fn reboot(&mut self) {
         self.writer = None;
         let random = self.random(u64::MAX);
         self.boot_id = format!("{:08x}", random as u32);
@@ -197,12 +197,12 @@ impl Bench {
         }));
     }
 
-    pub fn read(&self) -> Read {
+    pub(crate) fn read(&self) -> Read {
         read(&self.disk, &dir(), TimeRange::ALL, Kinds::ALL).unwrap()
     }
 
     /// Nothing wrong was read, nothing twice, all in order; and all of `wanted` was read.
-    pub fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
+    pub(crate) fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
         let mut last = 0;
         for said in &read.samples {
             let seq = said.head.seq;
@@ -241,7 +241,7 @@ impl Bench {
     }
 }
 
-pub fn push(batch: &mut Vec<u8>, head: &Head, sections: &[(u8, u8, Vec<u8>)]) {
+pub(crate) fn push(batch: &mut Vec<u8>, head: &Head, sections: &[(u8, u8, Vec<u8>)]) {
     let mut open = record::begin(batch, head);
     for (kind, cost, bytes) in sections {
         open.section(*kind, *cost, |out| out.extend_from_slice(bytes));
@@ -250,7 +250,7 @@ pub fn push(batch: &mut Vec<u8>, head: &Head, sections: &[(u8, u8, Vec<u8>)]) {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub(crate) struct Read {
     pub samples: Vec<Said>,
     pub warmups: Vec<u64>,
     pub events: Vec<(u64, String)>,
@@ -261,7 +261,12 @@ pub struct Read {
     pub bytes_read: u64,
 }
 
-pub fn read(disk: &SimDisk, path: &Path, range: TimeRange, kinds: Kinds) -> Result<Read, Error> {
+pub(crate) fn read(
+    disk: &SimDisk,
+    path: &Path,
+    range: TimeRange,
+    kinds: Kinds,
+) -> Result<Read, Error> {
     let recording = Recording::open(Arc::new(disk.clone()), path)?;
     let mut cursor = Cursor::new(&recording, range, kinds);
     let mut read = Read::default();
@@ -269,7 +274,7 @@ pub fn read(disk: &SimDisk, path: &Path, range: TimeRange, kinds: Kinds) -> Resu
     Ok(read)
 }
 
-pub fn drain(cursor: &mut Cursor, read: &mut Read) -> Result<(), Error> {
+pub(crate) fn drain(cursor: &mut Cursor, read: &mut Read) -> Result<(), Error> {
     while let Some(item) = cursor.next()? {
         match item {
             Item::Sample {

@@ -15,18 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub const SECOND: u64 = 1_000_000_000;
-pub const START: i64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const START: i64 = 1_000_000_000;
 
-pub fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     "/j/kymo".into()
 }
 
-pub fn base() -> PathBuf {
+pub(crate) fn base() -> PathBuf {
     "/db".into()
 }
 
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         journal_file_bytes: 32 << 10,
         files: Some(Duration::from_secs(300)),
@@ -39,7 +39,7 @@ pub fn settings() -> Settings {
 }
 
 /// A file with one data source of this kind and two archives.
-pub fn rrd(kind: &[u8]) -> Rrd {
+pub(crate) fn rrd(kind: &[u8]) -> Rrd {
     let rra = |cf: &[u8], row_cnt, pdp_cnt| RraDef {
         cf_nam: field(cf),
         pad: [0; 4],
@@ -79,7 +79,7 @@ pub fn rrd(kind: &[u8]) -> Rrd {
 }
 
 /// What rrdtool's arithmetic makes of these values, one after the other; those it refuses are left out.
-pub fn oracle(bytes: &[u8], values: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn oracle(bytes: &[u8], values: &[&[u8]]) -> Vec<u8> {
     let mut rrd = Rrd::parse(bytes).unwrap();
     let how = Update {
         file_name: b"",
@@ -103,12 +103,12 @@ pub fn oracle(bytes: &[u8], values: &[&[u8]]) -> Vec<u8> {
 
 /// One value that was acknowledged.
 #[derive(Clone, Debug)]
-pub struct Acked {
+pub(crate) struct Acked {
     pub name: String,
     pub text: Vec<u8>,
 }
 
-pub struct Bench {
+pub(crate) struct Bench {
     pub disk: SimDisk,
     pub clock: Arc<SimClock>,
     pub settings: Settings,
@@ -125,7 +125,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(seed: u64, count: usize) -> Bench {
+    pub(crate) fn new(seed: u64, count: usize) -> Bench {
         let disk = SimDisk::new(seed);
         disk.create_dir_all(Path::new("/j")).unwrap();
         disk.create_dir_all(&base()).unwrap();
@@ -158,7 +158,7 @@ impl Bench {
     }
 
     /// What a test knows, over a copy of the disk, without a store.
-    pub fn fork(&self) -> Bench {
+    pub(crate) fn fork(&self) -> Bench {
         Bench {
             disk: self.disk.fork(),
             clock: Arc::new(SimClock::new(self.clock.now())),
@@ -173,7 +173,7 @@ impl Bench {
         }
     }
 
-    pub fn try_open(&mut self) -> Result<(), kymo_store::Error> {
+    pub(crate) fn try_open(&mut self) -> Result<(), kymo_store::Error> {
         let disk = Arc::new(self.disk.clone());
         let (store, replayed) = Store::open(self.settings.clone(), disk, self.clock.clone())?;
         self.store = Some(store);
@@ -181,20 +181,20 @@ impl Bench {
         Ok(())
     }
 
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         self.try_open().unwrap();
     }
 
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
 
-    pub fn random(&mut self, below: u64) -> u64 {
+    pub(crate) fn random(&mut self, below: u64) -> u64 {
         next_random(&mut self.random) % below
     }
 
     /// One batch with these values; touches what must be.
-    pub fn update(&mut self, name: &str, values: &[&str]) -> Result<usize, String> {
+    pub(crate) fn update(&mut self, name: &str, values: &[&str]) -> Result<usize, String> {
         let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
         for _ in 0..2 {
             let store = self.store.clone().unwrap();
@@ -219,7 +219,7 @@ impl Bench {
     }
 
     /// A value for one of the files, by chance.
-    pub fn any_update(&mut self) -> Result<usize, String> {
+    pub(crate) fn any_update(&mut self) -> Result<usize, String> {
         let at = self.random(self.files.len() as u64) as usize;
         let gap = 1 + self.random(25) as i64;
         self.now_s += gap;
@@ -235,30 +235,30 @@ impl Bench {
     }
 
     /// Everything acknowledged so far is on the disk, if this works.
-    pub fn sync(&mut self) {
+    pub(crate) fn sync(&mut self) {
         let count = self.acked.len();
         if self.store().durable(kymo_store::Position(u64::MAX)).is_ok() {
             self.synced = count;
         }
     }
 
-    pub fn flush(&self, name: &str) -> Result<Flushed, FileError> {
+    pub(crate) fn flush(&self, name: &str) -> Result<Flushed, FileError> {
         self.store().flush(name.as_bytes())
     }
 
-    pub fn bytes(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         self.disk.bytes(&base().join(name)).unwrap()
     }
 
     /// The power comes back, or the process: a new store is opened.
-    pub fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         self.store = None;
         self.open();
     }
 
     /// After a flush the files are what the arithmetic makes of the first `k` acknowledged values,
     /// `k` at least `least`.
-    pub fn judge(&self, least: usize, story: &str) {
+    pub(crate) fn judge(&self, least: usize, story: &str) {
         for (name, _) in &self.files {
             if let Err(error) = self.flush(name) {
                 panic!("{story}: cannot flush {name}: {error:?}");

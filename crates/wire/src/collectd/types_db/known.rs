@@ -1,7 +1,7 @@
 //! What collectd 5.12 knows of types, for where no types.db is installed: names, kinds and limits, in an order of our own.
 
 /// Kind and limits of types with one source, which is called `value`, and their names.
-pub const SINGLE: &[(&str, &str)] = &[
+pub(super) const SINGLE: &[(&str, &str)] = &[
     ("ABSOLUTE:0:U", "absolute"),
     ("COUNTER:0:U", "dpdk_telemetry"),
     ("COUNTER:U:U", "counter"),
@@ -113,7 +113,7 @@ pub const SINGLE: &[(&str, &str)] = &[
 ];
 
 /// The other types, each with its sources.
-pub const OTHERS: &[&str] = &[
+pub(super) const OTHERS: &[&str] = &[
     "arc_counts demand_data:COUNTER:0:U demand_metadata:COUNTER:0:U prefetch_data:COUNTER:0:U prefetch_metadata:COUNTER:0:U",
     "arc_l2_bytes read:COUNTER:0:U write:COUNTER:0:U",
     "arc_size current:GAUGE:0:U target:GAUGE:0:U minlimit:GAUGE:0:U maxlimit:GAUGE:0:U",
