@@ -26,6 +26,21 @@ const SAME_NAMES: &[(&str, usize)] = &[
 const CIRCLES: &[(&str, usize)] = &[];
 /// Places in libraries, other than `crates/sys`, that open files or ask a clock themselves. (The program may.)
 const MACHINE: &[(&str, usize)] = &[("ingest", 14), ("query", 4), ("serve", 15)];
+/// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
+const CASTS: &[(&str, usize)] = &[
+    ("base", 69),
+    ("ingest", 41),
+    ("kernel", 15),
+    ("kymo", 41),
+    ("query", 28),
+    ("recording", 105),
+    ("rrd", 205),
+    ("serve", 16),
+    ("store", 289),
+    ("sys", 51),
+    ("view", 34),
+    ("wire", 17),
+];
 /// Words that make a reader look twice, in comments and texts.
 const WORDS: &[(&str, usize)] = &[
     ("once more", 0),
@@ -377,6 +392,24 @@ fn the_machine_is_asked_in_one_place() {
         }
     }
     judge("places that open files or ask a clock", MACHINE, &found);
+}
+
+#[test]
+fn casts_are_few() {
+    let cast = Regex::new(r"\bas ([ui](8|16|32|64|128)|[ui]size)\b").expect("a pattern");
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources() {
+        for (number, line) in source.text.lines().enumerate() {
+            if line.trim_start().starts_with("//") {
+                continue;
+            }
+            for _ in cast.find_iter(line) {
+                let place = format!("{}:{}", source.path.display(), number + 1);
+                found.entry(source.package.clone()).or_default().push(place);
+            }
+        }
+    }
+    judge("casts to whole numbers", CASTS, &found);
 }
 
 #[test]

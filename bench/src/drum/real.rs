@@ -52,7 +52,7 @@ pub(super) fn compare(
     once: impl Fn(Who) -> Result<Cost>,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} minutes", minutes(bench))]);
-    let seconds = minutes(bench) as f64 * 60.0;
+    let seconds = f64::from(minutes(bench)) * 60.0;
     let mut costs = [None; 2];
     for who in present(bench) {
         let cost = once(who)?;

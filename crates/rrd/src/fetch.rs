@@ -77,7 +77,7 @@ impl Plan {
     ) -> Result<(), Error> {
         out.fill(UNKNOWN);
         let (rra, cur_row) = (&header.rra[self.archive], header.cur_row[self.archive]);
-        let (row_cnt, ds_cnt) = (rra.row_cnt as i128, header.ds.len());
+        let (row_cnt, ds_cnt) = (i128::from(rra.row_cnt), header.ds.len());
         let step = i128::from(self.step);
         let newest = i128::from(aligned(header.last_up, self.step));
         let oldest = newest - step * (row_cnt - 1);

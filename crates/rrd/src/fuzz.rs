@@ -109,7 +109,7 @@ fn header(input: &mut Bytes) -> Header {
     let ds: Vec<DsDef> = ds.collect();
     let rra = (0..rra_cnt).map(|_| {
         let mut par = input.words();
-        par[3] = input.next() as u64 % 9;
+        par[3] = u64::from(input.next()) % 9;
         RraDef {
             cf_nam: field(CFS[input.below(11)]),
             pad: [0; 4],
