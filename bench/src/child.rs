@@ -23,7 +23,7 @@ const PEAK_EVERY: Duration = Duration::from_millis(2);
 
 /// What a child has used, from its start to its end.
 #[derive(Clone, Debug)]
-pub struct Usage {
+pub(crate) struct Usage {
     pub wall: Duration,
     pub cpu: Duration,
     pub peak_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Usage {
 }
 
 /// A child that is running; dropped early, its whole group is killed.
-pub struct Running {
+pub(crate) struct Running {
     name: String,
     pid: Pid,
     pidfd: OwnedFd,
@@ -44,7 +44,7 @@ pub struct Running {
 
 impl Running {
     /// Starts `command`; its complaints go to a file, quoted if it fails.
-    pub fn start(bench: &Bench, command: &mut Command) -> Result<Running> {
+    pub(crate) fn start(bench: &Bench, command: &mut Command) -> Result<Running> {
         let name = name(command);
         let stderr = bench.new_path("stderr");
         let complaints = File::create(&stderr).cannot("create a file for complaints")?;
@@ -70,29 +70,29 @@ impl Running {
         })
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    pub fn started(&self) -> Instant {
+    pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
     /// Where its complaints go.
-    pub fn stderr(&self) -> &Path {
+    pub(crate) fn stderr(&self) -> &Path {
         &self.stderr
     }
 
-    pub fn stdout(&mut self) -> Option<ChildStdout> {
+    pub(crate) fn stdout(&mut self) -> Option<ChildStdout> {
         self.stdout.take()
     }
 
-    pub fn is_running(&self) -> Result<bool> {
+    pub(crate) fn is_running(&self) -> Result<bool> {
         Ok(!self.ends_within(Duration::ZERO)?)
     }
 
     /// Waits for the end; past `limit` the child is killed and that is a fault.
-    pub fn finish(self, limit: Duration) -> Result<Usage> {
+    pub(crate) fn finish(self, limit: Duration) -> Result<Usage> {
         if !self.ends_within(limit)? {
             return Err(Fault::new(format!("{} ran over {limit:?}", self.name)));
         }
@@ -100,7 +100,7 @@ impl Running {
     }
 
     /// As [`Running::finish`], with peak memory watched until the end.
-    pub fn finish_watching_memory(self, limit: Duration) -> Result<Usage> {
+    pub(crate) fn finish_watching_memory(self, limit: Duration) -> Result<Usage> {
         let until = Instant::now() + limit;
         let mut peak_bytes = 0;
         while !self.ends_within(PEAK_EVERY)? {
@@ -113,12 +113,12 @@ impl Running {
     }
 
     /// Asks the child to end; past `limit` it is made to. How it ended is not judged. Says its CPU time.
-    pub fn terminate(self, limit: Duration) -> Result<Duration> {
+    pub(crate) fn terminate(self, limit: Duration) -> Result<Duration> {
         Ok(self.terminate_telling(limit)?.0)
     }
 
     /// The same, with the bytes that it had written towards a disk until its end.
-    pub fn terminate_telling(mut self, limit: Duration) -> Result<(Duration, u64)> {
+    pub(crate) fn terminate_telling(mut self, limit: Duration) -> Result<(Duration, u64)> {
         // ESRCH cannot be: it is unreaped.
         let _ = kill_process(self.pid, Signal::TERM);
         self.ends_within(limit)?;

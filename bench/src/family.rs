@@ -13,7 +13,7 @@ use std::process::{ChildStdout, Command};
 use std::rc::Rc;
 use std::time::Duration;
 
-pub struct Family {
+pub(crate) struct Family {
     running: Option<Running>,
     root: u32,
     groups: BTreeSet<u32>,
@@ -21,7 +21,7 @@ pub struct Family {
 }
 
 impl Family {
-    pub fn start(bench: &Bench, command: &mut Command) -> Result<Family> {
+    pub(crate) fn start(bench: &Bench, command: &mut Command) -> Result<Family> {
         let running = Running::start(bench, command)?;
         Ok(Family {
             root: running.pid(),
@@ -31,33 +31,33 @@ impl Family {
         })
     }
 
-    pub fn root(&self) -> u32 {
+    pub(crate) fn root(&self) -> u32 {
         self.root
     }
 
-    pub fn stdout(&mut self) -> Option<ChildStdout> {
+    pub(crate) fn stdout(&mut self) -> Option<ChildStdout> {
         self.running.as_mut().and_then(Running::stdout)
     }
 
-    pub fn is_running(&self) -> Result<bool> {
+    pub(crate) fn is_running(&self) -> Result<bool> {
         self.running.as_ref().map_or(Ok(false), Running::is_running)
     }
 
     /// All that it wrote to stderr so far.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let path = self.running.as_ref().map(Running::stderr);
         let text = path.and_then(|path| fs::read_to_string(path).ok());
         text.unwrap_or_default()
     }
 
     /// The first complaint, for a fault.
-    pub fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         let text = self.said();
         text.lines().next().unwrap_or("no complaint").to_string()
     }
 
     /// Takes note of the groups there are now, so that they end with this, or with the bench.
-    pub fn note_groups(&mut self) -> Result<()> {
+    pub(crate) fn note_groups(&mut self) -> Result<()> {
         for process in procfs::descendants(self.root)? {
             if process.group != self.root && self.groups.insert(process.group) {
                 self.guard.group(process.group)?;
@@ -67,12 +67,12 @@ impl Family {
     }
 
     /// Asks the root to end, then ends who is left.
-    pub fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         self.end_within(Duration::from_secs(20)).map(drop)
     }
 
     /// The same of a root that may take long; its CPU time, and the bytes it had written towards a disk.
-    pub fn end_within(mut self, limit: Duration) -> Result<(Duration, u64)> {
+    pub(crate) fn end_within(mut self, limit: Duration) -> Result<(Duration, u64)> {
         self.note_groups()?;
         match self.running.take() {
             Some(running) => running.terminate_telling(limit),
@@ -98,7 +98,7 @@ impl Drop for Family {
 
 /// What a process and its descendants have used so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// To 10 ms; of those who have ended, too.
     pub cpu_s: f64,
     /// RssAnon + RssShmem.
@@ -110,7 +110,7 @@ pub struct Cost {
 
 impl Cost {
     /// Of these and all below them.
-    pub fn of(roots: &[u32]) -> Result<Cost> {
+    pub(crate) fn of(roots: &[u32]) -> Result<Cost> {
         let mut sum = Cost::default();
         for &root in roots {
             for process in procfs::descendants(root)? {
@@ -126,7 +126,7 @@ impl Cost {
 }
 
 /// Bytes that the files below `dir` take on the disk.
-pub fn disk_bytes(dir: &std::path::Path) -> Result<u64> {
+pub(crate) fn disk_bytes(dir: &std::path::Path) -> Result<u64> {
     let end = Command::new("du").args(["-s", "-B1"]).arg(dir).output();
     let text = String::from_utf8_lossy(&end.cannot("run du")?.stdout).into_owned();
     let bytes = text

@@ -15,7 +15,7 @@ mod real;
 use crate::row::Table;
 
 /// What a hub costs.
-pub const HUB: Table = Table {
+pub(crate) const HUB: Table = Table {
     part: "What a hub costs",
     rows: &[
         &intake::ROW,

@@ -5,7 +5,7 @@ use crate::fault::{Cannot, Fault, Result};
 use std::fs;
 
 /// What `stat` counts CPU time in: USER_HZ, which the kernel's interface has on every machine of today.
-pub const TICKS_A_SECOND: f64 = 100.0;
+pub(crate) const TICKS_A_SECOND: f64 = 100.0;
 
 /// Nanoseconds on CPU of all living threads. Exact while they sleep: the kernel
 /// accounts a running thread at its ticks and switches.
@@ -59,7 +59,7 @@ pub(crate) fn written_bytes(pid: u32) -> Option<u64> {
 
 /// What waits at a UDP port of IPv4, and what did not fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct UdpQueue {
+pub(crate) struct UdpQueue {
     /// As the kernel counts them, with its own heads.
     pub waiting_bytes: u64,
     /// Datagrams.
@@ -67,7 +67,7 @@ pub struct UdpQueue {
 }
 
 /// Of the socket at that port; `None`: there is none.
-pub fn udp_queue(port: u16) -> Result<Option<UdpQueue>> {
+pub(crate) fn udp_queue(port: u16) -> Result<Option<UdpQueue>> {
     let text = fs::read_to_string("/proc/net/udp").cannot("read /proc/net/udp")?;
     Ok(text.lines().find_map(|line| queue_of(line, port)))
 }

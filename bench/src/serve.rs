@@ -14,7 +14,7 @@ mod start;
 mod watch;
 mod weight;
 
-pub use request::{free_port, number};
+pub(crate) use request::{free_port, number};
 
 use crate::row::Table;
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Who takes the values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Who {
+pub(super) enum Who {
     /// As packaged: each value is written at once.
     Collectd,
     /// CacheTimeout 21600: what is younger than six hours waits in memory.
@@ -30,7 +30,7 @@ pub enum Who {
 }
 
 impl Who {
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Who::Collectd => "collectd",
             Who::Tuned => "tuned collectd",
@@ -39,11 +39,11 @@ impl Who {
         }
     }
 
-    pub fn is_ours(self) -> bool {
+    pub(super) fn is_ours(self) -> bool {
         matches!(self, Who::Kymo | Who::KymoWithoutFiles)
     }
 
-    pub fn is_here(self, bench: &Bench) -> bool {
+    pub(super) fn is_here(self, bench: &Bench) -> bool {
         match self.is_ours() {
             true => bench.kymo.is_some(),
             false => on_path("collectd").and(on_path("rrdtool")).is_some(),
@@ -51,12 +51,12 @@ impl Who {
     }
 
     /// Values a second that it takes without a loss, as far as is known: collectd's queue in the kernel is short.
-    pub fn rate(self) -> f64 {
+    pub(super) fn rate(self) -> f64 {
         if self.is_ours() { 200_000.0 } else { 50_000.0 }
     }
 
     /// How far a sender may catch up.
-    pub fn behind_max(self) -> Duration {
+    pub(super) fn behind_max(self) -> Duration {
         Duration::from_millis(if self.is_ours() { 50 } else { 5 })
     }
 }
@@ -76,7 +76,7 @@ const REST_NS: u64 = 5_000_000;
 const BREATH: Duration = Duration::from_millis(25);
 const BREATH_NS: u64 = 1_000_000;
 
-pub struct Hub {
+pub(super) struct Hub {
     pub who: Who,
     // Ended before its disk is unmounted.
     family: Option<Family>,
@@ -88,7 +88,7 @@ pub struct Hub {
 
 impl Hub {
     /// Starts one with room for so many series and values.
-    pub fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
+    pub(super) fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
         let values_mb = (values * STORE_BYTES_A_VALUE / 1_000_000) as u32;
         let room_mb = ROOM_MB + files::mb(series) + values_mb;
         let mut hub = Hub {
@@ -181,7 +181,7 @@ impl Hub {
         family.ok_or_else(|| Fault::new("no hub runs"))
     }
 
-    pub fn base(&self) -> PathBuf {
+    pub(super) fn base(&self) -> PathBuf {
         self.disk.dir().join("rrd")
     }
 
@@ -195,12 +195,12 @@ impl Hub {
     }
 
     /// To kymo's keeper.
-    pub fn connect(&self) -> Result<Wire> {
+    pub(super) fn connect(&self) -> Result<Wire> {
         Wire::connect(&self.socket())
     }
 
     /// The process that takes and stores: kymo's keeper, collectd itself.
-    pub fn own_pid(&self) -> Result<u32> {
+    pub(super) fn own_pid(&self) -> Result<u32> {
         let root = self.family()?.root();
         if !self.who.is_ours() {
             return Ok(root);
@@ -212,7 +212,7 @@ impl Hub {
     }
 
     /// What `rrdtool fetch` is told to find a series here.
-    pub fn fetched_from(&self, path: &str) -> Vec<String> {
+    pub(super) fn fetched_from(&self, path: &str) -> Vec<String> {
         let file = self.base().join(path).to_string_lossy().into_owned();
         match self.who.is_ours() {
             true => {
@@ -224,7 +224,7 @@ impl Hub {
     }
 
     /// What was used so far; all is on the disk then.
-    pub fn spent(&self) -> Result<Spent> {
+    pub(super) fn spent(&self) -> Result<Spent> {
         self.disk.sync()?;
         let (root, own) = (self.family()?.root(), self.own_pid()?);
         let process = procfs::descendants(own)?.into_iter().next();
@@ -247,7 +247,7 @@ impl Hub {
     }
 
     /// Has collectd write all that it has, which it does at its end. Its last cost.
-    pub fn end(&mut self) -> Result<Spent> {
+    pub(super) fn end(&mut self) -> Result<Spent> {
         let family = self.family.take();
         let family = family.ok_or_else(|| Fault::new("no hub runs"))?;
         let (cpu, written_bytes) = family.end_within(BUSY_PATIENCE)?;
@@ -260,7 +260,7 @@ impl Hub {
     }
 
     /// Waits until it has nothing left to do, for good.
-    pub fn await_rest(&self) -> Result<()> {
+    pub(super) fn await_rest(&self) -> Result<()> {
         self.await_quiet(REST, REST_NS)?;
         // What waited for the disk only looked like rest.
         self.disk.sync()?;
@@ -268,7 +268,7 @@ impl Hub {
     }
 
     /// Waits until it has taken what was sent, as it seems.
-    pub fn await_breath(&self) -> Result<()> {
+    pub(super) fn await_breath(&self) -> Result<()> {
         self.await_quiet(BREATH, BREATH_NS)
     }
 
@@ -294,12 +294,12 @@ impl Hub {
     }
 
     /// Datagrams that the kernel dropped so far, as the hub did not take them in time.
-    pub fn dropped(&self) -> Result<u64> {
+    pub(super) fn dropped(&self) -> Result<u64> {
         Ok(self.queue()?.dropped)
     }
 
     /// A fault if the kernel dropped anything, or kymo said that it did not take all: what is wrong first is said at once.
-    pub fn lost_nothing(&self) -> Result<()> {
+    pub(super) fn lost_nothing(&self) -> Result<()> {
         let (name, dropped) = (self.who.name(), self.dropped()?);
         if dropped > 0 {
             let what = format!("{dropped} datagrams to {name} were dropped");
@@ -311,7 +311,7 @@ impl Hub {
     }
 
     /// Waits until there is an .rrd file of each series.
-    pub fn await_files(&self, count: usize) -> Result<()> {
+    pub(super) fn await_files(&self, count: usize) -> Result<()> {
         let until = Instant::now() + BUSY_PATIENCE;
         loop {
             let found = files_below(&self.base())?;
@@ -327,7 +327,7 @@ impl Hub {
     }
 
     /// A fault unless the last value of each series is there.
-    pub fn has_all(&self, fleet: &Fleet) -> Result<()> {
+    pub(super) fn has_all(&self, fleet: &Fleet) -> Result<()> {
         let mut wire = self.connect()?;
         for series in 0..fleet.len() {
             let path = fleet.path(series);
@@ -342,7 +342,7 @@ impl Hub {
     }
 
     /// Values that are in the journal alone, once kymo has ended.
-    pub fn unsealed(&self, bench: &Bench) -> Result<u64> {
+    pub(super) fn unsealed(&self, bench: &Bench) -> Result<u64> {
         let kymo = bench.kymo.as_ref();
         let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
         let mut status = Command::new(kymo);
@@ -364,7 +364,7 @@ fn is_rrd(path: &Path) -> bool {
 
 /// What was used until some moment, or between two.
 #[derive(Clone, Copy, Debug)]
-pub struct Spent {
+pub(super) struct Spent {
     /// By who takes and stores.
     pub own_seconds: f64,
     /// With all that kymo started beside it.
@@ -378,7 +378,7 @@ pub struct Spent {
 
 impl Spent {
     /// From `before` until this.
-    pub fn since(&self, before: &Spent) -> Spent {
+    pub(super) fn since(&self, before: &Spent) -> Spent {
         Spent {
             own_seconds: self.own_seconds - before.own_seconds,
             all_seconds: self.all_seconds - before.all_seconds,

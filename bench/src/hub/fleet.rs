@@ -9,19 +9,19 @@ use kymo_wire::collectd::{
 };
 use std::collections::BTreeMap;
 
-pub const VALUES_A_HOST: usize = 70;
+pub(super) const VALUES_A_HOST: usize = 70;
 /// Values that are read together, by a plugin's instance.
 const VALUES_A_PLUGIN: usize = 10;
 const VALUES_A_PACKET: usize = 25;
 /// Between two values of a series.
-pub const STEP_S: u64 = 10;
+pub(super) const STEP_S: u64 = 10;
 const STEP_NS: u64 = STEP_S * 1_000_000_000;
 const JITTER_NS: u64 = 50_000_000;
 /// First and last digits of what is one plugin's, by type.
 const TYPES: [(&str, usize); 3] = [("derive", 5), ("counter", 2), ("gauge", 3)];
 
 /// All hosts, in the order of their moments.
-pub struct Fleet {
+pub(super) struct Fleet {
     chance: Chance,
     hosts: Vec<Host>,
     /// When the first step begins, since 1970.
@@ -43,7 +43,7 @@ struct Host {
 
 impl Fleet {
     /// At least so many series, whole hosts; values begin `back_s` seconds ago.
-    pub fn new(series: usize, back_s: u64) -> Fleet {
+    pub(super) fn new(series: usize, back_s: u64) -> Fleet {
         let mut chance = Chance::new(290);
         let count = series.div_ceil(VALUES_A_HOST);
         let host = |index| Host {
@@ -65,16 +65,16 @@ impl Fleet {
     }
 
     /// How many series there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.last.len()
     }
 
-    pub fn hosts(&self) -> usize {
+    pub(super) fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
     /// Keeps what is sent from now on of so many series, chosen by chance.
-    pub fn keep(&mut self, count: usize) {
+    pub(super) fn keep(&mut self, count: usize) {
         let count = count.min(self.len());
         while self.kept.len() < count {
             let series = self.chance.below(self.len() as u64) as usize;
@@ -82,27 +82,27 @@ impl Fleet {
         }
     }
 
-    pub fn kept(&self) -> &BTreeMap<usize, Vec<String>> {
+    pub(super) fn kept(&self) -> &BTreeMap<usize, Vec<String>> {
         &self.kept
     }
 
     /// When the last value of a series was, in whole seconds.
-    pub fn last(&self, series: usize) -> u64 {
+    pub(super) fn last(&self, series: usize) -> u64 {
         self.last[series]
     }
 
     /// Within a step, in nanoseconds.
-    pub fn phase_ns(&self, host: usize) -> u64 {
+    pub(super) fn phase_ns(&self, host: usize) -> u64 {
         self.hosts[host].phase_ns
     }
 
     /// From now on a step begins with this call, or 10 s after another one.
-    pub fn go_on_from_now(&mut self) {
+    pub(super) fn go_on_from_now(&mut self) {
         self.base_ns = now_ns() - self.steps * STEP_NS;
     }
 
     /// The next value of each series of a host, packet by packet with its count; `step` is the first one from 0 on.
-    pub fn next(
+    pub(super) fn next(
         &mut self,
         host: usize,
         step: u64,
@@ -175,7 +175,7 @@ impl Fleet {
     }
 
     /// The path of a series' .rrd file.
-    pub fn path(&self, series: usize) -> String {
+    pub(super) fn path(&self, series: usize) -> String {
         let (host, name) = (
             &self.hosts[series / VALUES_A_HOST].name,
             Name::of(series % VALUES_A_HOST),
@@ -188,7 +188,7 @@ impl Fleet {
 }
 
 /// What a value of a host is called.
-pub struct Name {
+pub(super) struct Name {
     plugin_instance: String,
     /// In types.db.
     pub type_name: &'static str,
@@ -196,7 +196,7 @@ pub struct Name {
 }
 
 impl Name {
-    pub fn of(series: usize) -> Name {
+    pub(super) fn of(series: usize) -> Name {
         let (plugin, mut at) = (
             series % VALUES_A_HOST / VALUES_A_PLUGIN,
             series % VALUES_A_PLUGIN,

@@ -12,7 +12,7 @@ use crate::figures::{ratio, significant};
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "hub",
     work: "a value of collectd's protocol, 290 hosts × 70 values, 2,432 steps of 10 s; collectd with its rrdtool plugin × \
            304, as packaged and with CacheTimeout 21600: CPU, bytes and writes of the device; 200 series equal to rrdtool's",

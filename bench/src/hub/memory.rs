@@ -13,7 +13,7 @@ use crate::row::Row;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "hub-memory",
     work: "the keeper's RssAnon + RssShmem: idle, and with 20,510 series, 96 values each; its CPU while idle, 60 s",
     bar: "≤ 2 MB, ≤ 60 MB; ≤ 0.03 % of a core",

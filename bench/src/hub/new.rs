@@ -10,7 +10,7 @@ use crate::figures::significant;
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "hub-new",
     work: "20,300 new series, a value each: CPU a series, without .rrd files and as configured by default; collectd makes files",
     bar: "≤ 10 us, each",

@@ -16,7 +16,7 @@ const VALUES: usize = 1000;
 const FINE_S: u64 = 1200 * STEP_S;
 
 /// Compares all that was kept; how many series, and how many rows of each.
-pub fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> {
+pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> {
     let dir = bench.new_dir("oracle")?;
     let file = dir.join("series.rrd").to_string_lossy().into_owned();
     let mut progress = Progress::of("series compared with rrdtool");

@@ -14,7 +14,7 @@ const NAP: Duration = Duration::from_millis(1);
 const HOSTS_A_NET: usize = 250;
 
 /// A socket each host.
-pub struct Sender {
+pub(super) struct Sender {
     sockets: Vec<UdpSocket>,
     rate: f64,
     behind_max: Duration,
@@ -24,7 +24,7 @@ pub struct Sender {
 
 impl Sender {
     /// To a port of loopback, so many values a second.
-    pub fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
+    pub(super) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
         let connected = |host: usize| -> Result<UdpSocket> {
             let (net, number) = (1 + host / HOSTS_A_NET, 1 + host % HOSTS_A_NET);
             let from = Ipv4Addr::new(127, 1, net as u8, number as u8);
@@ -42,7 +42,7 @@ impl Sender {
     }
 
     /// A value of each series.
-    pub fn step(&mut self, fleet: &mut Fleet, step: u64) -> Result<()> {
+    pub(super) fn step(&mut self, fleet: &mut Fleet, step: u64) -> Result<()> {
         for host in 0..fleet.hosts() {
             self.host(fleet, host, step)?;
         }
@@ -50,7 +50,7 @@ impl Sender {
     }
 
     /// Many of them, with nothing in between.
-    pub fn steps(&mut self, fleet: &mut Fleet, steps: std::ops::Range<u64>) -> Result<()> {
+    pub(super) fn steps(&mut self, fleet: &mut Fleet, steps: std::ops::Range<u64>) -> Result<()> {
         let (first, end) = (steps.start, steps.end);
         let mut progress = Progress::of("steps");
         for step in steps {
@@ -82,7 +82,7 @@ impl Sender {
     }
 
     /// Steps in real time, each host at its moment.
-    pub fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
+    pub(super) fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
         let begun = Instant::now();
         fleet.go_on_from_now();
         let mut progress = Progress::of(format!("steps of {STEP_S} s"));

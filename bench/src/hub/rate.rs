@@ -12,7 +12,7 @@ use crate::report::Outcome;
 use crate::row::Row;
 use std::time::{Duration, Instant};
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "hub-rate",
     work: "the highest rate without a loss for 60 s, what was sent is what is stored",
     bar: "≥ 1 M values a second",

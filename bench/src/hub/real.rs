@@ -10,7 +10,7 @@ use crate::figures::{ratio, significant};
 use crate::report::Outcome;
 use crate::row::Row;
 
-pub const ROW: Row = Row {
+pub(super) const ROW: Row = Row {
     name: "hub-real",
     work: "20,510 series, a value each 10 s of real time, 10 minutes: CPU share, writes of the device",
     bar: "≤ 1 % of a core, ≤ 3 writes a second",

@@ -66,7 +66,7 @@ fn parse(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
 }
 
 /// The number behind `"name":` in a JSON text.
-pub(super) fn number(json: &[u8], name: &str) -> Option<f64> {
+pub(crate) fn number(json: &[u8], name: &str) -> Option<f64> {
     let text = std::str::from_utf8(json).ok()?;
     let (_, rest) = text.split_once(&format!("\"{name}\":"))?;
     let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
@@ -74,7 +74,7 @@ pub(super) fn number(json: &[u8], name: &str) -> Option<f64> {
 }
 
 /// A port that is free now.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let probe = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("find a free port")?;
     Ok(probe.local_addr().cannot("find a free port")?.port())
 }

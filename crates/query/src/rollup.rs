@@ -289,6 +289,7 @@ impl<'a> Input<'a> {
 }
 
 /// Any bytes as a roll-up, for fuzzing: as they are, as the body of a sound file, and as the values of a line.
+#[cfg(feature = "testing")]
 pub fn fuzz_rollup(input: &[u8]) {
     let picks = Pick::all();
     let grid = Grid {
@@ -311,6 +312,7 @@ pub fn fuzz_rollup(input: &[u8]) {
 }
 
 /// A file with that after its head, and a checksum that fits.
+#[cfg(feature = "testing")]
 fn sound_file(body: &[u8]) -> Vec<u8> {
     let mut file = [&MAGIC[..], &columns_hash().to_le_bytes(), body].concat();
     let checksum = crc32c::crc32c(&file);
@@ -319,6 +321,7 @@ fn sound_file(body: &[u8]) -> Vec<u8> {
 }
 
 /// A body with one line: first its count of points, then its values as they are given.
+#[cfg(feature = "testing")]
 fn one_line(input: &[u8]) -> Vec<u8> {
     let (&count, values) = input.split_first().unwrap_or((&0, &[]));
     let mut part = Vec::new();

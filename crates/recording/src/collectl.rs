@@ -852,6 +852,7 @@ fn forget_words(kinds: &[u8], tracks: &mut Tracks) {
 }
 
 /// Plays any bytes as a raw file; for fuzzing.
+#[cfg(feature = "testing")]
 pub fn fuzz_collectl(data: &[u8]) {
     let file = File {
         name: "fuzz.raw".into(),

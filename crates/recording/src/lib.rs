@@ -19,7 +19,7 @@ pub mod collectl;
 pub mod cursor;
 mod error;
 pub mod folder;
-#[doc(hidden)]
+#[cfg(feature = "testing")]
 pub mod fuzz;
 mod heads;
 pub mod queue;

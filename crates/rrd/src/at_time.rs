@@ -15,8 +15,10 @@ const NO_YEAR: i32 = 30_000;
 /// Longest error text.
 const TEXT_MAX: usize = 1023;
 /// The clock when fuzzed.
+#[cfg(feature = "testing")]
 const NOW_FUZZED: i64 = 1_795_000_000;
 /// What fuzzed texts are made of.
+#[cfg(feature = "testing")]
 const PIECES_FUZZED: [&str; 32] = [
     "0", "1", "2", "3", "5", "7", "9", "+", "-", " ", ":", "/", ".", "\n", "now", "start", "end",
     "noon", "am", "pm", "jan", "oct", "mon", "sun", "today", "tomorrow", "h", "m", "d", "y",
@@ -629,6 +631,7 @@ fn int(word: &[u8]) -> i32 {
 
 /// For fuzzing: any text, and any made of the grammar's words, is read or refused; what is read is a time that comes back
 /// from its own fields.
+#[cfg(feature = "testing")]
 pub fn fuzz_at_time(input: &[u8]) {
     fuzz_text(input);
     let spelled = input.iter().flat_map(|&byte| {
@@ -638,6 +641,7 @@ pub fn fuzz_at_time(input: &[u8]) {
     fuzz_text(&spelled.collect::<Vec<u8>>());
 }
 
+#[cfg(feature = "testing")]
 fn fuzz_text(text: &[u8]) {
     let rules = "CET-1CEST,M3.5.0,M10.5.0/3";
     let zone = jiff::tz::TimeZone::posix(rules).unwrap_or(jiff::tz::TimeZone::UTC);

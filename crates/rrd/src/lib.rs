@@ -17,7 +17,9 @@ pub mod dump;
 mod dump_number;
 pub mod error;
 pub mod fetch;
+#[cfg(feature = "testing")]
 pub mod fuzz;
+#[cfg(feature = "testing")]
 pub mod fuzz_files;
 pub mod header;
 pub mod info;

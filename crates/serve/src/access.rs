@@ -25,6 +25,7 @@ pub(crate) struct Scopes {
 
 impl Scopes {
     /// Everything.
+    #[cfg(feature = "testing")]
     pub(crate) const ALL: Scopes = Scopes {
         read: true,
         texts: true,

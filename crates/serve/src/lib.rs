@@ -26,7 +26,8 @@ mod tls;
 
 use std::path::PathBuf;
 
-pub use api::fuzz_parameters;
+#[cfg(feature = "testing")]
+pub use api::fuzz::fuzz_parameters;
 pub use recording::What;
 pub use server::run;
 pub use tls::Tls;

@@ -17,6 +17,7 @@ pub mod error;
 mod fetch;
 mod flush;
 mod folder;
+#[cfg(feature = "testing")]
 pub mod fuzz;
 mod hole;
 mod layout;

@@ -15,7 +15,9 @@ pub mod own_name;
 pub mod prefetch;
 pub mod privilege;
 pub mod procs;
+#[cfg(feature = "testing")]
 pub mod sim_clock;
+#[cfg(feature = "testing")]
 pub mod sim_disk;
 pub mod ticker;
 pub mod tree;

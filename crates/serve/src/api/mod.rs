@@ -3,6 +3,8 @@
 mod about;
 mod events;
 mod fields;
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod graph;
 mod live;
 mod metrics;
@@ -22,7 +24,6 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
-use kymo_query::series::Grid;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::prometheus::Floor;
 use tokio::sync::Semaphore;
@@ -286,37 +287,6 @@ impl Params {
             true => Ok((from, thru)),
             false => Err(Refusal::bad("cannot use from: it is not before thru")),
         }
-    }
-}
-
-/// Any bytes as the parameters of a question, for fuzzing: as they are, and line by line as the values of
-/// those that are known. What is taken for sound is.
-pub fn fuzz_parameters(input: &[u8]) {
-    let mut known = Vec::new();
-    let names = ["fields=cpu.", "&from=", "&thru=", "&points="];
-    for (name, value) in names.iter().zip(input.split(|&byte| byte == b'\n')) {
-        known.extend_from_slice(name.as_bytes());
-        known.extend_from_slice(value);
-    }
-    for query in [input, &known] {
-        if let Ok(uri) = Uri::try_from([b"/?", query].concat()) {
-            check_parameters(&uri);
-        }
-    }
-}
-
-fn check_parameters(uri: &Uri) {
-    let params = Params::of(uri);
-    let picks = series::picks(&params.fields(), Scopes::ALL).unwrap_or_default();
-    assert!(picks.len() <= params.fields().len(), "fields from nowhere");
-    let points = params.count("points", 600, 11_000).unwrap_or(600);
-    assert!((1..=11_000).contains(&points), "a count out of its bounds");
-    if let Ok((from_ns, thru_ns)) = params.range() {
-        let grid = Grid::new(from_ns, thru_ns, points, 1_000_000_000);
-        assert!(
-            from_ns >= 0 && grid.count <= points && grid.thru_ns() >= thru_ns,
-            "a range that is not covered"
-        );
     }
 }
 

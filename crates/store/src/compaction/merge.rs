@@ -51,6 +51,7 @@ impl SegmentSet {
     }
 
     /// Merges all segments up to the first that is busy, whether that is worth it or not.
+    #[cfg(feature = "testing")]
     pub(crate) fn merge_all(&self, liveness: &dyn Liveness) -> io::Result<Merged> {
         self.sync()?;
         let Settled { index, busy } = self.settled();

@@ -8,6 +8,7 @@ pub(crate) mod builder;
 pub(crate) mod catalog;
 pub(crate) mod codec;
 pub(crate) mod file;
+#[cfg(feature = "testing")]
 pub(crate) mod fuzz;
 pub(crate) mod open;
 pub(crate) mod placed;

@@ -1,0 +1,37 @@
+//! An entry point for fuzzing: any bytes as the parameters of a question.
+
+use axum::http::Uri;
+use kymo_query::series::Grid;
+
+use super::{Params, series};
+use crate::access::Scopes;
+
+/// Takes bytes as they are, and line by line as the values of those that are known. What is taken for sound is.
+pub fn fuzz_parameters(input: &[u8]) {
+    let mut known = Vec::new();
+    let names = ["fields=cpu.", "&from=", "&thru=", "&points="];
+    for (name, value) in names.iter().zip(input.split(|&byte| byte == b'\n')) {
+        known.extend_from_slice(name.as_bytes());
+        known.extend_from_slice(value);
+    }
+    for query in [input, &known] {
+        if let Ok(uri) = Uri::try_from([b"/?", query].concat()) {
+            check_parameters(&uri);
+        }
+    }
+}
+
+fn check_parameters(uri: &Uri) {
+    let params = Params::of(uri);
+    let picks = series::picks(&params.fields(), Scopes::ALL).unwrap_or_default();
+    assert!(picks.len() <= params.fields().len(), "fields from nowhere");
+    let points = params.count("points", 600, 11_000).unwrap_or(600);
+    assert!((1..=11_000).contains(&points), "a count out of its bounds");
+    if let Ok((from_ns, thru_ns)) = params.range() {
+        let grid = Grid::new(from_ns, thru_ns, points, 1_000_000_000);
+        assert!(
+            from_ns >= 0 && grid.count <= points && grid.thru_ns() >= thru_ns,
+            "a range that is not covered"
+        );
+    }
+}
