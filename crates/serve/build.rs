@@ -1,5 +1,6 @@
-//! Puts the page together: its modules become one script, its style sheets one sheet, so that the first view takes three
-//! requests. `--assets FOLDER` serves the files as they are.
+//! Puts the page together: its modules become two scripts, its style sheets one sheet, so that the first view takes few
+//! requests. The small script asks for the first numbers while the other one, with all the rest, is on its way and read.
+//! `--assets FOLDER` serves the files as they are.
 //!
 //! A module is `import { a, b } from './x.js';`, on one line or on several, `import name from './x.js';` for a default,
 //! and `export` before functions and constants; `import('./x.js')` comes when it is called. Each becomes a function that
@@ -8,8 +9,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What the page begins with.
-const FIRST: [&str; 2] = ["early.js", "app.js"];
+/// What asks for the first numbers: with what it imports, the small script.
+const EARLY: &str = "early.js";
+/// What the other script begins with.
+const APP: &str = "app.js";
 const ONCE: &str = "const once = (make) => { let made; return () => (made ??= make()); };\n";
 
 fn main() -> io::Result<()> {
@@ -27,7 +30,14 @@ fn main() -> io::Result<()> {
             .map(read)
             .collect()
     };
-    fs::write(out.join("page.js"), script(&texts(".js")?))?;
+    let modules = texts(".js")?;
+    let mut early = Vec::new();
+    closure(EARLY, &modules, &mut early);
+    let (first, rest): (Vec<_>, Vec<_>) = modules
+        .into_iter()
+        .partition(|(name, _)| early.contains(name));
+    fs::write(out.join("early.js"), early_script(&first))?;
+    fs::write(out.join("page.js"), page_script(&first, &rest))?;
     // The page's own rules come after those of what it uses.
     let sheets: Vec<String> = texts(".css")?
         .into_iter()
@@ -37,7 +47,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("page.css"), sheets.join("\n"))?;
     let html = fs::read_to_string(root.join("index.html"))?;
     fs::write(out.join("index.html"), document(&html))?;
-    let made = ["index.html", "page.css", "page.js"].map(|name| (name.to_string(), out.join(name)));
+    let made = ["early.js", "index.html", "page.css", "page.js"]
+        .map(|name| (name.to_string(), out.join(name)));
     let kept = names.iter().filter(|name| {
         let ends = [".js", ".css", ".html"];
         !ends.iter().any(|end| name.ends_with(end))
@@ -71,7 +82,7 @@ fn list(root: &Path, folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The document with one sheet and one script in the place of many.
+/// The document with one sheet and two scripts in the place of many.
 fn document(html: &str) -> String {
     let is_loaded = |line: &&str| {
         let loads = [
@@ -82,19 +93,57 @@ fn document(html: &str) -> String {
         loads.iter().any(|start| line.starts_with(start))
     };
     let kept: Vec<&str> = html.lines().filter(|line| !is_loaded(line)).collect();
-    let own = "<link rel=\"stylesheet\" href=\"./page.css\">\n<script type=\"module\" src=\"./page.js\"></script>\n</head>";
-    kept.join("\n").replacen("</head>", own, 1) + "\n"
+    // The small script does not wait for the sheet.
+    let own = [
+        "<script type=\"module\" async src=\"./early.js\"></script>",
+        "<link rel=\"stylesheet\" href=\"./page.css\">",
+        "<script type=\"module\" src=\"./page.js\"></script>",
+        "</head>",
+    ];
+    kept.join("\n").replacen("</head>", &own.join("\n"), 1) + "\n"
 }
 
-fn script(modules: &[(String, String)]) -> String {
-    let mut text = String::from(ONCE);
-    for (name, code) in modules {
-        text.push_str(&module(name, code));
+/// A module and all that it imports, in `found`.
+fn closure(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
+    if found.iter().any(|known| known == name) {
+        return;
     }
-    for name in FIRST {
-        text.push_str(&format!("{}();\n", function_of(name)));
+    found.push(name.to_string());
+    let code = modules.iter().find(|(known, _)| known == name);
+    let (_, code) = code.unwrap_or_else(|| panic!("{name} is imported, and not there"));
+    for line in statements(code) {
+        let rest = line.strip_prefix("import ");
+        if let Some((_, from)) = rest.and_then(|rest| rest.rsplit_once(" from ")) {
+            let from = from.trim_matches([';', '\'']).trim_start_matches("./");
+            closure(from, modules, found);
+        }
     }
-    text
+}
+
+/// The script that comes first: it runs, and gives its modules to the other one.
+fn early_script(modules: &[(String, String)]) -> String {
+    let text: String = modules
+        .iter()
+        .map(|(name, code)| module(name, code))
+        .collect();
+    let names = functions_of(modules);
+    let first = function_of(EARLY);
+    format!("{ONCE}{text}{first}();\nexport {{ once, {names} }};\n")
+}
+
+fn page_script(early: &[(String, String)], modules: &[(String, String)]) -> String {
+    let text: String = modules
+        .iter()
+        .map(|(name, code)| module(name, code))
+        .collect();
+    let names = functions_of(early);
+    let first = function_of(APP);
+    format!("import {{ once, {names} }} from './early.js';\n{text}{first}();\n")
+}
+
+fn functions_of(modules: &[(String, String)]) -> String {
+    let names: Vec<String> = modules.iter().map(|(name, _)| function_of(name)).collect();
+    names.join(", ")
 }
 
 /// `vendor/uPlot/uPlot.esm.js` → `m_vendor_uPlot_uPlot_esm_js`
@@ -105,9 +154,7 @@ fn function_of(name: &str) -> String {
 
 fn module(name: &str, code: &str) -> String {
     let (mut body, mut exports) = (String::new(), Vec::new());
-    let mut lines = code.lines();
-    while let Some(line) = lines.next() {
-        let line = &statement(line, &mut lines);
+    for line in statements(code) {
         let line = match (line.strip_prefix("import "), line.strip_prefix("export ")) {
             (Some(rest), _) => import(name, rest),
             (_, Some(rest)) => {
@@ -115,7 +162,7 @@ fn module(name: &str, code: &str) -> String {
                 exports.push(export);
                 rest
             }
-            _ => line.to_string(),
+            _ => line,
         };
         body.push_str(&lazy_imports(&line));
         body.push('\n');
@@ -127,15 +174,19 @@ fn module(name: &str, code: &str) -> String {
     )
 }
 
-/// A line, and of an import those that it goes on in.
-fn statement<'a>(line: &str, rest: &mut impl Iterator<Item = &'a str>) -> String {
-    let mut whole = line.to_string();
-    while whole.starts_with("import {") && !whole.contains(" from ") {
-        let Some(next) = rest.next() else { break };
-        whole.push(' ');
-        whole.push_str(next.trim());
+/// Lines; an import that goes on in several is one.
+fn statements(code: &str) -> Vec<String> {
+    let mut statements: Vec<String> = Vec::new();
+    for line in code.lines() {
+        match statements.last_mut() {
+            Some(last) if last.starts_with("import {") && !last.contains(" from ") => {
+                last.push(' ');
+                last.push_str(line.trim());
+            }
+            _ => statements.push(line.to_string()),
+        }
     }
-    whole
+    statements
 }
 
 /// `{ a, b as c } from './x.js';` → `const { a, b: c } = m_x_js();`
