@@ -15,8 +15,8 @@ use kymo_base::template::{Template, derive};
 use kymo_base::track::{Instance, State, Track, Tracks, Why};
 use kymo_base::words::Words;
 
-use crate::layout::{Cell, Layout, RowLayout};
-use crate::source::{self, Scope};
+use crate::layout::{Cell, Label, Layout, RowLayout, Word};
+use crate::source::{self, Scope, Source};
 use crate::subsystem::Subsystem;
 
 /// Turns the tracks of one subsystem's sources into readings.
@@ -69,7 +69,7 @@ impl Interpreter {
             out: &mut out.rows,
             len: 0,
         };
-        for scope in [Scope::Machine, Scope::Process, Scope::Thread] {
+        for &scope in Scope::ALL {
             let mut first = true;
             for &kind in kinds {
                 if source::of(kind).is_none_or(|source| source.scope != scope) {
@@ -91,8 +91,9 @@ impl Interpreter {
         true
     }
 
-    /// Whether the sample has read anything that makes a reading: any source of the machine, but of processes
-    /// their leading one; the others only say more of the same rows, and may come at other times.
+    /// Whether the sample has read anything that makes a reading: any source of the machine, but of what there are
+    /// several of (processes, say) their leading one; the others only say more of the same rows, and may come at other
+    /// times.
     fn is_fresh(&self, tracks: &Tracks) -> bool {
         let kinds = || {
             self.subsystem
@@ -100,12 +101,14 @@ impl Interpreter {
                 .iter()
                 .filter_map(|&kind| source::of(kind))
         };
-        let leading = |scope| kinds().find(|source| source.scope == scope);
-        let machine = kinds().filter(|source| source.scope == Scope::Machine);
-        machine
-            .chain(leading(Scope::Process))
-            .chain(leading(Scope::Thread))
-            .any(|source| is_read(tracks.get(source.kind)))
+        let is_read = |source: &Source| is_read(tracks.get(source.kind));
+        Scope::ALL.iter().any(|&scope| {
+            let mut sources = kinds().filter(|source| source.scope == scope);
+            match scope {
+                Scope::Machine => sources.any(is_read),
+                _ => sources.next().is_some_and(is_read),
+            }
+        })
     }
 
     /// A source of the whole machine: globals, and a row for each of its lines.
@@ -131,7 +134,7 @@ impl Interpreter {
         });
     }
 
-    /// The first source of processes: a row for each instance.
+    /// The first source of a scope: a row for each instance.
     fn leading(&mut self, kind: u8, track: &Track, context: &Context, rows: &mut Rows) {
         let subsystem = self.subsystem;
         self.by_name.clear();
@@ -146,7 +149,7 @@ impl Interpreter {
         }
     }
 
-    /// Another source of the same processes: more cells of the same rows.
+    /// Another source of the same instances: more cells of the same rows.
     fn joined(&mut self, kind: u8, track: &Track, context: &Context, rows: &mut Rows) {
         let subsystem = self.subsystem;
         let mut cursor = 0;
@@ -245,10 +248,14 @@ impl Cut<'_> {
     /// Puts the text's numbers and words into a row.
     fn fill(&self, row: &mut Row, layout: &RowLayout, subsystem: &Subsystem) {
         self.put(&mut row.values, &layout.cells, subsystem.fields);
-        for &(label, slot) in &layout.labels {
-            if let (Some(text), Some(&id)) = (row.labels.get_mut(label), self.values.get(slot)) {
+        for Label { label, word } in &layout.labels {
+            let word = match word {
+                Word::Slot(slot) => self.values.get(*slot).map(|&id| self.words.get(id)),
+                Word::Fixed(text) => Some(Some(&text[..])),
+            };
+            if let (Some(text), Some(word)) = (row.labels.get_mut(*label), word) {
                 text.clear();
-                text.extend_from_slice(self.words.get(id).unwrap_or_default());
+                text.extend_from_slice(word.unwrap_or_default());
             }
         }
     }
@@ -331,5 +338,42 @@ impl Layouts {
             (template.clone(), make(kind, template, context))
         });
         &known.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subsystem::process::PROCESS;
+
+    /// The chip and the device of an interrupt are in the template; a process's name is a word.
+    #[test]
+    fn labels_are_words_or_literals() {
+        let mut words = Words::default();
+        let id = u64::from(words.intern(b"nginx"));
+        let fixed = |label, text: &[u8]| Label {
+            label,
+            word: Word::Fixed(text.to_vec()),
+        };
+        let layout = RowLayout {
+            labels: vec![
+                Label::of_slot(0, 0),
+                fixed(1, b"IO-APIC"),
+                Label::of_slot(2, 9),
+            ],
+            ..RowLayout::default()
+        };
+        let cut = Cut {
+            layout: &Layout::default(),
+            values: &[id],
+            words: &words,
+            stale: false,
+        };
+        let mut row = Row {
+            labels: vec![b"old".to_vec(); 3],
+            ..Row::default()
+        };
+        cut.fill(&mut row, &layout, &PROCESS);
+        assert_eq!(row.labels, [&b"nginx"[..], b"IO-APIC", b"old"]);
     }
 }

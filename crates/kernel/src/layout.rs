@@ -22,8 +22,34 @@ pub struct RowLayout {
     pub counted: bool,
     /// Its numbers.
     pub cells: Vec<Cell>,
-    /// Its texts: index of the label and slot of the word.
-    pub labels: Vec<(usize, usize)>,
+    /// Its texts.
+    pub labels: Vec<Label>,
+}
+
+/// A label and where its text is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// Index in `Subsystem::labels`.
+    pub label: usize,
+    /// Where the text comes from.
+    pub word: Word,
+}
+
+impl Label {
+    /// A label whose text is the word of a slot.
+    pub fn of_slot(label: usize, slot: usize) -> Label {
+        let word = Word::Slot(slot);
+        Label { label, word }
+    }
+}
+
+/// Where a text comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// The word whose number is the value of this slot.
+    Slot(usize),
+    /// Literal in the template (the chip and the device of an interrupt, say).
+    Fixed(Vec<u8>),
 }
 
 /// A field and where its value is.

@@ -65,7 +65,8 @@ pub enum Pace {
     EachScan,
 }
 
-/// How many instances a source has.
+/// How many instances a source has. Who adds one says in [`is_instance`] what its instances are called, and reads them in
+/// the sampler; what is read is understood as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// One for the machine.
@@ -74,6 +75,16 @@ pub enum Scope {
     Process,
     /// One a thread; the instance's name is `PID/task/TID`.
     Thread,
+}
+
+impl Scope {
+    /// Every scope, in the order of the rows that its sources make.
+    pub const ALL: &[Scope] = &[Scope::Machine, Scope::Process, Scope::Thread];
+
+    /// Whether its instances are processes or threads, which are scanned at an interval of their own.
+    pub fn is_of_tasks(self) -> bool {
+        matches!(self, Scope::Process | Scope::Thread)
+    }
 }
 
 /// One kind of source.

@@ -7,7 +7,7 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
 use crate::layout::{Cell, From, Layout};
-use crate::source::{self, Pace, Scope};
+use crate::source::{self, Pace};
 
 use self::exposed::Exposed;
 
@@ -74,7 +74,7 @@ impl Subsystem {
     /// Whether its instances are processes or threads: they are scanned at an interval of their own.
     pub fn is_of_processes(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
-        sources.any(|source| source.scope != Scope::Machine)
+        sources.any(|source| source.scope.is_of_tasks())
     }
 
     /// Whether all that it reads is read at the interval of process scans.

@@ -12,7 +12,7 @@ use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, place, text,
     value,
 };
-use crate::layout::{Cell, From, Layout, RowLayout};
+use crate::layout::{Cell, From, Label, Layout, RowLayout};
 use crate::source::kind;
 
 const PPID: usize = at(FIELDS, "ppid");
@@ -481,7 +481,7 @@ fn stat(template: &Template) -> Option<RowLayout> {
     });
     Some(RowLayout {
         key: key.collect(),
-        labels: vec![(COMM, comm), (STATE, state)],
+        labels: vec![Label::of_slot(COMM, comm), Label::of_slot(STATE, state)],
         cells,
         ..RowLayout::default()
     })
@@ -524,7 +524,7 @@ fn status(template: &Template) -> Option<RowLayout> {
 /// A text that is one word.
 fn word(template: &Template, label: usize) -> Option<RowLayout> {
     (!template.is_empty()).then(|| RowLayout {
-        labels: vec![(label, 0)],
+        labels: vec![Label::of_slot(label, 0)],
         ..RowLayout::default()
     })
 }
