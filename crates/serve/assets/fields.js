@@ -17,7 +17,8 @@ export const createFields = (ctx, host) =>
   });
 
 const hint = () => [
-  'Choose fields on the left: each click adds one to the chart that is marked. The address of this page is the view: send it to somebody.',
+  'Choose fields on the left: each click adds one to the chart that is marked. ',
+  'The address of this page is the view: send it to somebody.',
 ];
 const load = async ({ ctx }) => catalogue((await ctx.api.get('fields')).subsystems);
 
@@ -29,7 +30,9 @@ function found(view, wanted, here) {
   return { count: fields.length, items };
 }
 
-/** `kind`: what there is to choose from (`load`), how it is listed (`found`), and charts that need no choice (`panels`). */
+/**
+ * `kind`: what there is to choose from (`load`), how it is listed (`found`), and charts that need no choice (`panels`).
+ */
 export function createPicker(ctx, host, kind) {
   const input = h('input', {
     type: 'search',

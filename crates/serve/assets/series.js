@@ -18,7 +18,8 @@ export const createSeries = (ctx, host) =>
   });
 
 const hint = () => [
-  "Nothing was received yet, or nothing is chosen. collectd sends to port 25826, and rrdcached's clients to DATA/rrdcached.sock: see docs/moving.md. ",
+  'What others send comes here: collectd sends to port 25826, ',
+  "rrdcached's clients to DATA/rrdcached.sock, see docs/moving.md. ",
   'Choose series on the left: each click adds one to the chart that is marked; they mix with fields of this machine.',
 ];
 
