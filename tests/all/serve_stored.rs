@@ -296,6 +296,14 @@ fn strange_questions_harm_no_other() {
         ["sw1/port-id1.rrd"]
     );
     drop(silent);
+    // No question takes the hub's memory.
+    let fields = vec!["@sw1/port-id1.rrd:IN"; 512].join(",");
+    let path = format!("/api/v1/series?fields={fields}&points=11000");
+    let (status, said) = ask(&shown.address, "GET", &path, "", "").expect("an answer");
+    assert!(
+        status == 422 && said.contains("ask for fewer fields"),
+        "{status} {said}"
+    );
     // Names that lead outside are no series.
     let rows = shown.series("@../../../etc/passwd:x", BIRTH, BIRTH + 100);
     assert_eq!(rows["series"].as_array().map(Vec::len), Some(0), "{rows}");

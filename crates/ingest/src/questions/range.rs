@@ -4,8 +4,8 @@ use kymo_rrd::fetch::Fetched;
 use kymo_store::{FetchError, Store};
 use kymo_wire::keeper::{Range, Rows};
 
-/// Cells that are read for one series at most.
-const CELLS_MAX: u64 = 4 << 20;
+/// Cells that are read for one series at most: 8 MiB, for each archive that is asked.
+const CELLS_MAX: u64 = 1 << 20;
 /// Rows that are answered at most.
 const ROWS_MAX: u32 = 100_000;
 /// Which archives tell what a series was like, best first.
@@ -39,7 +39,9 @@ fn first_of(
     let error = match found.next() {
         Some(Ok(fetched)) => return Ok(fetched),
         Some(Err(FetchError::Rrd(text))) => text,
-        Some(Err(FetchError::Large)) => return Err("it has too many rows there".into()),
+        Some(Err(FetchError::Large)) => {
+            return Err("it has too many rows in this range; ask for a shorter one".into());
+        }
         Some(Err(FetchError::File(error))) => return Err(error.to_string()),
         None => return Err("it has no rows".into()),
     };

@@ -9,6 +9,7 @@ use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 
 use super::{Asker, Hub, Params, events};
+use crate::POINTS_MAX;
 use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
 use crate::number;
@@ -101,6 +102,9 @@ impl Hub {
                 "cannot find stored series: there is no store",
             ));
         };
+        if (series.lines.len() + fields.len()) * series.grid.count > POINTS_MAX {
+            return Err(too_much());
+        }
         let finest = stored.add(fields, series).map_err(Refusal::unavailable)?;
         Ok(finest.map(|step| i64::from(step) * 1_000_000_000))
     }
@@ -118,14 +122,18 @@ impl Hub {
             .series(picks, from_ns, thru_ns, points)
             .map_err(Refusal::unavailable)?;
         if series.full {
-            return Err(Refusal::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "cannot answer: that is too much at once; ask for fewer fields or points",
-            ));
+            return Err(too_much());
         }
         series.sort();
         Ok((series, resolution_ns))
     }
+}
+
+fn too_much() -> Refusal {
+    Refusal::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "cannot answer: that is too much at once; ask for fewer fields or points",
+    )
 }
 
 fn body(series: &Series, resolution_ns: i64) -> String {
