@@ -3,12 +3,13 @@
 //! damaged or refused is counted instead.
 //!
 //! `intake` goes from datagrams to updates, `index` finds the series of an identifier, `define` makes new ones, `accounts`
-//! counts, `reported` knows what was reported before this process.
+//! counts, `reported` knows what was reported before this process, `notifications` makes lines of what senders want to be heard.
 
 mod accounts;
 mod define;
 mod index;
 mod intake;
+mod notifications;
 mod reported;
 
 use std::io;
@@ -23,7 +24,7 @@ use kymo_sys::machine;
 use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Users};
 
 use crate::listener::{Listener, StopSignal};
-use crate::log::{Log, Severity};
+use crate::log::Log;
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
 pub use reported::Reported;
@@ -34,6 +35,8 @@ const ROUND: usize = 64;
 const ROUNDS: usize = 16;
 /// How often lost and refused values are reported.
 const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How often notifications become a line.
+const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -86,14 +89,16 @@ impl Listener for Collectd {
         let mut intakes: Vec<Intake> = sockets.iter().enumerate().map(intake).collect();
         let mut files = vec![stop.as_fd()];
         files.extend(sockets.iter().map(|(socket, _)| socket.as_fd()));
-        let mut tell_from_ns = RealClock.mono_ns();
+        let mut reports = Rhythm::of(TELL_EVERY);
+        let mut notices = Rhythm::of(NOTIFY_EVERY);
         loop {
-            let has_news = intakes.iter().any(Intake::has_trouble);
-            let wait = match has_news {
-                true => Duration::from_nanos(tell_from_ns.saturating_sub(RealClock.mono_ns())),
-                false => NAP,
-            };
-            let ready = machine::wait_readable(&files, wait);
+            let wait = [
+                (intakes.iter().any(Intake::has_trouble), &reports),
+                (intakes.iter().any(Intake::has_notifications), &notices),
+            ];
+            let wait = wait.into_iter().filter(|(has_news, _)| *has_news);
+            let wait = wait.map(|(_, rhythm)| rhythm.wait()).min();
+            let ready = machine::wait_readable(&files, wait.unwrap_or(NAP));
             for ((socket, _), intake) in sockets.iter().zip(&mut intakes) {
                 for _ in 0..ROUNDS {
                     if intake.round(&mut registry, &mut datagrams, socket, store)? < ROUND {
@@ -102,14 +107,17 @@ impl Listener for Collectd {
                 }
             }
             let ends = ready.first() == Some(&true);
-            let now_ns = RealClock.mono_ns();
-            if ends || now_ns >= tell_from_ns {
+            if intakes.iter().any(Intake::has_trouble) && (reports.is_due() || ends) {
                 let troubled = intakes.iter_mut().enumerate();
                 for (at, intake) in troubled.filter(|(_, intake)| intake.has_trouble()) {
                     intake.tell(&log);
                     reported.note(at, intake.dropped());
-                    tell_from_ns = now_ns + TELL_EVERY.as_nanos() as u64;
                 }
+                reports.begin_again();
+            }
+            if intakes.iter().any(Intake::has_notifications) && (notices.is_due() || ends) {
+                intakes.iter_mut().for_each(|intake| intake.notify(&log));
+                notices.begin_again();
             }
             if ends {
                 return Ok(());
@@ -118,7 +126,27 @@ impl Listener for Collectd {
     }
 }
 
-/// A line for the administrator.
-fn warn(log: &Log, text: &str) {
-    log(Severity::Warning, text);
+/// What is not done more often than that; the first time at once.
+struct Rhythm {
+    every: Duration,
+    /// Not before.
+    from_ns: u64,
+}
+
+impl Rhythm {
+    fn of(every: Duration) -> Rhythm {
+        Rhythm { every, from_ns: 0 }
+    }
+
+    fn wait(&self) -> Duration {
+        Duration::from_nanos(self.from_ns.saturating_sub(RealClock.mono_ns()))
+    }
+
+    fn is_due(&self) -> bool {
+        RealClock.mono_ns() >= self.from_ns
+    }
+
+    fn begin_again(&mut self) {
+        self.from_ns = RealClock.mono_ns() + self.every.as_nanos() as u64;
+    }
 }

@@ -6,4 +6,5 @@ mod floods;
 mod forgers;
 mod hub;
 mod kills;
+mod notifications;
 mod packets;

@@ -13,11 +13,12 @@ use kymo_wire::collectd::{
     Admission, Bad, Cdtime, Datagram, Item, Protection, ReplayWindow, Section, Values, put_update,
 };
 
+use super::CollectdSettings;
 use super::accounts::{Accounts, Counts};
 use super::define::{self, Budget, Definitions};
 use super::index::{Index, Standing};
-use super::{CollectdSettings, warn};
-use crate::log::Log;
+use super::notifications::Notifications;
+use crate::log::{Log, Severity};
 
 /// Values of a clock that is further ahead are not taken: one would keep its series from all that follow until then.
 const AHEAD_MAX_S: u64 = 300;
@@ -51,6 +52,7 @@ impl Registry {
 pub(super) struct Intake {
     name: String,
     accounts: Accounts,
+    notifications: Notifications,
     /// The kernel's count of dropped datagrams so far.
     dropped: u32,
     texts: Vec<u8>,
@@ -72,6 +74,7 @@ impl Intake {
         Intake {
             name,
             accounts: Accounts::default(),
+            notifications: Notifications::default(),
             dropped,
             texts: Vec::new(),
             updates: Vec::new(),
@@ -91,7 +94,21 @@ impl Intake {
     /// Tells what was lost, damaged or refused since the last time.
     pub(super) fn tell(&mut self, log: &Log) {
         if let Some(news) = self.accounts.take_news() {
-            warn(log, &format!("collectd on {}: {news}", self.name));
+            let line = format!("collectd on {}: {news}", self.name);
+            log(Severity::Warning, &line);
+        }
+    }
+
+    /// Whether notifications came that no line speaks of.
+    pub fn has_notifications(&self) -> bool {
+        !self.notifications.is_empty()
+    }
+
+    /// Passes on the last notification, and how many came.
+    pub fn notify(&mut self, log: &Log) {
+        if let Some(news) = self.notifications.take() {
+            let line = format!("collectd on {}: {news}", self.name);
+            log(Severity::Notice, &line);
         }
     }
 
@@ -155,7 +172,8 @@ impl Intake {
                     Ok(Item::Values(values)) => {
                         self.values(round, &values, sender);
                     }
-                    Ok(Item::Notification(_)) => {
+                    Ok(Item::Notification(notification)) => {
+                        self.notifications.add(&notification);
                         self.accounts
                             .count(sender, |counts| counts.notifications += 1);
                     }

@@ -224,6 +224,15 @@ impl Severity {
         }
     }
 
+    /// As collectd spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Failure => "failure",
+            Severity::Warning => "warning",
+            Severity::Okay => "okay",
+        }
+    }
+
     /// In a packet.
     pub fn code(self) -> u64 {
         match self {

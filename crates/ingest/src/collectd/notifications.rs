@@ -1,0 +1,122 @@
+//! collectd's notifications become lines for the administrator: the last one of those that came meanwhile, and how many
+//! came. Whoever calls sees to it that there is one line a second at most.
+
+use kymo_base::name::DisplayName;
+use kymo_wire::collectd::{Identifier, Notification};
+
+/// Those that no line speaks of yet.
+#[derive(Debug, Default)]
+pub struct Notifications {
+    count: u64,
+    last: String,
+}
+
+impl Notifications {
+    /// One more. Names and text have limits, so that the line has one, too.
+    pub fn add(&mut self, notification: &Notification) {
+        self.count += 1;
+        let (word, text) = (
+            notification.severity.word(),
+            DisplayName(notification.message),
+        );
+        let name = name(notification.identifier);
+        self.last = match name.is_empty() {
+            true => format!("{word}: {text}"),
+            false => format!("{word} of {}: {text}", DisplayName(&name)),
+        };
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The line, and none from then on.
+    pub fn take(&mut self) -> Option<String> {
+        let (count, last) = (self.count, std::mem::take(&mut self.last));
+        self.count = 0;
+        match count {
+            0 => None,
+            1 => Some(format!("1 notification: {last}")),
+            _ => Some(format!("{count} notifications, the last: {last}")),
+        }
+    }
+}
+
+/// `host/plugin[-plugin_instance]/type[-type_instance]`, as far as it is said.
+fn name(identifier: &Identifier) -> Vec<u8> {
+    let Identifier {
+        host,
+        plugin,
+        plugin_instance,
+        type_name,
+        type_instance,
+    } = identifier;
+    let mut name = host.to_vec();
+    for (first, instance) in [(plugin, plugin_instance), (type_name, type_instance)] {
+        for (mark, part) in [(b'/', first), (b'-', instance)] {
+            if !part.is_empty() {
+                name.push(mark);
+                name.extend_from_slice(part);
+            }
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_wire::collectd::{Cdtime, Severity};
+
+    fn line(names: [&str; 5], message: &[u8], count: usize) -> String {
+        let [host, plugin, plugin_instance, type_name, type_instance] = names.map(str::as_bytes);
+        let identifier = Identifier {
+            host,
+            plugin,
+            plugin_instance,
+            type_name,
+            type_instance,
+        };
+        let mut notifications = Notifications::default();
+        for _ in 0..count {
+            notifications.add(&Notification {
+                identifier: &identifier,
+                time: Cdtime::from_seconds(1),
+                severity: Severity::Warning,
+                message,
+            });
+        }
+        assert!(!notifications.is_empty());
+        let line = notifications.take().unwrap();
+        assert!(notifications.is_empty() && notifications.take().is_none());
+        line
+    }
+
+    #[test]
+    fn the_last_one_is_shown_and_all_are_counted() {
+        for (names, message, count, want) in [
+            (
+                ["web1", "df", "root", "percent_bytes", "free"],
+                &b"is 3"[..],
+                1,
+                "1 notification: warning of web1/df-root/percent_bytes-free: is 3",
+            ),
+            (
+                ["web1", "", "", "", ""],
+                b"down",
+                3,
+                "3 notifications, the last: warning of web1: down",
+            ),
+            (["", "", "", "", ""], b"?", 1, "1 notification: warning: ?"),
+            (
+                ["a\n", "", "", "", ""],
+                b"\x1b[2J",
+                1,
+                "1 notification: warning of a\\x0a: \\x1b[2J",
+            ),
+        ] {
+            assert_eq!(line(names, message, count), want);
+        }
+    }
+}
