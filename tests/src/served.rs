@@ -33,13 +33,23 @@ impl Served {
     /// The same, with more to set.
     pub fn start_with(arguments: &[&str], more: impl Fn(&mut Command) -> &mut Command) -> Served {
         let mut command = Command::new(kymo());
+        more(command.arg("serve").args(arguments));
+        Served::spawn(command)
+    }
+
+    /// By a program that becomes it, such as `env`.
+    pub fn start_as(program: &str, words: &[&str]) -> Served {
+        let mut command = Command::new(program);
+        command.args(words);
+        Served::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Served {
         command
-            .arg("serve")
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let mut child = more(&mut command).spawn().expect("kymo starts");
+        let mut child = command.spawn().expect("kymo starts");
         let stderr = child.stderr.take().expect("its stderr");
         let (sender, lines) = channel();
         std::thread::spawn(move || {

@@ -11,23 +11,24 @@ mod index;
 mod intake;
 mod notifications;
 mod reported;
+mod users_in_force;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
-use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Users};
+use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb};
 
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
 pub use reported::Reported;
+pub use users_in_force::UsersInForce;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
@@ -46,7 +47,7 @@ pub struct CollectdSettings {
     /// What is taken.
     pub level: SecurityLevel,
     /// Of the AuthFile; `None`: there is none.
-    pub users: Option<Arc<Users>>,
+    pub users: Option<UsersInForce>,
     /// Networks that senders may be of; empty: any.
     pub allow: Vec<Prefix>,
     /// What types are made of.

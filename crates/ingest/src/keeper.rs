@@ -36,7 +36,7 @@ pub enum OnSignal {
         /// `-F`.
         flush_at_end: bool,
     },
-    /// As a service: SIGUSR1 has all files written, and goes on.
+    /// As a service: SIGUSR1 has all files written, SIGHUP has what is configured read again, and both go on.
     AsService,
 }
 
@@ -52,7 +52,7 @@ impl OnSignal {
     /// `Some`: the end, and whether all files are written first.
     fn ends(self, signal: DaemonSignal) -> Option<bool> {
         match (self, signal) {
-            (_, DaemonSignal::Other(_)) | (OnSignal::AsService, DaemonSignal::FlushAndEnd) => None,
+            (_, DaemonSignal::HangUp) | (OnSignal::AsService, DaemonSignal::FlushAndEnd) => None,
             (_, DaemonSignal::EndAtOnce) | (OnSignal::AsService, DaemonSignal::End) => Some(false),
             (OnSignal::AsRrdcached { .. }, DaemonSignal::FlushAndEnd) => Some(true),
             (OnSignal::AsRrdcached { flush_at_end }, DaemonSignal::End) => Some(flush_at_end),
@@ -101,21 +101,22 @@ impl Keeper {
         Ok(Keeper { store, log })
     }
 
-    /// Runs the store's threads and the listeners until a signal, then ends the store. Whether all files were written first.
-    /// An error says what failed.
+    /// Runs the store's threads and the listeners until a signal, then ends the store; `hang_up` is what SIGHUP does. Whether
+    /// all files were written first. An error says what failed.
     pub fn run(
         self,
         writers: usize,
         listeners: Vec<Box<dyn Listener>>,
         signals: &DaemonSignals,
         on_signal: OnSignal,
+        hang_up: &(dyn Fn() + Sync),
     ) -> Result<bool, String> {
         let log = self.log.clone();
         let threads = self.store.start(
             writers,
             Arc::new(move |line: &str| log(Severity::Error, line)),
         );
-        let ended = self.listen(listeners, signals, on_signal);
+        let ended = self.listen(listeners, signals, on_signal, hang_up);
         threads.stop();
         let flush = ended.map_err(|error| format!("cannot serve: {error}"))?;
         let done = self.store.shutdown(flush);
@@ -133,12 +134,13 @@ impl Keeper {
         listeners: Vec<Box<dyn Listener>>,
         signals: &DaemonSignals,
         on_signal: OnSignal,
+        hang_up: &(dyn Fn() + Sync),
     ) -> io::Result<bool> {
         let stop = StopSignal::new()?;
         thread::scope(|scope| {
             let stop = &stop;
             let spawn = |name: &str| thread::Builder::new().name(name.into());
-            let waits = move || self.wait_for_the_end(signals, on_signal, stop);
+            let waits = move || self.wait_for_the_end(signals, on_signal, hang_up, stop);
             let waiting = spawn("signals").spawn_scoped(scope, waits)?;
             let mut own = None;
             let mut running = Vec::new();
@@ -179,6 +181,7 @@ impl Keeper {
         &self,
         signals: &DaemonSignals,
         on_signal: OnSignal,
+        hang_up: &(dyn Fn() + Sync),
         stop: &StopSignal,
     ) -> bool {
         loop {
@@ -195,8 +198,10 @@ impl Keeper {
                 stop.tell();
                 return flush;
             }
-            if signal == DaemonSignal::FlushAndEnd {
-                self.flush_all();
+            match signal {
+                DaemonSignal::FlushAndEnd => self.flush_all(),
+                DaemonSignal::HangUp => hang_up(),
+                DaemonSignal::End | DaemonSignal::EndAtOnce => {}
             }
         }
     }

@@ -22,10 +22,12 @@ use crate::commands::keeper;
 use crate::secret;
 
 mod answering;
+mod auth_file;
 mod notify;
 mod ward;
 
 use answering::Answering;
+pub use auth_file::AuthFile;
 use ward::Ward;
 
 /// How long the children may take to end, so that all is over within a second.
@@ -75,6 +77,8 @@ pub(crate) struct Keeper {
     pub order: keeper::KeeperOrder,
     /// The sockets and files of the order.
     pub files: Vec<OwnedFd>,
+    /// Users of collectd's protocol, if there is such a file; one of the order's, too.
+    pub auth_file: Option<AuthFile>,
     /// Their names in the file system.
     pub names: Vec<OwnName>,
     /// Where they listen, a line each.
@@ -94,6 +98,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     let guardian = Guardian {
         recorder: Ward::new("recorder", now),
         keeper: Answering::new("keeper", now),
+        keeper_is_behind: false,
         hub: Answering::new("hub", now),
         plan,
         signals,
@@ -110,6 +115,8 @@ struct Guardian {
     signals: SignalFile,
     recorder: Ward,
     keeper: Answering,
+    /// The AuthFile has changed since the keeper that is just starting read it, maybe.
+    keeper_is_behind: bool,
     hub: Answering,
     /// The code that the present hub takes.
     code: Option<String>,
@@ -130,15 +137,17 @@ impl Guardian {
             self.start_what_is_due()?;
             let (keeper_speaks, hub_speaks) = self.wait();
             while let Some(signal) = self.signals.take() {
-                if signal == Signal::Stop {
-                    self.end();
-                    return Ok(ExitCode::SUCCESS);
-                }
-                if signal == Signal::Flush {
-                    self.recorder
-                        .pid()
-                        .into_iter()
-                        .for_each(machine::ask_to_flush);
+                match signal {
+                    Signal::Stop => {
+                        self.end();
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    Signal::Flush => self.flush(),
+                    Signal::HangUp => {
+                        self.flush();
+                        self.read_again();
+                    }
+                    Signal::Wake | Signal::Child => {}
                 }
             }
             if keeper_speaks {
@@ -150,6 +159,28 @@ impl Guardian {
             if let Some(code) = self.look_after_children() {
                 self.end();
                 return Ok(code);
+            }
+        }
+    }
+
+    fn flush(&self) {
+        let recorder = self.recorder.pid();
+        recorder.into_iter().for_each(machine::ask_to_flush);
+    }
+
+    /// Passes on what is in the AuthFile now.
+    fn read_again(&mut self) {
+        let keeper = self.plan.keeper.as_ref();
+        let Some(file) = keeper.and_then(|keeper| keeper.auth_file.as_ref()) else {
+            return;
+        };
+        match file.copy_again() {
+            Err(error) => say(&format!("{error:#}; its users stay as they were")),
+            // To one that is starting the signal may be its end.
+            Ok(()) if !self.keeper.is_ready() => self.keeper_is_behind = true,
+            Ok(()) => {
+                let keeper = self.keeper.ward.pid();
+                keeper.into_iter().for_each(machine::hang_up);
             }
         }
     }
@@ -187,6 +218,8 @@ impl Guardian {
         {
             let mut role = keeper.role.clone();
             role.inherits = keeper.files.iter().map(AsRawFd::as_raw_fd).collect();
+            let auth_file = keeper.auth_file.as_ref().map(AuthFile::number);
+            role.inherits.extend(auth_file);
             let order = |ready| {
                 serde_json::to_vec(&keeper::KeeperOrder {
                     ready,
@@ -248,6 +281,10 @@ impl Guardian {
         };
         say(&format!("keeper: {state}"));
         keeper.shown.iter().for_each(|line| say(line));
+        if std::mem::take(&mut self.keeper_is_behind) {
+            let keeper = self.keeper.ward.pid();
+            keeper.into_iter().for_each(machine::hang_up);
+        }
     }
 
     /// One line on what the hub may do comes when it answers.

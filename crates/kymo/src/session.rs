@@ -289,7 +289,7 @@ pub(crate) fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn(
             Some(Signal::Stop) => return stop(),
             // The recording ended by itself, or because the writer failed.
             Some(Signal::Wake) => return stop(),
-            Some(Signal::Flush) => flush(),
+            Some(Signal::Flush | Signal::HangUp) => flush(),
             Some(Signal::Child) | None => {}
         }
     }

@@ -159,8 +159,10 @@ pub struct Signals {
 pub enum Signal {
     /// SIGTERM, SIGINT, or SIGHUP of a terminal that was closed: flush and end.
     Stop,
-    /// SIGUSR1, or SIGHUP where there is no terminal: flush and go on.
+    /// SIGUSR1: flush and go on.
     Flush,
+    /// SIGHUP where there is no terminal that could be gone: flush, read again what may have changed, and go on.
+    HangUp,
     /// Another thread called [`wake`].
     Wake,
     /// A child ended.
@@ -172,7 +174,7 @@ pub enum Signal {
 enum HangUp {
     /// The terminal is gone: end.
     Ends,
-    /// There is no terminal to be gone; a daemon has nothing to reopen here, but can write out what waits.
+    /// There is no terminal to be gone; a daemon can write out what waits, and read again what is configured.
     Flushes,
     /// nohup(1) or [`ignore_hang_up`]: nothing.
     Ignored,
@@ -224,7 +226,7 @@ fn meaning(signal: libc::c_int, hang_up: HangUp) -> Option<Signal> {
         libc::SIGTERM | libc::SIGINT => Some(Signal::Stop),
         libc::SIGUSR1 => Some(Signal::Flush),
         libc::SIGHUP if hang_up == HangUp::Ends => Some(Signal::Stop),
-        libc::SIGHUP if hang_up == HangUp::Flushes => Some(Signal::Flush),
+        libc::SIGHUP if hang_up == HangUp::Flushes => Some(Signal::HangUp),
         libc::SIGUSR2 => Some(Signal::Wake),
         libc::SIGCHLD => Some(Signal::Child),
         _ => None,
@@ -315,8 +317,8 @@ pub enum DaemonSignal {
     FlushAndEnd,
     /// SIGUSR2: end without writing.
     EndAtOnce,
-    /// Anything else that could be caught.
-    Other(i32),
+    /// SIGHUP: read again what is configured.
+    HangUp,
 }
 
 /// The signals of a daemon, as a file.
@@ -361,7 +363,7 @@ impl DaemonSignals {
             libc::SIGINT => (DaemonSignal::End, "INT"),
             libc::SIGUSR1 => (DaemonSignal::FlushAndEnd, "USR1"),
             libc::SIGUSR2 => (DaemonSignal::EndAtOnce, "USR2"),
-            number => (DaemonSignal::Other(number), "HUP"),
+            _ => (DaemonSignal::HangUp, "HUP"),
         })
     }
 }
@@ -402,6 +404,11 @@ pub fn ask_to_end(pid: u32) {
 /// Sends SIGUSR1 to a process, one that takes it for [`Signal::Flush`].
 pub fn ask_to_flush(pid: u32) {
     send(pid, rustix::process::Signal::USR1);
+}
+
+/// Sends SIGHUP to a process, one that takes it for [`DaemonSignal::HangUp`].
+pub fn hang_up(pid: u32) {
+    send(pid, rustix::process::Signal::HUP);
 }
 
 fn send(pid: u32, signal: rustix::process::Signal) {

@@ -28,6 +28,15 @@ impl Hub {
 
     /// The same on what is there already.
     pub(super) fn start_on(scratch: Scratch, config: &str) -> Hub {
+        Hub::start_in(scratch, config, Served::start)
+    }
+
+    /// The same by another way of starting it.
+    pub(super) fn start_by(name: &str, config: &str, start: fn(&[&str]) -> Served) -> Hub {
+        Hub::start_in(Scratch::new(name), config, start)
+    }
+
+    fn start_in(scratch: Scratch, config: &str, start: fn(&[&str]) -> Served) -> Hub {
         let (dir, file, port) = (scratch.path("data"), scratch.text("kymo.toml"), free_port());
         let users = scratch.text("users");
         fs::write(&users, "user0: foo\n").expect("a file of users");
@@ -38,7 +47,7 @@ impl Hub {
         fs::write(&file, config).expect("a configuration");
         let data = dir.to_string_lossy().into_owned();
         let words = ["--config", &file, "--data", &data];
-        let mut served = Served::start(&[&words[..], &["--listen", "127.0.0.1:0"]].concat());
+        let mut served = start(&[&words[..], &["--listen", "127.0.0.1:0"]].concat());
         let address = served.address();
         served.has_said(&format!("collectd's datagrams on 127.0.0.1:{port}"));
         Hub {

@@ -8,3 +8,4 @@ mod hub;
 mod kills;
 mod notifications;
 mod packets;
+mod users;

@@ -4,20 +4,22 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use kymo_base::name::DisplayName;
 use kymo_store::{Refusal, Store};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_wire::collectd::{
-    Admission, Bad, Cdtime, Datagram, Item, Protection, ReplayWindow, Section, Values, put_update,
+    Admission, Bad, Cdtime, Datagram, Item, Protection, ReplayWindow, Section, Users, Values,
+    put_update,
 };
 
-use super::CollectdSettings;
 use super::accounts::{Accounts, Counts};
 use super::define::{self, Budget, Definitions};
 use super::index::{Index, Standing};
 use super::notifications::Notifications;
+use super::{CollectdSettings, UsersInForce};
 use crate::log::{Log, Severity};
 
 /// Values of a clock that is further ahead are not taken: one would keep its series from all that follow until then.
@@ -129,7 +131,9 @@ impl Intake {
             self.dropped = dropped;
         }
         let stamp = RealClock.now();
+        let users = registry.settings.users.as_ref();
         let mut round = Round {
+            users: users.map(UsersInForce::get),
             registry,
             seconds: u64::try_from(stamp.real_ns / 1_000_000_000).unwrap_or(0),
             mono_ms: stamp.mono_ns / 1_000_000,
@@ -154,9 +158,8 @@ impl Intake {
     }
 
     fn datagram(&mut self, round: &mut Round, bytes: &mut [u8], sender: IpAddr) {
-        let settings = &round.registry.settings;
-        // Kept alive beside the registry, which the values of a section change.
-        let (level, users) = (settings.level, settings.users.clone());
+        // Kept alive beside the round, which the values of a section change.
+        let (level, users) = (round.registry.settings.level, round.users.clone());
         for section in Datagram::new(bytes, level, users.as_deref()) {
             let section = match section {
                 Ok(section) => section,
@@ -334,6 +337,8 @@ impl Intake {
 /// What all datagrams of a round are taken with: one look at the clocks is enough.
 struct Round<'a> {
     registry: &'a mut Registry,
+    /// Who may sign and encrypt; `None`: there is no AuthFile.
+    users: Option<Arc<Users>>,
     /// Since 1970.
     seconds: u64,
     mono_ms: u64,

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
-use kymo_ingest::collectd::{self, Collectd};
+use kymo_ingest::collectd::{self, Collectd, UsersInForce};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
@@ -64,8 +64,8 @@ pub(crate) struct CollectdOrder {
     pub reported: i32,
     /// `none`, `sign` or `encrypt`.
     pub security: String,
-    /// Text of the AuthFile.
-    pub users: Option<Vec<u8>>,
+    /// Number of the AuthFile's copy, which the guardian keeps current.
+    pub users: Option<i32>,
     /// See [`collectd::CollectdSettings`].
     pub allow: Vec<String>,
     /// Texts of types.db; none: what is known of collectd 5.12.
@@ -103,8 +103,10 @@ pub(crate) fn run() -> Result<ExitCode> {
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
     let questions = order.questions.map(handed).transpose()?;
-    let collectd = collectd_listener(&order.collectd)?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
+    let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
+    let users = auth_file.as_ref().map(|file| file.users.clone());
+    let collectd = collectd_listener(&order.collectd, users)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings)?;
@@ -133,14 +135,58 @@ pub(crate) fn run() -> Result<ExitCode> {
     // A guardian that has gone hears nothing.
     let _ = ready.write_all(format!("{state}\n").as_bytes());
     drop(ready);
+    let hang_up = || {
+        if let Some(file) = &auth_file {
+            file.read();
+            let count = file.users.get().len();
+            say(&format!("read auth_file again: {count} users"));
+        }
+    };
     keeper
-        .run(WRITERS, listeners, &signals, OnSignal::AsService)
+        .run(WRITERS, listeners, &signals, OnSignal::AsService, &hang_up)
         .map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The AuthFile's copy, and who is in force by it.
+struct AuthCopy {
+    copy: File,
+    users: UsersInForce,
+}
+
+impl AuthCopy {
+    fn take(number: i32) -> Result<AuthCopy> {
+        let copy = privilege::inherited(number);
+        let file = AuthCopy {
+            copy: copy
+                .context("cannot take over a file of kymo serve")?
+                .into(),
+            users: UsersInForce::default(),
+        };
+        file.read();
+        Ok(file)
+    }
+
+    /// Wrong lines are reported and left out.
+    fn read(&self) {
+        let length = self.copy.metadata().map_or(0, |stat| stat.len());
+        let mut text = vec![0; length as usize];
+        if let Err(error) = self.copy.read_exact_at(&mut text, 0) {
+            return say(&format!("cannot read auth_file: {error}"));
+        }
+        let (users, bad) = read_auth_file(&text);
+        for bad in bad {
+            say(&format!("auth_file line {}: {}", bad.line, bad.why));
+        }
+        self.users.set(users);
+    }
+}
+
 /// Makes the listener for collectd's datagrams once there is a log; `None`: there are no sockets for it.
-fn collectd_listener(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) -> Collectd>> {
+fn collectd_listener(
+    order: &CollectdOrder,
+    users: Option<UsersInForce>,
+) -> Result<Option<impl FnOnce(Log) -> Collectd>> {
     if order.sockets.is_empty() {
         return Ok(None);
     }
@@ -161,13 +207,6 @@ fn collectd_listener(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) ->
     if order.types.is_empty() {
         types = TypesDb::embedded();
     }
-    let users = order.users.as_ref().map(|text| {
-        let (users, bad) = read_auth_file(text);
-        for bad in bad {
-            say(&format!("auth_file line {}: {}", bad.line, bad.why));
-        }
-        Arc::new(users)
-    });
     let settings = collectd::CollectdSettings {
         level: match order.security.as_str() {
             "sign" => SecurityLevel::Sign,

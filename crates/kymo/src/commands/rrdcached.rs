@@ -211,6 +211,7 @@ fn keep(
         vec![Box::new(rrdcached)],
         &signals,
         on_signal,
+        &|| {},
     )?;
     let how = match flush {
         true => "clean shutdown; all RRDs flushed",

@@ -20,7 +20,7 @@ use kymo_sys::privilege::{Account, Keep, Role};
 use super::hub::Order;
 use super::{keeper, record};
 use crate::config::{self, Config};
-use crate::guardian::{self, Keeper, Plan, Recorder};
+use crate::guardian::{self, AuthFile, Keeper, Plan, Recorder};
 use crate::{options, secret};
 
 mod place;
@@ -254,6 +254,8 @@ fn role_without_rights(account: Option<Account>) -> Role {
 /// The keeper's sockets are made now, while there are rights to make them.
 fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
     let sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
+    let auth_file = config.collectd.auth_file.as_deref();
+    let auth_file = auth_file.map(AuthFile::open).transpose()?;
     let store = &config.store;
     let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
     let owner = sockets.shown.first();
@@ -267,7 +269,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
-            collectd: collectd_order(config, &sockets)?,
+            collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
         },
         shown: shown(&sockets),
         names: sockets.names,
@@ -280,6 +282,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             sockets.collectd,
             sockets.reported,
         ),
+        auth_file,
         notices: sockets.notices,
         configured: config.store != config::Store::default()
             || config.listen.rrdcached.is_some()
@@ -321,7 +324,11 @@ fn shown(sockets: &Sockets) -> Vec<String> {
 }
 
 /// Files that the keeper may not read are read now.
-fn collectd_order(config: &Config, sockets: &Sockets) -> Result<keeper::CollectdOrder> {
+fn collectd_order(
+    config: &Config,
+    sockets: &Sockets,
+    auth_file: Option<&AuthFile>,
+) -> Result<keeper::CollectdOrder> {
     let read = |path: &PathBuf| {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
     };
@@ -340,7 +347,7 @@ fn collectd_order(config: &Config, sockets: &Sockets) -> Result<keeper::Collectd
         sockets: sockets.collectd.iter().map(socket).collect(),
         reported: sockets.reported.as_raw_fd(),
         security: keys.security.word().into(),
-        users: keys.auth_file.as_ref().map(read).transpose()?,
+        users: auth_file.map(AuthFile::number),
         allow: keys.allow.clone(),
         types,
         step_s: keys.step,

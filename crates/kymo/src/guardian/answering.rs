@@ -71,6 +71,11 @@ impl Answering {
         Some(String::from_utf8_lossy(&line[..length]).trim_end().into())
     }
 
+    /// Whether it runs and has said that it is ready.
+    pub fn is_ready(&self) -> bool {
+        self.ready.is_none() && self.ward.is_running()
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.ward.ended()?;
