@@ -92,7 +92,7 @@ fn once(
     let mut fleet = Fleet::new(series, DAY_S);
     let count = fleet.len();
     let mut hub = Hub::start(bench, who, count, steps * count as u64)?;
-    let mut sender = Sender::new(&fleet, hub.port, who.rate(), who.behind_max())?;
+    let mut sender = Sender::to(&hub, &fleet)?;
     fleet.keep(COMPARED);
     sender.step(&mut fleet, 0)?;
     hub.await_files(count)?;

@@ -40,7 +40,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     sleep(Duration::from_secs(bench.pick(60, 10)));
     let cpu_ns = (procfs::cpu_ns(keeper)? - before_ns) as f64;
     let percent = cpu_ns * 100.0 / begun.elapsed().as_nanos() as f64;
-    let mut sender = Sender::new(&fleet, hub.port, hub.who.rate(), hub.who.behind_max())?;
+    let mut sender = Sender::to(&hub, &fleet)?;
     sender.step(&mut fleet, 0)?;
     hub.await_files(count)?;
     sender.steps(&mut fleet, 1..STEPS)?;

@@ -31,7 +31,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         let hub = Hub::start(bench, who, count, 0)?;
         hub.await_rest()?;
         let before = hub.spent()?;
-        Sender::new(&fleet, hub.port, who.rate(), who.behind_max())?.step(&mut fleet, 0)?;
+        Sender::to(&hub, &fleet)?.step(&mut fleet, 0)?;
         if who != Who::KymoWithoutFiles {
             hub.await_files(count)?;
         }

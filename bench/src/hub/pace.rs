@@ -1,8 +1,11 @@
 //! Sends a fleet's packets at a rate, each host from an address of its own, and never catches up by more than a few
-//! milliseconds: a burst is what a receiver's queue overflows from.
+//! milliseconds: a burst is what a receiver's queue overflows from. To collectd, whose queue is short, nothing is sent
+//! while much waits there.
 
+use super::contender::Hub;
 use super::fleet::{Fleet, STEP_S};
 use crate::fault::{Cannot, Result};
+use crate::procfs;
 use crate::progress::Progress;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::thread::sleep;
@@ -10,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// No shorter sleep: what is due meanwhile goes at once.
 const NAP: Duration = Duration::from_millis(1);
+/// A host's packets are let through while no more than that waits: a quarter of Linux's `net.core.rmem_default`.
+const WAITING_MAX: u64 = 53_248;
 /// Hosts of one network of 8 bits.
 const HOSTS_A_NET: usize = 250;
 
@@ -18,11 +23,20 @@ pub(super) struct Sender {
     sockets: Vec<UdpSocket>,
     rate: f64,
     behind_max: Duration,
+    /// Whose queue is looked at.
+    gate: Option<u16>,
     /// When the next packet is due.
     due: Instant,
 }
 
 impl Sender {
+    /// To a hub, as many values a second as it takes without a loss.
+    pub fn to(hub: &Hub, fleet: &Fleet) -> Result<Sender> {
+        let sender = Sender::new(fleet, hub.port, hub.who.rate(), hub.who.behind_max())?;
+        let gate = (!hub.who.is_ours()).then_some(hub.port);
+        Ok(Sender { gate, ..sender })
+    }
+
     /// To a port of loopback, so many values a second.
     pub(super) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
         let connected = |host: usize| -> Result<UdpSocket> {
@@ -37,6 +51,7 @@ impl Sender {
             sockets: (0..fleet.hosts()).map(connected).collect::<Result<_>>()?,
             rate,
             behind_max,
+            gate: None,
             due: Instant::now(),
         })
     }
@@ -66,8 +81,14 @@ impl Sender {
             sockets,
             rate,
             behind_max,
+            gate,
             due,
         } = self;
+        if let Some(port) = *gate {
+            while procfs::udp_queue(port)?.is_some_and(|queue| queue.waiting_bytes > WAITING_MAX) {
+                sleep(NAP);
+            }
+        }
         fleet.next(host, step, |packet, count| {
             let mut now = Instant::now();
             if *due > now + NAP {

@@ -47,7 +47,7 @@ fn once(bench: &Bench, who: Who, series: usize, steps: u64) -> Result<Spent> {
     let mut fleet = Fleet::new(series, 2 * STEP_S);
     let count = fleet.len();
     let hub = Hub::start(bench, who, count, steps * count as u64)?;
-    let mut sender = Sender::new(&fleet, hub.port, who.rate(), who.behind_max())?;
+    let mut sender = Sender::to(&hub, &fleet)?;
     sender.step(&mut fleet, 0)?;
     hub.await_files(count)?;
     hub.await_rest()?;
