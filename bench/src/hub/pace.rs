@@ -31,7 +31,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// To a hub, as many values a second as it takes without a loss.
-    pub fn to(hub: &Hub, fleet: &Fleet) -> Result<Sender> {
+    pub(super) fn to(hub: &Hub, fleet: &Fleet) -> Result<Sender> {
         let sender = Sender::new(fleet, hub.port, hub.who.rate(), hub.who.behind_max())?;
         let gate = (!hub.who.is_ours()).then_some(hub.port);
         Ok(Sender { gate, ..sender })

@@ -27,7 +27,7 @@ mod notify;
 mod ward;
 
 use answering::Answering;
-pub use auth_file::AuthFile;
+pub(crate) use auth_file::AuthFile;
 use ward::Ward;
 
 /// How long the children may take to end, so that all is over within a second.

@@ -102,12 +102,12 @@ impl Intake {
     }
 
     /// Whether notifications came that no line speaks of.
-    pub fn has_notifications(&self) -> bool {
+    pub(super) fn has_notifications(&self) -> bool {
         !self.notifications.is_empty()
     }
 
     /// Passes on the last notification, and how many came.
-    pub fn notify(&mut self, log: &Log) {
+    pub(super) fn notify(&mut self, log: &Log) {
         if let Some(news) = self.notifications.take() {
             let line = format!("collectd on {}: {news}", self.name);
             log(Severity::Notice, &line);

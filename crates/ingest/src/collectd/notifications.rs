@@ -6,14 +6,14 @@ use kymo_wire::collectd::{Identifier, Notification};
 
 /// Those that no line speaks of yet.
 #[derive(Debug, Default)]
-pub struct Notifications {
+pub(super) struct Notifications {
     count: u64,
     last: String,
 }
 
 impl Notifications {
     /// One more. Names and text have limits, so that the line has one, too.
-    pub fn add(&mut self, notification: &Notification) {
+    pub(super) fn add(&mut self, notification: &Notification) {
         self.count += 1;
         let (word, text) = (
             notification.severity.word(),
@@ -27,12 +27,12 @@ impl Notifications {
     }
 
     /// Whether there is any.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// The line, and none from then on.
-    pub fn take(&mut self) -> Option<String> {
+    pub(super) fn take(&mut self) -> Option<String> {
         let (count, last) = (self.count, std::mem::take(&mut self.last));
         self.count = 0;
         match count {

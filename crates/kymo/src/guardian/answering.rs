@@ -72,7 +72,7 @@ impl Answering {
     }
 
     /// Whether it runs and has said that it is ready.
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.ready.is_none() && self.ward.is_running()
     }
 

@@ -12,14 +12,14 @@ use anyhow::{Context as _, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// A file of users, and its copy.
-pub struct AuthFile {
+pub(crate) struct AuthFile {
     path: PathBuf,
     copy: File,
 }
 
 impl AuthFile {
     /// Of a file that is there.
-    pub fn open(path: &Path) -> Result<AuthFile> {
+    pub(crate) fn open(path: &Path) -> Result<AuthFile> {
         let copy = memfd_create("auth_file", MemfdFlags::CLOEXEC).map_err(io::Error::from);
         let file = AuthFile {
             path: path.to_path_buf(),
@@ -30,7 +30,7 @@ impl AuthFile {
     }
 
     /// Takes over what the file says now. One that cannot be read leaves the copy as it is.
-    pub fn copy_again(&self) -> Result<()> {
+    pub(crate) fn copy_again(&self) -> Result<()> {
         let path = self.path.display();
         let text = std::fs::read(&self.path).with_context(|| format!("cannot read {path}"))?;
         let written = self.copy.set_len(text.len() as u64);
@@ -39,7 +39,7 @@ impl AuthFile {
     }
 
     /// The number of the copy.
-    pub fn number(&self) -> RawFd {
+    pub(crate) fn number(&self) -> RawFd {
         self.copy.as_raw_fd()
     }
 }
