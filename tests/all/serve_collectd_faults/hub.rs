@@ -131,12 +131,9 @@ impl Hub {
 
     /// How many datagrams the kernel has dropped since the socket was made.
     pub(super) fn dropped(&self) -> u64 {
-        let text = fs::read_to_string("/proc/net/udp").expect("the kernel's list");
-        let own = format!("0100007F:{:04X}", self.port);
-        let mut lines = text.lines();
-        let line = lines.find(|line| line.split_whitespace().nth(1) == Some(&own));
-        let count = line.and_then(|line| line.split_whitespace().last());
-        count.and_then(|word| word.parse().ok()).expect("a count")
+        let queue = queue(self.port);
+        let count = queue.last().and_then(|word| word.parse().ok());
+        count.expect("a count")
     }
 
     /// The page and its API are answered.
@@ -159,6 +156,25 @@ impl Hub {
             "{said:#?}"
         );
     }
+}
+
+/// What the kernel says of the socket of a port of loopback. Where sockets come and go it leaves one out now and then.
+fn queue(port: u16) -> Vec<String> {
+    let own = format!("0100007F:{port:04X}");
+    eventually("a socket", || {
+        let text = fs::read_to_string("/proc/net/udp").expect("the kernel's list");
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.split_whitespace().nth(1) == Some(&own))?;
+        Some(line.split_whitespace().map(str::to_string).collect())
+    })
+}
+
+/// Bytes that wait there, with the kernel's own heads.
+pub(super) fn waiting_bytes(port: u16) -> u64 {
+    let waiting = queue(port)[4]
+        .split_once(':')
+        .map(|(_, bytes)| u64::from_str_radix(bytes, 16));
+    waiting.expect("two numbers").expect("a number")
 }
 
 /// The last whole row of a series.
