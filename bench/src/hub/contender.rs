@@ -287,10 +287,15 @@ impl Hub {
         Err(Fault::new(format!("{} stays busy", self.who.name())))
     }
 
-    /// Where datagrams wait.
+    /// Where datagrams wait. While sockets come and go the kernel leaves one out of its list now and then.
     fn queue(&self) -> Result<procfs::UdpQueue> {
-        let found = procfs::udp_queue(self.port)?;
-        found.ok_or_else(|| Fault::new("nobody listens any more"))
+        for _ in 0..50 {
+            if let Some(queue) = procfs::udp_queue(self.port)? {
+                return Ok(queue);
+            }
+            sleep(AGAIN);
+        }
+        Err(Fault::new("nobody listens any more"))
     }
 
     /// Datagrams that the kernel dropped so far, as the hub did not take them in time.
