@@ -250,7 +250,14 @@ impl Hub {
     pub(super) fn end(&mut self) -> Result<Spent> {
         let family = self.family.take();
         let family = family.ok_or_else(|| Fault::new("no hub runs"))?;
+        let children = procfs::descendants(family.root())?;
         let (cpu, written_bytes) = family.end_within(BUSY_PATIENCE)?;
+        // The guardian does not wait for a keeper that is still writing.
+        let until = Instant::now() + PATIENCE;
+        let is_there = |pid: u32| !procfs::words(pid)[0].is_empty();
+        while children.iter().any(|child| is_there(child.pid)) && Instant::now() < until {
+            sleep(AGAIN);
+        }
         self.disk.sync()?;
         Ok(Spent {
             own_seconds: cpu.as_secs_f64(),
@@ -360,6 +367,15 @@ impl Hub {
         let number = crate::serve::number(&said, "unsaved_values");
         let number = number.ok_or_else(|| Fault::new("the status tells of no unsaved values"))?;
         Ok(number as u64)
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // It has to let go of its disk; if it does not end, the guard sees to it.
+        if self.family.is_some() {
+            let _ = self.end();
+        }
     }
 }
 
