@@ -77,7 +77,11 @@ fn bad_usage_is_one_clear_line() {
         ),
         (
             &["play", &raw, "-scZ", "-P"],
-            "cannot use -P: processes have lines of their own",
+            "cannot use -P: what -sZ shows has lines of its own",
+        ),
+        (
+            &["play", &raw, "-scY", "-P"],
+            "cannot use -P: what -sY shows has lines of its own",
         ),
         (
             &["play", &raw, "-sc", "-f", "x"],

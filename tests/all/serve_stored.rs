@@ -298,7 +298,7 @@ fn strange_questions_harm_no_other() {
     drop(silent);
     // No question takes the hub's memory.
     let fields = vec!["@sw1/port-id1.rrd:IN"; 512].join(",");
-    let path = format!("/api/v1/series?fields={fields}&points=11000");
+    let path = format!("/api/v1/series?fields={fields}&from=-10000&points=11000");
     let (status, said) = ask(&shown.address, "GET", &path, "", "").expect("an answer");
     assert!(
         status == 422 && said.contains("ask for fewer fields"),

@@ -1,6 +1,6 @@
 //! What to show, and how: the switches' meaning, checked once.
 
-use kymo_kernel::subsystem::{self, Subsystem, Summary};
+use kymo_kernel::subsystem::{self, Shape, Subsystem, Summary};
 
 use crate::processes::{self, Filter, Top};
 use crate::time::Span;
@@ -192,17 +192,17 @@ impl Options {
     pub fn set_format(&mut self, format: Format) -> Result<(), String> {
         let tables = self.choices.iter().filter(|choice| choice.detail).count()
             + usize::from(self.choices.iter().any(|choice| choice.summary));
-        let processes = self
-            .choices
-            .iter()
-            .any(|choice| choice.subsystem.is_of_processes());
+        let mut choices = self.choices.iter();
+        let long =
+            choices.find(|choice| choice.detail && choice.subsystem.plot.shape == Shape::Long);
         if format == Format::Csv && tables > 1 {
             return Err("cannot use --csv: one table at a time, lower-case letters or one upper-case letter".into());
         }
-        if format == Format::Plot && processes && self.choices.len() > 1 {
-            return Err(
-                "cannot use -P: processes have lines of their own, use -sZ alone or -f DIR".into(),
-            );
+        if let Some(long) = long.filter(|_| format == Format::Plot && tables > 1) {
+            let letter = long.subsystem.letter.to_ascii_uppercase();
+            return Err(format!(
+                "cannot use -P: what -s{letter} shows has lines of its own, use it alone or -f DIR"
+            ));
         }
         self.format = format.fit(&self.choices);
         Ok(())

@@ -4,7 +4,7 @@
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::{self, Scope};
-use kymo_kernel::subsystem::{self, Subsystem};
+use kymo_kernel::subsystem::{self, Shape, Subsystem};
 use kymo_query::source::{Moment, Source, Step};
 use kymo_view::options::{Format, Options};
 use kymo_view::processes::{Columns, Top};
@@ -42,19 +42,22 @@ fn every_format() -> Vec<Options> {
         all.chars().filter(is_wanted).collect::<String>()
     };
     let brief = of(&|of, letter| letter.is_ascii_lowercase() && !of.text.brief.row.is_empty());
-    let machine = of(&|of, _| !of.is_of_processes());
-    let processes = of(&|of, _| of.is_of_processes());
+    // Lines of their own do not go with others on one stream.
+    let is_long =
+        |of: &Subsystem, letter: char| letter.is_ascii_uppercase() && of.plot.shape == Shape::Long;
+    let together = of(&|of, letter| !is_long(of, letter));
+    let long = of(&is_long);
     let (summaries, details): (String, String) = all.chars().partition(char::is_ascii_lowercase);
     let mut chosen = vec![
         (Format::Brief, brief),
         (Format::Verbose, all.clone()),
-        (Format::Plot, machine),
-        (Format::Plot, processes),
+        (Format::Plot, together),
         (Format::PlotFiles, all.clone()),
         (Format::Json, all),
         (Format::Csv, summaries),
     ];
     chosen.extend(details.chars().map(|letter| (Format::Csv, letter.into())));
+    chosen.extend(long.chars().map(|letter| (Format::Plot, letter.into())));
     let all = chosen
         .into_iter()
         .enumerate()
