@@ -199,7 +199,7 @@ fn what_is_not_shown_is_named() {
         (&["--json"], "", "\"process.pid\":1"),
         (
             &["-P"],
-            "kymo: not shown: processes (Z): -P shows them alone, with -sZ, or in files, with -f DIR\n",
+            "kymo: not shown: -s Z: -P shows each of these alone, and all in files, with -f DIR\n",
             "[CPU:0]User%",
         ),
         (

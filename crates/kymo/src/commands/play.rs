@@ -9,7 +9,7 @@ use clap::Args;
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::track::Tracks;
-use kymo_kernel::subsystem::{self, Subsystem};
+use kymo_kernel::subsystem::{self, Shape};
 use kymo_query::open::Recordings;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
@@ -125,13 +125,24 @@ fn fitting(recorded: &str, play: &PlayOptions) -> String {
     }
 }
 
+/// Whether a letter stands for what has lines of its own in plot format.
+fn is_long(letter: char) -> bool {
+    let shape = subsystem::of(letter).map(|of| of.plot.shape);
+    letter.is_ascii_uppercase() && shape == Some(Shape::Long)
+}
+
 /// What has no place in the format is left out, and named.
 fn fit_format(letters: String, play: &PlayOptions) -> String {
-    let is_process = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_of_processes);
-    let alone = letters.chars().all(is_process) || !letters.contains(is_process);
-    if play.view.plot && play.dir.is_none() && !alone {
-        say("not shown: processes (Z): -P shows them alone, with -sZ, or in files, with -f DIR");
-        return letters.replace(is_process, "");
+    let (long, wide): (String, String) = letters.chars().partition(|&letter| is_long(letter));
+    if play.view.plot && play.dir.is_none() && !long.is_empty() && letters.len() > 1 {
+        let (shown, rest) = match wide.is_empty() {
+            true => long.split_at(1),
+            false => (&wide[..], &long[..]),
+        };
+        say(&format!(
+            "not shown: -s {rest}: -P shows each of these alone, and all in files, with -f DIR"
+        ));
+        return shown.to_string();
     }
     let (summaries, details): (String, String) =
         letters.chars().partition(char::is_ascii_lowercase);
