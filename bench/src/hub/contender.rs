@@ -87,7 +87,7 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// Starts one with room for so many series and values.
+    /// Starts one on a disk that has room for these numbers of series and values.
     pub(super) fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
         let values_mb = (values * STORE_BYTES_A_VALUE / 1_000_000) as u32;
         let room_mb = ROOM_MB + files::mb(series) + values_mb;
@@ -302,7 +302,7 @@ impl Hub {
             }
             sleep(AGAIN);
         }
-        Err(Fault::new("nobody listens any more"))
+        Err(Fault::new("the hub has closed its socket"))
     }
 
     /// Datagrams that the kernel dropped so far, as the hub did not take them in time.

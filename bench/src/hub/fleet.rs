@@ -42,7 +42,7 @@ struct Host {
 }
 
 impl Fleet {
-    /// At least so many series, whole hosts; values begin `back_s` seconds ago.
+    /// Whole hosts, until there are `series` or more; values begin `back_s` seconds ago.
     pub(super) fn new(series: usize, back_s: u64) -> Fleet {
         let mut chance = Chance::new(290);
         let count = series.div_ceil(VALUES_A_HOST);
@@ -73,7 +73,7 @@ impl Fleet {
         self.hosts.len()
     }
 
-    /// Keeps what is sent from now on of so many series, chosen by chance.
+    /// Keeps a copy of what is sent from now on, of `count` series chosen by chance.
     pub(super) fn keep(&mut self, count: usize) {
         let count = count.min(self.len());
         while self.kept.len() < count {

@@ -27,7 +27,7 @@ const BLOCK_VALUES: u64 = 64;
 const COMPARED: usize = 200;
 const DAY_S: u64 = 86_400;
 
-/// What one side used, of so many values.
+/// What one side used, and for how many values.
 struct Taken {
     who: Who,
     spent: Spent,

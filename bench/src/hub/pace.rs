@@ -37,7 +37,7 @@ impl Sender {
         Ok(Sender { gate, ..sender })
     }
 
-    /// To a port of loopback, so many values a second.
+    /// To a port of loopback, at a rate in values a second.
     pub(super) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
         let connected = |host: usize| -> Result<UdpSocket> {
             let (net, number) = (1 + host / HOSTS_A_NET, 1 + host % HOSTS_A_NET);

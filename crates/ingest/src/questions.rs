@@ -26,6 +26,8 @@ use crate::log::{Log, Severity};
 const CONNECTIONS_MAX: usize = 16;
 /// Files that one SELECT opens, because the store does not know them.
 const HEADERS_MAX: usize = 2000;
+/// Series of one frame.
+const FRAME_SERIES: usize = 1024;
 /// How long the rest of a question, and the taking of an answer, may take.
 const STALL: Duration = Duration::from_secs(10);
 /// How long to wait before a connection is accepted again that could not be.
@@ -188,7 +190,11 @@ impl Questions {
             0..HEADERS_MAX => unopened(store, name),
             _ => named(name),
         });
-        stream.write_all(&Answer::Series(unknown.collect(), false).frame())
+        let unknown: Vec<SeriesInfo> = unknown.collect();
+        for part in unknown.chunks(FRAME_SERIES) {
+            stream.write_all(&Answer::Series(part.to_vec(), true).frame())?;
+        }
+        stream.write_all(&Answer::Series(Vec::new(), false).frame())
     }
 }
 

@@ -78,6 +78,19 @@ impl Stored {
         Ok(list)
     }
 
+    /// A list that has these series, however old: what a series consists of does not change.
+    fn list_with(&self, names: &[Vec<u8>]) -> Result<Listed, String> {
+        let kept = {
+            let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            listed.as_ref().map(|(_, list)| list.clone())
+        };
+        let has_all = |list: &Listed| names.iter().all(|name| find(list, name).is_some());
+        match kept.filter(has_all) {
+            Some(list) => Ok(list),
+            None => self.list(),
+        }
+    }
+
     /// Adds the lines of these fields; with the seconds of the finest row that was read. A field that is not there has no
     /// line, as one of the recording that has no values.
     pub(crate) fn add(
@@ -96,7 +109,7 @@ impl Stored {
             thru,
             rows_max: u32::try_from(grid.count).unwrap_or(u32::MAX),
         })?;
-        let listed = self.list()?;
+        let listed = self.list_with(&names)?;
         let mut finest = None;
         for (pick, field) in fields.iter().enumerate() {
             let rows = names.binary_search(&field.name).ok().map(|at| &answers[at]);
@@ -119,10 +132,15 @@ impl Stored {
     }
 }
 
+/// The series of a name, in a list that is sorted by them.
+fn find<'a>(listed: &'a [SeriesInfo], name: &[u8]) -> Option<&'a SeriesInfo> {
+    let at = listed.binary_search_by(|info| info.name.as_slice().cmp(name));
+    at.ok().map(|at| &listed[at])
+}
+
 /// GAUGE, DERIVE ... ; empty: not known.
 fn kind<'a>(listed: &'a [SeriesInfo], field: &StoredField) -> &'a [u8] {
-    let at = listed.binary_search_by(|info| info.name.as_slice().cmp(&field.name));
-    let columns = at.map_or(&[][..], |at| &listed[at].columns[..]);
+    let columns = find(listed, &field.name).map_or(&[][..], |info| &info.columns[..]);
     let column = columns.iter().find(|(name, _)| *name == field.column);
     column.map_or(b"", |(_, kind)| kind)
 }
