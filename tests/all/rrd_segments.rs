@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kymo_base::random::next_random;
 use kymo_rrd::{Rows, Rrd, fetch};
-use kymo_store::{Fresh, Refusal, Settings, Store};
+use kymo_store::{Files, Fresh, Refusal, Settings, Store};
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::Disk;
 use kymo_sys::effort::{effort, first_seed};
@@ -135,9 +135,13 @@ impl World {
             mono_ns: 5 * SECOND,
             boot_ns: 5 * SECOND,
         });
-        let has_files = seed.is_multiple_of(2);
+        let files = match seed % 4 {
+            0 => Files::After(Duration::from_secs(3000)),
+            2 => Files::Asked,
+            _ => Files::Never,
+        };
         let settings = Settings {
-            files: has_files.then_some(Duration::from_secs(3000)),
+            files,
             journal_file_bytes: 32 << 10,
             lock_wait: Duration::ZERO,
             chunk_values: 8,
@@ -230,8 +234,8 @@ impl World {
         }
         let bytes = self.theirs(name);
         match self.settings.files {
-            Some(_) => self.disk.set_bytes(&World::place(name), bytes),
-            None => {
+            Files::After(_) | Files::Asked => self.disk.set_bytes(&World::place(name), bytes),
+            Files::Never => {
                 let rrd = Rrd::parse(&bytes).expect("rrdtool's file");
                 let installed = self.store().install(name.as_bytes(), &rrd, false);
                 installed.expect("a new series");
@@ -435,7 +439,7 @@ impl World {
 
     /// The file that a FLUSH leaves is rrdtool's.
     fn judge_file(&mut self, at: usize) {
-        if self.settings.files.is_none() {
+        if self.settings.files == Files::Never {
             return;
         }
         let name = self.series[at].name.clone();

@@ -214,7 +214,7 @@ fn time_part(seconds: u64) -> Vec<u8> {
 
 #[test]
 fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
-    let mut hub = Hub::start("collectd-odd", "");
+    let mut hub = Hub::start("collectd-odd", "[store]\nfiles = \"1d\"\n");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
     let now = std::time::SystemTime::now();

@@ -13,6 +13,7 @@ mod notifications;
 mod reported;
 mod users_in_force;
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -50,6 +51,8 @@ pub struct CollectdSettings {
     pub users: Option<UsersInForce>,
     /// Networks that senders may be of; empty: any.
     pub allow: Vec<Prefix>,
+    /// Patterns of the hosts whose values a user may send; one who is not here may send those of all.
+    pub hosts: HashMap<Vec<u8>, Vec<Vec<u8>>>,
     /// What types are made of.
     pub types: TypesDb,
     /// How .rrd files are made.

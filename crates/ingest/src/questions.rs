@@ -5,7 +5,6 @@ mod range;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +14,7 @@ use std::time::Duration;
 use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
-use kymo_store::{Fresh, KnownSeries, Opened, Store, names};
+use kymo_store::{Fresh, KnownSeries, Opened, Store};
 use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
@@ -160,14 +159,8 @@ impl Questions {
         stream: &mut UnixStream,
     ) -> io::Result<()> {
         let picked = |name: &[u8]| matchers.iter().all(|matcher| matcher.picks(name));
-        let mut files = match store.is_without_files() {
-            true => Vec::new(),
-            // A folder that cannot be listed is empty.
-            false => {
-                let base = names::join(self.base.as_os_str().as_bytes(), b"");
-                store.list(&base, true).unwrap_or_default()
-            }
-        };
+        // A folder that cannot be listed is empty.
+        let mut files = store.files().unwrap_or_default();
         files.retain(|name| picked(name));
         let mut is_known = vec![false; files.len()];
         let mut from = Some(0);

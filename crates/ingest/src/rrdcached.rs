@@ -74,6 +74,8 @@ pub struct Settings {
     pub make_folders: bool,
     /// `-O`: CREATE never replaces a file.
     pub no_overwrite: bool,
+    /// Whether one client alone writes a series, until it is silent for two steps.
+    pub one_writer: bool,
     /// Whether an UPDATE is answered only when it is on the disk.
     pub durable: bool,
 }

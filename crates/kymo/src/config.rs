@@ -2,6 +2,7 @@
 //! error with its line. [`text`] writes the file that [`parse`] reads, so that `kymo config` shows all
 //! there is, and `kymo serve --check` what is in force.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
+use kymo_store::Files;
 use kymo_wire::collectd::RrdSettings;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -17,8 +19,6 @@ use serde::{Deserialize, Deserializer};
 use crate::intervals::{Intervals, Scans};
 use crate::options;
 
-/// `files`: there are none.
-const NEVER: &str = "never";
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 
@@ -49,6 +49,8 @@ pub(crate) struct Config {
     pub store: Store,
     /// What collectd's datagrams have to be, and what is made of them.
     pub collectd: Collectd,
+    /// What users of collectd's AuthFile may do; one who is not here may do all.
+    pub users: BTreeMap<String, User>,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -103,6 +105,14 @@ pub(crate) struct Collectd {
     pub single: bool,
 }
 
+/// What one user of collectd's AuthFile may do.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct User {
+    /// Patterns of the hosts whose values this user may send.
+    pub hosts: Vec<String>,
+}
+
 /// What is taken of collectd's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -123,7 +133,7 @@ pub(crate) struct Store {
     pub base: Option<PathBuf>,
     /// The store's own folder; `None`: `store` in the data folder.
     pub folder: Option<PathBuf>,
-    /// How far .rrd files may be behind, or `never`.
+    /// How far .rrd files may be behind, `ask` or `never`.
     #[serde(deserialize_with = "files")]
     pub files: String,
     /// Most bytes of blocks, as far as dropping raw points helps.
@@ -171,6 +181,7 @@ impl Default for Config {
             listen: Listen::default(),
             store: Store::default(),
             collectd: Collectd::default(),
+            users: BTreeMap::new(),
             record: Record::default(),
         }
     }
@@ -221,19 +232,9 @@ impl Default for Store {
         Store {
             base: None,
             folder: None,
-            files: "7d".into(),
+            files: "ask".into(),
             bytes: "10G".into(),
         }
-    }
-}
-
-impl Store {
-    /// How far .rrd files may be behind; `None`: there are none.
-    pub(crate) fn files_behind(&self) -> Option<Duration> {
-        let age_ns = options::duration_ns("", &self.files).ok();
-        age_ns
-            .filter(|_| self.files != NEVER)
-            .map(Duration::from_nanos)
     }
 }
 
@@ -463,9 +464,17 @@ fn places<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Place>>, D::E
 
 fn files<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
-    match text == NEVER {
-        true => Ok(text),
-        false => checked(options::duration_ns("", &text), text),
+    checked(files_mode(&text), text)
+}
+
+/// When .rrd files are written: `ask`, `never`, or how far behind they may be.
+pub(crate) fn files_mode(text: &str) -> Result<Files, String> {
+    match text {
+        "ask" => Ok(Files::Asked),
+        "never" => Ok(Files::Never),
+        _ => {
+            options::duration_ns("", text).map(|age_ns| Files::After(Duration::from_nanos(age_ns)))
+        }
     }
 }
 
@@ -566,6 +575,7 @@ pub(crate) fn text(config: &Config) -> String {
     listen_text(&mut file, &c.listen);
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
+    users_text(&mut file, &c.users);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -681,6 +691,21 @@ fn collectd_text(file: &mut File, collectd: &Collectd) {
     );
 }
 
+fn users_text(file: &mut File, users: &BTreeMap<String, User>) {
+    const HELP: &str = "Hosts whose values this user of collectd's AuthFile may send, with * and ?.\n\
+                        A user without such a table may send those of all.";
+    if users.is_empty() {
+        file.0.push_str("\n#[users.web]\n");
+        file.key("hosts", HELP, Err("[\"web-*\"]"));
+    }
+    for (name, user) in users {
+        // Writing to a string cannot fail.
+        let _ = writeln!(file.0, "\n[users.{}]", quoted(name));
+        let hosts: Vec<_> = user.hosts.iter().map(|host| quoted(host)).collect();
+        file.key("hosts", HELP, Ok(format!("[{}]", hosts.join(", "))));
+    }
+}
+
 fn store_text(file: &mut File, store: &Store) {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
     file.0.push_str("\n[store]\n");
@@ -696,8 +721,9 @@ fn store_text(file: &mut File, store: &Store) {
     );
     file.key(
         "files",
-        "How far .rrd files may be behind: \"5m\", \"7d\". A FLUSH brings one up to date at once.\n\
-         \"never\": there are no .rrd files.",
+        "When .rrd files are made and brought up to date. \"ask\": when somebody asks, as FLUSH and DUMP do.\n\
+         \"5m\", \"7d\": when they are so far behind, and new series have one at once: for what lists folders.\n\
+         \"never\": there are none.",
         Ok(quoted(&store.files)),
     );
     file.key(
@@ -844,6 +870,12 @@ mod tests {
                 xff: 0.5,
                 single: true,
             },
+            users: BTreeMap::from([(
+                "we b".into(),
+                User {
+                    hosts: vec!["web-*".into(), "db?".into()],
+                },
+            )]),
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -901,6 +933,7 @@ mod tests {
                 "line 2: \"10/8\" is not a network",
             ),
             ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
+            ("[users.web]\nhost = []", "line 2: unknown key `host`"),
             ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
             ("insecure = maybe", "line 1: "),
             (

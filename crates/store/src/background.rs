@@ -305,7 +305,7 @@ impl Inner {
 
     /// Files that nobody updates are brought up to date, too; series whose files have been missing for a week go.
     fn sweep(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
-        if self.settings.files.is_none() {
+        if self.is_without_files() {
             return Vec::new();
         }
         let (mut due, mut gone) = (Vec::new(), Vec::new());

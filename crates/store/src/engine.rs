@@ -7,7 +7,7 @@ use crate::names;
 use crate::read::series_cache::Recent;
 use crate::read::snapshot::Snapshot;
 use crate::segment::set::SegmentSet;
-use crate::settings::Settings;
+use crate::settings::{Files, Settings};
 use kymo_rrd::update::Now;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -75,22 +75,33 @@ impl Store {
         names::allowed(&self.inner.settings, name)
     }
 
-    /// Whether a name stands for a series that has no file, because none has.
-    pub fn has(&self, name: &[u8]) -> bool {
+    /// Whether a name stands for a series that has no file.
+    pub fn has_without_file(&self, name: &[u8]) -> bool {
         let inner = &*self.inner;
-        self.is_without_files()
-            && inner
-                .any(name, &names::spelled(&inner.settings, name))
-                .is_some()
+        let spelled = names::spelled(&inner.settings, name);
+        inner.without_file(name, &spelled).is_some()
     }
 
     /// Whether there are no .rrd files.
     pub fn is_without_files(&self) -> bool {
-        self.inner.settings.files.is_none()
+        self.inner.is_without_files()
     }
 }
 
 impl Inner {
+    /// Whether there are no .rrd files.
+    pub(crate) fn is_without_files(&self) -> bool {
+        self.settings.files == Files::Never
+    }
+
+    /// The series that a name stands for, if it never had a file; forgotten ones, too.
+    pub(crate) fn without_file(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
+        let state = self.lock();
+        let id = state.series.find(name, || spelled.to_vec())?;
+        let series = state.series.get(id)?;
+        (self.is_without_files() || series.file.left().is_none()).then_some(id)
+    }
+
     /// A series with its values up to a stamp.
     pub(crate) fn snapshot(&self, state: &State, series: &Series, until: f64) -> Option<Snapshot> {
         Snapshot::of(state, &self.segments, series, until)

@@ -148,6 +148,8 @@ pub enum Refusal {
     },
     /// `No values updated.`
     NoValues,
+    /// Another one sends values of this series.
+    Held,
 }
 
 /// Why there are no rows.

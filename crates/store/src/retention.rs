@@ -7,6 +7,7 @@ use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
 use crate::rrd_file::header::identity;
+use crate::settings::Files;
 use crate::wal::record::Record;
 use kymo_base::name::DisplayName;
 use std::collections::HashMap;
@@ -136,7 +137,7 @@ impl Inner {
 
     /// Whether nothing is lost with a series: its file has all there is, and is on the disk.
     fn may_go(&self, silent: &Silent) -> bool {
-        if self.settings.files.is_none() {
+        if self.is_without_files() {
             return true;
         }
         let left = {
@@ -144,6 +145,10 @@ impl Inner {
             let Some(series) = state.series.get(silent.id) else {
                 return false;
             };
+            if series.file.left().is_none() && self.settings.files == Files::Asked {
+                // It was never asked for, and all that it would have is past its archives.
+                return true;
+            }
             if !series.is_current() {
                 state.queue(silent.id);
                 return false;

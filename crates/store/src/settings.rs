@@ -3,6 +3,28 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// When .rrd files are made, and brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// There are none.
+    Never,
+    /// When somebody asks for one, as FLUSH does. A client's CREATE makes one at once.
+    Asked,
+    /// When one is so far behind, or somebody asks. New series have one at once.
+    After(Duration),
+}
+
+impl Files {
+    /// How far behind one may be that is not asked for.
+    pub(crate) fn may_lag(self) -> Duration {
+        match self {
+            Files::Never => Duration::ZERO,
+            Files::Asked => Duration::MAX,
+            Files::After(age) => age,
+        }
+    }
+}
+
 /// Where things are and how often they are done.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -18,8 +40,8 @@ pub struct Settings {
     pub stock_journals: Option<PathBuf>,
     /// `-w`: values count as written when the oldest of them is this old: PENDING no longer tells them.
     pub write_after: Duration,
-    /// `--files`: an .rrd file is brought up to date when it is so far behind; `None`: there are no .rrd files.
-    pub files: Option<Duration>,
+    /// `--files`.
+    pub files: Files,
     /// `-z`: at most so much is added to that, by chance, so that not all files are due at once.
     pub jitter: Duration,
     /// `-f`: how often files nobody updates any more are looked at.
@@ -58,7 +80,7 @@ impl Settings {
             beneath: false,
             stock_journals: None,
             write_after: Duration::from_secs(300),
-            files: Some(Duration::from_secs(7 * 86_400)),
+            files: Files::After(Duration::from_secs(7 * 86_400)),
             jitter: Duration::ZERO,
             sweep_every: Duration::from_secs(3600),
             lock_wait: Duration::from_secs(10),

@@ -5,14 +5,15 @@ use crate::error::Refusal;
 use crate::folder::fence;
 use crate::memtable::series::Series;
 use crate::memtable::state::{State, Undo};
+use crate::memtable::writer::Writer;
 use crate::names;
+use crate::settings::Files;
 use crate::stats::Stats;
 use crate::wal::record::{Record, ValuesHead};
 use crate::wal::value::Value;
 use crate::wal::value::stamp_of;
 use std::io;
 use std::sync::MutexGuard;
-use std::time::Duration;
 
 /// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,8 @@ pub struct WriteBatch<'a> {
     /// FLUSHALL came.
     flushes: bool,
     committed: bool,
+    /// Whose values come.
+    writer: Writer,
 }
 
 impl<'a> WriteBatch<'a> {
@@ -64,7 +67,13 @@ impl<'a> WriteBatch<'a> {
             prepared,
             flushes: false,
             committed: false,
+            writer: Writer::ANYBODY,
         }
+    }
+
+    /// Whose values those are that follow: what another one sends is not taken while he does.
+    pub fn by(&mut self, writer: Writer) {
+        self.writer = writer;
     }
 
     /// Takes values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than
@@ -82,6 +91,12 @@ impl<'a> WriteBatch<'a> {
         }
         let chunk_id = series.chunk;
         let chunk = state.chunks.get_mut(chunk_id).ok_or(Refusal::Untouched)?;
+        let interval_s = || chunk.schema.definitions().pdp_step;
+        if self.writer != Writer::ANYBODY
+            && !series.hold.admits(self.writer, self.now_ns, interval_s())
+        {
+            return Err(Refusal::Held);
+        }
         let since = (chunk.since, chunk.since_ns);
         if state.undo.is_empty() {
             state.stats_before = state.stats;
@@ -117,25 +132,32 @@ impl<'a> WriteBatch<'a> {
             value.put(out, stamps);
             taken += 1;
         }
-        let settings = &self.inner.settings;
-        let age = |since_ns| self.now_ns.saturating_sub(since_ns);
-        let is_old = |since_ns, limit: Duration| age(since_ns) >= limit.as_nanos() as u64;
         if taken > 0 && !series.suspended {
-            if is_old(series.values.published_ns, settings.write_after) {
-                // Another daemon would write its file about now.
-                series.values.publish(self.now_ns, &mut state.stats);
-            }
-            let due = settings.files.is_some() && series.file.is_due(self.now_ns);
-            if due && !series.file.is_queued() {
-                state.queue(id);
-            }
+            self.grow_old(id);
         }
-        let after = before + taken;
-        state.count(chunk_id, before, after);
+        self.state.count(chunk_id, before, before + taken);
         match refusal {
             Some(refusal) => Err(refusal),
             None if taken == 0 => Err(Refusal::NoValues),
             None => Ok(taken),
+        }
+    }
+
+    /// Values count as written, and files are brought up to date, when it is time.
+    fn grow_old(&mut self, id: u32) {
+        let settings = &self.inner.settings;
+        let state = &mut *self.state;
+        let Some(series) = state.series.get_mut(id) else {
+            return;
+        };
+        let age_ns = self.now_ns.saturating_sub(series.values.published_ns);
+        if age_ns >= settings.write_after.as_nanos() as u64 {
+            // Another daemon would write its file about now.
+            series.values.publish(self.now_ns, &mut state.stats);
+        }
+        let due = settings.files != Files::Never && series.file.is_due(self.now_ns);
+        if due && !series.file.is_queued() {
+            state.queue(id);
         }
     }
 
@@ -257,7 +279,7 @@ impl<'a> WriteBatch<'a> {
 
     /// FLUSHALL: everything that is not suspended becomes due.
     pub fn flush_all(&mut self) {
-        if self.inner.settings.files.is_none() {
+        if self.inner.is_without_files() {
             let state = &mut *self.state;
             for (_, series) in state
                 .series

@@ -16,6 +16,28 @@ const BACKLOG: i32 = 511;
 /// Neither hands itself on to children nor makes anybody wait.
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A process of this user, here.
+    User(u32),
+    /// A machine; an IPv4 address by way of IPv6 is an IPv4 address.
+    Address(IpAddr),
+}
+
+/// Who is at the other end; `None`: it has gone.
+pub fn peer(connection: impl AsFd) -> Option<Peer> {
+    let connection = connection.as_fd();
+    let address = rustix::net::getpeername(connection).ok()?;
+    match address?.try_into() {
+        Ok(address) => Some(Peer::Address(SocketAddr::ip(&address).to_canonical())),
+        Err(_) => {
+            let user = sockopt::socket_peercred(connection).ok()?;
+            Some(Peer::User(user.uid.as_raw()))
+        }
+    }
+}
+
 /// Makes a unix socket, in the place of one that nobody listens on any more; whatever else has its name stays, and is
 /// an error. Not yet listening: see [`listen`].
 pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {

@@ -21,7 +21,8 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// With more keys; `AUTH` stands for a file with the user `user0` and the password `foo`.
+    /// With more keys, those of `[listen]` first; `AUTH` stands for a file with the user `user0` and the password `foo`,
+    /// `SOCKET` for where the unix socket is else.
     pub(super) fn start(name: &str, config: &str) -> Hub {
         Hub::start_on(Scratch::new(name), config)
     }
@@ -42,7 +43,9 @@ impl Hub {
         fs::write(&users, "user0: foo\n").expect("a file of users");
         let config = format!(
             "[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n{}",
-            config.replace("AUTH", &users)
+            config
+                .replace("AUTH", &users)
+                .replace("SOCKET", &dir.join("rrdcached.sock").to_string_lossy())
         );
         fs::write(&file, config).expect("a configuration");
         let data = dir.to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 //! datagrams, forgers, clocks that are set. Each fault is shown to have happened. Some tests take root. On loopback only.
 
 mod disks;
+mod files;
 mod floods;
 mod forgers;
 mod hub;
@@ -9,3 +10,4 @@ mod kills;
 mod notifications;
 mod packets;
 mod users;
+mod writers;

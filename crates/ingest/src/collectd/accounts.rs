@@ -35,6 +35,10 @@ pub(super) struct Counts {
     pub replayed: u64,
     /// Values of series that may not be made.
     pub refused: u64,
+    /// Values of series whose values another one sends.
+    pub held: u64,
+    /// Values of hosts that their user may not send for.
+    pub others: u64,
     /// Values that could not be written.
     pub unwritten: u64,
     /// Series that were made.
@@ -45,7 +49,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Those that an administrator wants to hear of, with words.
-    fn troubles(&self) -> [(u64, &'static str); 10] {
+    fn troubles(&self) -> [(u64, &'static str); 12] {
         [
             (self.lost, "datagrams dropped by the kernel"),
             (self.bad, "damaged or forged datagrams"),
@@ -56,6 +60,11 @@ impl Counts {
             (self.late, "values not newer than the last"),
             (self.future, "values from the future"),
             (self.refused, "values of series that may not be made"),
+            (self.held, "values of series that another sender writes"),
+            (
+                self.others,
+                "values of hosts that their user may not send for",
+            ),
             (self.unwritten, "values that could not be written"),
         ]
     }

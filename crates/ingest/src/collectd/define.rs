@@ -1,11 +1,9 @@
 //! New series: who may make how many, and what their .rrd files are.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::IpAddr;
 
 use kymo_rrd::{Header, create};
-use kymo_store::{FileError, Store};
 use kymo_wire::collectd::{Cdtime, DataSource, Fit, RrdSettings, TypesDb, Values, put_source_name};
 
 /// Series that one sender may make at once, and then in a minute; and all senders together.
@@ -135,26 +133,6 @@ fn begun(definition: &Header, start: i64) -> Option<Header> {
         false,
     );
     made.ok().map(|(header, _)| header)
-}
-
-/// Makes a series, or finds the one that is there.
-pub(super) fn make(store: &Store, path: &[u8], header: Option<Header>) -> Result<bool, FileError> {
-    match store.touch(path) {
-        Err(FileError::NoSuchFile) => {}
-        other => return other.map(|()| false),
-    }
-    let Some(header) = header else {
-        return Err(FileError::NoSuchFile);
-    };
-    let mut made = store.install_blank(path, &header, false);
-    if matches!(&made, Err(FileError::Io(error)) if error.kind() == io::ErrorKind::NotFound) {
-        store.make_folder(path, true)?;
-        made = store.install_blank(path, &header, false);
-    }
-    match made {
-        Err(FileError::Exists) => store.touch(path).map(|()| false),
-        other => other.map(|()| true),
-    }
 }
 
 #[cfg(test)]

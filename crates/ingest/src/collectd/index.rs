@@ -25,6 +25,8 @@ pub(super) struct Entry {
 pub(super) enum Standing {
     /// The store does not have it, or has it no more.
     Undefined,
+    /// The store is to define it in this round.
+    Announced,
     /// The store has it.
     Defined,
     /// It could not be made.

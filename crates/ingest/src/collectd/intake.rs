@@ -7,7 +7,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use kymo_base::name::DisplayName;
-use kymo_store::{Refusal, Store};
+use kymo_base::pattern;
+use kymo_rrd::Header;
+use kymo_store::{Definition, FileError, Refusal, Store, Writer};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_wire::collectd::{
@@ -16,7 +18,7 @@ use kymo_wire::collectd::{
 };
 
 use super::accounts::{Accounts, Counts};
-use super::define::{self, Budget, Definitions};
+use super::define::{Budget, Definitions};
 use super::index::{Index, Standing};
 use super::notifications::Notifications;
 use super::{CollectdSettings, UsersInForce};
@@ -27,6 +29,9 @@ const AHEAD_MAX_S: u64 = 300;
 
 /// How long a series that could not be made stays so: then the next value tries again.
 const RETRY_MS: u64 = 60_000;
+
+/// New series that are defined at once: their headers are in memory until then.
+const NEW_AT_ONCE: usize = 256;
 
 /// What the sockets of a listener share.
 pub(super) struct Registry {
@@ -59,6 +64,14 @@ pub(super) struct Intake {
     dropped: u32,
     texts: Vec<u8>,
     updates: Vec<Update>,
+    new: Vec<New>,
+}
+
+/// A series that is to be defined.
+struct New {
+    series: u32,
+    header: Header,
+    sender: IpAddr,
 }
 
 /// Values for a series.
@@ -67,7 +80,14 @@ struct Update {
     /// In `texts`.
     text: Range<usize>,
     count: u64,
+    from: Source,
+}
+
+/// Whose values they are.
+#[derive(Clone, Copy)]
+struct Source {
     sender: IpAddr,
+    writer: Writer,
 }
 
 impl Intake {
@@ -80,6 +100,7 @@ impl Intake {
             dropped,
             texts: Vec::new(),
             updates: Vec::new(),
+            new: Vec::new(),
         }
     }
 
@@ -169,11 +190,17 @@ impl Intake {
                 self.accounts.count(sender, |counts| counts.replayed += 1);
                 continue;
             }
+            let user = match section.protection {
+                Protection::Plain => None,
+                Protection::Signed(proof) | Protection::Encrypted(proof) => Some(proof.user),
+            };
+            let writer = user.map_or(Writer::address(sender), Writer::signed);
+            let from = Source { sender, writer };
             let mut parts = section.parts();
             while let Some(item) = parts.next_item() {
                 match item {
                     Ok(Item::Values(values)) => {
-                        self.values(round, &values, sender);
+                        self.values(round, &values, from, user);
                     }
                     Ok(Item::Notification(notification)) => {
                         self.notifications.add(&notification);
@@ -194,14 +221,18 @@ impl Intake {
         self.accounts.count(sender, |counts| counts.bad += 1);
     }
 
-    fn values(&mut self, round: &mut Round, values: &Values, sender: IpAddr) {
+    fn values(&mut self, round: &mut Round, values: &Values, source: Source, user: Option<&[u8]>) {
+        let sender = source.sender;
         let count = values.values.len() as u64;
         if values.time.seconds() > round.seconds + AHEAD_MAX_S {
             return self.accounts.count(sender, |counts| counts.future += count);
         }
+        if !round.may_send(user, values.identifier.host) {
+            return self.accounts.count(sender, |counts| counts.others += count);
+        }
         let known = round.registry.index.find(values.identifier);
         let series = known.or_else(|| round.add(values, sender));
-        let series = series.filter(|&series| self.is_defined(round, series, values, sender));
+        let series = series.filter(|&series| self.is_there(round, series, values, sender));
         let Some(series) = series else {
             let refuse = |counts: &mut Counts| counts.refused += count;
             return self.accounts.count(sender, refuse);
@@ -217,12 +248,12 @@ impl Intake {
             series,
             text: from..self.texts.len(),
             count,
-            sender,
+            from: source,
         });
     }
 
-    /// Whether the store has a series; one that it has not is made, or found again on the disk.
-    fn is_defined(
+    /// Whether the store has a series, or is to define it in this round.
+    fn is_there(
         &mut self,
         round: &mut Round,
         series: u32,
@@ -239,7 +270,7 @@ impl Intake {
             return false;
         };
         match entry.standing {
-            Standing::Defined => return true,
+            Standing::Defined | Standing::Announced => return true,
             Standing::Refused { since_ms } if round.mono_ms - since_ms < RETRY_MS => return false,
             Standing::Refused { .. } | Standing::Undefined => {}
         }
@@ -248,7 +279,50 @@ impl Intake {
             interval => interval,
         };
         let header = definitions.header(values, interval, &settings.types, &settings.rrd);
-        match define::make(round.store, &entry.path, header) {
+        let Some(header) = header else {
+            // None can be made of these values, but there may be one.
+            let found = round.store.touch(&entry.path).map(|()| false);
+            return self.stands(round, series, sender, found);
+        };
+        entry.standing = Standing::Announced;
+        self.new.push(New {
+            series,
+            header,
+            sender,
+        });
+        if self.new.len() == NEW_AT_ONCE {
+            self.define(round);
+        }
+        true
+    }
+
+    /// New series begin, with one write of the journal.
+    fn define(&mut self, round: &mut Round) {
+        let new = std::mem::take(&mut self.new);
+        let index = &round.registry.index;
+        let definitions = new.iter().map(|new| Definition {
+            name: index.get(new.series).map_or(b"", |entry| &entry.path),
+            header: &new.header,
+        });
+        let definitions: Vec<Definition> = definitions.collect();
+        let defined = round.store.define(&definitions);
+        for (new, defined) in new.iter().zip(defined) {
+            self.stands(round, new.series, new.sender, defined);
+        }
+    }
+
+    /// Notes whether the store has a series, and counts those that are new.
+    fn stands(
+        &mut self,
+        round: &mut Round,
+        series: u32,
+        sender: IpAddr,
+        defined: Result<bool, FileError>,
+    ) -> bool {
+        let Some(entry) = round.registry.index.get_mut(series) else {
+            return false;
+        };
+        match defined {
             Ok(is_new) => {
                 entry.standing = Standing::Defined;
                 let made = u64::from(is_new);
@@ -256,9 +330,8 @@ impl Intake {
                 true
             }
             Err(error) => {
-                entry.standing = Standing::Refused {
-                    since_ms: round.mono_ms,
-                };
+                let since_ms = round.mono_ms;
+                entry.standing = Standing::Refused { since_ms };
                 let path = DisplayName(&entry.path);
                 self.accounts.last_refusal = Some(format!("cannot make {path}: {error}"));
                 false
@@ -268,6 +341,7 @@ impl Intake {
 
     /// One write of the journal for all.
     fn store_all(&mut self, round: &mut Round) {
+        self.define(round);
         let updates = std::mem::take(&mut self.updates);
         let untouched = self.store_some(&updates, round);
         // Their series went: nothing was sent for a long time, or the file was removed.
@@ -283,7 +357,7 @@ impl Intake {
             // The next value makes it again.
             entry.standing = Standing::Undefined;
             self.accounts
-                .count(update.sender, |counts| counts.refused += update.count);
+                .count(update.from.sender, |counts| counts.refused += update.count);
         }
         if !again.is_empty() {
             self.store_some(again, round);
@@ -300,32 +374,47 @@ impl Intake {
         round: &Round,
     ) -> Vec<&'u Update> {
         let mut untouched = Vec::new();
-        let mut taken = Vec::new();
+        let (mut taken, mut held) = (Vec::new(), None);
         let mut batch = round.store.write_batch();
         for update in updates {
-            let Some(entry) = round.registry.index.get(update.series) else {
+            let entry = round.registry.index.get(update.series);
+            let defined = entry.filter(|entry| entry.standing == Standing::Defined);
+            let Some(entry) = defined else {
+                let refuse = |counts: &mut Counts| counts.refused += update.count;
+                self.accounts.count(update.from.sender, refuse);
                 continue;
             };
             let text = &self.texts[update.text.clone()];
+            batch.by(update.from.writer);
             match batch.update(&entry.path, [text]) {
                 Ok(_) => taken.push(update),
                 Err(Refusal::Untouched) => untouched.push(update),
                 Err(Refusal::Past { .. }) => {
                     self.accounts
-                        .count(update.sender, |counts| counts.late += update.count);
+                        .count(update.from.sender, |counts| counts.late += update.count);
+                }
+                Err(Refusal::Held) => {
+                    self.accounts
+                        .count(update.from.sender, |counts| counts.held += update.count);
+                    held = Some(update.series);
                 }
                 Err(Refusal::NoStamp { .. } | Refusal::NoValues) => {
                     self.accounts
-                        .count(update.sender, |counts| counts.unfit += update.count);
+                        .count(update.from.sender, |counts| counts.unfit += update.count);
                 }
             }
         }
         let written = batch.commit();
+        if let Some(entry) = held.and_then(|series| round.registry.index.get(series)) {
+            let path = DisplayName(&entry.path);
+            self.accounts.last_refusal = Some(format!("{path} is another sender's"));
+        }
         for update in taken {
-            self.accounts.count(update.sender, |counts| match &written {
-                Ok(_) => counts.values += update.count,
-                Err(_) => counts.unwritten += update.count,
-            });
+            self.accounts
+                .count(update.from.sender, |counts| match &written {
+                    Ok(_) => counts.values += update.count,
+                    Err(_) => counts.unwritten += update.count,
+                });
         }
         if let Err(error) = written {
             self.accounts.last_failure = Some(format!("cannot write journal: {error}"));
@@ -354,6 +443,14 @@ impl Round<'_> {
             return None;
         }
         index.add(values.identifier, values.values.codes()).ok()
+    }
+
+    /// Whether a user, who signed, may send values of a host.
+    fn may_send(&self, user: Option<&[u8]>, host: &[u8]) -> bool {
+        let hosts = &self.registry.settings.hosts;
+        let patterns = user.and_then(|user| hosts.get(user));
+        let fits = |pattern: &Vec<u8>| pattern::fits(pattern, host);
+        patterns.is_none_or(|patterns| patterns.iter().any(fits))
     }
 
     fn is_replayed(&mut self, section: &Section) -> bool {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use kymo_store::Position;
+use kymo_store::{Position, Writer};
 use kymo_wire::rrdcached::{Answers, Permissions};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -21,6 +21,8 @@ const IDLE_BYTES: usize = 4096;
 pub(super) struct Connection {
     pub socket: OwnedFd,
     pub permissions: Permissions,
+    /// Who it is.
+    pub writer: Writer,
     /// What came; the first `consumed` bytes have been served.
     pub input: Vec<u8>,
     pub consumed: usize,
@@ -66,10 +68,11 @@ pub(super) enum Came {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd, permissions: Permissions) -> Connection {
+    pub(super) fn new(socket: OwnedFd, permissions: Permissions, writer: Writer) -> Connection {
         Connection {
             socket,
             permissions,
+            writer,
             input: Vec::new(),
             consumed: 0,
             answers: Answers::default(),

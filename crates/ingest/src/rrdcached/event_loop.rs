@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::limits::{CONNECTIONS_MAX, HELD_MAX, STALL_SECONDS};
-use kymo_store::Store;
-use kymo_sys::listen;
+use kymo_store::{Store, Writer};
+use kymo_sys::listen::{self, Peer};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -273,7 +273,11 @@ impl<'a> EventLoop<'a> {
                 Ok(None) => return,
                 Ok(Some(client)) => {
                     listen::send_at_once(&client);
-                    let connection = Connection::new(client, *permissions);
+                    let writer = match self.shared.settings.one_writer {
+                        true => writer(&client),
+                        false => Writer::ANYBODY,
+                    };
+                    let connection = Connection::new(client, *permissions, writer);
                     let place = self.place(Box::new(connection));
                     self.watch_new(place);
                 }
@@ -602,5 +606,14 @@ impl<'a> EventLoop<'a> {
             syncer.end();
         }
         Ok(())
+    }
+}
+
+/// A user where the kernel knows who it is, else an address.
+fn writer(client: &OwnedFd) -> Writer {
+    match listen::peer(client) {
+        Some(Peer::User(uid)) => Writer::uid(uid),
+        Some(Peer::Address(address)) => Writer::address(address),
+        None => Writer::ANYBODY,
     }
 }

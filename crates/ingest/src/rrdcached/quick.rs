@@ -139,8 +139,10 @@ impl<'a> Service<'a> {
             answers,
             scratch,
             permissions,
+            writer,
             ..
         } = connection;
+        self.batch.by(*writer);
         loop {
             if answers.out.len() > UNSENT_MAX {
                 return Stop::Full;
@@ -350,6 +352,9 @@ fn refuse_values(answers: &mut Answers, refusal: &StoreRefusal) {
                 "illegal attempt to update using time {stamp:.6} when last update time is {last:.6} (minimum one second step)"
             );
             answers.error(&[text.as_bytes()]);
+        }
+        StoreRefusal::Held => {
+            answers.error(&[b"illegal attempt to update what another client writes"])
         }
         StoreRefusal::NoValues | StoreRefusal::Untouched => answers.error(&[b"No values updated."]),
     }

@@ -435,7 +435,7 @@ fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After
         Err(FileError::Io(cause)) => Some(strerror(&cause)),
         Err(_) => Some(strerror_of(2)),
     };
-    if let Some(cause) = cause.filter(|_| !shared.store.has(name)) {
+    if let Some(cause) = cause.filter(|_| !shared.store.has_without_file(name)) {
         answers.error(&[name, b": failed to stat: ", cause.as_bytes()]);
         return After::Next;
     }

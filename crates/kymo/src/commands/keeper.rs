@@ -7,7 +7,6 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
@@ -25,7 +24,7 @@ use kymo_wire::collectd::{Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb,
 use kymo_wire::rrdcached::Permissions;
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox;
+use crate::{config, sandbox};
 
 /// Threads that write .rrd files.
 const WRITERS: usize = 2;
@@ -41,8 +40,8 @@ pub(crate) struct KeeperOrder {
     pub folder: PathBuf,
     /// See [`Settings`].
     pub base: PathBuf,
-    /// See [`Settings`].
-    pub files: Option<Duration>,
+    /// See [`config::files_mode`].
+    pub files: String,
     /// See [`Settings`].
     pub store_bytes: u64,
     /// Who the folder of .rrd files belongs to, for whoever asks: an address.
@@ -68,6 +67,8 @@ pub(crate) struct CollectdOrder {
     pub users: Option<i32>,
     /// See [`collectd::CollectdSettings`].
     pub allow: Vec<String>,
+    /// See [`collectd::CollectdSettings`].
+    pub hosts: Vec<(String, Vec<String>)>,
     /// Texts of types.db; none: what is known of collectd 5.12.
     pub types: Vec<Vec<u8>>,
     /// See [`RrdSettings`].
@@ -219,6 +220,11 @@ fn collectd_listener(
             .iter()
             .filter_map(|text| Prefix::parse(text))
             .collect(),
+        hosts: order
+            .hosts
+            .iter()
+            .map(|(user, hosts)| (user.clone().into_bytes(), bytes_of(hosts)))
+            .collect(),
         types,
         rrd: RrdSettings {
             step_s: order.step_s,
@@ -241,6 +247,10 @@ fn collectd_listener(
     }))
 }
 
+fn bytes_of(texts: &[String]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.clone().into_bytes()).collect()
+}
+
 /// A line for people.
 fn say(line: &str) {
     // A terminal that has gone is no reason to end.
@@ -256,7 +266,7 @@ fn settings(order: &KeeperOrder) -> Result<Settings> {
     Ok(Settings {
         owner: Some(order.owner.clone()),
         beneath: true,
-        files: order.files,
+        files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,
         store_bytes: order.store_bytes,
         ..Settings::new(made(&order.folder)?, made(&order.base)?)
     })
@@ -280,6 +290,7 @@ fn rrdcached_settings(settings: &Settings) -> rrdcached::Settings {
         beneath: true,
         make_folders: true,
         no_overwrite: false,
+        one_writer: true,
         durable: false,
     }
 }

@@ -264,7 +264,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             ready: -1,
             folder: folder(&store.folder, "store"),
             base: folder(&store.base, "rrd"),
-            files: store.files_behind(),
+            files: store.files.clone(),
             store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
@@ -349,6 +349,11 @@ fn collectd_order(
         security: keys.security.word().into(),
         users: auth_file.map(AuthFile::number),
         allow: keys.allow.clone(),
+        hosts: config
+            .users
+            .iter()
+            .map(|(name, user)| (name.clone(), user.hosts.clone()))
+            .collect(),
         types,
         step_s: keys.step,
         heartbeat_s: keys.heartbeat,

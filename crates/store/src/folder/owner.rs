@@ -2,7 +2,7 @@
 //! would take each other's writes for edits.
 
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::settings::{Files, Settings};
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, RecordLock};
 use std::io;
 
@@ -17,7 +17,11 @@ pub(crate) fn take(
     settings: &Settings,
     notices: &mut Vec<String>,
 ) -> Result<Option<Box<dyn DiskFile>>, Error> {
-    let (Some(owner), Some(_)) = (&settings.owner, settings.files) else {
+    let Some(owner) = settings
+        .owner
+        .as_ref()
+        .filter(|_| settings.files != Files::Never)
+    else {
         return Ok(None);
     };
     let path = settings.base.join(NAME);

@@ -8,3 +8,4 @@ pub(crate) mod file_state;
 pub(crate) mod series;
 pub(crate) mod spellings;
 pub(crate) mod state;
+pub(crate) mod writer;

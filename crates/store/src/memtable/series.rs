@@ -3,6 +3,7 @@
 use crate::memtable::accepted::Accepted;
 use crate::memtable::file_state::{FileState, Left};
 use crate::memtable::spellings::Spellings;
+use crate::memtable::writer::Hold;
 use crate::names;
 use crate::wal::record::Identity;
 use kymo_sys::prefetch::prefetch;
@@ -25,6 +26,7 @@ pub(crate) struct Series {
     pub(crate) renamed: bool,
     pub(crate) values: Accepted,
     pub(crate) file: FileState,
+    pub(crate) hold: Hold,
     names: Spellings,
 }
 
@@ -213,6 +215,7 @@ impl SeriesTable {
             renamed: false,
             values: Accepted::default(),
             file,
+            hold: Hold::default(),
             names: heir.map(|(_, names)| names).unwrap_or_default(),
         };
         let at = id as usize;
@@ -229,9 +232,18 @@ impl SeriesTable {
         self.slots[at].insert(Box::new(series))
     }
 
-    /// Names below a folder, sorted: of series and of folders that they are in, or of all series.
-    pub(crate) fn below(&self, folder: &[u8], recursive: bool) -> Vec<Vec<u8>> {
-        let inside = self.by_path.keys().filter_map(|path| {
+    /// Names below a folder, sorted: of picked series and of folders that they are in, or of all picked series.
+    pub(crate) fn below(
+        &self,
+        folder: &[u8],
+        recursive: bool,
+        picks: impl Fn(&Series) -> bool,
+    ) -> Vec<Vec<u8>> {
+        let picked = self
+            .by_path
+            .iter()
+            .filter(|(_, id)| self.get(**id).is_some_and(&picks));
+        let inside = picked.filter_map(|(path, _)| {
             let rest = path.strip_prefix(folder)?.strip_prefix(b"/")?;
             let end = rest.iter().position(|&byte| byte == b'/');
             let end = end.filter(|_| !recursive).unwrap_or(rest.len());

@@ -330,14 +330,14 @@ impl State {
 
     /// Monotonic nanoseconds when a file is due that was written now.
     pub(crate) fn due_at(&mut self, now_ns: u64, settings: &Settings) -> u64 {
-        let after_ns = nanos(settings.files.unwrap_or_default());
+        let after_ns = nanos(settings.files.may_lag());
         let jitter_ns = self.random_below(nanos(settings.jitter));
         now_ns.saturating_add(after_ns).saturating_add(jitter_ns)
     }
 
     /// When one is due that was written so long ago, in another life. Those that are late do not come all at once.
     pub(crate) fn due_after(&mut self, now_ns: u64, age_ns: u64, settings: &Settings) -> u64 {
-        let after_ns = nanos(settings.files.unwrap_or_default());
+        let after_ns = nanos(settings.files.may_lag());
         match after_ns.checked_sub(age_ns).filter(|&left| left > 0) {
             Some(_) => self.due_at(now_ns, settings).saturating_sub(age_ns),
             None => now_ns + self.random_below((after_ns / 8).min(LATE_SPREAD_NS)),

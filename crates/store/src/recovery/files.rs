@@ -76,12 +76,12 @@ impl Inner {
                 continue;
             }
             let there = may_redo(&*self.tree, &series.path, series.base.is_none());
-            match self.settings.files.is_some() && there {
+            match !self.is_without_files() && there {
                 true => redo.push((series.path.clone(), id)),
                 false => series.file.leave_as_it_is(),
             }
             let is_there = |path: &[u8]| self.tree.stat(names::path(path)).is_ok();
-            if self.settings.files.is_none() && is_there(&series.path) {
+            if self.is_without_files() && is_there(&series.path) {
                 left_torn.push(series.path.clone());
             }
         }

@@ -25,6 +25,8 @@ pub(crate) enum Cause {
     Created,
     /// Definitions of the one before were changed.
     Tuned,
+    /// A listener has values for it, and nothing has its name.
+    Defined,
     /// There is a file, and it counts as it is.
     Found,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Beginning {
 }
 
 /// A series that the journal knows of.
-struct Newcomer {
+pub(crate) struct Newcomer {
     id: u32,
     /// Whose path it has from now on.
     old: Option<u32>,
@@ -56,6 +58,8 @@ struct Newcomer {
     /// Up to where values count as written.
     published: f64,
     forgotten: bool,
+    /// For the log.
+    notice: Option<String>,
 }
 
 /// Values of a series that is to be replaced.
@@ -109,6 +113,72 @@ fn inherit(
     }
 }
 
+/// Gives a new series a place, and gathers what the journal is to know of it.
+pub(crate) fn put_newcomer(
+    state: &mut State,
+    (id, path): (u32, &[u8]),
+    series: &schema::SeriesState,
+    sent: &Sent,
+    beginning: &Beginning,
+) -> Result<Newcomer, FileError> {
+    let header = &series.header;
+    let schema = state.chunks.schema(&schema::front(header));
+    let schema = schema.ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
+    let mut words = Vec::with_capacity(schema.words);
+    schema.pack(series, &mut words);
+    let stamp = schema.stamp_of(&words);
+    let old = state.series.by_path(path);
+    let (chunk, slot) = state.chunks.place(&schema, id);
+    let birth = Birth {
+        chunk,
+        slot,
+        base: beginning.base,
+        state: words,
+    };
+    let Inherited {
+        forgotten,
+        published,
+        values,
+        notice,
+    } = inherit(state, old, (header, stamp), sent, beginning);
+    let left = beginning.seen.map(|identity| Left {
+        identity,
+        live: Live::of(header, &series.seasons),
+        upto: stamp,
+    });
+    state.put_adoption(old, id, path, &birth, &values, left);
+    if published > stamp {
+        let upto = published;
+        state.journal.put(&Record::Published { id, upto });
+    }
+    if forgotten {
+        state.journal.put(&Record::Forget { id });
+    }
+    Ok(Newcomer {
+        id,
+        old,
+        birth,
+        stamp,
+        last_up: header.last_up,
+        left,
+        carried: values,
+        published,
+        forgotten,
+        notice,
+    })
+}
+
+impl Newcomer {
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The journal has not heard of it after all.
+    pub(crate) fn withdraw(self, state: &mut State) {
+        state.chunks.unplace(self.birth.chunk, self.birth.slot);
+    }
+}
+
 impl Inner {
     /// Takes a file over: a series with its definitions and its state; its rows stay where they are. The series that had
     /// its name before is gone, but for its values that are newer.
@@ -138,66 +208,18 @@ impl Inner {
         seasons: Vec<Vec<f64>>,
         beginning: Beginning,
     ) -> Result<u32, FileError> {
-        let front = schema::front(header);
-        let cause = beginning.cause;
-        let live = Live::of(header, &seasons);
-        let (mut state, sent) = self.lock_with_sent(path, header, cause)?;
+        let (mut state, sent) = self.lock_with_sent(path, header, beginning.cause)?;
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
-        let schema = state.chunks.schema(&front);
-        let schema = schema.ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
-        let mut words = Vec::with_capacity(schema.words);
-        let series = schema::SeriesState {
+        let id = state.series.next_id();
+        let states = schema::SeriesState {
             header: header.clone(),
             seasons,
         };
-        schema.pack(&series, &mut words);
-        let stamp = schema.stamp_of(&words);
-        let old = state.series.by_path(path);
-        let id = state.series.next_id();
-        let (chunk, slot) = state.chunks.place(&schema, id);
-        let birth = Birth {
-            chunk,
-            slot,
-            base: beginning.base,
-            state: words,
-        };
-        let Inherited {
-            forgotten,
-            published,
-            values,
-            notice,
-        } = inherit(&state, old, (header, stamp), &sent, &beginning);
-        let left = beginning.seen.map(|identity| Left {
-            identity,
-            live,
-            upto: stamp,
-        });
-        state.put_adoption(old, id, path, &birth, &values, left);
-        if published > stamp {
-            state.journal.put(&Record::Published {
-                id,
-                upto: published,
-            });
-        }
-        if forgotten {
-            state.journal.put(&Record::Forget { id });
-        }
+        let newcomer = put_newcomer(&mut state, (id, path), &states, &sent, &beginning)?;
         if let Err(error) = state.journal.commit() {
-            state.chunks.unplace(chunk, slot);
+            newcomer.withdraw(&mut state);
             return Err(FileError::Journal(error));
         }
-        notice.into_iter().for_each(|line| state.notice(line));
-        let newcomer = Newcomer {
-            id,
-            old,
-            birth,
-            stamp,
-            last_up: header.last_up,
-            left,
-            carried: values,
-            published,
-            forgotten,
-        };
         self.begin_series(&mut state, path, &beginning, newcomer);
         Ok(id)
     }
@@ -241,7 +263,14 @@ impl Inner {
     }
 
     /// The journal knows of a series, and now memory does.
-    fn begin_series(&self, state: &mut State, path: &[u8], beginning: &Beginning, new: Newcomer) {
+    pub(crate) fn begin_series(
+        &self,
+        state: &mut State,
+        path: &[u8],
+        beginning: &Beginning,
+        new: Newcomer,
+    ) {
+        new.notice.into_iter().for_each(|line| state.notice(line));
         let now_ns = self.clock.mono_ns();
         let due_ns = state.due_at(now_ns, &self.settings);
         let (sequence, epoch) = (state.journal.sequence(), state.epochs.now());

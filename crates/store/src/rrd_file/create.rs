@@ -3,7 +3,6 @@
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::folder::fence;
-use crate::memtable::series::Series;
 use crate::names;
 use crate::read::rows::RowSource;
 use crate::rrd_file::adopt::{Beginning, Cause};
@@ -71,8 +70,11 @@ impl Store {
         require_modest(header)?;
         let reserved = inner.any(name, &spelled).map(|id| inner.reserve(id));
         let reserved = reserved.transpose()?.flatten();
-        if inner.settings.files.is_none() {
+        if inner.is_without_files() {
             return inner.install_without(&spelled, header, cells, overwrite);
+        }
+        if !overwrite && inner.without_file(name, &spelled).is_some() {
+            return Err(FileError::Exists);
         }
         let existing = match overwrite {
             true => Existing::Replace,
@@ -119,10 +121,14 @@ impl Store {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
         let known = inner.any(name, &spelled);
-        if inner.settings.files.is_none() {
+        if inner.is_without_files() {
             return inner.rewrite_without(known.ok_or(FileError::NoSuchFile), cells_max, edit);
         }
-        let is_behind = |id| inner.lock().series.get(id).is_some_and(Series::is_behind);
+        let is_behind = |id| {
+            let state = inner.lock();
+            let series = state.series.get(id);
+            series.is_some_and(|series| series.is_behind() || series.file.left().is_none())
+        };
         let known = match known {
             Some(id) => {
                 // Others may have changed it, and what counts as written must be in it.
@@ -276,7 +282,7 @@ pub(crate) fn seasons_of(rrd: &Rrd) -> Vec<Vec<f64>> {
     seasons_in(&rrd.header, Some(&rrd.cells))
 }
 
-fn seasons_in(header: &Header, cells: Option<&[f64]>) -> Vec<Vec<f64>> {
+pub(crate) fn seasons_in(header: &Header, cells: Option<&[f64]>) -> Vec<Vec<f64>> {
     let seasonal = header.rra.iter().enumerate();
     let seasonal = seasonal.filter(|(_, rra)| rra.is_seasonal());
     let of = |(archive, rra): (usize, &RraDef)| {

@@ -1,6 +1,7 @@
 //! LIST: the .rrd files of a folder, as rrd_list_r tells them.
 
-use crate::engine::Store;
+use crate::engine::{Inner, Store};
+use crate::memtable::series::Series;
 use crate::names;
 use kymo_base::pattern;
 use kymo_sys::disk::NameKind;
@@ -13,13 +14,55 @@ impl Store {
         if !self.admits(path) {
             return Err(io::Error::from_raw_os_error(13));
         }
+        let without = self.inner.below_without_files(path, recursive);
+        if self.is_without_files() {
+            return Ok(without);
+        }
+        match list(&*self.inner.tree, path, recursive) {
+            // There is no folder yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !without.is_empty() => {
+                Ok(without)
+            }
+            Ok(mut found) if !without.is_empty() => {
+                found.extend(without);
+                found.sort_unstable();
+                found.dedup();
+                Ok(found)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether a path is that of a series without a file, or of a folder that has such.
+    pub fn leads_to_no_file(&self, path: &[u8]) -> bool {
+        !self.inner.below_without_files(path, true).is_empty()
+    }
+
+    /// The .rrd files below the base.
+    pub fn files(&self) -> io::Result<Vec<Vec<u8>>> {
+        let base = names::spelled(&self.inner.settings, b"");
         match self.is_without_files() {
-            true => Ok(self
-                .inner
-                .lock()
-                .series
-                .below(&names::normal(path), recursive)),
-            false => list(&*self.inner.tree, path, recursive),
+            true => Ok(Vec::new()),
+            false => list(&*self.inner.tree, &base, true),
+        }
+    }
+}
+
+impl Inner {
+    /// The same of series that have no file.
+    fn below_without_files(&self, path: &[u8], recursive: bool) -> Vec<Vec<u8>> {
+        let all = self.is_without_files();
+        let path = names::normal(path);
+        let state = self.lock();
+        let picks = |series: &Series| all || series.file.left().is_none();
+        let one = state
+            .series
+            .by_path(&path)
+            .and_then(|id| state.series.get(id));
+        match one {
+            Some(series) if picks(series) => vec![last_name(&path).to_vec()],
+            Some(_) => Vec::new(),
+            None => state.series.below(&path, recursive, picks),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod create;
+pub(crate) mod define;
 pub(crate) mod diff;
 pub(crate) mod file_rows;
 pub(crate) mod header;

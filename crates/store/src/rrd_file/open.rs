@@ -42,16 +42,24 @@ impl Store {
     pub fn touch(&self, name: &[u8]) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        if inner.settings.files.is_none() {
+        if inner.is_without_files() {
             let id = inner.any(name, &spelled).ok_or(FileError::NoSuchFile)?;
             inner.remember(id);
             inner.lock().series.spell(id, name);
             return Ok(());
         }
-        let path = inner
-            .tree
-            .resolve(names::path(&spelled))
-            .map_err(stat_error)?;
+        let path = inner.tree.resolve(names::path(&spelled));
+        let path = match path.map_err(stat_error) {
+            Err(FileError::NoSuchFile) => {
+                // It may be known, and its file was never asked for.
+                let id = inner.without_file(name, &spelled);
+                let id = id.ok_or(FileError::NoSuchFile)?;
+                inner.remember(id);
+                inner.lock().series.spell(id, name);
+                return Ok(());
+            }
+            path => path?,
+        };
         let stat = inner.tree.stat(&path).map_err(stat_error)?;
         if stat.kind != NameKind::File {
             return Err(FileError::NotRegular);
@@ -105,7 +113,7 @@ impl Store {
                 false => flushed.map(|()| Flushed::Nothing),
             };
         }
-        if inner.settings.files.is_none() {
+        if inner.is_without_files() {
             return Err(FileError::NoSuchFile);
         }
         match inner.tree.stat(names::path(&spelled)) {
@@ -193,7 +201,7 @@ impl Inner {
     /// The series a name stands for, also by a name it was not touched by; forgotten ones, too.
     pub(crate) fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let found = self.lock().series.find(name, || spelled.to_vec());
-        if found.is_some() || self.settings.files.is_none() {
+        if found.is_some() || self.is_without_files() {
             return found;
         }
         let path = names::path(spelled);
@@ -234,7 +242,7 @@ impl Inner {
         let mut worker = Worker::default();
         let mut id = id;
         loop {
-            if self.settings.files.is_none() {
+            if self.is_without_files() {
                 return self.publish(id).map_err(FileError::Journal);
             }
             id = self.verified_soon(id)?;

@@ -57,7 +57,7 @@ impl Inner {
             let Some(series) = state.series.get(id) else {
                 return Ok(id);
             };
-            if !series.file.is_at_rest() || self.settings.files.is_none() {
+            if !series.file.is_at_rest() || self.is_without_files() {
                 return Ok(id);
             }
             (series.path.clone(), series.file.left())

@@ -80,9 +80,9 @@ impl Inner {
         ids: &[u32],
     ) -> Vec<(u32, Option<FileError>)> {
         let mut outcomes = Vec::new();
-        let mut ids = match self.settings.files {
-            Some(_) => ids.to_vec(),
-            None => Vec::new(),
+        let mut ids = match self.is_without_files() {
+            false => ids.to_vec(),
+            true => Vec::new(),
         };
         for _ in 0..TRIES {
             let mut jobs = self.take_jobs(&ids);
@@ -274,10 +274,20 @@ impl Inner {
         };
         let header = view.state.header.clone();
         let mut write = |out: &mut dyn Write| write_file(&header, view, out);
-        let put = self
-            .tree
-            .put_pieces(names::path(&job.path), &mut write, Existing::Replace, safe);
-        put.map(|stat| identity(&stat)).map_err(FileError::Io)
+        let path = names::path(&job.path);
+        let mut put = || {
+            self.tree
+                .put_pieces(path, &mut write, Existing::Replace, safe)
+        };
+        let mut stat = put();
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        if stat.as_ref().is_err_and(is_missing) {
+            // No file in it was asked for before, or the power went before it was on the disk.
+            let folder = path.parent().unwrap_or(path);
+            self.tree.make_folders(folder).map_err(FileError::Io)?;
+            stat = put();
+        }
+        stat.map(|stat| identity(&stat)).map_err(FileError::Io)
     }
 
     /// Writes over all of a file, which a crash may cut short: the journal knows before.

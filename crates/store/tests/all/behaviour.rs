@@ -3,7 +3,7 @@
 use crate::common::{Bench, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
 use kymo_rrd::create::{Create, create};
-use kymo_store::{FileError, Flushed, Fresh, Refusal, Switched};
+use kymo_store::{FileError, Files, Flushed, Fresh, Refusal, Switched};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, OpenMode, RecordLock};
 use std::path::Path;
@@ -833,7 +833,7 @@ fn on_a_real_disk() {
     let settings = Settings {
         journal_file_bytes: 64 << 10,
         beneath: true,
-        files: Some(Duration::ZERO),
+        files: Files::After(Duration::ZERO),
         sync_every: Duration::from_millis(10),
         ..Settings::new(root.join("j"), root.join("db"))
     };
@@ -920,7 +920,7 @@ fn without_files_what_was_cut_short_is_told() {
     bench.update("f1.rrd", &["1000000010:1"]).unwrap();
     bench.flush("f1.rrd").unwrap();
     bench.disk.kill();
-    bench.settings.files = None;
+    bench.settings.files = Files::Never;
     bench.reopen();
     let said = bench.replayed.notices.join("\n");
     assert!(
@@ -1022,7 +1022,7 @@ fn many_threads() {
     let bytes = rrd(b"GAUGE").to_bytes();
     let settings = Settings {
         journal_file_bytes: 32 << 10,
-        files: Some(Duration::ZERO),
+        files: Files::After(Duration::ZERO),
         sync_every: Duration::from_millis(3),
         ..Settings::new(root.join("j"), root.join("db"))
     };
@@ -1150,7 +1150,7 @@ fn image(bench: &Bench, name: &str) -> Vec<u8> {
 #[test]
 fn series_without_files() {
     let mut bench = Bench::new(1, 0);
-    bench.settings.files = None;
+    bench.settings.files = Files::Never;
     bench.open();
     let store = bench.store().clone();
     let new = rrd(b"GAUGE");
@@ -1194,7 +1194,7 @@ fn series_without_files() {
     bench.update("full.rrd", &["1000000500:7"]).unwrap();
     // Files after all.
     bench.store = None;
-    bench.settings.files = Some(Duration::from_secs(300));
+    bench.settings.files = Files::After(Duration::from_secs(300));
     bench.disk.create_dir_all(&base().join("d")).unwrap();
     bench.open();
     bench.flush("d/n.rrd").unwrap();

@@ -7,8 +7,8 @@ use crate::common::{Bench, SECOND, START, base, folder, oracle};
 use kymo_base::random::next_random;
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Rows, Rrd};
-use kymo_store::Fresh;
 use kymo_store::verify::verify;
+use kymo_store::{Files, Fresh};
 use kymo_sys::disk::Disk;
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::SimDisk;
@@ -138,7 +138,7 @@ fn begin(series: usize, rows: u32) -> Bench {
         bench.files.push((name, bytes));
     }
     bench.settings.sync_every = Duration::from_secs(1);
-    bench.settings.files = Some(Duration::from_secs(3600));
+    bench.settings.files = Files::After(Duration::from_secs(3600));
     bench
 }
 

@@ -2,7 +2,7 @@
 //! else. Every fault is counted, so that no test passes because nothing happened.
 
 use crate::common::{Bench, SECOND};
-use kymo_store::{Fresh, Position};
+use kymo_store::{Files, Fresh, Position};
 use kymo_sys::sim_disk::{Fate, Faults};
 use std::time::Duration;
 
@@ -225,11 +225,11 @@ fn full_at_every_write() {
 /// FETCH was refused where the journal took nothing, though all was in memory: reading never depends on writing.
 #[test]
 fn a_full_disk_can_be_read() {
-    for files in [Some(Duration::from_secs(86_400)), None] {
+    for files in [Files::After(Duration::from_secs(86_400)), Files::Never] {
         let mut bench = Bench::new(7, 3);
         bench.settings.files = files;
         bench.open();
-        if files.is_none() {
+        if files == Files::Never {
             for (name, bytes) in &bench.files {
                 let rrd = kymo_rrd::Rrd::parse(bytes).unwrap();
                 bench.store().install(name.as_bytes(), &rrd, true).unwrap();
@@ -567,7 +567,7 @@ fn power_cut_after_a_series_without_a_file_got_one() {
     let (mut redone, mut lost) = (0, 0);
     for seed in 0..200 {
         let mut bench = Bench::new(seed, 0);
-        let files = bench.settings.files.take();
+        let files = std::mem::replace(&mut bench.settings.files, Files::Never);
         bench.open();
         let new = crate::common::rrd(b"GAUGE");
         bench.store().install(b"new.rrd", &new, true).unwrap();

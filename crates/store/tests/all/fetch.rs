@@ -3,6 +3,7 @@
 use crate::common::{Bench, SECOND, START, oracle, rrd};
 use kymo_rrd::Rrd;
 use kymo_rrd::fetch::{Fetched, fetch};
+use kymo_store::Files;
 
 /// What the file would answer if all that was acknowledged were in it.
 fn expected(bench: &Bench, name: &str, cf: &[u8], (start, end): (i64, i64)) -> Fetched {
@@ -112,7 +113,7 @@ fn a_value_and_forget_in_one_batch_are_the_same_after_a_start() {
 #[test]
 fn a_tuned_series_is_found_after_a_start() {
     let mut bench = Bench::new(1, 0);
-    bench.settings.files = None;
+    bench.settings.files = Files::Never;
     bench.open();
     for (name, kind) in [(b"f0.rrd", &b"GAUGE"[..]), (b"f1.rrd", b"COUNTER")] {
         bench.store().install(name, &rrd(kind), true).unwrap();

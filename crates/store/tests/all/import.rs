@@ -5,7 +5,7 @@ use kymo_rrd::Rrd;
 use kymo_rrd::create::{Create, create};
 use kymo_store::status::status;
 use kymo_store::verify::verify;
-use kymo_store::{Settings, WholeFile};
+use kymo_store::{Files, Settings, WholeFile};
 use kymo_sys::disk::Disk;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn bench(count: usize) -> Bench {
         bench.files.push((name, bytes));
     }
     bench.settings = Settings {
-        files: Some(Duration::from_secs(1 << 30)),
+        files: Files::After(Duration::from_secs(1 << 30)),
         ..Settings::new(folder(), base())
     };
     bench
@@ -221,7 +221,7 @@ fn archives_longer_than_a_frame_take_several_blocks() {
 fn rows_that_came_with_a_create_outlive_merges_before_their_series_is_saved() {
     let mut bench = bench(6);
     bench.settings = Settings {
-        files: None,
+        files: Files::Never,
         segment_bytes: 6000,
         ..crate::common::settings()
     };

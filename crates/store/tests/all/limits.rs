@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, SECOND, START, base, folder, oracle};
 use kymo_rrd::Rrd;
+use kymo_store::Files;
 use kymo_store::status::status;
 use kymo_sys::disk::Disk;
 use std::path::Path;
@@ -46,7 +47,7 @@ fn fill(bench: &mut Bench, name: &str) {
 #[test]
 fn series_without_files_go_when_they_were_silent_for_long() {
     let mut bench = Bench::new(1, 3);
-    bench.settings.files = None;
+    bench.settings.files = Files::Never;
     bench.open();
     for (name, bytes) in &bench.files {
         let rrd = Rrd::parse(bytes).unwrap();

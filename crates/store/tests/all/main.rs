@@ -5,6 +5,7 @@
 mod behaviour;
 mod common;
 mod damage;
+mod define;
 mod faults;
 mod fetch;
 mod fixtures;

@@ -3,8 +3,8 @@
 use crate::common::{Bench, SECOND, START, folder, oracle};
 use kymo_rrd::Rrd;
 use kymo_rrd::create::{Create, create};
-use kymo_store::Settings;
 use kymo_store::status::{Status, status};
+use kymo_store::{Files, Settings};
 use std::sync::Arc;
 
 const SERIES: usize = 50_000;
@@ -44,7 +44,7 @@ fn look(bench: &Bench) -> Status {
 fn many_series_with_a_year_between_their_values() {
     let mut bench = Bench::new(5, 0);
     bench.settings = Settings {
-        files: None,
+        files: Files::Never,
         chunk_values: 2,
         segment_bytes: 70_000,
         ..Settings::new(folder(), crate::common::base())
@@ -115,7 +115,7 @@ fn files_of_holt_winters_archives_share_their_blocks() {
     const FILES: usize = 300;
     let mut bench = Bench::new(6, 0);
     bench.settings = Settings {
-        files: None,
+        files: Files::Never,
         chunk_values: 2,
         ..Settings::new(folder(), crate::common::base())
     };

@@ -3,7 +3,7 @@
 use crate::common::START;
 use kymo_store::status::status;
 use kymo_store::verify::{Event, verify};
-use kymo_store::{Settings, Store};
+use kymo_store::{Files, Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::{Disk, RealDisk};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ impl Drop for Folder {
 
 fn settings(folder: &Path) -> Settings {
     Settings {
-        files: None,
+        files: Files::Never,
         journal_file_bytes: 64 << 10,
         sync_every: Duration::from_millis(20),
         checkpoint_every: Duration::from_millis(100),

@@ -115,7 +115,9 @@ fn created(
         match shared.store.kind(name) {
             Err(FileError::Outside) => return Err(Failure::File(FileError::Outside)),
             Ok(_) => return Err(Failure::File(FileError::Exists)),
-            _ if shared.store.has(name) => return Err(Failure::File(FileError::Exists)),
+            _ if shared.store.has_without_file(name) => {
+                return Err(Failure::File(FileError::Exists));
+            }
             _ => {}
         }
     }

@@ -41,11 +41,6 @@ pub(super) fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
     };
     let mut lines = Vec::new();
     for item in &found {
-        if shared.store.is_without_files() {
-            lines.extend_from_slice(item);
-            lines.push(b'\n');
-            continue;
-        }
         match belongs(shared, &whole, item, &real_base) {
             Ok(false) => {}
             Ok(true) => {
@@ -82,6 +77,7 @@ fn belongs(shared: &Shared, whole: &[u8], item: &[u8], base: &[u8]) -> Result<bo
     }
     let kind = match std::fs::symlink_metadata(path(&absolute)) {
         Ok(kind) => kind.file_type(),
+        Err(_) if shared.store.leads_to_no_file(&absolute) => return Ok(true),
         Err(error) => return Err((b"stat", absolute, error)),
     };
     let target = match kind.is_symlink() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use kymo_base::name::DisplayName;
-use kymo_store::{Settings, Store};
+use kymo_store::{Files, Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 
@@ -51,7 +51,7 @@ pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
 /// Opens the store in `folder` for files below `base`, and takes its lock.
 pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
     let settings = Settings {
-        files: Some(NEVER),
+        files: Files::Asked,
         sweep_every: NEVER,
         lock_wait: Duration::ZERO,
         ..Settings::new(folder, base)

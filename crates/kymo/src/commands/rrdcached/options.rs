@@ -8,10 +8,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kymo_ingest::rrdcached as daemon;
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::spec;
+use kymo_store::Files;
 use kymo_sys::privilege::{self, Account};
 use kymo_wire::rrdcached::{Permissions, atoi};
 
@@ -27,8 +29,8 @@ const FILES: u8 = 2;
 const STORE_BYTES: u8 = 3;
 const MAX_SERIES: u8 = 4;
 const MAX_NEW: u8 = 5;
-/// Without `--files`, seconds.
-const FILES_AFTER: u64 = 7 * 86_400;
+/// Without `--files`.
+const FILES_AFTER: Files = Files::After(Duration::from_secs(7 * 86_400));
 
 const KNOWN: &[Known] = &[
     (UNNAMED, b'a', Takes::Argument),
@@ -118,8 +120,8 @@ pub(super) struct Options {
     pub jitter: u64,
     /// `-f`, seconds.
     pub sweep_every: u64,
-    /// `--files`, seconds; `None`: never.
-    pub files: Option<u64>,
+    /// `--files`.
+    pub files: Files,
     /// `--store-bytes`.
     pub store_bytes: u64,
     /// `--max-series`.
@@ -211,7 +213,7 @@ fn defaults() -> Options {
         write_after: 300,
         jitter: 0,
         sweep_every: 3600,
-        files: Some(FILES_AFTER),
+        files: FILES_AFTER,
         store_bytes: 10 << 30,
         max_series: 200_000,
         max_new: 10_000,
@@ -222,6 +224,14 @@ fn defaults() -> Options {
 
 fn path(text: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(text))
+}
+
+fn files(text: &str) -> Result<Files, &'static str> {
+    match text {
+        "never" => Ok(Files::Never),
+        "ask" => Ok(Files::Asked),
+        _ => spec::duration(text.as_bytes(), 1).map(|age| Files::After(Duration::from_secs(age))),
+    }
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -241,10 +251,10 @@ impl Reading<'_> {
             b'O' => options.daemon.no_overwrite = true,
             b'R' => options.daemon.make_folders = true,
             DURABLE => options.daemon.durable = true,
-            FILES if argument == b"never" => options.files = None,
-            FILES => self.duration(argument, "age of files", 2, |options| {
-                options.files.get_or_insert(FILES_AFTER)
-            }),
+            FILES => match files(&shown) {
+                Ok(files) => options.files = files,
+                Err(why) => self.invalid("age of files", &shown, why),
+            },
             STORE_BYTES => match crate::options::size_bytes(&shown) {
                 Ok(bytes) => options.store_bytes = bytes,
                 Err(_) => self.invalid("store size", &shown, "not a size such as 500M or 10G"),
@@ -567,7 +577,8 @@ Valid options are:
   -z <delay>    Files are brought up to date up to so much later, by chance
   --durable     Answer an update only when it is on the disk
   --files <age> An .rrd file is brought up to date when it is this old. Default: 7d
-                (FLUSH does it at once; 5m is what other daemons do; never: no files)
+                (FLUSH does it at once; 5m is what other daemons do; ask: FLUSH and DUMP
+                alone; never: no files)
   --store-bytes <size>
                 Past this the oldest points go; archives stay. Default: 10G
   --max-series <n>

@@ -30,7 +30,7 @@ pub(super) fn settings(options: &Options) -> Result<Settings, String> {
         beneath: options.daemon.beneath,
         stock_journals: options.journal.clone(),
         write_after: Duration::from_secs(options.write_after),
-        files: options.files.map(Duration::from_secs),
+        files: options.files,
         jitter: Duration::from_secs(options.jitter),
         sweep_every: Duration::from_secs(options.sweep_every),
         store_bytes: options.store_bytes,

@@ -6,7 +6,7 @@ use kymo_base::random::next_random;
 use kymo_rrd::header::{CdpPrep, DsDef, PdpPrep, RraDef, field};
 use kymo_rrd::update::{Now, Scratch, Update, update_all};
 use kymo_rrd::{Header, Rrd, UNKNOWN};
-use kymo_store::{FileError, Flushed, Refusal, Replayed, Settings, Store};
+use kymo_store::{FileError, Files, Flushed, Refusal, Replayed, Settings, Store};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_clock::SimClock;
@@ -29,7 +29,7 @@ pub(crate) fn base() -> PathBuf {
 pub(crate) fn settings() -> Settings {
     Settings {
         journal_file_bytes: 32 << 10,
-        files: Some(Duration::from_secs(300)),
+        files: Files::After(Duration::from_secs(300)),
         lock_wait: Duration::ZERO,
         chunk_values: 4,
         journal_files: 3,

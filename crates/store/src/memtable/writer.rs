@@ -1,0 +1,93 @@
+//! Who sends the values of a series: one at a time, until it falls silent or somebody comes who is better known.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+
+/// Somebody who sends values. Two may be taken for one by chance, one in a thousand million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Writer(u32);
+
+/// How well a writer is known: the upper two bits.
+const RANK_SHIFT: u32 = 30;
+const ADDRESS: u32 = 1;
+const UID: u32 = 2;
+const SIGNED: u32 = 3;
+
+impl Writer {
+    /// Whoever it is: all may write.
+    pub const ANYBODY: Writer = Writer(0);
+
+    /// Who sends from this address, as far as it can be believed.
+    pub fn address(address: IpAddr) -> Writer {
+        Writer::of(ADDRESS, address)
+    }
+
+    /// A process of this user, as the kernel says.
+    pub fn uid(uid: u32) -> Writer {
+        Writer::of(UID, uid)
+    }
+
+    /// Who knows this user's password.
+    pub fn signed(user: &[u8]) -> Writer {
+        Writer::of(SIGNED, user)
+    }
+
+    fn of(rank: u32, who: impl Hash) -> Writer {
+        let mut hasher = DefaultHasher::new();
+        who.hash(&mut hasher);
+        let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
+        let hash = u32::from_le_bytes([a, b, c, d]) >> (u32::BITS - RANK_SHIFT);
+        Writer(rank << RANK_SHIFT | hash)
+    }
+
+    fn rank(self) -> u32 {
+        self.0 >> RANK_SHIFT
+    }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whose a series is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hold {
+    writer: Writer,
+    /// When it was heard last, monotonic.
+    heard_ns: u64,
+}
+
+impl Hold {
+    /// Whether a writer may write; then the series is its own.
+    pub(crate) fn admits(&mut self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
+        let silent_s = now_ns.saturating_sub(self.heard_ns) / SECOND_NS;
+        let may = self.writer == writer
+            || self.writer.rank() < writer.rank()
+            || silent_s >= interval_s.saturating_mul(2);
+        if may {
+            *self = Hold {
+                writer,
+                heard_ns: now_ns,
+            };
+        }
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_writes_until_it_is_silent_or_another_is_better_known() {
+        let [a, b] = [1, 2].map(|last| Writer::address(IpAddr::from([10, 0, 0, last])));
+        let (user, signed) = (Writer::uid(0), Writer::signed(b"web"));
+        let mut hold = Hold::default();
+        let mut at = |writer, second: u64| hold.admits(writer, second * 1_000_000_000, 10);
+        assert!(at(a, 1000) && at(a, 1010));
+        assert!(!at(b, 1011));
+        assert!(!at(b, 1029) && at(b, 1031));
+        assert!(!at(a, 1032));
+        assert!(at(user, 1033) && !at(b, 1034));
+        assert!(at(signed, 1035) && !at(user, 1036) && !at(a, 1054));
+        assert!(at(a, 1056));
+    }
+}

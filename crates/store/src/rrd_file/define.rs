@@ -1,0 +1,248 @@
+//! Series that a listener has values for, many at once: one write of the journal tells of all of them.
+
+use crate::consolidation::schema::SeriesState;
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::folder::fence;
+use crate::memtable::state::State;
+use crate::names;
+use crate::read::raw_points::Sent;
+use crate::rrd_file::adopt::{Beginning, Cause, Newcomer, put_newcomer};
+use crate::rrd_file::create::seasons_in;
+use crate::rrd_file::header::{identity, require_modest};
+use crate::rrd_file::pieces::write_blank;
+use crate::settings::Files;
+use crate::wal::record::Identity;
+use kymo_rrd::Header;
+use kymo_sys::disk::Metadata;
+use kymo_sys::tree::{Existing, Safe};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// The journal is written when so much is gathered.
+const FRAME_BYTES: usize = 1 << 20;
+const EIO: i32 = 5;
+
+/// What a series is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition<'a> {
+    /// As a client would say it.
+    pub name: &'a [u8],
+    /// Of a file in which nothing is known yet.
+    pub header: &'a Header,
+}
+
+/// A series that is to begin.
+struct New<'a> {
+    /// In the order of the definitions.
+    at: usize,
+    name: &'a [u8],
+    path: Vec<u8>,
+    header: &'a Header,
+    /// Its file, where it has one from the beginning.
+    seen: Option<Identity>,
+}
+
+/// Where a series is to begin, and the file that was made for it.
+type Place = (Vec<u8>, Option<Metadata>);
+
+/// What one call knows already.
+#[derive(Default)]
+struct Looks {
+    /// Folders that were looked at, and whether they are there.
+    folders: HashMap<Vec<u8>, bool>,
+    /// Paths of those that are to begin.
+    new: HashSet<Vec<u8>>,
+}
+
+impl Store {
+    /// Makes series known, as [`Store::touch`] does, and those that are nowhere begin; for each whether it began. They have a file
+    /// at once where files are kept up to date.
+    pub fn define(&self, definitions: &[Definition<'_>]) -> Vec<Result<bool, FileError>> {
+        let mut outcomes: Vec<Result<bool, FileError>> = Vec::new();
+        let (mut new, mut looks) = (Vec::new(), Looks::default());
+        for (at, definition) in definitions.iter().enumerate() {
+            let looked = self.look_for(definition, &mut looks);
+            outcomes.push(looked.map(|place| {
+                let Some((path, file)) = place else {
+                    return false;
+                };
+                new.push(New {
+                    at,
+                    name: definition.name,
+                    path,
+                    header: definition.header,
+                    seen: file.as_ref().map(identity),
+                });
+                true
+            }));
+        }
+        self.inner.begin_all(&new, &mut outcomes);
+        outcomes
+    }
+
+    /// Where a series is to begin; `None`: it is known, or was found.
+    fn look_for(
+        &self,
+        definition: &Definition<'_>,
+        looks: &mut Looks,
+    ) -> Result<Option<Place>, FileError> {
+        let (inner, name) = (&*self.inner, definition.name);
+        require_modest(definition.header)?;
+        if !names::allowed(&inner.settings, name) {
+            return Err(FileError::Outside);
+        }
+        let spelled = names::spelled(&inner.settings, name);
+        if let Some(number) = names::refused(&spelled) {
+            return Err(FileError::Name(number));
+        }
+        let path = names::normal(&spelled);
+        if fence::keeps(&inner.settings, &path) {
+            return Err(FileError::Outside);
+        }
+        if !looks.new.insert(path.clone()) {
+            return Ok(None);
+        }
+        let is_known = inner.lock().series.find(name, || spelled.clone()).is_some();
+        if is_known || inner.may_have_file(&path, looks)? {
+            match self.touch(name) {
+                Err(FileError::NoSuchFile) => {}
+                touched => return touched.map(|()| None),
+            }
+        }
+        match inner.settings.files {
+            Files::Never | Files::Asked => Ok(Some((path, None))),
+            Files::After(_) => self.make_blank(definition, &spelled, looks),
+        }
+    }
+
+    /// A file in which nothing is known.
+    fn make_blank(
+        &self,
+        definition: &Definition<'_>,
+        spelled: &[u8],
+        looks: &mut Looks,
+    ) -> Result<Option<Place>, FileError> {
+        let tree = &*self.inner.tree;
+        let folder = folder_of(spelled);
+        if !looks.folders.get(folder).is_some_and(|&there| there) {
+            self.make_folder(definition.name, true)?;
+            looks.folders.insert(folder.to_vec(), true);
+        }
+        let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
+        let mut write = |out: &mut dyn io::Write| write_blank(definition.header, out);
+        match tree.put_pieces(&place, &mut write, Existing::Keep, Safe::Unsynced) {
+            Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), Some(seen)))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.touch(definition.name).map(|()| None)
+            }
+            Err(error) => Err(FileError::Io(error)),
+        }
+    }
+}
+
+impl Inner {
+    /// Whether there may be a file: of many series whose folder is missing, the first alone costs a look.
+    fn may_have_file(&self, path: &[u8], looks: &mut Looks) -> Result<bool, FileError> {
+        let folder = folder_of(path);
+        if self.is_without_files() {
+            return Ok(false);
+        }
+        if let Some(&there) = looks.folders.get(folder) {
+            return Ok(there);
+        }
+        let there = match self.tree.stat(names::path(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.raw_os_error() == Some(fence::OUTSIDE) => {
+                return Err(FileError::Outside);
+            }
+            _ => true,
+        };
+        looks.folders.insert(folder.to_vec(), there);
+        Ok(there)
+    }
+
+    fn begin_all(&self, mut new: &[New<'_>], outcomes: &mut [Result<bool, FileError>]) {
+        while !new.is_empty() {
+            let mut state = self.lock();
+            let (done, began) = self.begin_some(&mut state, new);
+            for (new, began) in new[..done].iter().zip(began) {
+                outcomes[new.at] = began;
+            }
+            new = &new[done..];
+        }
+    }
+
+    /// As many as one write of the journal takes.
+    fn begin_some(
+        &self,
+        state: &mut State,
+        new: &[New<'_>],
+    ) -> (usize, Vec<Result<bool, FileError>>) {
+        let fail = |state: &mut State, began: Vec<Began>, error: &io::Error| {
+            let newcomers = began.into_iter().filter_map(|(began, _)| began.ok()?);
+            newcomers.for_each(|newcomer| newcomer.withdraw(state));
+            let number = error.raw_os_error().unwrap_or(EIO);
+            let failed = || FileError::Journal(io::Error::from_raw_os_error(number));
+            (new.len(), new.iter().map(|_| Err(failed())).collect())
+        };
+        if let Err(error) = state.prepare(&*self.clock) {
+            return fail(state, Vec::new(), &error);
+        }
+        let mut id = state.series.next_id();
+        let mut began: Vec<Began> = Vec::new();
+        for new in new {
+            if state.journal.records().len() > FRAME_BYTES {
+                break;
+            }
+            let beginning = Beginning {
+                base: None,
+                seen: new.seen,
+                cause: Cause::Defined,
+                has: f64::NEG_INFINITY,
+            };
+            let newcomer = put_new(state, id, new, &beginning);
+            id += u32::from(matches!(newcomer, Ok(Some(_))));
+            began.push((newcomer, beginning));
+        }
+        if let Err(error) = state.journal.commit() {
+            return fail(state, began, &error);
+        }
+        let done = began.len();
+        let begin = |(new, (newcomer, beginning)): (&New, Began)| {
+            let Some(newcomer) = newcomer? else {
+                return Ok(false);
+            };
+            let id = newcomer.id();
+            self.begin_series(state, &new.path, &beginning, newcomer);
+            state.series.spell(id, new.name);
+            Ok(true)
+        };
+        (done, new.iter().zip(began).map(begin).collect())
+    }
+}
+
+/// A series on its way; `None`: somebody else was quicker.
+type Began = (Result<Option<Newcomer>, FileError>, Beginning);
+
+fn put_new(
+    state: &mut State,
+    id: u32,
+    new: &New<'_>,
+    beginning: &Beginning,
+) -> Result<Option<Newcomer>, FileError> {
+    if state.series.by_path(&new.path).is_some() {
+        return Ok(None);
+    }
+    let series = SeriesState {
+        header: new.header.clone(),
+        seasons: seasons_in(new.header, None),
+    };
+    put_newcomer(state, (id, &new.path), &series, &Sent::default(), beginning).map(Some)
+}
+
+fn folder_of(path: &[u8]) -> &[u8] {
+    let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    &path[..cut.max(1)]
+}

@@ -1,0 +1,267 @@
+//! Series that a listener defines, many at once, with and without files.
+
+use crate::common::{Bench, SECOND, START, base, oracle, rrd};
+use kymo_rrd::Rrd;
+use kymo_store::{Definition, FileError, Files, Flushed};
+use kymo_sys::disk::Disk;
+use kymo_sys::effort::effort;
+use kymo_sys::sim_disk::Faults;
+use std::time::Duration;
+
+const MODES: [Files; 3] = [
+    Files::Never,
+    Files::Asked,
+    Files::After(Duration::from_secs(300)),
+];
+
+fn bench(seed: u64, files: Files) -> Bench {
+    let mut bench = Bench::new(seed, 1);
+    bench.settings.files = files;
+    bench.settings.beneath = true;
+    bench.open();
+    bench
+}
+
+/// Defines these; whether each began.
+fn define(bench: &Bench, names: &[&str]) -> Vec<Result<bool, FileError>> {
+    let new = rrd(b"GAUGE");
+    let definition = |name: &&'_ str| {
+        let name: &'static [u8] = name.to_string().into_bytes().leak();
+        let header = &*Box::leak(Box::new(new.header.clone()));
+        Definition { name, header }
+    };
+    let definitions: Vec<Definition> = names.iter().map(definition).collect();
+    bench.store().define(&definitions)
+}
+
+fn began(outcomes: Vec<Result<bool, FileError>>) -> Vec<bool> {
+    outcomes.into_iter().map(Result::unwrap).collect()
+}
+
+fn image(bench: &Bench, name: &str) -> Vec<u8> {
+    bench.store().load(name.as_bytes()).unwrap().to_bytes()
+}
+
+fn is_there(bench: &Bench, name: &str) -> bool {
+    bench.disk.bytes(&base().join(name)).is_some()
+}
+
+fn fill(bench: &mut Bench, name: &str, from: i64, count: i64) -> Vec<String> {
+    let values = (from..from + count).map(|at| format!("{}:{at}", START + at * 10));
+    let values: Vec<String> = values.collect();
+    for value in &values {
+        bench.update(name, &[value]).unwrap();
+        bench.store().maintain();
+    }
+    values
+}
+
+fn expected(values: &[String]) -> Vec<u8> {
+    let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+    oracle(&rrd(b"GAUGE").to_bytes(), &texts)
+}
+
+#[test]
+fn a_series_is_the_same_with_and_without_a_file() {
+    for files in MODES {
+        let mut bench = bench(1, files);
+        let names = [
+            "h/cpu/idle.rrd",
+            "h/cpu/user.rrd",
+            "h/cpu/idle.rrd",
+            "g/x.rrd",
+        ];
+        assert_eq!(began(define(&bench, &names)), [true, true, false, true]);
+        assert_eq!(began(define(&bench, &names[..1])), [false]);
+        let at_once = matches!(files, Files::After(_));
+        assert_eq!(is_there(&bench, "h/cpu/idle.rrd"), at_once, "{files:?}");
+        let mut values = fill(&mut bench, "h/cpu/idle.rrd", 1, 30);
+        bench.disk.kill();
+        bench.reopen();
+        assert_eq!(began(define(&bench, &names)), [false; 4]);
+        values.extend(fill(&mut bench, "h/cpu/idle.rrd", 31, 20));
+        assert_eq!(image(&bench, "h/cpu/idle.rrd"), expected(&values));
+        assert_eq!(bench.flush("h/cpu/idle.rrd").unwrap(), Flushed::Done);
+        if files != Files::Never {
+            assert_eq!(bench.bytes("h/cpu/idle.rrd"), expected(&values));
+            // All have been moved on by time, and nobody has asked for the others.
+            bench.clock.advance_ns(86_400 * SECOND);
+            bench.store().maintain();
+            assert_eq!(is_there(&bench, "h/cpu/user.rrd"), at_once, "{files:?}");
+        }
+        let listed = bench.store().list(b"/db/", true).unwrap();
+        let listed: Vec<String> = listed
+            .into_iter()
+            .map(|name| String::from_utf8(name).unwrap())
+            .filter(|name| name != "f0.rrd")
+            .collect();
+        assert_eq!(listed, ["g/x.rrd", "h/cpu/idle.rrd", "h/cpu/user.rrd"]);
+        let folder = bench.store().list(b"/db/h", false).unwrap();
+        assert_eq!(folder, [b"cpu"]);
+        let one = bench.store().list(b"/db/g/x.rrd", false).unwrap();
+        assert_eq!(one, [b"x.rrd"]);
+    }
+}
+
+#[test]
+fn files_that_are_there_are_taken_as_they_are() {
+    for files in [Files::Asked, Files::After(Duration::from_secs(300))] {
+        let mut bench = bench(2, files);
+        let before = expected(&["1000000010:7".into()]);
+        bench.disk.create_dir_all(&base().join("h")).unwrap();
+        bench
+            .disk
+            .set_bytes(&base().join("h/a.rrd"), before.clone());
+        assert_eq!(
+            began(define(&bench, &["h/a.rrd", "h/b.rrd"])),
+            [false, true]
+        );
+        bench.update("h/a.rrd", &["1000000020:8"]).unwrap();
+        bench.flush("h/a.rrd").unwrap();
+        assert_eq!(bench.bytes("h/a.rrd"), oracle(&before, &[b"1000000020:8"]));
+    }
+}
+
+#[test]
+fn nothing_begins_where_it_must_not() {
+    for files in MODES {
+        let bench = bench(3, files);
+        let store_folder = bench.settings.folder.join("x.rrd");
+        let long = format!("{}.rrd", "n".repeat(300));
+        for name in [
+            "../x.rrd",
+            "h/../../x.rrd",
+            "nul\0.rrd",
+            ".kymo-owner",
+            store_folder.to_str().unwrap(),
+            &long,
+        ] {
+            let outcome = define(&bench, &[name, "ok.rrd"]);
+            assert!(outcome[0].is_err(), "{files:?} {name}");
+        }
+        assert!(bench.store().has_without_file(b"ok.rrd") != matches!(files, Files::After(_)));
+    }
+}
+
+/// CREATE of a series without a file: with -O it is there, without it begins again.
+#[test]
+fn create_knows_series_without_files() {
+    let mut bench = bench(4, Files::Asked);
+    began(define(&bench, &["d/n.rrd"]));
+    fill(&mut bench, "d/n.rrd", 1, 9);
+    let store = bench.store().clone();
+    bench.disk.create_dir_all(&base().join("d")).unwrap();
+    let new = rrd(b"GAUGE");
+    assert!(matches!(
+        store.install(b"d/n.rrd", &new, false),
+        Err(FileError::Exists)
+    ));
+    assert!(!is_there(&bench, "d/n.rrd"));
+    store.install(b"d/n.rrd", &new, true).unwrap();
+    assert_eq!(bench.bytes("d/n.rrd"), new.to_bytes());
+    // TUNE asks for the file.
+    began(define(&bench, &["d/t.rrd"]));
+    let values = fill(&mut bench, "d/t.rrd", 1, 9);
+    let mut edit = |mut rrd: Rrd| {
+        rrd.header.ds[0].par[0] = 77;
+        Ok(rrd)
+    };
+    store.rewrite(b"d/t.rrd", &mut edit).unwrap();
+    let tuned = Rrd::parse(&bench.bytes("d/t.rrd")).unwrap();
+    assert_eq!(tuned.header.ds[0].par[0], 77);
+    let bits = |rrd: &Rrd| {
+        rrd.cells
+            .iter()
+            .map(|cell| cell.to_bits())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bits(&tuned), bits(&Rrd::parse(&expected(&values)).unwrap()));
+}
+
+/// The journal has no room: nothing began, and the next try works.
+#[test]
+fn a_full_disk() {
+    for files in MODES {
+        let mut bench = bench(5, files);
+        bench.disk.set_faults(Faults {
+            full_writes: Some((0, u64::MAX)),
+            ..Faults::default()
+        });
+        let names: Vec<String> = (0..5000).map(|at| format!("h/{at}.rrd")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let outcomes = define(&bench, &names);
+        assert!(outcomes.iter().any(Result::is_err), "{files:?}");
+        bench.disk.set_faults(Faults::default());
+        bench.clock.advance_ns(SECOND);
+        let again = began(define(&bench, &names));
+        for (first, again) in outcomes.iter().zip(&again) {
+            // With a file the first try may have got so far.
+            let counted = matches!(first, Ok(true)) != *again;
+            assert!(counted || matches!(files, Files::After(_)), "{files:?}");
+        }
+        let values = fill(&mut bench, names[4999], 1, 9);
+        bench.disk.kill();
+        bench.reopen();
+        assert_eq!(image(&bench, names[4999]), expected(&values));
+    }
+}
+
+/// The power goes at any moment: what was defined and synced is there, and its file is made when it is asked for.
+#[test]
+fn power_cuts() {
+    for seed in 0..effort(60) {
+        let files = MODES[seed as usize % 3];
+        let mut bench = bench(100 + seed, files);
+        let mut values = Vec::new();
+        began(define(&bench, &["h/a.rrd", "h/b.rrd"]));
+        let before = 1 + bench.random(30) as i64;
+        values.extend(fill(&mut bench, "h/a.rrd", 1, before));
+        if bench.random(2) == 0 {
+            bench.flush("h/a.rrd").unwrap();
+        }
+        if bench.random(2) == 0 {
+            bench.store().checkpoint();
+        }
+        bench.sync();
+        if bench.random(2) == 0 {
+            let _may_be_lost = bench.flush("h/a.rrd");
+        }
+        bench.disk.crash_by_chance(seed);
+        bench.reopen();
+        let after = 1 + bench.random(9) as i64;
+        values.extend(fill(&mut bench, "h/a.rrd", before + 1, after));
+        assert_eq!(
+            image(&bench, "h/a.rrd"),
+            expected(&values),
+            "seed {seed}, {files:?}"
+        );
+        bench.flush("h/a.rrd").unwrap();
+        if files != Files::Never {
+            assert_eq!(
+                bench.bytes("h/a.rrd"),
+                expected(&values),
+                "seed {seed}, {files:?}"
+            );
+        }
+        assert_eq!(began(define(&bench, &["h/b.rrd"])), [false], "seed {seed}");
+    }
+}
+
+/// A series that nobody asked for and that is silent for longer than its archives reach goes, without a file.
+#[test]
+fn silent_series_go() {
+    let mut bench = bench(6, Files::Asked);
+    began(define(&bench, &["h/a.rrd", "h/b.rrd"]));
+    fill(&mut bench, "h/a.rrd", 1, 9);
+    for day in 1..20 {
+        bench.clock.advance_ns(86_400 * SECOND);
+        bench
+            .update("h/b.rrd", &[&format!("{}:1", START + day * 86_400)])
+            .unwrap();
+        bench.store().shutdown(false).unwrap();
+        bench.store().maintain();
+    }
+    assert!(!bench.store().has_without_file(b"h/a.rrd"));
+    assert!(!is_there(&bench, "h/a.rrd"));
+    assert!(bench.store().has_without_file(b"h/b.rrd"));
+}

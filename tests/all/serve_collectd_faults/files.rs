@@ -1,0 +1,103 @@
+//! .rrd files of what collectd sends: none until somebody asks, unless they are to be kept up to date.
+
+use std::fs;
+use std::process::Command;
+
+use kymo_tests::free_port;
+use kymo_tests::rrd_file::files_below;
+use kymo_tests::served::kill;
+
+use super::hub::Hub;
+use super::packets::{gauge, name, now, sender};
+
+#[test]
+fn a_file_is_made_when_somebody_asks() {
+    let tcp = free_port();
+    let hub = Hub::start(
+        "files-ask",
+        &format!("rrdcached = [\"unix:SOCKET\", \"127.0.0.1:{tcp}\"]\n"),
+    );
+    let socket = sender("127.0.0.1", hub.port);
+    let (base, time) = (hub.dir.join("rrd"), now() - 1000);
+    let hosts = ["one", "two", "three"];
+    for at in 0..40 {
+        for host in hosts {
+            let packet = gauge(host, time + 10 * at, at as f64);
+            socket.send(&packet).expect("sent");
+        }
+    }
+    let end = time + 390;
+    for host in hosts {
+        hub.ends_at(&name(host), end);
+    }
+    assert_eq!(files_below(&base), Vec::<std::path::PathBuf>::new());
+    let mut names = hosts.map(name);
+    names.sort();
+    assert_eq!(hub.names(), names);
+    assert_eq!(hub.client().text("LIST /one"), "1 RRDs\np");
+    let last = hub.client().text(&format!("LAST {}", name("one")));
+    assert_eq!(last, format!("0 {}", end - end % 10));
+    // As any program does that draws with the daemon's help: its values are the same with and without a file.
+    // By a unix socket rrdtool looks for the file itself, before it asks.
+    let daemon = format!("127.0.0.1:{tcp}");
+    let fetch = |file: &str, daemon: &[&str]| {
+        let (from, to) = ((time - 20).to_string(), end.to_string());
+        let mut command = Command::new("rrdtool");
+        command
+            .args(["fetch", file, "AVERAGE", "-s", &from, "-e", &to])
+            .args(daemon);
+        let output = command.output().expect("rrdtool");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let from_store = fetch(&name("one"), &["--daemon", &daemon]);
+    assert!(from_store.lines().count() > 35, "{from_store}");
+    let said = hub.client().text(&format!("FLUSH {}", name("one")));
+    assert_eq!(
+        said,
+        format!(
+            "0 Successfully flushed {}.",
+            base.join(name("one")).display()
+        )
+    );
+    assert_eq!(files_below(&base), [base.join(name("one"))]);
+    assert_eq!(
+        fetch(&base.join(name("one")).to_string_lossy(), &[]),
+        from_store
+    );
+    // A keeper that dies knows the others as before, and makes their files.
+    let keeper = hub.keeper();
+    kill("-KILL", keeper);
+    hub.served.next_child("keeper", keeper);
+    for host in hosts {
+        hub.ends_at(&name(host), end);
+    }
+    assert_eq!(hub.names(), names);
+    let said = hub.client().text(&format!("FLUSH {}", name("two")));
+    assert!(said.starts_with("0 "), "{said}");
+    let mut made = files_below(&base);
+    made.sort();
+    let mut wanted = [name("one"), name("two")].map(|name| base.join(name));
+    wanted.sort();
+    assert_eq!(made, wanted);
+}
+
+#[test]
+fn files_that_are_kept_up_to_date_are_there_at_once() {
+    let hub = Hub::start("files-age", "[store]\nfiles = \"1d\"\n");
+    let socket = sender("127.0.0.1", hub.port);
+    let (base, time) = (hub.dir.join("rrd"), now() - 1000);
+    socket.send(&gauge("one", time, 1.0)).expect("sent");
+    hub.ends_at(&name("one"), time);
+    assert_eq!(files_below(&base), [base.join(name("one"))]);
+    // A folder that somebody else made, and a file of collectd's in it.
+    let theirs = base.join(name("two"));
+    fs::create_dir_all(theirs.parent().expect("a folder")).expect("a folder");
+    fs::copy(base.join(name("one")), &theirs).expect("a copy");
+    socket.send(&gauge("two", time + 10, 2.0)).expect("sent");
+    hub.ends_at(&name("two"), time + 10);
+}

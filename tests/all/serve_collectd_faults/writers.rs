@@ -1,0 +1,86 @@
+//! One writer a series: who is better known takes over, others are refused and counted. And users that may send for some
+//! hosts only.
+
+use kymo_wire::collectd::sign;
+
+use super::hub::{Hub, eventually};
+use super::packets::{gauge, name, now, sender};
+
+fn signed(host: &str, time: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    sign(&mut out, b"user0", b"foo", &gauge(host, time, 1.0));
+    out
+}
+
+#[test]
+fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
+    let mut hub = Hub::start("writers", "[collectd]\nauth_file = \"AUTH\"\n");
+    let [first, second] = ["127.0.0.1", "127.0.0.2"].map(|address| sender(address, hub.port));
+    let series = name("web");
+    let time = now() - 1000;
+    first.send(&gauge("web", time, 1.0)).expect("sent");
+    hub.ends_at(&series, time);
+    // Another address: its own series, and not this one.
+    second.send(&gauge("web", time + 10, 2.0)).expect("sent");
+    second.send(&gauge("db", time, 2.0)).expect("sent");
+    hub.ends_at(&name("db"), time);
+    assert_eq!(hub.last(&series), Some(time - time % 10));
+    // A process of this machine, whose user the kernel knows.
+    let update = |stamp: u64| {
+        let mut client = hub.client();
+        client.text(&format!("UPDATE {series} {stamp}:3"))
+    };
+    let said = update(time + 20);
+    assert!(said.starts_with("0 "), "{said}");
+    first.send(&gauge("web", time + 30, 1.0)).expect("sent");
+    // Who signs.
+    eventually("the signed value", || {
+        first.send(&signed("web", time + 40)).expect("sent");
+        (hub.last(&series) == Some(time + 40 - (time + 40) % 10)).then_some(())
+    });
+    let said = update(time + 50);
+    assert_eq!(
+        said,
+        "-1 illegal attempt to update what another client writes"
+    );
+    hub.end();
+    let refused = hub.reported("values of series that another sender writes");
+    assert_eq!(refused, 2, "{:#?}", hub.served.said);
+}
+
+#[test]
+fn a_writer_that_is_silent_for_two_intervals_has_lost_its_series() {
+    let hub = Hub::start("silent-writer", "[collectd]\nstep = 1\n");
+    let [first, second] = ["127.0.0.1", "127.0.0.2"].map(|address| sender(address, hub.port));
+    let mut time = now() - 1000;
+    let last = || hub.client().text(&format!("LAST {}", name("web")));
+    first.send(&gauge("web", time, 1.0)).expect("sent");
+    eventually("the first value", || {
+        last().ends_with(&time.to_string()).then_some(())
+    });
+    // It is refused until two seconds have passed, which the first one does not use.
+    eventually("the second sender's values", || {
+        time += 1;
+        second.send(&gauge("web", time, 2.0)).expect("sent");
+        last().ends_with(&time.to_string()).then_some(())
+    });
+}
+
+#[test]
+fn a_user_sends_for_its_hosts_alone() {
+    let config = "[collectd]\nsecurity = \"sign\"\nauth_file = \"AUTH\"\n[users.user0]\nhosts = [\"web-?\", \"db*\"]\n";
+    let mut hub = Hub::start("users-hosts", config);
+    let socket = sender("127.0.0.1", hub.port);
+    let time = now() - 1000;
+    for host in ["web-1", "web-10", "mail", "db", "db.example", "xdb"] {
+        socket.send(&signed(host, time)).expect("sent");
+    }
+    hub.ends_at(&name("db.example"), time);
+    hub.ends_at(&name("db"), time);
+    let mut names = ["db", "db.example", "web-1"].map(name);
+    names.sort();
+    assert_eq!(hub.names(), names);
+    hub.end();
+    let refused = hub.reported("values of hosts that their user may not send for");
+    assert_eq!(refused, 3);
+}
