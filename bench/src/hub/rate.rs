@@ -49,7 +49,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let count = fleet.len();
     let length = Duration::from_secs(bench.pick(60, 10));
     let room = length.as_secs() * 10_000_000;
-    let hub = Hub::start(bench, Who::KymoWithoutFiles, count, room)?;
+    let hub = Hub::start(bench, Who::Kymo, count, room)?;
     Sender::new(&fleet, hub.port, Who::Kymo.rate(), CATCH_UP)?.step(&mut fleet, 0)?;
     hub.await_rest()?;
     let (mut step, mut dropped) = (1, 0);
