@@ -1,6 +1,6 @@
 //! Puts the page together: its modules become two scripts, its style sheets one sheet, so that the first view takes few
-//! requests. The small script asks for the first numbers while the other one, with all the rest, is on its way and read.
-//! `--assets FOLDER` serves the files as they are.
+//! requests. The small script is in the document: it asks for the first numbers while the other one, with all the rest, is
+//! on its way. The policy of the answers names its hash. `--assets FOLDER` serves the files as they are.
 //!
 //! A module is `import { a, b } from './x.js';`, on one line or on several, `import name from './x.js';` for a default,
 //! and `export` before functions and constants; `import('./x.js')` comes when it is called. Each becomes a function that
@@ -8,6 +8,10 @@
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 
 /// What asks for the first numbers: with what it imports, the small script.
 const EARLY: &str = "early.js";
@@ -31,12 +35,14 @@ fn main() -> io::Result<()> {
             .collect()
     };
     let modules = texts(".js")?;
-    let mut early = Vec::new();
-    closure(EARLY, &modules, &mut early);
+    let mut names_of_first = Vec::new();
+    closure(EARLY, &modules, &mut names_of_first);
     let (first, rest): (Vec<_>, Vec<_>) = modules
         .into_iter()
-        .partition(|(name, _)| early.contains(name));
-    fs::write(out.join("early.js"), early_script(&first))?;
+        .partition(|(name, _)| names_of_first.contains(name));
+    let early = early_script(&first);
+    let hash = STANDARD.encode(Sha256::digest(&early));
+    fs::write(out.join("early_hash"), format!("'sha256-{hash}'"))?;
     fs::write(out.join("page.js"), page_script(&first, &rest))?;
     // The page's own rules come after those of what it uses.
     let sheets: Vec<String> = texts(".css")?
@@ -46,9 +52,8 @@ fn main() -> io::Result<()> {
         .collect();
     fs::write(out.join("page.css"), sheets.join("\n"))?;
     let html = fs::read_to_string(root.join("index.html"))?;
-    fs::write(out.join("index.html"), document(&html))?;
-    let made = ["early.js", "index.html", "page.css", "page.js"]
-        .map(|name| (name.to_string(), out.join(name)));
+    fs::write(out.join("index.html"), document(&html, &early))?;
+    let made = ["index.html", "page.css", "page.js"].map(|name| (name.to_string(), out.join(name)));
     let kept = names.iter().filter(|name| {
         let ends = [".js", ".css", ".html"];
         !ends.iter().any(|end| name.ends_with(end))
@@ -82,8 +87,8 @@ fn list(root: &Path, folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The document with one sheet and two scripts in the place of many.
-fn document(html: &str) -> String {
+/// The document with one sheet and two scripts in the place of many; the small one is in it.
+fn document(html: &str, early: &str) -> String {
     let is_loaded = |line: &&str| {
         let loads = [
             "<link rel=\"stylesheet\"",
@@ -94,8 +99,9 @@ fn document(html: &str) -> String {
     };
     let kept: Vec<&str> = html.lines().filter(|line| !is_loaded(line)).collect();
     // The small script does not wait for the sheet.
+    let early = format!("<script>{early}</script>");
     let own = [
-        "<script type=\"module\" async src=\"./early.js\"></script>",
+        &early,
         "<link rel=\"stylesheet\" href=\"./page.css\">",
         "<script type=\"module\" src=\"./page.js\"></script>",
         "</head>",
@@ -120,7 +126,7 @@ fn closure(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
     }
 }
 
-/// The script that comes first: it runs, and gives its modules to the other one.
+/// The script that comes first: it runs, and leaves its modules to the other one.
 fn early_script(modules: &[(String, String)]) -> String {
     let text: String = modules
         .iter()
@@ -128,7 +134,11 @@ fn early_script(modules: &[(String, String)]) -> String {
         .collect();
     let names = functions_of(modules);
     let first = function_of(EARLY);
-    format!("{ONCE}{text}{first}();\nexport {{ once, {names} }};\n")
+    let script = format!(
+        "(() => {{\n'use strict';\n{ONCE}{text}{first}();\nglobalThis.early = {{ once, {names} }};\n}})();\n"
+    );
+    assert!(!script.contains("</script"), "the small script ends early");
+    script
 }
 
 fn page_script(early: &[(String, String)], modules: &[(String, String)]) -> String {
@@ -138,7 +148,7 @@ fn page_script(early: &[(String, String)], modules: &[(String, String)]) -> Stri
         .collect();
     let names = functions_of(early);
     let first = function_of(APP);
-    format!("import {{ once, {names} }} from './early.js';\n{text}{first}();\n")
+    format!("const {{ once, {names} }} = globalThis.early;\n{text}{first}();\n")
 }
 
 fn functions_of(modules: &[(String, String)]) -> String {

@@ -367,7 +367,8 @@ async function readStatus() {
     // a recording that is only read ends where it ends, whatever the clock says
     if (ctx.status.mode === 'file') ctx.edge = ctx.status.thru;
     else ctx.seen(ctx.status.thru);
-    if (first && ctx.status.mode === 'file') current()?.refresh?.();
+    // what was asked for by its own times is the same
+    if (first && ctx.status.mode === 'file') current()?.refresh?.(!ctx.view().live);
     document.title = `${ctx.status.host} · kymo`;
   } catch (error) {
     if (number !== statusAsked) return;

@@ -72,7 +72,7 @@ export function createPicker(ctx, host, kind) {
     moment: () => view.board.moments(),
     sample: (sample) => view.board.sample(sample),
     mark: (mark) => view.board.mark(mark),
-    refresh: () => view.board.refresh(true),
+    refresh: (settled) => settled !== true && view.board.refresh(true),
     rebuild: () => arrange(view),
     focusFilter: () => input.focus(),
     rows: () => view.board.frame(),

@@ -25,8 +25,8 @@ export function createNow(ctx, host) {
       view.travel?.sample(sample);
     },
     mark: (mark) => view.board.mark(mark),
-    refresh: () => {
-      view.board.refresh(true);
+    refresh: (settled) => {
+      if (settled !== true) view.board.refresh(true);
       view.travel?.refresh();
     },
     rebuild: () => {

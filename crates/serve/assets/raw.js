@@ -26,7 +26,7 @@ export function createRaw(ctx, host) {
   view.load = lastWins((signal) => load(view, signal));
   return {
     show: view.load,
-    refresh: view.load,
+    refresh: () => view.load(),
     moment: view.load,
     state: (changed) => (changed.has('source') || changed.has('at')) && view.load(),
     rebuild: view.load,

@@ -249,7 +249,11 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
     const ALL: [(&str, &str); 6] = [
         (
             "content-security-policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+            concat!(
+                "default-src 'none'; script-src 'self' ",
+                include_str!(concat!(env!("OUT_DIR"), "/early_hash")),
+                "; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+            ),
         ),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
