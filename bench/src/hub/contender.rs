@@ -356,6 +356,20 @@ impl Hub {
         Ok(())
     }
 
+    /// rrdtool looks for a file itself before it asks a daemon at a unix socket.
+    pub(super) fn bring_up_to_date(&self, path: &str) -> Result<()> {
+        if !self.who.is_ours() {
+            return Ok(());
+        }
+        let mut wire = self.connect()?;
+        wire.send(format!("FLUSH {path}\n").as_bytes())?;
+        let said = wire.reply()?;
+        match said.starts_with("0 ") {
+            true => Ok(()),
+            false => Err(Fault::new(format!("FLUSH {path} is `{}`", said.trim()))),
+        }
+    }
+
     /// Values that are in the journal alone, once kymo has ended.
     pub(super) fn unsealed(&self, bench: &Bench) -> Result<u64> {
         let kymo = bench.kymo.as_ref();

@@ -36,6 +36,7 @@ pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> 
             let start = from(reach);
             let what = [cf, "-s", &start, "-e", &end];
             let theirs = rrdtool(&dir, &[&["fetch", &file], &what[..]].concat())?;
+            hub.bring_up_to_date(&fleet.path(series))?;
             let place = hub.fetched_from(&fleet.path(series));
             let place: Vec<&str> = place.iter().map(String::as_str).collect();
             let ours = rrdtool(&dir, &[&["fetch"], &place[..], &what[..]].concat())?;

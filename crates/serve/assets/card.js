@@ -75,7 +75,7 @@ function moving(layers, { layers: asked }, frame) {
   return (found.length ? found : layers.slice(0, 1)).map((each, n) => ({ ...each, colour: n + 1 }));
 }
 
-const unitOf = (each, frame) => frame.fields.get((each.ids ?? [each.id])[0])?.unit ?? '';
+const unitOf = (each, frame) => frame.fields.get(each.id)?.unit ?? '';
 
 function rebuild(card, ctx, on, frame, all, shown, size) {
   card.chart?.destroy();
@@ -98,7 +98,7 @@ function legendItem(card, ctx, each, frame, isShown) {
   const swatch = h('i', {});
   const { colour, dash } = pen(each.colour);
   swatch.style.background = dash ? `repeating-linear-gradient(90deg, ${colour} 0 3px, transparent 3px 5px)` : colour;
-  const field = frame.fields.get((each.ids ?? [each.id])[0]);
+  const field = frame.fields.get(each.id);
   const element = h(
     'button',
     {
@@ -118,8 +118,7 @@ function legendItem(card, ctx, each, frame, isShown) {
 function planOf(panel, ctx, frame, shown) {
   const scales = [];
   const layers = shown.map((each) => {
-    const id = (each.ids ?? [each.id])[0];
-    const as = measure(unitOf(each, frame), id, ctx.settings);
+    const as = measure(unitOf(each, frame), each.id, ctx.settings);
     const key = panel.stacked ? 'y' : `${as.kind} ${as.rate ? 'rate' : (as.suffix ?? '')}`;
     if (!scales.some((scale) => scale.key === key)) scales.push(scaleOf(key, as, panel, ctx));
     return { ...each, scale: key, factor: as.factor, band: !panel.stacked, as };
@@ -133,7 +132,7 @@ function planOf(panel, ctx, frame, shown) {
 
 function scaleOf(key, as, panel, ctx) {
   // asked at each drawing: the size of the memory may come after the first one
-  const most = () => (panel.mostOf === 'memory' && ctx.status ? ctx.status.mem_kb * 1024 : panel.most);
+  const most = () => (panel.mostOf === 'memory.total' && ctx.status ? ctx.status.mem_kb * 1024 : panel.most);
   const steps = increments(as, ctx.settings);
   return {
     key,
@@ -191,8 +190,5 @@ function say(card, ctx, given, frame) {
 }
 
 export function spoken(each, frame, time, settings) {
-  const ids = each.ids ?? [each.id];
-  const values = ids.map((id) => valueAt(frame, id, time));
-  const value = values.some((one) => one === null) ? null : each.of ? each.of(...values) : values[0];
-  return format(value, unitOf(each, frame), ids[0], settings);
+  return format(valueAt(frame, each.id, time), unitOf(each, frame), each.id, settings);
 }

@@ -1,11 +1,12 @@
-//! Which curves make which graph: the table of the standard ones, and those that are asked for by
-//! their fields' ids. What they look like is said in [`crate::svg`].
+//! Which curves make which graph: the standard ones of [`crate::standard`], and those that are asked for by their fields'
+//! ids. What they look like is said in [`crate::svg`].
 
 use kymo_base::context::Context;
 use kymo_base::field::Unit;
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::{Of, Pick};
 
+use crate::standard::{STANDARD, Topmost, When};
 use crate::svg::{self, Curve, Graph, Picture, Shape, Style, Top};
 use crate::time::Zone;
 
@@ -18,97 +19,10 @@ const CURVES_MAX: usize = 24;
 /// More lines than this are not read.
 pub const LINES_MAX: usize = 1000;
 
-/// A standard graph.
-struct Standard {
-    letter: char,
-    title: &'static str,
-    top: Topmost,
-    layers: &'static [Layer],
-    when: When,
-}
-
-/// Where a standard graph's axis ends.
-enum Topmost {
-    At(f64),
-    Least(f64),
-    /// The largest value of this field.
-    Of(&'static str),
-}
-
-/// Whether a standard graph is left out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    Always,
-    /// Only when it is not 0 throughout.
-    Something,
-}
-
-/// What is drawn of one field.
-struct Layer {
-    field: &'static str,
-    label: &'static str,
-    hue: usize,
-    shape: Shape,
-}
-
-const fn line(field: &'static str, label: &'static str, hue: usize, shape: Shape) -> Layer {
-    Layer {
-        field,
-        label,
-        hue,
-        shape,
-    }
-}
-
-use Shape::{Filled, Line, Peak, Stacked};
-
-/// The standard graphs, in the order of their drawing within a letter.
-#[rustfmt::skip]
-const STANDARD: &[Standard] = &[
-    Standard { letter: 'c', title: "CPU", top: Topmost::At(100.0), when: When::Always, layers: &[
-        line("cpu.user", "user", 1, Stacked), line("cpu.nice", "nice", 2, Stacked), line("cpu.sys", "system", 3, Stacked),
-        line("cpu.irq", "irq", 4, Stacked), line("cpu.soft", "softirq", 5, Stacked), line("cpu.steal", "steal", 6, Stacked),
-        line("cpu.wait", "wait", 8, Stacked), line("cpu.total", "total, peaks", 0, Peak)] },
-    Standard { letter: 'c', title: "Load", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("cpu.load1", "1 min", 1, Line), line("cpu.load5", "5 min", 2, Line), line("cpu.load15", "15 min", 4, Line)] },
-    Standard { letter: 'C', title: "Each CPU", top: Topmost::At(100.0), when: When::Always, layers: &[
-        line("cpu.total:*", "", 1, Line)] },
-    Standard { letter: 'p', title: "Pressure: time lost waiting", top: Topmost::Least(5.0), when: When::Always, layers: &[
-        line("pressure.cpu_some", "cpu", 1, Line), line("pressure.io_some", "I/O", 3, Line), line("pressure.io_full", "I/O, all", 4, Line),
-        line("pressure.memory_some", "memory", 2, Line), line("pressure.memory_full", "memory, all", 5, Line),
-        line("pressure.irq_full", "irq", 6, Line)] },
-    Standard { letter: 'P', title: "Pressure: some tasks waited", top: Topmost::Least(5.0), when: When::Always, layers: &[
-        line("pressure.some:*", "", 1, Line)] },
-    Standard { letter: 'P', title: "Pressure: all tasks waited", top: Topmost::Least(5.0), when: When::Always, layers: &[
-        line("pressure.full:*", "", 1, Line)] },
-    Standard { letter: 'm', title: "Memory", top: Topmost::Of("memory.total"), when: When::Always, layers: &[
-        line("memory.anon", "programs", 1, Stacked), line("memory.slab", "slab", 4, Stacked),
-        line("memory.buffers", "buffers", 3, Stacked), line("memory.cached", "cached", 2, Stacked)] },
-    Standard { letter: 'm', title: "Swapping", top: Topmost::Least(1024.0), when: When::Something, layers: &[
-        line("memory.swap_in", "swapped in", 2, Line), line("memory.swap_out", "swapped out", 3, Line)] },
-    Standard { letter: 'd', title: "Disks", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("disk.read_kb", "read", 1, Filled), line("disk.write_kb", "written", 3, Filled)] },
-    Standard { letter: 'd', title: "Disk requests", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("disk.reads", "reads", 1, Line), line("disk.writes", "writes", 3, Line)] },
-    Standard { letter: 'D', title: "Each disk: read", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("disk.read_kb:*", "", 1, Line)] },
-    Standard { letter: 'D', title: "Each disk: written", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("disk.write_kb:*", "", 1, Line)] },
-    Standard { letter: 'D', title: "Each disk: busy", top: Topmost::At(100.0), when: When::Always, layers: &[
-        line("disk.util:*", "", 1, Line)] },
-    Standard { letter: 'n', title: "Network", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("net.rx_kb", "received", 1, Filled), line("net.tx_kb", "sent", 3, Filled)] },
-    Standard { letter: 'n', title: "Packets", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("net.rx_packets", "received", 1, Line), line("net.tx_packets", "sent", 3, Line)] },
-    Standard { letter: 'N', title: "Each interface: received", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("net.rx_kb:*", "", 1, Line)] },
-    Standard { letter: 'N', title: "Each interface: sent", top: Topmost::Least(1.0), when: When::Always, layers: &[
-        line("net.tx_kb:*", "", 1, Line)] },
-];
-
 /// The letters that have standard graphs: `c C p P`.
 pub fn letters() -> String {
-    let mut letters: Vec<char> = STANDARD.iter().map(|standard| standard.letter).collect();
+    let letters = STANDARD.iter().filter_map(|standard| standard.letter);
+    let mut letters: Vec<char> = letters.collect();
     letters.dedup();
     let letters: Vec<String> = letters.into_iter().map(String::from).collect();
     letters.join(" ")
@@ -186,7 +100,7 @@ impl Plan {
     /// Adds the standard graphs of a letter; a letter that was there already adds nothing.
     fn standard(&mut self, letter: char) -> Result<(), String> {
         let mut known = false;
-        for standard in STANDARD.iter().filter(|each| each.letter == letter) {
+        for standard in STANDARD.iter().filter(|each| each.letter == Some(letter)) {
             known = true;
             if self
                 .graphs

@@ -298,16 +298,25 @@ impl Intake {
 
     /// New series begin, with one write of the journal.
     fn define(&mut self, round: &mut Round) {
-        let new = std::mem::take(&mut self.new);
-        let index = &round.registry.index;
-        let definitions = new.iter().map(|new| Definition {
-            name: index.get(new.series).map_or(b"", |entry| &entry.path),
-            header: &new.header,
-        });
-        let definitions: Vec<Definition> = definitions.collect();
-        let defined = round.store.define(&definitions);
-        for (new, defined) in new.iter().zip(defined) {
-            self.stands(round, new.series, new.sender, defined);
+        let (mut senders, mut definitions) = (Vec::new(), Vec::new());
+        for New {
+            series,
+            header,
+            sender,
+        } in self.new.drain(..)
+        {
+            let Some(entry) = round.registry.index.get(series) else {
+                continue;
+            };
+            senders.push((series, sender));
+            definitions.push(Definition {
+                name: &entry.path,
+                header,
+            });
+        }
+        let defined = round.store.define(definitions);
+        for ((series, sender), defined) in senders.into_iter().zip(defined) {
+            self.stands(round, series, sender, defined);
         }
     }
 

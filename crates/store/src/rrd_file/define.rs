@@ -25,12 +25,12 @@ const FRAME_BYTES: usize = 1 << 20;
 const EIO: i32 = 5;
 
 /// What a series is to be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Definition<'a> {
     /// As a client would say it.
     pub name: &'a [u8],
     /// Of a file in which nothing is known yet.
-    pub header: &'a Header,
+    pub header: Header,
 }
 
 /// A series that is to begin.
@@ -39,7 +39,7 @@ struct New<'a> {
     at: usize,
     name: &'a [u8],
     path: Vec<u8>,
-    header: &'a Header,
+    series: SeriesState,
     /// Its file, where it has one from the beginning.
     seen: Option<Identity>,
 }
@@ -59,11 +59,11 @@ struct Looks {
 impl Store {
     /// Makes series known, as [`Store::touch`] does, and those that are nowhere begin; for each whether it began. They have a file
     /// at once where files are kept up to date.
-    pub fn define(&self, definitions: &[Definition<'_>]) -> Vec<Result<bool, FileError>> {
+    pub fn define(&self, definitions: Vec<Definition<'_>>) -> Vec<Result<bool, FileError>> {
         let mut outcomes: Vec<Result<bool, FileError>> = Vec::new();
         let (mut new, mut looks) = (Vec::new(), Looks::default());
-        for (at, definition) in definitions.iter().enumerate() {
-            let looked = self.look_for(definition, &mut looks);
+        for (at, definition) in definitions.into_iter().enumerate() {
+            let looked = self.look_for(&definition, &mut looks);
             outcomes.push(looked.map(|place| {
                 let Some((path, file)) = place else {
                     return false;
@@ -72,7 +72,10 @@ impl Store {
                     at,
                     name: definition.name,
                     path,
-                    header: definition.header,
+                    series: SeriesState {
+                        seasons: seasons_in(&definition.header, None),
+                        header: definition.header,
+                    },
                     seen: file.as_ref().map(identity),
                 });
                 true
@@ -89,7 +92,7 @@ impl Store {
         looks: &mut Looks,
     ) -> Result<Option<Place>, FileError> {
         let (inner, name) = (&*self.inner, definition.name);
-        require_modest(definition.header)?;
+        require_modest(&definition.header)?;
         if !names::allowed(&inner.settings, name) {
             return Err(FileError::Outside);
         }
@@ -131,7 +134,7 @@ impl Store {
             looks.folders.insert(folder.to_vec(), true);
         }
         let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
-        let mut write = |out: &mut dyn io::Write| write_blank(definition.header, out);
+        let mut write = |out: &mut dyn io::Write| write_blank(&definition.header, out);
         match tree.put_pieces(&place, &mut write, Existing::Keep, Safe::Unsynced) {
             Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), Some(seen)))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -235,11 +238,14 @@ fn put_new(
     if state.series.by_path(&new.path).is_some() {
         return Ok(None);
     }
-    let series = SeriesState {
-        header: new.header.clone(),
-        seasons: seasons_in(new.header, None),
-    };
-    put_newcomer(state, (id, &new.path), &series, &Sent::default(), beginning).map(Some)
+    put_newcomer(
+        state,
+        (id, &new.path),
+        &new.series,
+        &Sent::default(),
+        beginning,
+    )
+    .map(Some)
 }
 
 fn folder_of(path: &[u8]) -> &[u8] {

@@ -24,14 +24,12 @@ fn bench(seed: u64, files: Files) -> Bench {
 
 /// Defines these; whether each began.
 fn define(bench: &Bench, names: &[&str]) -> Vec<Result<bool, FileError>> {
-    let new = rrd(b"GAUGE");
-    let definition = |name: &&'_ str| {
-        let name: &'static [u8] = name.to_string().into_bytes().leak();
-        let header = &*Box::leak(Box::new(new.header.clone()));
-        Definition { name, header }
-    };
-    let definitions: Vec<Definition> = names.iter().map(definition).collect();
-    bench.store().define(&definitions)
+    let header = rrd(b"GAUGE").header;
+    let definitions = names.iter().map(|name| Definition {
+        name: name.as_bytes(),
+        header: header.clone(),
+    });
+    bench.store().define(definitions.collect())
 }
 
 fn began(outcomes: Vec<Result<bool, FileError>>) -> Vec<bool> {

@@ -1,0 +1,73 @@
+// Made of crates/view/src/standard.rs. A test there says when this is stale: run it with UPDATE_GOLDEN=1.
+export const STANDARD = {
+  cpu: {
+    most: 100,
+    stacked: true,
+    peak: 'cpu.total',
+    layers: [
+      { id: 'cpu.user', label: 'user', colour: 1 },
+      { id: 'cpu.nice', label: 'nice', colour: 2 },
+      { id: 'cpu.sys', label: 'system', colour: 3 },
+      { id: 'cpu.irq', label: 'irq', colour: 4 },
+      { id: 'cpu.soft', label: 'softirq', colour: 5 },
+      { id: 'cpu.steal', label: 'steal', colour: 6 },
+      { id: 'cpu.wait', label: 'wait', colour: 8 },
+    ],
+  },
+  load: {
+    least: 1,
+    layers: [
+      { id: 'cpu.running', label: 'runnable', colour: 6 },
+      { id: 'cpu.blocked', label: 'blocked', colour: 3 },
+      { id: 'cpu.load1', label: '1 min', colour: 1 },
+      { id: 'cpu.load5', label: '5 min', colour: 2 },
+      { id: 'cpu.load15', label: '15 min', colour: 4 },
+    ],
+  },
+  pressure: {
+    least: 5,
+    layers: [
+      { id: 'pressure.cpu_some', label: 'CPU', colour: 1 },
+      { id: 'pressure.io_some', label: 'I/O', colour: 3 },
+      { id: 'pressure.io_full', label: 'I/O, all', colour: 4 },
+      { id: 'pressure.memory_some', label: 'memory', colour: 2 },
+      { id: 'pressure.memory_full', label: 'memory, all', colour: 5 },
+      { id: 'pressure.irq_full', label: 'irq', colour: 6 },
+    ],
+  },
+  memory: {
+    mostOf: 'memory.total',
+    stacked: true,
+    layers: [
+      { id: 'memory.anon', label: 'programs', colour: 1 },
+      { id: 'memory.slab', label: 'slab', colour: 4 },
+      { id: 'memory.buffers', label: 'buffers', colour: 3 },
+      { id: 'memory.cached', label: 'cached', colour: 2 },
+    ],
+  },
+  disk: {
+    least: 1,
+    filled: true,
+    layers: [
+      { id: 'disk.read_kb', label: 'read', colour: 1 },
+      { id: 'disk.write_kb', label: 'written', colour: 3 },
+    ],
+  },
+  net: {
+    least: 1,
+    filled: true,
+    layers: [
+      { id: 'net.rx_kb', label: 'received', colour: 1 },
+      { id: 'net.tx_kb', label: 'sent', colour: 3 },
+    ],
+  },
+  kernel: {
+    least: 1,
+    layers: [
+      { id: 'cpu.ctxsw', label: 'context switches', colour: 1 },
+      { id: 'cpu.intr', label: 'interrupts', colour: 3 },
+      { id: 'cpu.forks', label: 'forks', colour: 2 },
+      { id: 'memory.major_faults', label: 'major faults', colour: 4 },
+    ],
+  },
+};
