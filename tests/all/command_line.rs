@@ -180,11 +180,9 @@ fn harmless_switches_are_taken() {
     let output = kymo(&[&["-sc", "-i.1", "-c2"], &switches[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty());
-    assert_eq!(
-        text.lines().filter(|line| !line.starts_with('#')).count(),
-        2,
-        "{text}"
-    );
+    // A blank line says that the machine was too busy for a tick.
+    let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    assert_eq!(text.lines().filter(is_row).count(), 2, "{text}");
 }
 
 #[test]
