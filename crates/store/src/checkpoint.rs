@@ -142,12 +142,7 @@ impl Inner {
         let mut folders = BTreeSet::new();
         for series in state.series.started() {
             if let Some(left) = series.file.left() {
-                let cut = series
-                    .path
-                    .iter()
-                    .rposition(|&byte| byte == b'/')
-                    .unwrap_or(0);
-                folders.insert((left.device, series.path[..cut.max(1)].to_vec()));
+                folders.insert((left.device, names::folder_of(&series.path).to_vec()));
             }
         }
         Some(Begun {

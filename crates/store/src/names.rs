@@ -70,6 +70,12 @@ pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The folder of a path.
+pub(crate) fn folder_of(path: &[u8]) -> &[u8] {
+    let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    &path[..cut.max(1)]
+}
+
 /// Bytes as a path.
 pub(crate) fn path(bytes: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))

@@ -7,7 +7,7 @@ use kymo_tests::free_port;
 use kymo_tests::rrd_file::files_below;
 use kymo_tests::served::kill;
 
-use super::hub::Hub;
+use super::hub::{Hub, eventually};
 use super::packets::{gauge, name, now, sender};
 
 #[test]
@@ -84,6 +84,16 @@ fn a_file_is_made_when_somebody_asks() {
     let mut wanted = [name("one"), name("two")].map(|name| base.join(name));
     wanted.sort();
     assert_eq!(made, wanted);
+    // A file that somebody removes is no end: the series begins again with what comes.
+    let file = base.join(name("one"));
+    fs::remove_file(&file).expect("removed");
+    let mut time = end;
+    eventually("the file again", || {
+        time += 10;
+        socket.send(&gauge("one", time, 1.0)).expect("sent");
+        hub.client().text(&format!("FLUSH {}", name("one")));
+        file.exists().then_some(())
+    });
 }
 
 #[test]

@@ -275,8 +275,10 @@ impl<'a> EventLoop<'a> {
                     listen::send_at_once(&client);
                     let writer = match self.shared.settings.one_writer {
                         true => writer(&client),
-                        false => Writer::ANYBODY,
+                        false => Some(Writer::ANYBODY),
                     };
+                    // It has gone already, and who it was is not known.
+                    let Some(writer) = writer else { continue };
                     let connection = Connection::new(client, *permissions, writer);
                     let place = self.place(Box::new(connection));
                     self.watch_new(place);
@@ -609,11 +611,10 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// A user where the kernel knows who it is, else an address.
-fn writer(client: &OwnedFd) -> Writer {
-    match listen::peer(client) {
-        Some(Peer::User(uid)) => Writer::uid(uid),
-        Some(Peer::Address(address)) => Writer::address(address),
-        None => Writer::ANYBODY,
-    }
+/// A user where the kernel knows who it is, else an address; `None`: it has gone.
+fn writer(client: &OwnedFd) -> Option<Writer> {
+    Some(match listen::peer(client)? {
+        Peer::User(uid) => Writer::uid(uid),
+        Peer::Address(address) => Writer::address(address),
+    })
 }

@@ -20,10 +20,10 @@ use std::io;
 use std::time::Duration;
 
 /// Carried over values are written in frames of about this size.
-const FRAME_BYTES: usize = 1 << 20;
+pub(crate) const FRAME_BYTES: usize = 1 << 20;
 /// After a journal file could not be begun, the next try is so much later.
 const RETRY_NS: u64 = 500_000_000;
-const EIO: i32 = 5;
+pub(crate) const EIO: i32 = 5;
 /// Files that are late at a start are due within this time.
 const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
 

@@ -28,8 +28,7 @@ impl Store {
     pub fn make_folder(&self, name: &[u8], may: bool) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let cut = spelled.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-        let folder = &spelled[..cut.max(1)];
+        let folder = names::folder_of(&spelled);
         match inner.tree.stat(names::path(folder)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             _ => return Ok(()),

@@ -4,7 +4,7 @@ use crate::consolidation::schema::SeriesState;
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::folder::fence;
-use crate::memtable::state::State;
+use crate::memtable::state::{EIO, FRAME_BYTES, State};
 use crate::names;
 use crate::read::raw_points::Sent;
 use crate::rrd_file::adopt::{Beginning, Cause, Newcomer, put_newcomer};
@@ -19,10 +19,6 @@ use kymo_sys::tree::{Existing, Safe};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-
-/// The journal is written when so much is gathered.
-const FRAME_BYTES: usize = 1 << 20;
-const EIO: i32 = 5;
 
 /// What a series is to be.
 #[derive(Clone, Debug)]
@@ -42,10 +38,17 @@ struct New<'a> {
     series: SeriesState,
     /// Its file, where it has one from the beginning.
     seen: Option<Identity>,
+    /// The series that had its name, whose file was removed.
+    gone: Option<u32>,
 }
 
-/// Where a series is to begin, and the file that was made for it.
-type Place = (Vec<u8>, Option<Metadata>);
+/// Where a series is to begin.
+struct Site {
+    path: Vec<u8>,
+    /// The file that was made for it.
+    seen: Option<Identity>,
+    gone: Option<u32>,
+}
 
 /// What one call knows already.
 #[derive(Default)]
@@ -65,7 +68,7 @@ impl Store {
         for (at, definition) in definitions.into_iter().enumerate() {
             let looked = self.look_for(&definition, &mut looks);
             outcomes.push(looked.map(|place| {
-                let Some((path, file)) = place else {
+                let Some(Site { path, seen, gone }) = place else {
                     return false;
                 };
                 new.push(New {
@@ -76,7 +79,8 @@ impl Store {
                         seasons: seasons_in(&definition.header, None),
                         header: definition.header,
                     },
-                    seen: file.as_ref().map(identity),
+                    seen,
+                    gone,
                 });
                 true
             }));
@@ -90,7 +94,7 @@ impl Store {
         &self,
         definition: &Definition<'_>,
         looks: &mut Looks,
-    ) -> Result<Option<Place>, FileError> {
+    ) -> Result<Option<Site>, FileError> {
         let (inner, name) = (&*self.inner, definition.name);
         require_modest(&definition.header)?;
         if !names::allowed(&inner.settings, name) {
@@ -107,28 +111,36 @@ impl Store {
         if !looks.new.insert(path.clone()) {
             return Ok(None);
         }
-        let is_known = inner.lock().series.find(name, || spelled.clone()).is_some();
-        if is_known || inner.may_have_file(&path, looks)? {
+        let known = inner.lock().series.find(name, || spelled.clone());
+        if known.is_some() || inner.may_have_file(&path, looks)? {
             match self.touch(name) {
                 Err(FileError::NoSuchFile) => {}
                 touched => return touched.map(|()| None),
             }
         }
-        match inner.settings.files {
-            Files::Never | Files::Asked => Ok(Some((path, None))),
-            Files::After(_) => self.make_blank(definition, &spelled, looks),
+        let mut place = Site {
+            path,
+            seen: None,
+            gone: known,
+        };
+        if let Files::After(_) = inner.settings.files {
+            let Some((path, seen)) = self.make_blank(definition, &spelled, looks)? else {
+                return Ok(None);
+            };
+            (place.path, place.seen) = (path, Some(identity(&seen)));
         }
+        Ok(Some(place))
     }
 
-    /// A file in which nothing is known.
+    /// A file in which nothing is known, and its path; `None`: there is one already.
     fn make_blank(
         &self,
         definition: &Definition<'_>,
         spelled: &[u8],
         looks: &mut Looks,
-    ) -> Result<Option<Place>, FileError> {
+    ) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
         let tree = &*self.inner.tree;
-        let folder = folder_of(spelled);
+        let folder = names::folder_of(spelled);
         if !looks.folders.get(folder).is_some_and(|&there| there) {
             self.make_folder(definition.name, true)?;
             looks.folders.insert(folder.to_vec(), true);
@@ -136,7 +148,7 @@ impl Store {
         let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
         let mut write = |out: &mut dyn io::Write| write_blank(&definition.header, out);
         match tree.put_pieces(&place, &mut write, Existing::Keep, Safe::Unsynced) {
-            Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), Some(seen)))),
+            Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), seen))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.touch(definition.name).map(|()| None)
             }
@@ -148,7 +160,7 @@ impl Store {
 impl Inner {
     /// Whether there may be a file: of many series whose folder is missing, the first alone costs a look.
     fn may_have_file(&self, path: &[u8], looks: &mut Looks) -> Result<bool, FileError> {
-        let folder = folder_of(path);
+        let folder = names::folder_of(path);
         if self.is_without_files() {
             return Ok(false);
         }
@@ -196,7 +208,7 @@ impl Inner {
         let mut id = state.series.next_id();
         let mut began: Vec<Began> = Vec::new();
         for new in new {
-            if state.journal.records().len() > FRAME_BYTES {
+            if !began.is_empty() && state.journal.records().len() > FRAME_BYTES {
                 break;
             }
             let beginning = Beginning {
@@ -235,8 +247,12 @@ fn put_new(
     new: &New<'_>,
     beginning: &Beginning,
 ) -> Result<Option<Newcomer>, FileError> {
-    if state.series.by_path(&new.path).is_some() {
-        return Ok(None);
+    if let Some(id) = state.series.by_path(&new.path) {
+        let series = state.series.get(id).filter(|_| new.gone == Some(id));
+        // The one that is gone makes room, unless somebody is just looking for its file.
+        if series.is_none_or(|series| series.file.is_busy()) {
+            return Ok(None);
+        }
     }
     put_newcomer(
         state,
@@ -246,9 +262,4 @@ fn put_new(
         beginning,
     )
     .map(Some)
-}
-
-fn folder_of(path: &[u8]) -> &[u8] {
-    let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    &path[..cut.max(1)]
 }

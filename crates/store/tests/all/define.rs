@@ -82,7 +82,7 @@ fn a_series_is_the_same_with_and_without_a_file() {
         assert_eq!(bench.flush("h/cpu/idle.rrd").unwrap(), Flushed::Done);
         if files != Files::Never {
             assert_eq!(bench.bytes("h/cpu/idle.rrd"), expected(&values));
-            // All have been moved on by time, and nobody has asked for the others.
+            // A day later a file that was not asked for is still not there.
             bench.clock.advance_ns(86_400 * SECOND);
             bench.store().maintain();
             assert_eq!(is_there(&bench, "h/cpu/user.rrd"), at_once, "{files:?}");
@@ -245,7 +245,7 @@ fn power_cuts() {
     }
 }
 
-/// A series that nobody asked for and that is silent for longer than its archives reach goes, without a file.
+/// A series without a file is dropped when it has been silent for longer than its archives reach; no file is made for it.
 #[test]
 fn silent_series_go() {
     let mut bench = bench(6, Files::Asked);
@@ -262,4 +262,38 @@ fn silent_series_go() {
     assert!(!bench.store().has_without_file(b"h/a.rrd"));
     assert!(!is_there(&bench, "h/a.rrd"));
     assert!(bench.store().has_without_file(b"h/b.rrd"));
+}
+
+/// A file that somebody removed: the series begins again with its next value, as collectd makes a file again.
+#[test]
+fn a_removed_file_is_a_new_series() {
+    for files in [Files::Asked, Files::After(Duration::from_secs(300))] {
+        let mut bench = bench(7, files);
+        began(define(&bench, &["h/a.rrd"]));
+        fill(&mut bench, "h/a.rrd", 1, 30);
+        bench.flush("h/a.rrd").unwrap();
+        bench.disk.unlink(&base().join("h/a.rrd")).unwrap();
+        assert!(matches!(bench.flush("h/a.rrd"), Err(FileError::NoSuchFile)));
+        assert!(
+            bench.update("h/a.rrd", &["1000000400:1"]).is_err(),
+            "{files:?}"
+        );
+        // As collectd's: it begins just before the value that it is made for.
+        let mut new = rrd(b"GAUGE");
+        new.header.last_up = START + 400;
+        let definition = Definition {
+            name: b"h/a.rrd",
+            header: new.header.clone(),
+        };
+        assert_eq!(began(bench.store().define(vec![definition])), [true]);
+        let values = fill(&mut bench, "h/a.rrd", 41, 9);
+        let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let expected = oracle(&new.to_bytes(), &texts);
+        assert_eq!(image(&bench, "h/a.rrd"), expected, "{files:?}");
+        bench.disk.kill();
+        bench.reopen();
+        assert_eq!(image(&bench, "h/a.rrd"), expected, "{files:?}");
+        bench.flush("h/a.rrd").unwrap();
+        assert_eq!(bench.bytes("h/a.rrd"), expected, "{files:?}");
+    }
 }
