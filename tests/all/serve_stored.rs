@@ -138,7 +138,7 @@ fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
     let (status, said) = ask(
         &shown.address,
         "GET",
-        "/api/v1/stored?match=color=red",
+        "/api/v1/stored?match=1st=red",
         "",
         "",
     )
@@ -265,11 +265,11 @@ fn strange_questions_harm_no_other() {
     assert_eq!(mode & 0o777, 0o660);
     for (sent, said) in [
         (&b"\x02\0\0\0\x09\x01"[..], "is of another version of kymo"),
-        (b"\x02\0\0\0\x01\x63", "is of an unknown kind"),
+        (b"\x02\0\0\0\x02\x63", "is of an unknown kind"),
         (b"\x01\0\0\0\x01", "has no kind"),
         (b"\xff\xff\xff\xff", "is too long"),
-        (b"\x04\0\0\0\x01\x01\xff\xff", "is cut short"),
-        (b"\x05\0\0\0\x01\x01\0\0x", "is longer than what it says"),
+        (b"\x04\0\0\0\x02\x01\xff\xff", "is cut short"),
+        (b"\x05\0\0\0\x02\x01\0\0x", "is longer than what it says"),
     ] {
         let mut client = UnixStream::connect(&path).expect("a client");
         client.write_all(sent).expect("sent");
@@ -287,7 +287,7 @@ fn strange_questions_harm_no_other() {
     let silent: Vec<UnixStream> = (0..8)
         .map(|_| {
             let mut client = UnixStream::connect(&path).expect("a client");
-            client.write_all(b"\x10\0\0\0\x01").expect("sent");
+            client.write_all(b"\x10\0\0\0\x02").expect("sent");
             client
         })
         .collect();
@@ -355,7 +355,8 @@ fn the_command_line_lists_and_prints_them() {
     );
     for (words, code, said) in [
         (&["ls", "host=none"][..], 1, "no series fits"),
-        (&["ls", "color=red"], 2, "there is no label \"color\""),
+        (&["ls", "1st=red"], 2, "\"1st\" is no label"),
+        (&["ls", "color=red"], 1, "no series fits"),
         (&["show", "no.rrd"], 1, "No such file or directory"),
         (
             &["show", "a.rrd", "--from", "never"],

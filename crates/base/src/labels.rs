@@ -1,11 +1,14 @@
 //! Labels of stored series, read from their names, and what picks series by them.
 //!
-//! A series is named as its .rrd file is, below the base. Three parts are collectd's: `host/plugin-instance/type-instance.rrd`.
-//! Of other names the first folder is the host, and the rest is the file.
+//! A series is named by a label set, or as its .rrd file is, below the base. Of files three parts are collectd's:
+//! `host/plugin-instance/type-instance.rrd`. Of other names the first folder is the host, and the rest is the file.
 
+use std::borrow::Cow;
+
+use crate::label_set::{self, is_name, is_set};
 use crate::pattern::fits;
 
-/// The labels there are, in the order in which they are shown.
+/// The labels that names of files have, in the order in which they are shown.
 pub const LABELS: [&str; 7] = [
     "name",
     "host",
@@ -17,7 +20,15 @@ pub const LABELS: [&str; 7] = [
 ];
 
 /// A label's value; empty: the series has no such label.
-pub fn value<'a>(name: &'a [u8], label: &str) -> &'a [u8] {
+pub fn value<'a>(name: &'a [u8], label: &str) -> Cow<'a, [u8]> {
+    match is_set(name) {
+        true if label == "name" => Cow::Borrowed(name),
+        true => label_set::value(name, label),
+        false => Cow::Borrowed(of_file(name, label)),
+    }
+}
+
+fn of_file<'a>(name: &'a [u8], label: &str) -> &'a [u8] {
     let name = name.strip_suffix(b".rrd").unwrap_or(name);
     if label == "name" {
         return name;
@@ -49,7 +60,7 @@ fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
 /// Picks series by one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matcher {
-    /// One of [`LABELS`].
+    /// One of [`LABELS`], or of a label set.
     pub label: String,
     /// Whether those are picked that do not fit.
     pub negated: bool,
@@ -71,9 +82,9 @@ impl Matcher {
             Some(label) => (label, true),
             None => (label, false),
         };
-        if !LABELS.contains(&label) {
+        if !is_name(label.as_bytes()) {
             return Err(format!(
-                "cannot use {text:?}: there is no label {label:?}, only {}",
+                "cannot use {text:?}: {label:?} is no label; those of files are {}",
                 LABELS.join(", ")
             ));
         }
@@ -86,7 +97,7 @@ impl Matcher {
 
     /// Whether a series is picked.
     pub fn picks(&self, name: &[u8]) -> bool {
-        fits(&self.pattern, value(name, &self.label)) != self.negated
+        fits(&self.pattern, &value(name, &self.label)) != self.negated
     }
 }
 
@@ -99,7 +110,7 @@ mod tests {
         let all = |name: &str| {
             let values = LABELS[1..]
                 .iter()
-                .map(|label| String::from_utf8_lossy(value(name.as_bytes(), label)).into_owned());
+                .map(|label| String::from_utf8_lossy(&value(name.as_bytes(), label)).into_owned());
             values.collect::<Vec<_>>().join("|")
         };
         assert_eq!(all("web1/cpu-0/cpu-idle.rrd"), "web1|cpu|0|cpu|idle|");
@@ -112,6 +123,7 @@ mod tests {
         assert_eq!(all("alone.rrd"), "|||||alone");
         assert_eq!(all("a/b/c/d.rrd"), "a|||||b/c/d");
         assert_eq!(all(""), "|||||");
+        assert_eq!(all(r#"{host="web1",type="a\"b/c"}"#), r#"web1|||a"b/c||"#);
     }
 
     #[test]
@@ -130,6 +142,8 @@ mod tests {
         assert_eq!(picked("plugin!=cpu"), "db/l");
         assert_eq!(picked("idle"), "web1");
         assert_eq!(picked("type_instance="), "db/l");
-        assert!(Matcher::parse("color=red").is_err());
+        assert_eq!(picked("color=red"), "");
+        assert!(Matcher::parse("1st=red").is_err());
+        assert!(Matcher::parse("=red").is_err());
     }
 }

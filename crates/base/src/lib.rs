@@ -9,6 +9,7 @@ pub mod context;
 pub mod cost;
 pub mod errno;
 pub mod field;
+pub mod label_set;
 pub mod labels;
 pub mod limits;
 pub mod name;

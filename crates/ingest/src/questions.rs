@@ -2,20 +2,22 @@
 //! that only reads the store, so that no answer holds up what comes in.
 
 mod range;
+mod write;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use kymo_base::label_set::LabelSet;
 use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
 use kymo_store::{Fresh, KnownSeries, Opened, Store};
-use kymo_sys::{listen, machine};
+use kymo_sys::listen::{self, Peer};
+use kymo_sys::machine;
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
 use crate::listener::{Listener, StopSignal};
@@ -34,12 +36,21 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
 
+/// What whoever reaches a socket may ask there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What is stored.
+    Read,
+    /// That, and to add to series that are named by label sets. Only root and the keeper's own user are answered.
+    Write,
+}
+
 /// The listener.
 pub struct Questions {
     /// Where questions come in.
     pub socket: OwnedFd,
-    /// The folder that names of series are below.
-    pub base: PathBuf,
+    /// And what may be asked.
+    pub role: Role,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -86,7 +97,8 @@ impl Listener for Questions {
 impl Questions {
     fn accept(&self) -> Option<UnixStream> {
         match listen::accept(&self.socket) {
-            Ok(Some(stream)) => Some(UnixStream::from(stream)),
+            Ok(Some(stream)) if self.admits(&stream) => Some(UnixStream::from(stream)),
+            Ok(Some(_)) => None,
             Ok(None) => None,
             Err(error) => {
                 let text = format!("cannot accept a connection for questions: {error}");
@@ -94,6 +106,16 @@ impl Questions {
                 thread::sleep(PAUSE);
                 None
             }
+        }
+    }
+
+    /// Whether who connected may ask by this socket.
+    fn admits(&self, stream: &OwnedFd) -> bool {
+        let may = |user| user == 0 || user == rustix::process::geteuid().as_raw();
+        match (self.role, listen::peer(stream)) {
+            (Role::Read, _) => true,
+            (Role::Write, Some(Peer::User(user))) => may(user),
+            (Role::Write, _) => false,
         }
     }
 
@@ -148,6 +170,18 @@ impl Questions {
                 let answer = rows.map_or_else(refused, Answer::Rows);
                 stream.write_all(&answer.frame())
             }),
+            Question::Define(_) | Question::Write(_) if self.role == Role::Read => {
+                let why = "cannot write: this socket only answers what is stored";
+                stream.write_all(&Answer::Refused(why.into()).frame())
+            }
+            Question::Define(series) => {
+                let labels = series.iter().map(|series| &series.labels);
+                answer_done("define", labels, write::define(store, series), stream)
+            }
+            Question::Write(series) => {
+                let labels = series.iter().map(|series| &series.labels);
+                answer_done("write", labels, write::write(store, series), stream)
+            }
         }
     }
 
@@ -189,6 +223,27 @@ impl Questions {
         }
         stream.write_all(&Answer::Series(Vec::new(), false).frame())
     }
+}
+
+/// An answer for each.
+fn answer_done<'a>(
+    verb: &str,
+    labels: impl Iterator<Item = &'a LabelSet>,
+    outcomes: Vec<Result<(), String>>,
+    stream: &mut UnixStream,
+) -> io::Result<()> {
+    let mut out = Vec::new();
+    for (labels, outcome) in labels.zip(outcomes) {
+        let answer = match outcome {
+            Ok(()) => Answer::Done,
+            Err(why) => {
+                let labels = DisplayName(labels.text());
+                Answer::Refused(format!("cannot {verb} {labels}: {why}"))
+            }
+        };
+        out.extend(answer.frame());
+    }
+    stream.write_all(&out)
 }
 
 /// A file that has had no value since it is here.

@@ -6,6 +6,7 @@
 
 pub mod collectl;
 pub mod delta;
+pub mod downsample;
 pub mod live;
 pub mod marks;
 pub mod merged;

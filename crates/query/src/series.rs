@@ -58,7 +58,12 @@ impl Grid {
 
     /// The end of the last point.
     pub fn thru_ns(&self) -> i64 {
-        self.from_ns + self.step_ns * self.count as i64
+        self.begin_ns(self.count)
+    }
+
+    /// The begin of a point.
+    pub(crate) fn begin_ns(&self, n: usize) -> i64 {
+        self.from_ns + self.step_ns * n as i64
     }
 
     /// What has to be read: rates at the begin need the sample before.
@@ -75,7 +80,7 @@ impl Grid {
     /// The points that an interval covers, each with the seconds of it. A small rest at either end is left out:
     /// samples come a little late, and a peak is not to be seen twice.
     pub(crate) fn covered(&self, thru_ns: i64, elapsed: f64) -> impl Iterator<Item = (usize, f64)> {
-        let elapsed_ns = (elapsed * 1e9).round() as i64;
+        let elapsed_ns = nanoseconds(elapsed);
         let (begin, step_ns) = (self.from_ns, self.step_ns);
         let from_ns = thru_ns.saturating_sub(elapsed_ns);
         let rest_ns = elapsed_ns.min(step_ns) / 4;
@@ -91,6 +96,11 @@ impl Grid {
             (overlap_ns > rest_ns).then_some((n as usize, overlap_ns as f64 / 1e9))
         })
     }
+}
+
+/// Of seconds.
+pub(crate) fn nanoseconds(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
 }
 
 fn ceil(a: i64, b: i64) -> i64 {

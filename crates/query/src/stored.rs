@@ -7,7 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kymo_base::labels::Matcher;
-use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, Range, Rows, SeriesInfo, body_bytes};
+use kymo_wire::keeper::{
+    ANSWER_MAX, Answer, HEAD, LabelledSeries, LabelledValues, Question, Range, Rows, SeriesInfo,
+    body_bytes,
+};
 
 use crate::series::{Grid, Point};
 
@@ -45,7 +48,7 @@ impl Keeper {
                         }
                     }
                     Answer::Refused(why) => return Ok(Err(why)),
-                    Answer::Rows(_) => return Err(strange("is about something else")),
+                    _ => return Err(strange("is about something else")),
                 }
             }
         })??;
@@ -60,10 +63,22 @@ impl Keeper {
             let answers = (0..count).map(|_| match read_answer(stream)? {
                 Answer::Rows(rows) => Ok(Ok(rows)),
                 Answer::Refused(why) => Ok(Err(why)),
-                Answer::Series(..) => Err(strange("is about something else")),
+                _ => Err(strange("is about something else")),
             });
             answers.collect()
         })
+    }
+
+    /// Has series begin that are named by label sets; for each why not.
+    pub fn define(&self, series: Vec<LabelledSeries>) -> Result<Vec<Result<(), String>>, String> {
+        let count = series.len();
+        self.ask(&Question::Define(series), |stream| read_done(stream, count))
+    }
+
+    /// Hands over values of such series; for each why they were not taken.
+    pub fn write(&self, series: Vec<LabelledValues>) -> Result<Vec<Result<(), String>>, String> {
+        let count = series.len();
+        self.ask(&Question::Write(series), |stream| read_done(stream, count))
     }
 
     /// Asks; on a new connection where the old one is of a keeper that has ended.
@@ -110,6 +125,15 @@ fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {
     let mut frame = vec![0; body_bytes(head, ANSWER_MAX).map_err(strange)?];
     stream.read_exact(&mut frame)?;
     Answer::read(&frame).map_err(strange)
+}
+
+fn read_done(stream: &mut UnixStream, count: usize) -> io::Result<Vec<Result<(), String>>> {
+    let answers = (0..count).map(|_| match read_answer(stream)? {
+        Answer::Done => Ok(Ok(())),
+        Answer::Refused(why) => Ok(Err(why)),
+        _ => Err(strange("is about something else")),
+    });
+    answers.collect()
 }
 
 fn strange(why: &str) -> io::Error {

@@ -39,11 +39,10 @@ export function sentence(cost, settings) {
 function draw({ ctx, line, reach }) {
   if (ctx.cost) text(line, sentence(ctx.cost, ctx.settings));
   if (!ctx.status) return;
-  const { from } = ctx.status;
-  text(
-    reach,
-    `reaches back to ${stamp(from, ctx.zone(), ctx.settings.locale)} (${span((ctx.edge ?? ctx.status.thru) - from)})`,
-  );
+  const { from, recorded_from: recorded } = ctx.status;
+  const when = (time) => stamp(time, ctx.zone(), ctx.settings.locale);
+  const older = recorded - from > 60 ? `; every sample since ${when(recorded)}` : '';
+  text(reach, `reaches back to ${when(from)} (${span((ctx.edge ?? ctx.status.thru) - from)})${older}`);
 }
 
 function details({ cost, settings, status }) {

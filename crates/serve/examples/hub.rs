@@ -18,6 +18,7 @@ fn main() -> Result<(), String> {
         code: Some("once".into()),
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
         keeper: None,
+        keeper_writes: None,
         assets: words.next().map(Into::into),
     };
     kymo_serve::run(listener, settings, || {

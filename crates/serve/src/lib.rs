@@ -14,6 +14,7 @@ mod archive;
 mod assets;
 mod blocks;
 mod cost;
+mod history;
 mod now;
 mod number;
 mod places;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub rollups: Option<PathBuf>,
     /// Where the keeper answers what is stored; `None`: nothing is.
     pub keeper: Option<PathBuf>,
+    /// Where the keeper takes this machine's history; `None`: none is kept.
+    pub keeper_writes: Option<PathBuf>,
     /// Serve the page from this folder instead of the one that is built in, for who works on it.
     pub assets: Option<PathBuf>,
 }

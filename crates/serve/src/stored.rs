@@ -12,7 +12,7 @@ use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Line;
 use kymo_query::stored::{Keeper, points, seconds_of};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Range, SeriesInfo};
+use kymo_wire::keeper::{Range, Rows, SeriesInfo};
 
 /// What a field of a stored series begins with: `@host/plugin/type.rrd:column`.
 pub(crate) const MARK: char = '@';
@@ -76,6 +76,11 @@ impl Stored {
         let list = Arc::new(self.keeper.select(&[])?);
         *listed = Some((RealClock.mono_ns(), list.clone()));
         Ok(list)
+    }
+
+    /// Rows of some series, or why one has none.
+    pub(crate) fn range(&self, range: &Range) -> Result<Vec<Result<Rows, String>>, String> {
+        self.keeper.range(range)
     }
 
     /// A list that has these series, however old: what a series consists of does not change.
@@ -148,7 +153,7 @@ fn kind<'a>(listed: &'a [SeriesInfo], field: &StoredField) -> &'a [u8] {
 /// What a column counts, as far as collectd's type or rrdtool's kind says it.
 pub(crate) fn unit(name: &[u8], kind: &[u8]) -> Unit {
     let is_rate = !matches!(kind, b"GAUGE" | b"COMPUTE" | b"");
-    match (labels::value(name, "type"), is_rate) {
+    match (&*labels::value(name, "type"), is_rate) {
         (b"percent" | b"percent_bytes" | b"percent_inodes", _) => Unit::Percent,
         // Ticks of USER_HZ, of which there are 100 a second.
         (b"cpu", true) => Unit::Percent,

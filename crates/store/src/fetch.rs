@@ -4,6 +4,7 @@ use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
 use crate::memtable::series::Series;
+use crate::names::SeriesName;
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::rrd_file::open::{Fresh, opening};
@@ -38,16 +39,17 @@ impl Store {
         self.fetch_wanted(name, &spelled, &wanted, ReadMode::Publishes)
     }
 
-    /// Rows with a step near `step`, without a trace: what counts as written stays what it was.
+    /// Rows with a step near `step`, without a trace: what counts as written stays what it was. Where archives of a series without
+    /// a file are coarser, they are made of its points.
     pub fn look(
         &self,
-        name: &[u8],
+        name: SeriesName<'_>,
         cf: &[u8],
         (start, end): (i64, i64),
         step: u64,
         cells_max: u64,
     ) -> Result<Fetched, FetchError> {
-        let spelled = self.inner.checked(name)?;
+        let inner = &*self.inner;
         let wanted = Wanted {
             cf,
             start,
@@ -55,7 +57,19 @@ impl Store {
             step,
             cells_max,
         };
-        self.fetch_wanted(name, &spelled, &wanted, ReadMode::Looks)
+        let labels = match name {
+            SeriesName::Labels(labels) => labels,
+            SeriesName::File(name) => {
+                let spelled = inner.checked(name)?;
+                return self.fetch_wanted(name, &spelled, &wanted, ReadMode::Looks);
+            }
+        };
+        let id = inner.lock().series.by_path(labels.text());
+        let id = id.ok_or(FileError::NoSuchFile)?;
+        match inner.rows_of_points(id, &wanted)? {
+            Some(rows) => Ok(rows),
+            None => inner.fetch_id(id, &wanted, ReadMode::Looks),
+        }
     }
 
     fn fetch_wanted(

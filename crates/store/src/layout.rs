@@ -7,5 +7,5 @@ pub(crate) const STRIPE: usize = 16;
 pub(crate) const CHUNKS_MAX: u32 = 1 << 24;
 /// Longest frame of states, unpacked.
 pub(crate) const STATE_MAX: usize = 256 << 20;
-/// Raw points are kept so long.
+/// Raw points are kept so long where a schema says nothing else.
 pub(crate) const POINTS_KEPT_S: u64 = 48 * 3600;

@@ -35,11 +35,13 @@ mod wal;
 pub mod write_batch;
 
 pub use background::Threads;
+pub use consolidation::schema::keep_points;
 pub use engine::Store;
 pub use error::{Error, FetchError, FileError, Refusal};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
 pub use memtable::writer::Writer;
+pub use names::SeriesName;
 pub use read::known::{Columns, KnownSeries};
 pub use read::rows::{FileRows, Opened, SeriesRows};
 pub use rrd_file::define::Definition;

@@ -1,6 +1,7 @@
 //! Names as clients send them: how replies show them, which of them `-B` allows, and which cannot be a file's.
 
 use crate::settings::Settings;
+use kymo_base::label_set::{self, LabelSet};
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -9,6 +10,38 @@ use std::path::Path;
 const PATH_MAX: usize = 4096;
 /// And names shorter than this between two slashes.
 const NAME_MAX: usize = 255;
+
+/// What a series is called by who does not speak rrdcached's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesName<'a> {
+    /// As its .rrd file, as a client would say it.
+    File(&'a [u8]),
+    /// It has no file, ever.
+    Labels(&'a LabelSet),
+}
+
+/// The name of a series below the base, as [`SeriesName`] has it. One of a file is never taken for a label set.
+pub(crate) fn below(base: &[u8], path: &[u8]) -> Vec<u8> {
+    let below = path.strip_prefix(base);
+    match below.and_then(|rest| rest.strip_prefix(b"/")) {
+        Some(name) if label_set::is_set(name) => [b"./", name].concat(),
+        Some(name) => name.to_vec(),
+        None => path.to_vec(),
+    }
+}
+
+/// Whether a series of this path, which may be a label set, may have a file.
+pub(crate) fn is_file(path: &[u8]) -> bool {
+    !label_set::is_set(path)
+}
+
+/// Whether this may be what the store calls a series, whatever said it.
+pub(crate) fn is_sound(path: &[u8]) -> bool {
+    match is_file(path) {
+        true => path.first() == Some(&b'/') && refused(path).is_none(),
+        false => LabelSet::parse(path).is_ok(),
+    }
+}
 
 /// base + `/` + name, or the name if it is absolute.
 pub fn join<'a>(base: &[u8], name: &'a [u8]) -> Cow<'a, [u8]> {

@@ -145,8 +145,9 @@ impl Inner {
             let Some(series) = state.series.get(silent.id) else {
                 return false;
             };
-            if series.file.left().is_none() && self.settings.files == Files::Asked {
-                // It was never asked for, and all that it would have is past its archives.
+            let is_asked_for = self.settings.files == Files::Asked || !series.may_have_file();
+            if series.file.left().is_none() && is_asked_for {
+                // It never was, and all that it would have is past its archives.
                 return true;
             }
             if !series.is_current() {

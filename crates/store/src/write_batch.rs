@@ -12,7 +12,8 @@ use crate::stats::Stats;
 use crate::wal::record::{Record, ValuesHead};
 use crate::wal::value::Value;
 use crate::wal::value::stamp_of;
-use std::io;
+use kymo_base::label_set::LabelSet;
+use std::io::{self, Write as _};
 use std::sync::MutexGuard;
 
 /// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
@@ -53,6 +54,8 @@ pub struct WriteBatch<'a> {
     committed: bool,
     /// Whose values come.
     writer: Writer,
+    /// For one value; memory is kept.
+    text: Vec<u8>,
 }
 
 impl<'a> WriteBatch<'a> {
@@ -68,6 +71,7 @@ impl<'a> WriteBatch<'a> {
             flushes: false,
             committed: false,
             writer: Writer::ANYBODY,
+            text: Vec::new(),
         }
     }
 
@@ -84,6 +88,32 @@ impl<'a> WriteBatch<'a> {
         values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<usize, Refusal> {
         let id = self.next(name).ok_or(Refusal::Untouched)?;
+        self.update_series(id, values)
+    }
+
+    /// Takes a value for a series that is named by a label set: of this moment, with a cell for each column; one that is no
+    /// finite number is unknown.
+    pub fn append(
+        &mut self,
+        labels: &LabelSet,
+        stamp_ms: i64,
+        cells: &[f64],
+    ) -> Result<usize, Refusal> {
+        let id = self.state.series.by_path(labels.text());
+        let id = id.ok_or(Refusal::Untouched)?;
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        put_numbers(&mut text, stamp_ms, cells);
+        let taken = self.update_series(id, [&text[..]]);
+        self.text = text;
+        taken
+    }
+
+    fn update_series<'v>(
+        &mut self,
+        id: u32,
+        values: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Result<usize, Refusal> {
         let state = &mut *self.state;
         let series = state.series.get_mut(id).ok_or(Refusal::Untouched)?;
         if series.file.gone_since().is_some() {
@@ -361,6 +391,24 @@ impl Drop for WriteBatch<'_> {
         if !self.committed {
             self.state.roll_back();
         }
+    }
+}
+
+/// A value as a text, from which rrdtool's arithmetic reads the same numbers.
+fn put_numbers(text: &mut Vec<u8>, stamp_ms: i64, cells: &[f64]) {
+    let (seconds, ms) = (stamp_ms.div_euclid(1000), stamp_ms.rem_euclid(1000));
+    // Writing to memory cannot fail.
+    let _ = match ms {
+        0 => write!(text, "{seconds}"),
+        _ => write!(text, "{seconds}.{ms:03}000"),
+    };
+    for cell in cells {
+        let _ = match cell.abs() {
+            size if !size.is_finite() => write!(text, ":U"),
+            0.0 => write!(text, ":0"),
+            1e-6..1e17 => write!(text, ":{cell}"),
+            _ => write!(text, ":{cell:e}"),
+        };
     }
 }
 

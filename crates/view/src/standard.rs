@@ -102,6 +102,22 @@ pub(crate) const STANDARD: &[Standard] = &[
         line("memory.major_faults", "major faults", 4, Line)] },
 ];
 
+/// All fields that are drawn, each once.
+pub fn fields() -> Vec<&'static str> {
+    let layers = STANDARD.iter().flat_map(|standard| {
+        let most = match standard.top {
+            Topmost::Of(field) => Some(field),
+            Topmost::At(_) | Topmost::Least(_) => None,
+        };
+        let layers = standard.beside.iter().chain(standard.layers);
+        layers.map(|layer| layer.field).chain(most)
+    });
+    let mut fields: Vec<&str> = layers.collect();
+    fields.sort_unstable();
+    fields.dedup();
+    fields
+}
+
 /// The table as the page has it.
 pub fn standard_js() -> String {
     let mut out = String::from(

@@ -3,12 +3,15 @@
 
 mod body;
 mod frame;
+mod write;
 
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
 use frame::framed;
-use kymo_base::labels::{LABELS, Matcher};
+use kymo_base::label_set::is_name;
+use kymo_base::labels::Matcher;
 
 /// Series of one RANGE at most.
 pub const NAMES_MAX: usize = 4096;
@@ -19,8 +22,11 @@ const COLUMNS_MAX: usize = 4096;
 
 const SELECT: u8 = 1;
 const RANGE: u8 = 2;
+const DEFINE: u8 = 5;
+const WRITE: u8 = 6;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
+const DONE: u8 = 0x85;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -30,6 +36,11 @@ pub enum Question {
     Select(Vec<Matcher>),
     /// Their rows: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
     Range(Range),
+    /// Series named by label sets begin, unless they are there: answered with one [`Answer::Done`] or [`Answer::Refused`] for each,
+    /// in order.
+    Define(Vec<LabelledSeries>),
+    /// Their values: answered likewise.
+    Write(Vec<LabelledValues>),
 }
 
 /// Rows of series.
@@ -52,14 +63,16 @@ pub enum Answer {
     Series(Vec<SeriesInfo>, bool),
     /// Rows of one series.
     Rows(Rows),
-    /// Why there are none, for people.
+    /// It is done.
+    Done,
+    /// Why not, or why there are none, for people.
     Refused(String),
 }
 
 /// A series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesInfo {
-    /// Below the base, with `.rrd`.
+    /// Below the base, with `.rrd`; or a label set.
     pub name: Vec<u8>,
     /// Stamp of its newest value, seconds since 1970; 0: not known.
     pub last: f64,
@@ -93,19 +106,20 @@ impl Question {
             Question::Select(matchers) => framed(SELECT, |out| {
                 out.u16(matchers.len());
                 for matcher in matchers {
-                    let label = LABELS.iter().position(|known| *known == matcher.label);
-                    out.u8(label.unwrap_or(0) as u8);
+                    out.text(matcher.label.as_bytes());
                     out.u8(matcher.negated.into());
                     out.text(&matcher.pattern);
                 }
             }),
             Question::Range(range) => framed(RANGE, |out| {
-                out.u64(range.from as u64);
-                out.u64(range.thru as u64);
+                out.i64(range.from);
+                out.i64(range.thru);
                 out.u32(range.rows_max);
                 out.u16(range.names.len());
                 range.names.iter().for_each(|name| out.text(name));
             }),
+            Question::Define(series) => framed(DEFINE, |out| write::put_definitions(out, series)),
+            Question::Write(series) => framed(WRITE, |out| write::put_values(out, series)),
         }
     }
 
@@ -115,6 +129,8 @@ impl Question {
         let question = match kind {
             SELECT => Question::Select(matchers(&mut body).ok_or("is cut short")?),
             RANGE => Question::Range(range(&mut body).ok_or("is cut short")?),
+            DEFINE => Question::Define(write::definitions(&mut body).ok_or("is cut short")?),
+            WRITE => Question::Write(write::values(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -124,8 +140,9 @@ impl Question {
 fn matchers(body: &mut Take) -> Option<Vec<Matcher>> {
     let count = body.count(MATCHERS_MAX)?;
     let matchers = (0..count).map(|_| {
+        let label = body.text().filter(|label| is_name(label))?;
         Some(Matcher {
-            label: (*LABELS.get(usize::from(body.u8()?))?).to_string(),
+            label: String::from_utf8(label.to_vec()).ok()?,
             negated: body.flag()?,
             pattern: body.text()?.to_vec(),
         })
@@ -134,7 +151,7 @@ fn matchers(body: &mut Take) -> Option<Vec<Matcher>> {
 }
 
 fn range(body: &mut Take) -> Option<Range> {
-    let (from, thru) = (body.u64()? as i64, body.u64()? as i64);
+    let (from, thru) = (body.i64()?, body.i64()?);
     let rows_max = body.u32()?;
     let count = body.count(NAMES_MAX)?;
     let names = (0..count).map(|_| body.text().map(<[u8]>::to_vec));
@@ -156,7 +173,7 @@ impl Answer {
                 series.iter().for_each(|series| put_series(out, series));
             }),
             Answer::Rows(rows) => framed(ROWS, |out| {
-                out.u64(rows.start as u64);
+                out.i64(rows.start);
                 out.u32(rows.step);
                 out.u8((!rows.min.is_empty()).into());
                 out.u16(rows.columns.len());
@@ -166,6 +183,7 @@ impl Answer {
                     cells.iter().for_each(|cell| out.u64(cell.to_bits()));
                 }
             }),
+            Answer::Done => framed(DONE, |_| {}),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -176,6 +194,7 @@ impl Answer {
         let answer = match kind {
             SERIES => series(&mut body),
             ROWS => rows(&mut body).map(Answer::Rows),
+            DONE => Some(Answer::Done),
             REFUSED => {
                 let why = body
                     .text()
@@ -218,7 +237,7 @@ fn series(body: &mut Take) -> Option<Answer> {
 }
 
 fn rows(body: &mut Take) -> Option<Rows> {
-    let (start, step, spread) = (body.u64()? as i64, body.u32()?, body.flag()?);
+    let (start, step, spread) = (body.i64()?, body.u32()?, body.flag()?);
     let columns = body.count(COLUMNS_MAX)?;
     let columns = (0..columns).map(|_| body.text().map(<[u8]>::to_vec));
     let columns: Vec<Vec<u8>> = columns.collect::<Option<_>>()?;

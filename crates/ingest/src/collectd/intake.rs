@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kymo_base::name::DisplayName;
 use kymo_base::pattern;
 use kymo_rrd::Header;
-use kymo_store::{Definition, FileError, Refusal, Store, Writer};
+use kymo_store::{Definition, FileError, Refusal, SeriesName, Store, Writer};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_wire::collectd::{
@@ -310,7 +310,7 @@ impl Intake {
             };
             senders.push((series, sender));
             definitions.push(Definition {
-                name: &entry.path,
+                name: SeriesName::File(&entry.path),
                 header,
             });
         }

@@ -1,7 +1,8 @@
 //! Rows of a series, no more than were asked for: finer ones are put together.
 
+use kymo_base::label_set::{LabelSet, is_set};
 use kymo_rrd::fetch::Fetched;
-use kymo_store::{FetchError, Store};
+use kymo_store::{FetchError, SeriesName, Store};
 use kymo_wire::keeper::{Range, Rows};
 
 /// Cells that are read for one series at most: 8 MiB, for each archive that is asked.
@@ -19,6 +20,11 @@ pub(super) fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, St
         return Err("the range is empty".into());
     }
     let step = thru.abs_diff(from).div_ceil(rows_max.into()).max(1);
+    let labels = is_set(name).then(|| LabelSet::parse(name)).transpose();
+    let labels = labels.map_err(|error| error.to_string())?;
+    let name = labels
+        .as_ref()
+        .map_or(SeriesName::File(name), SeriesName::Labels);
     let look = |cf: &[u8]| store.look(name, cf, (from, thru), step, CELLS_MAX);
     let mean = first_of(MEANS.iter().map(|cf| look(cf)))?;
     // Peaks of rows that are means are in archives of their own, if those have rows of the same length.

@@ -46,6 +46,8 @@ pub(crate) struct Order {
     /// See [`Settings`].
     pub keeper: Option<PathBuf>,
     /// See [`Settings`].
+    pub keeper_writes: Option<PathBuf>,
+    /// See [`Settings`].
     pub assets: Option<PathBuf>,
 }
 
@@ -106,6 +108,7 @@ fn settings(order: Order) -> Settings {
         code: order.code,
         rollups: order.rollups.filter(|folder| folder.is_dir()),
         keeper: order.keeper,
+        keeper_writes: order.keeper_writes,
         assets: order.assets,
     }
 }

@@ -15,7 +15,7 @@ use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
-use kymo_ingest::questions::Questions;
+use kymo_ingest::questions::{Questions, Role};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
 use kymo_sys::machine::{self, DaemonSignals};
@@ -50,6 +50,8 @@ pub(crate) struct KeeperOrder {
     pub rrdcached: Vec<i32>,
     /// Number of the listening socket for questions.
     pub questions: Option<i32>,
+    /// Number of the one on which the hub adds what it reads of this machine's recording.
+    pub writes: Option<i32>,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
 }
@@ -104,6 +106,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
     let questions = order.questions.map(handed).transpose()?;
+    let writes = order.writes.map(handed).transpose()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
     let users = auth_file.as_ref().map(|file| file.users.clone());
@@ -125,11 +128,14 @@ pub(crate) fn run() -> Result<ExitCode> {
     if let Some(collectd) = collectd {
         listeners.push(Box::new(collectd(log.clone())));
     }
-    if let Some(socket) = questions {
-        listeners.push(Box::new(Questions {
-            socket,
-            base: settings.base.clone(),
-            log: log.clone(),
+    for (socket, role) in [(questions, Role::Read), (writes, Role::Write)] {
+        listeners.extend(socket.map(|socket| {
+            let listener = Questions {
+                socket,
+                role,
+                log: log.clone(),
+            };
+            Box::new(listener) as Box<dyn Listener>
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;

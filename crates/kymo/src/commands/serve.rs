@@ -147,6 +147,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         ring: Some(dir.clone()),
         rollups: Some(dir.join("rollups")),
         keeper: Some(dir.join(sockets::QUESTIONS)),
+        keeper_writes: Some(dir.join(sockets::WRITES)),
         ..order(config, options, secret::token_of(&token_path)?)?
     };
     Ok(Plan {
@@ -235,6 +236,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         code: None,
         rollups: None,
         keeper: None,
+        keeper_writes: None,
         assets: assets
             .transpose()
             .context("cannot open the folder of --assets")?,
@@ -269,6 +271,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
+            writes: sockets.writes.as_ref().map(AsRawFd::as_raw_fd),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
         },
         shown: shown(&sockets),
@@ -278,6 +281,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .rrdcached
                 .into_iter()
                 .chain(sockets.questions)
+                .chain(sockets.writes)
                 .collect(),
             sockets.collectd,
             sockets.reported,

@@ -32,6 +32,7 @@ pub(super) async fn status(
                 .what
                 .ring()
                 .and_then(|ring| cost::recorder_pid(ring));
+            let now_ns = RealClock.now().real_ns;
             Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "host": extent.context.get("host"),
@@ -40,8 +41,9 @@ pub(super) async fn status(
                 "mem_kb": extent.context.number("mem_kb"),
                 "tz": extent.context.get("tz"),
                 "mode": if hub.archive.what.ring().is_some() { "live" } else { "file" },
-                "now": seconds(RealClock.now().real_ns),
-                "from": time(extent.from_ns),
+                "now": seconds(now_ns),
+                "from": time(hub.begins_ns(extent.from_ns, now_ns)),
+                "recorded_from": time(extent.from_ns),
                 "thru": time(extent.thru_ns),
                 "interval": span(extent.interval_ns),
                 "scan_interval": span(extent.scan_interval_ns),
@@ -51,7 +53,7 @@ pub(super) async fn status(
                 "recorder": {
                     "alive": recorder.is_some(),
                     "since": recorder.and_then(kymo_sys::procs::age_of)
-                        .map(|age| seconds(RealClock.now().real_ns - (age * 1e9) as i64)),
+                        .map(|age| seconds(now_ns - (age * 1e9) as i64)),
                 },
             })
             .to_string())

@@ -32,6 +32,7 @@ use crate::access::{self, Access, Scopes};
 use crate::answer::{Answer, Refusal};
 use crate::archive::Archive;
 use crate::cost::Meter;
+use crate::history::{Begin, Feeder};
 use crate::now::Now;
 use crate::rollups::Rollups;
 use crate::stored::Stored;
@@ -51,6 +52,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(40);
 pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
+    feeder: Option<Feeder>,
+    history: Begin,
     now: Arc<Now>,
     access: Access,
     meter: Meter,
@@ -71,6 +74,10 @@ impl Hub {
         ));
         Hub {
             now: Arc::new(Now::new(archive.clone())),
+            history: Begin::default(),
+            feeder: settings
+                .keeper_writes
+                .map(|socket| Feeder::new(&socket, archive.clone())),
             archive,
             stored: settings.keeper.map(Stored::new),
             access: Access::new(
@@ -100,6 +107,9 @@ impl Hub {
             tokio::spawn(self.now.clone().follow());
             let archive = self.archive.clone();
             std::thread::spawn(move || archive.keep_rollups());
+            if self.feeder.is_some() {
+                std::thread::spawn(move || self.feeder.iter().for_each(Feeder::run));
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::{Asker, Hub, Params, events};
 use crate::POINTS_MAX;
 use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
+use crate::history;
 use crate::number;
 use crate::stored::{MARK, StoredField, grid};
 
@@ -121,11 +122,35 @@ impl Hub {
             .archive
             .series(picks, from_ns, thru_ns, points)
             .map_err(Refusal::unavailable)?;
+        self.add_history(picks, &mut series);
         if series.full {
             return Err(too_much());
         }
         series.sort();
         Ok((series, resolution_ns))
+    }
+}
+
+impl Hub {
+    /// Where what can be shown of this machine begins, with what is stored.
+    pub(super) fn begins_ns(&self, recorded_ns: i64, now_ns: i64) -> i64 {
+        let stored = self.stored.as_ref().filter(|_| self.feeder.is_some());
+        let begins_ns = stored.and_then(|stored| self.history.ns(stored, now_ns));
+        match begins_ns {
+            Some(begins_ns) if recorded_ns > 0 => begins_ns.min(recorded_ns),
+            Some(begins_ns) => begins_ns,
+            None => recorded_ns,
+        }
+    }
+
+    /// Adds what the store has of the time before the recording. Where it cannot be asked, the recording is all there is.
+    fn add_history(&self, picks: &[Pick], series: &mut Series) {
+        let Some(stored) = self.stored.as_ref().filter(|_| self.feeder.is_some()) else {
+            return;
+        };
+        if let Ok(extent) = self.archive.extent() {
+            let _ = history::add(stored, picks, extent.from_ns, series);
+        }
     }
 }
 

@@ -7,11 +7,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use kymo_base::labels::Matcher;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
 use kymo_wire::keeper::SeriesInfo;
 use serde_json::{Value as Json, json};
 
 use super::{Hub, Params};
 use crate::answer::{self, Answer, Refusal};
+use crate::history::is_own;
 use crate::number;
 use crate::stored::unit;
 
@@ -25,8 +27,12 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: Heade
                 return Ok(body(&mut std::iter::empty()));
             };
             let listed = stored.list().map_err(Refusal::unavailable)?;
-            let picked =
-                |info: &&SeriesInfo| matchers.iter().all(|matcher| matcher.picks(&info.name));
+            // This machine's own fields have no need of a second name.
+            let host = machine::host();
+            let picked = |info: &&SeriesInfo| {
+                let is_picked = matchers.iter().all(|matcher| matcher.picks(&info.name));
+                is_picked && !is_own(&info.name, &host)
+            };
             Ok(body(&mut listed.iter().filter(picked)))
         })
         .await?;

@@ -2,7 +2,7 @@
 //! are there; points when they are old; all of a chunk when its series are gone.
 
 use crate::consolidation::schema::Schema;
-use crate::layout::{POINTS_KEPT_S, STRIPE};
+use crate::layout::STRIPE;
 use crate::segment::ages::Budget;
 use crate::segment::block::AGELESS;
 use crate::segment::file::Numbers;
@@ -46,8 +46,8 @@ impl SegmentSet {
 
 impl Index {
     /// Whether the points of a block of a chunk with this newest stamp are dead.
-    pub(crate) fn has_old_points(&self, placed: &Placed, stamp: u64) -> bool {
-        placed.stamp.saturating_add(POINTS_KEPT_S) < stamp || placed.stamp < self.points_from
+    pub(crate) fn has_old_points(&self, placed: &Placed, stamp: u64, schema: &Schema) -> bool {
+        placed.stamp.saturating_add(schema.points_kept_s) < stamp || placed.stamp < self.points_from
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers,
                 live -= u64::from(if dead { bytes } else { 0 });
             }
             live -= placed.dead_by_series(schema, position, &budget, || liveness.stamps(chunk));
-            if index.has_old_points(placed, stamp) {
+            if index.has_old_points(placed, stamp, schema) {
                 live -= u64::from(placed.point_bytes);
             }
             let states = (0..STRIPE).filter(|&at| placed.has_state(at as u8));

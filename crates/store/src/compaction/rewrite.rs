@@ -3,7 +3,7 @@
 use crate::compaction::dead::{Liveness, newest_rows};
 use crate::compaction::row_runs::Strip;
 use crate::consolidation::schema::Schema;
-use crate::layout::{POINTS_KEPT_S, STRIPE};
+use crate::layout::STRIPE;
 use crate::segment::block::{AGELESS, Head, States};
 use crate::segment::builder::Builder;
 use crate::segment::file::{BLOCKS_OFFSET, Segment};
@@ -295,7 +295,7 @@ impl<'a> Rewrite<'a> {
         let newest = stamps.max().unwrap_or(0);
         let mut out = Vec::new();
         for (placed, head) in few {
-            let dead = placed.stamp.saturating_add(POINTS_KEPT_S) < newest;
+            let dead = placed.stamp.saturating_add(self.schema.points_kept_s) < newest;
             if placed.point_bytes == 0 || dead || placed.stamp < self.points_from {
                 continue;
             }

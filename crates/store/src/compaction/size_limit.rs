@@ -17,7 +17,7 @@ impl SegmentSet {
             return None;
         }
         let excess = live - (most - most / FREE);
-        let mut points = self.live_points();
+        let mut points = self.live_points(liveness);
         points.sort_unstable();
         let (mut sum, mut from) = (0, 0);
         for (stamp, bytes) in points {
@@ -40,13 +40,16 @@ impl SegmentSet {
     }
 
     /// Stamps of blocks with points that are alive, and their bytes.
-    fn live_points(&self) -> Vec<(u64, u64)> {
-        let index = self.index();
+    fn live_points(&self, liveness: &dyn Liveness) -> Vec<(u64, u64)> {
+        let index = self.index().clone();
         let mut points = Vec::new();
-        for blocks in index.chunks.values() {
+        for (&chunk, blocks) in &index.chunks {
+            let Some(schema) = liveness.schema(chunk) else {
+                continue;
+            };
             let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
             let live = blocks.iter().filter(|placed| placed.point_bytes > 0);
-            let live = live.filter(|placed| !index.has_old_points(placed, stamp));
+            let live = live.filter(|placed| !index.has_old_points(placed, stamp, &schema));
             points.extend(live.map(|placed| (placed.stamp, u64::from(placed.point_bytes))));
         }
         points

@@ -4,9 +4,17 @@
 //! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
 //! they are smoothed: that comes from a file's name, and all else files may have in common.
 
+use crate::layout::POINTS_KEPT_S;
 use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
 use kymo_rrd::update::begin_hole;
+
+/// A word of `stat_head_t` that rrdtool does not use: how long points are kept, in seconds, and a mark above them which says that
+/// it is that.
+const POINTS_AT: usize = 9;
+const POINTS_MARK: u64 = 0x6b79_6d6f << 32;
+/// Most that is believed: ten years.
+const POINTS_KEPT_MAX_S: u64 = 10 * 366 * 86_400;
 
 /// Bytes of `stat_head_t` and of a definition.
 const HEAD: usize = 128;
@@ -39,6 +47,8 @@ pub(crate) struct Schema {
     pub(crate) width: usize,
     /// Words of a series' state.
     pub(crate) words: usize,
+    /// How long values are kept as they were sent, in seconds.
+    pub(crate) points_kept_s: u64,
     live_words: usize,
 }
 
@@ -98,6 +108,7 @@ impl Schema {
         Some(Schema {
             front: front.to_vec(),
             width: template.ds.len(),
+            points_kept_s: points_kept_s(&template),
             template,
             archives,
             words,
@@ -268,6 +279,20 @@ impl Schema {
     /// the epoch.
     pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
         last_up.max(0) as u64 / self.archives[archive].step
+    }
+}
+
+/// Says in a header how long the values of such series are kept as they were sent, in seconds.
+pub fn keep_points(header: &mut Header, seconds: u32) {
+    header.head_par[POINTS_AT] = POINTS_MARK | u64::from(seconds);
+}
+
+/// What [`keep_points`] said.
+fn points_kept_s(header: &Header) -> u64 {
+    let said = header.head_par[POINTS_AT] ^ POINTS_MARK;
+    match said {
+        0..=POINTS_KEPT_MAX_S => said,
+        _ => POINTS_KEPT_S,
     }
 }
 

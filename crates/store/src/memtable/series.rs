@@ -343,6 +343,11 @@ impl Series {
         self.names.is_last(name)
     }
 
+    /// Whether it may have a file.
+    pub(crate) fn may_have_file(&self) -> bool {
+        names::is_file(&self.path)
+    }
+
     /// Whether its file lacks something that counts as written.
     pub(crate) fn is_behind(&self) -> bool {
         self.file.must_redo() || self.values.published > self.file.upto()
@@ -350,7 +355,7 @@ impl Series {
 
     /// Whether there is nothing that a look at its file could wait for.
     pub(crate) fn is_current(&self) -> bool {
-        self.file.has(self.wanted())
+        !self.may_have_file() || self.file.has(self.wanted())
     }
 
     /// The newest stamp that its file is to have; a forgotten one gets what counted as written.

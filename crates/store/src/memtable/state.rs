@@ -365,7 +365,7 @@ impl State {
         if self
             .series
             .get_mut(id)
-            .is_some_and(|series| series.file.enqueue())
+            .is_some_and(|series| series.may_have_file() && series.file.enqueue())
         {
             self.queue.push(id);
         }

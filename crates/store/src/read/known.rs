@@ -3,6 +3,7 @@
 use crate::engine::Store;
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
+use crate::names;
 use kymo_rrd::header::DsDef;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ const SLICE: u32 = 1024;
 /// A series, as much of it as memory has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownSeries {
-    /// Its name: below the base, or an absolute path.
+    /// Its name: below the base, or an absolute path; or a label set.
     pub name: Vec<u8>,
     /// The newest stamp that was accepted, seconds since 1970; `None`: it never had a value.
     pub last: Option<f64>,
@@ -46,10 +47,8 @@ impl Store {
             let Some(columns) = columns(&state, series, &mut last) else {
                 continue;
             };
-            let name = series.path.strip_prefix(base);
-            let name = name.and_then(|rest| rest.strip_prefix(b"/"));
             found.push(KnownSeries {
-                name: name.unwrap_or(&series.path).to_vec(),
+                name: names::below(base, &series.path),
                 last: series.values.last.is_finite().then_some(series.values.last),
                 columns,
             });

@@ -1,6 +1,5 @@
 //! Values of a series as they were sent, as far as blocks have them: its points.
 
-use crate::layout::POINTS_KEPT_S;
 use crate::layout::STRIPE;
 use crate::memtable::buffer::Texts;
 use crate::segment::placed::Placed;
@@ -20,10 +19,15 @@ pub(crate) struct Sent {
 
 /// The values of the series at this place of a chunk that have later stamps.
 ///
-/// `points_from`: merges may have dropped those of blocks before this stamp.
-pub(crate) fn sent(blocks: &[Placed], points_from: u64, slot: u8, after: f64) -> io::Result<Sent> {
+/// `kept_s`: the schema's; `points_from`: merges may have dropped those of blocks before this stamp.
+pub(crate) fn sent(
+    blocks: &[Placed],
+    (kept_s, points_from): (u64, u64),
+    slot: u8,
+    after: f64,
+) -> io::Result<Sent> {
     let newest = blocks.iter().map(|placed| placed.stamp).max();
-    let kept = newest.unwrap_or(0).saturating_sub(POINTS_KEPT_S);
+    let kept = newest.unwrap_or(0).saturating_sub(kept_s);
     let mut sent = Sent {
         from: kept.max(points_from) as f64,
         ..Sent::default()

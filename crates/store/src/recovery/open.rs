@@ -197,7 +197,7 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
             state.chunks.put(chunk, last as u8, &schema, None);
         }
         for line in lines {
-            let sane = line.path.first() == Some(&b'/') && names::refused(&line.path).is_none();
+            let sane = names::is_sound(&line.path);
             let free = state.series.get(line.id).is_none();
             if sane && free && line.id < 1 << 28 {
                 state.chunks.put(chunk, line.slot, &schema, Some(line.id));

@@ -267,7 +267,7 @@ impl Teller<'_> {
             let same = chunk.is_none_or(|chunk| chunk.schema == *schema);
             same && taken.is_none() && schema.words == birth.state.len()
         });
-        let sane = path.first() == Some(&b'/') && names::refused(path).is_none() && id < 1 << 28;
+        let sane = names::is_sound(path) && id < 1 << 28;
         let (Some(schema), true) = (schema, sane && birth.chunk < CHUNKS_MAX) else {
             let path = DisplayName(path);
             self.notices.push(format!(
@@ -386,7 +386,7 @@ impl Teller<'_> {
     }
 
     fn renamed(&mut self, id: u32, path: &[u8], position: u64) {
-        let sane = path.first() == Some(&b'/') && names::refused(path).is_none();
+        let sane = names::is_file(path) && names::is_sound(path);
         if sane && !self.is_saved(id, position) {
             self.touch(id);
             self.state.series.rename_file(id, path);

@@ -4,6 +4,7 @@ use crate::consolidation::schema;
 use crate::engine::Inner;
 use crate::error::FileError;
 use crate::hole;
+use crate::layout::POINTS_KEPT_S;
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::file_state::{FileState, Left};
 use crate::memtable::series::Series;
@@ -250,15 +251,13 @@ impl Inner {
             // Blocks are read without the lock; one may come meanwhile.
             let (chunk, slot) = (series.chunk, series.slot);
             let after = stamp.min(series.file.upto());
+            let schema = state.chunks.get(chunk).map(|chunk| chunk.schema.clone());
+            let kept_s = schema.map_or(POINTS_KEPT_S, |schema| schema.points_kept_s);
             seen = now;
             drop(state);
-            found = sent(
-                &self.segments.blocks(chunk),
-                self.segments.points_from(),
-                slot,
-                after,
-            )
-            .map_err(FileError::Io)?;
+            let kept = (kept_s, self.segments.points_from());
+            let blocks = self.segments.blocks(chunk);
+            found = sent(&blocks, kept, slot, after).map_err(FileError::Io)?;
         }
     }
 

@@ -5,7 +5,7 @@ use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::folder::fence;
 use crate::memtable::state::{EIO, FRAME_BYTES, State};
-use crate::names;
+use crate::names::{self, SeriesName};
 use crate::read::raw_points::Sent;
 use crate::rrd_file::adopt::{Beginning, Cause, Newcomer, put_newcomer};
 use crate::rrd_file::create::seasons_in;
@@ -13,6 +13,7 @@ use crate::rrd_file::header::{identity, require_modest};
 use crate::rrd_file::pieces::write_blank;
 use crate::settings::Files;
 use crate::wal::record::Identity;
+use kymo_base::label_set::LabelSet;
 use kymo_rrd::Header;
 use kymo_sys::disk::Metadata;
 use kymo_sys::tree::{Existing, Safe};
@@ -23,8 +24,8 @@ use std::os::unix::ffi::OsStrExt;
 /// What a series is to be.
 #[derive(Clone, Debug)]
 pub struct Definition<'a> {
-    /// As a client would say it.
-    pub name: &'a [u8],
+    /// Of a file, as a client would say it.
+    pub name: SeriesName<'a>,
     /// Of a file in which nothing is known yet.
     pub header: Header,
 }
@@ -33,7 +34,7 @@ pub struct Definition<'a> {
 struct New<'a> {
     /// In the order of the definitions.
     at: usize,
-    name: &'a [u8],
+    name: SeriesName<'a>,
     path: Vec<u8>,
     series: SeriesState,
     /// Its file, where it has one from the beginning.
@@ -95,8 +96,12 @@ impl Store {
         definition: &Definition<'_>,
         looks: &mut Looks,
     ) -> Result<Option<Site>, FileError> {
-        let (inner, name) = (&*self.inner, definition.name);
+        let inner = &*self.inner;
         require_modest(&definition.header)?;
+        let name = match definition.name {
+            SeriesName::File(name) => name,
+            SeriesName::Labels(labels) => return Ok(inner.look_for_labels(labels, looks)),
+        };
         if !names::allowed(&inner.settings, name) {
             return Err(FileError::Outside);
         }
@@ -124,7 +129,8 @@ impl Store {
             gone: known,
         };
         if let Files::After(_) = inner.settings.files {
-            let Some((path, seen)) = self.make_blank(definition, &spelled, looks)? else {
+            let made = self.make_blank(name, &definition.header, &spelled, looks)?;
+            let Some((path, seen)) = made else {
                 return Ok(None);
             };
             (place.path, place.seen) = (path, Some(identity(&seen)));
@@ -135,22 +141,23 @@ impl Store {
     /// A file in which nothing is known, and its path; `None`: there is one already.
     fn make_blank(
         &self,
-        definition: &Definition<'_>,
+        name: &[u8],
+        header: &Header,
         spelled: &[u8],
         looks: &mut Looks,
     ) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
         let tree = &*self.inner.tree;
         let folder = names::folder_of(spelled);
         if !looks.folders.get(folder).is_some_and(|&there| there) {
-            self.make_folder(definition.name, true)?;
+            self.make_folder(name, true)?;
             looks.folders.insert(folder.to_vec(), true);
         }
         let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
-        let mut write = |out: &mut dyn io::Write| write_blank(&definition.header, out);
+        let mut write = |out: &mut dyn io::Write| write_blank(header, out);
         match tree.put_pieces(&place, &mut write, Existing::Keep, Safe::Unsynced) {
             Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), seen))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.touch(definition.name).map(|()| None)
+                self.touch(name).map(|()| None)
             }
             Err(error) => Err(FileError::Io(error)),
         }
@@ -158,6 +165,17 @@ impl Store {
 }
 
 impl Inner {
+    /// Where a series without a file is to begin; `None`: it is known.
+    fn look_for_labels(&self, labels: &LabelSet, looks: &mut Looks) -> Option<Site> {
+        let path = labels.text().to_vec();
+        let is_known = self.lock().series.by_path(&path).is_some();
+        (!is_known && looks.new.insert(path.clone())).then_some(Site {
+            path,
+            seen: None,
+            gone: None,
+        })
+    }
+
     /// Whether there may be a file: of many series whose folder is missing, the first alone costs a look.
     fn may_have_file(&self, path: &[u8], looks: &mut Looks) -> Result<bool, FileError> {
         let folder = names::folder_of(path);
@@ -231,7 +249,9 @@ impl Inner {
             };
             let id = newcomer.id();
             self.begin_series(state, &new.path, &beginning, newcomer);
-            state.series.spell(id, new.name);
+            if let SeriesName::File(name) = new.name {
+                state.series.spell(id, name);
+            }
             Ok(true)
         };
         (done, new.iter().zip(began).map(begin).collect())

@@ -57,7 +57,8 @@ impl Inner {
             let Some(series) = state.series.get(id) else {
                 return Ok(id);
             };
-            if !series.file.is_at_rest() || self.is_without_files() {
+            let is_without = self.is_without_files() || !series.may_have_file();
+            if is_without || !series.file.is_at_rest() {
                 return Ok(id);
             }
             (series.path.clone(), series.file.left())

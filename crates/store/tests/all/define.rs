@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
-use kymo_store::{Definition, FileError, Files, Flushed};
+use kymo_store::{Definition, FileError, Files, Flushed, SeriesName};
 use kymo_sys::disk::Disk;
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::Faults;
@@ -26,7 +26,7 @@ fn bench(seed: u64, files: Files) -> Bench {
 fn define(bench: &Bench, names: &[&str]) -> Vec<Result<bool, FileError>> {
     let header = rrd(b"GAUGE").header;
     let definitions = names.iter().map(|name| Definition {
-        name: name.as_bytes(),
+        name: SeriesName::File(name.as_bytes()),
         header: header.clone(),
     });
     bench.store().define(definitions.collect())
@@ -282,7 +282,7 @@ fn a_removed_file_is_a_new_series() {
         let mut new = rrd(b"GAUGE");
         new.header.last_up = START + 400;
         let definition = Definition {
-            name: b"h/a.rrd",
+            name: SeriesName::File(b"h/a.rrd"),
             header: new.header.clone(),
         };
         assert_eq!(began(bench.store().define(vec![definition])), [true]);

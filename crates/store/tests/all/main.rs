@@ -11,6 +11,7 @@ mod fetch;
 mod fixtures;
 mod hostile;
 mod import;
+mod labels;
 mod limits;
 mod many;
 mod status;

@@ -8,6 +8,7 @@ pub(super) trait Put {
     fn u16(&mut self, value: usize);
     fn u32(&mut self, value: u32);
     fn u64(&mut self, value: u64);
+    fn i64(&mut self, value: i64);
     fn text(&mut self, text: &[u8]);
 }
 
@@ -27,6 +28,10 @@ impl Put for Vec<u8> {
     }
 
     fn u64(&mut self, value: u64) {
+        self.extend(value.to_le_bytes());
+    }
+
+    fn i64(&mut self, value: i64) {
         self.extend(value.to_le_bytes());
     }
 
@@ -97,6 +102,10 @@ impl<'a> Take<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
+    pub(super) fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
+    }
+
     pub(super) fn f64(&mut self) -> Option<f64> {
         self.u64().map(f64::from_bits)
     }
@@ -104,6 +113,18 @@ impl<'a> Take<'a> {
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let count = usize::from(self.array().map(u16::from_le_bytes)?);
         self.bytes(count)
+    }
+
+    /// `count` whole numbers, likewise.
+    pub(super) fn stamps(&mut self, count: usize) -> Option<Vec<i64>> {
+        let bytes = self.bytes(count.checked_mul(8)?)?;
+        let (stamps, _) = bytes.as_chunks();
+        Some(
+            stamps
+                .iter()
+                .map(|stamp| i64::from_le_bytes(*stamp))
+                .collect(),
+        )
     }
 
     /// `count` numbers; nothing is allocated for what is not there.

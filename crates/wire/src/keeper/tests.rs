@@ -1,4 +1,5 @@
 use super::*;
+use kymo_base::label_set::LabelSet;
 
 fn questions() -> Vec<Question> {
     let matcher = |text| Matcher::parse(text).expect("a matcher");
@@ -15,7 +16,30 @@ fn questions() -> Vec<Question> {
             thru: 1 << 40,
             rows_max: 600,
         }),
+        Question::Define(vec![LabelledSeries {
+            labels: labels("cpu.user"),
+            step: 10,
+            heartbeat: 120,
+            start: 1_000_000_000,
+            columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
+        }]),
+        Question::Write(vec![
+            LabelledValues {
+                labels: labels("cpu.user"),
+                stamps_ms: vec![1_000_000_000_000, 1_000_000_010_500],
+                cells: vec![1.5, -0.0, 0.25, f64::INFINITY],
+            },
+            LabelledValues {
+                labels: labels("cpu.sys"),
+                stamps_ms: Vec::new(),
+                cells: Vec::new(),
+            },
+        ]),
     ]
+}
+
+fn labels(field: &str) -> LabelSet {
+    LabelSet::new([("field", field.as_bytes()), ("host", b"web1")]).expect("a set")
 }
 
 fn answers() -> Vec<Answer> {
@@ -42,6 +66,7 @@ fn answers() -> Vec<Answer> {
         Answer::Series(vec![series, SeriesInfo::default()], true),
         Answer::Rows(rows),
         Answer::Rows(spread),
+        Answer::Done,
         Answer::Refused("cannot read a.rrd: no such file".into()),
     ]
 }
@@ -64,9 +89,9 @@ fn frames_come_back() {
 fn bytes_are_as_the_document_says() {
     let matcher = Matcher::parse("host=web*").expect("a matcher");
     let frame = Question::Select(vec![matcher]).frame();
-    assert_eq!(frame, b"\x0c\0\0\0\x01\x01\x01\0\x01\0\x04\0web*");
+    assert_eq!(frame, b"\x11\0\0\0\x02\x01\x01\0\x04\0host\0\x04\0web*");
     let frame = Answer::Refused("no".into()).frame();
-    assert_eq!(frame, b"\x06\0\0\0\x01\xff\x02\0no");
+    assert_eq!(frame, b"\x06\0\0\0\x02\xff\x02\0no");
 }
 
 #[test]
@@ -85,10 +110,10 @@ fn what_is_cut_or_longer_is_refused() {
         assert!(Answer::read(&[&frame[HEAD..], b"x"].concat()).is_err());
     }
     assert_eq!(
-        Question::read(&[2, 1]),
+        Question::read(&[1, 1]),
         Err("is of another version of kymo")
     );
-    assert_eq!(Question::read(&[1, 9]), Err("is of an unknown kind"));
+    assert_eq!(Question::read(&[2, 9]), Err("is of an unknown kind"));
     assert_eq!(body_bytes([1, 0, 0, 0], 100), Err("has no kind"));
     assert_eq!(body_bytes([101, 0, 0, 0], 100), Err("is too long"));
 }
@@ -97,7 +122,7 @@ fn what_is_cut_or_longer_is_refused() {
 #[test]
 fn counts_are_not_believed() {
     let rows = [
-        &[1, ROWS][..],
+        &[VERSION, ROWS][..],
         &[0; 8],
         &[10, 0, 0, 0],
         &[0],
@@ -105,6 +130,6 @@ fn counts_are_not_believed() {
         &[0xff; 4],
     ];
     assert_eq!(Answer::read(&rows.concat()), Err("is cut short"));
-    let series = [&[1, SERIES, 0][..], &[0xff; 4]];
+    let series = [&[VERSION, SERIES, 0][..], &[0xff; 4]];
     assert_eq!(Answer::read(&series.concat()), Err("is cut short"));
 }

@@ -33,6 +33,8 @@ pub(super) struct Sockets {
     pub shown: Vec<String>,
     /// For questions of the hub and of the command line, by the keeper's protocol.
     pub questions: Option<OwnedFd>,
+    /// For what the hub adds.
+    pub writes: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// What keepers have reported of these.
@@ -45,6 +47,8 @@ pub(super) struct Sockets {
 
 /// The name in DATA of the socket for questions.
 pub(crate) const QUESTIONS: &str = "keeper.sock";
+/// And of the one for what the hub adds.
+pub(super) const WRITES: &str = "keeper-write.sock";
 
 /// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
 pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
@@ -86,9 +90,8 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
     }
-    if let Err(error) = sockets.add_questions(&dir.join(QUESTIONS), reader) {
-        sockets.notices.push(format!("{error:#}"));
-    }
+    sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
+    sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
     Ok(sockets)
 }
 
@@ -130,6 +133,7 @@ impl Sockets {
         let reported = reported.map_err(io::Error::from);
         Ok(Sockets {
             questions: None,
+            writes: None,
             rrdcached: Vec::new(),
             shown: Vec::new(),
             collectd: Vec::new(),
@@ -146,11 +150,12 @@ impl Sockets {
         Ok(())
     }
 
-    fn add_questions(&mut self, path: &Path, reader: Option<u32>) -> Result<()> {
+    /// A socket of kymo's own processes; that it cannot be had is reported.
+    fn for_own(&mut self, path: &Path, reader: Option<u32>) -> Option<OwnedFd> {
         let socket = self.bind_unix(path, reader);
-        let socket = socket.map_err(|error| cannot(&path.display(), &error))?;
-        self.questions = Some(socket);
-        Ok(())
+        let socket = socket.map_err(|error| cannot(&path.display(), &error));
+        let failed = |error| self.notices.push(format!("{error:#}"));
+        socket.map_err(failed).ok()
     }
 
     fn bind_unix(&mut self, path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {

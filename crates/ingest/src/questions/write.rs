@@ -1,0 +1,183 @@
+//! Series that are named by label sets: they begin, and get values.
+
+use std::collections::HashMap;
+
+use kymo_rrd::Header;
+use kymo_rrd::create::{self, Create};
+use kymo_store::{Definition, Refusal, SeriesName, Store, keep_points};
+use kymo_wire::keeper::{LabelledSeries, LabelledValues};
+
+/// Seconds of the rows of archives, and how many there are: 60 days and two years.
+const ARCHIVES: [(u32, u32); 2] = [(300, 17_280), (3600, 17_520)];
+/// What a row is of the values in it.
+const FUNCTIONS: [&str; 4] = ["AVERAGE", "MIN", "MAX", "LAST"];
+/// Values are kept as they were sent for 15 days.
+const POINTS_KEPT_S: u32 = 15 * 86_400;
+/// Steps that are taken: up to an hour.
+const STEP_MAX: u32 = 3600;
+
+/// For each whether it is there now, or why not.
+pub(super) fn define(store: &Store, series: &[LabelledSeries]) -> Vec<Result<(), String>> {
+    let mut headers = HashMap::new();
+    let made: Vec<Result<Header, String>> = series
+        .iter()
+        .map(|series| {
+            let key = (series.step, series.heartbeat, &series.columns);
+            let plain = headers.entry(key).or_insert_with(|| header(series));
+            let plain = plain.as_ref().map_err(Clone::clone)?;
+            begun(plain, series.start)
+        })
+        .collect();
+    let definitions = series.iter().zip(&made).filter_map(|(series, header)| {
+        Some(Definition {
+            name: SeriesName::Labels(&series.labels),
+            header: header.as_ref().ok()?.clone(),
+        })
+    });
+    let mut defined = store.define(definitions.collect()).into_iter();
+    let outcome = |header: Result<Header, String>| {
+        header?;
+        match defined.next() {
+            Some(Err(error)) => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    };
+    made.into_iter().map(outcome).collect()
+}
+
+/// What such a series consists of.
+fn header(series: &LabelledSeries) -> Result<Header, String> {
+    let LabelledSeries {
+        step,
+        heartbeat,
+        columns,
+        ..
+    } = series;
+    if !(1..=STEP_MAX).contains(step) || heartbeat < step {
+        return Err(format!(
+            "a step is 1 to {STEP_MAX} seconds, and a heartbeat no less"
+        ));
+    }
+    let is_word = |word: &[u8]| {
+        word.iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    if !columns
+        .iter()
+        .all(|(name, kind)| is_word(name) && is_word(kind))
+    {
+        return Err("a column's name and its kind are letters, digits and _".into());
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let sources = columns
+        .iter()
+        .map(|(name, kind)| format!("DS:{}:{}:{heartbeat}:U:U", text(name), text(kind)));
+    let archives = ARCHIVES.iter().flat_map(|&(seconds, rows)| {
+        let points = (seconds / step).max(1);
+        FUNCTIONS
+            .iter()
+            .map(move |function| format!("RRA:{function}:0.5:{points}:{rows}"))
+    });
+    let words: Vec<String> = sources.chain(archives).collect();
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let request = Create {
+        file_name: b"",
+        step: u64::from(*step),
+        start: Some(1),
+        definitions: &words,
+    };
+    let made = create::define(&request, 1, &mut 1, None, false);
+    let (mut header, _) = made.map_err(|error| error.text)?;
+    keep_points(&mut header, POINTS_KEPT_S);
+    Ok(header)
+}
+
+/// The same, as if it had been made with that `--start`.
+fn begun(plain: &Header, start: i64) -> Result<Header, String> {
+    let request = Create {
+        start: Some(start),
+        ..Create::default()
+    };
+    let made = create::define(&request, start, &mut 1, Some(plain), false);
+    let (mut header, _) = made.map_err(|error| error.text)?;
+    header.head_par = plain.head_par;
+    Ok(header)
+}
+
+/// One write of the journal for all; for each whether its values were taken. What a series has already is passed over.
+pub(super) fn write(store: &Store, series: &[LabelledValues]) -> Vec<Result<(), String>> {
+    let mut batch = store.write_batch();
+    let taken = series.iter().map(|series| {
+        let width = series.cells.len().checked_div(series.stamps_ms.len());
+        let rows = series.cells.chunks_exact(width.unwrap_or(0).max(1));
+        for (&stamp_ms, cells) in series.stamps_ms.iter().zip(rows) {
+            match batch.append(&series.labels, stamp_ms, cells) {
+                Ok(_) | Err(Refusal::Past { .. }) => {}
+                Err(Refusal::Untouched) => return Err("there is no such series".to_string()),
+                Err(refusal) => return Err(format!("{refusal:?}")),
+            }
+        }
+        Ok(())
+    });
+    let taken: Vec<Result<(), String>> = taken.collect();
+    match batch.commit() {
+        Ok(_) => taken,
+        Err(error) => {
+            let failed = || Err(format!("cannot write journal: {error}"));
+            taken.iter().map(|_| failed()).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_base::label_set::LabelSet;
+
+    fn series(step: u32, columns: &[(&str, &str)]) -> LabelledSeries {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        LabelledSeries {
+            labels: LabelSet::new([("a", &b"b"[..])]).unwrap(),
+            step,
+            heartbeat: 120,
+            start: 1_000_000_000,
+            columns: columns
+                .iter()
+                .map(|(name, kind)| (bytes(name), bytes(kind)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn archives_have_rows_of_five_minutes_and_an_hour() {
+        for (step, points) in [(10, [30, 360]), (1, [300, 3600]), (60, [5, 60])] {
+            let header = header(&series(step, &[("value", "GAUGE")])).unwrap();
+            let archives: Vec<(u64, u64)> = header
+                .rra
+                .iter()
+                .map(|rra| (rra.pdp_cnt, rra.row_cnt))
+                .collect();
+            assert_eq!(archives[..4], [(points[0], 17_280); 4]);
+            assert_eq!(archives[4..], [(points[1], 17_520); 4]);
+            let begun = begun(&header, 1_000_000_000).unwrap();
+            assert_eq!(
+                (begun.last_up, begun.head_par),
+                (1_000_000_000, header.head_par)
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_defined() {
+        for series in [
+            series(0, &[("value", "GAUGE")]),
+            series(121, &[("value", "GAUGE")]),
+            series(10, &[]),
+            series(10, &[("value", "WHAT")]),
+            series(10, &[("a value", "GAUGE")]),
+            series(10, &[("x:GAUGE:1:U:U", "GAUGE")]),
+        ] {
+            assert!(header(&series).is_err(), "{series:?}");
+        }
+    }
+}

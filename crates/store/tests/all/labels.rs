@@ -1,0 +1,233 @@
+//! Series that are named by label sets: they have no files, and rows finer than their archives for as long as points are kept.
+
+use crate::common::{Bench, SECOND, START, base};
+use kymo_base::label_set::LabelSet;
+use kymo_rrd::Header;
+use kymo_rrd::create::{Create, define};
+use kymo_rrd::fetch::Fetched;
+use kymo_store::{Definition, FetchError, Files, Refusal, SeriesName, keep_points};
+use kymo_sys::disk::Disk;
+use std::path::Path;
+use std::time::Duration;
+
+const CELLS_MAX: u64 = 1 << 20;
+
+fn labels(field: &str) -> LabelSet {
+    LabelSet::new([("field", field.as_bytes()), ("host", b"a/b")]).unwrap()
+}
+
+/// A gauge each 10 seconds, its archives have 50 rows of 100 seconds; points are kept for a while.
+fn header(start: i64, kept_s: u32) -> Header {
+    let request = Create {
+        file_name: b"",
+        step: 10,
+        start: Some(start),
+        definitions: &[
+            b"DS:value:GAUGE:60:U:U",
+            b"RRA:AVERAGE:0.5:10:50",
+            b"RRA:MAX:0.5:10:50",
+        ],
+    };
+    let mut header = define(&request, start, &mut 1, None, false).unwrap().0;
+    keep_points(&mut header, kept_s);
+    header
+}
+
+struct Labelled {
+    bench: Bench,
+    labels: LabelSet,
+    /// What was taken, by the number of its interval.
+    values: Vec<f64>,
+}
+
+impl Labelled {
+    fn new(files: Files, kept_s: u32) -> Labelled {
+        let mut bench = Bench::new(7, 0);
+        bench.settings.files = files;
+        bench.open();
+        let labels = labels("cpu.user");
+        let define = |labels: &LabelSet| {
+            let definition = Definition {
+                name: SeriesName::Labels(labels),
+                header: header(START, kept_s),
+            };
+            bench.store().define(vec![definition]).remove(0).unwrap()
+        };
+        assert!(define(&labels));
+        assert!(!define(&labels));
+        Labelled {
+            bench,
+            labels,
+            values: Vec::new(),
+        }
+    }
+
+    fn append(&mut self, count: usize) {
+        for _ in 0..count {
+            let at = self.values.len() as i64 + 1;
+            let value = (at * 37 % 101) as f64 + 0.125;
+            self.bench.clock.advance_ns(10 * SECOND);
+            let mut batch = self.bench.store().write_batch();
+            let stamp_ms = (START + at * 10) * 1000;
+            assert_eq!(batch.append(&self.labels, stamp_ms, &[value]), Ok(1));
+            batch.commit().unwrap();
+            self.values.push(value);
+            self.bench.store().maintain();
+        }
+    }
+
+    fn look(&self, cf: &[u8], first: i64, last: i64, step: u64) -> Fetched {
+        let range = (START + first * 10, START + last * 10);
+        let name = SeriesName::Labels(&self.labels);
+        let found = self.bench.store().look(name, cf, range, step, CELLS_MAX);
+        found.unwrap_or_else(|error| panic!("{error:?}, {:?}", self.bench.replayed))
+    }
+
+    /// What is in a folder.
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut each = |name: &str, _| names.push(name.to_string());
+        self.bench.disk.list(folder, &mut each).unwrap();
+        names
+    }
+
+    /// Rows of points from interval `first` on are what was sent.
+    fn check(&self, first: usize, story: &str) {
+        let last = self.values.len() as i64;
+        let found = self.look(b"AVERAGE", first as i64, last, 10);
+        assert_eq!(found.step, 10, "{story}");
+        let wanted = found.rows.iter().zip(&self.values[first..]);
+        assert!(found.rows.len() >= self.values.len() - first, "{story}");
+        for (at, (found, sent)) in wanted.enumerate() {
+            assert!(
+                (found - sent).abs() < 1e-9,
+                "{story}: row {at}: {found} {sent}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_are_as_fine_as_the_points_and_survive() {
+    for files in [
+        Files::Never,
+        Files::Asked,
+        Files::After(Duration::from_secs(300)),
+    ] {
+        let mut all = Labelled::new(files, 15 * 86_400);
+        all.append(90);
+        all.check(0, "in memory and in blocks");
+        all.bench.disk.kill();
+        all.bench.reopen();
+        all.check(0, "after a kill");
+        all.append(30);
+        let mut batch = all.bench.store().write_batch();
+        batch.flush_all();
+        batch.commit().unwrap();
+        all.bench.store().maintain();
+        all.bench.store().shutdown(true).unwrap();
+        all.bench.reopen();
+        all.check(0, "after an end that writes all files");
+        let listed = all.names(&base());
+        assert!(listed.is_empty(), "{files:?}: {listed:?}");
+        // Archives where they are fine enough.
+        let coarse = all.look(b"AVERAGE", 0, 100, 100);
+        assert_eq!(coarse.step, 100);
+        let mean: f64 = all.values[0..10].iter().sum::<f64>() / 10.0;
+        assert!((coarse.rows[0] - mean).abs() < 1e-9);
+        let peaks = all.look(b"MAX", 0, 100, 100);
+        let peak = all.values[0..10].iter().copied().fold(0.0, f64::max);
+        assert!((peaks.rows[0] - peak).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn points_are_kept_as_long_as_the_schema_says() {
+    // 2,000 s: 200 values.
+    let mut all = Labelled::new(Files::Asked, 2000);
+    all.append(500);
+    all.check(320, "what is young enough");
+    // Before that the archives answer.
+    assert_eq!(all.look(b"AVERAGE", 100, 500, 10).step, 100);
+    let kept = |all: &Labelled| {
+        let folder = all.bench.settings.folder.clone();
+        let names = all.names(&folder);
+        let segments = names.iter().filter(|name| name.contains("segment"));
+        let bytes = segments.filter_map(|name| all.bench.disk.bytes(&folder.join(name)));
+        bytes.map(|bytes| bytes.len()).sum::<usize>()
+    };
+    let mut long = Labelled::new(Files::Asked, 15 * 86_400);
+    long.append(500);
+    long.check(0, "all of it");
+    assert!(kept(&long) > kept(&all), "{} {}", kept(&long), kept(&all));
+}
+
+#[test]
+fn a_label_set_is_no_file_and_a_file_is_no_label_set() {
+    let mut all = Labelled::new(Files::After(Duration::from_secs(300)), 86_400);
+    all.append(3);
+    let text = String::from_utf8(all.labels.text().to_vec()).unwrap();
+    // Clients of rrdcached name files.
+    let mut batch = all.bench.store().write_batch();
+    let taken = batch.update(text.as_bytes(), [&b"1000009000:1"[..]]);
+    assert_eq!(taken, Err(Refusal::Untouched));
+    drop(batch);
+    assert!(all.bench.update(&text, &["1000009000:1"]).is_err());
+    assert!(all.bench.flush(&text).is_err());
+    // A file whose name looks like one is shown as what it is.
+    let name = "{x}.rrd";
+    let bytes = crate::common::rrd(b"GAUGE").to_bytes();
+    all.bench.disk.set_bytes(&base().join(name), bytes);
+    all.bench.update(name, &["1000000010:1"]).unwrap();
+    let (known, _) = all.bench.store().known(0);
+    let names: Vec<String> = known
+        .into_iter()
+        .map(|series| String::from_utf8(series.name).unwrap())
+        .collect();
+    assert_eq!(names, [text.as_str(), "./{x}.rrd"]);
+    let look = |name: SeriesName<'_>| {
+        let range = (START, START + 100);
+        all.bench
+            .store()
+            .look(name, b"AVERAGE", range, 10, CELLS_MAX)
+    };
+    assert!(look(SeriesName::File(b"./{x}.rrd")).is_ok());
+    let unknown = labels("nothing");
+    let found = look(SeriesName::Labels(&unknown));
+    assert!(matches!(found, Err(FetchError::File(_))));
+    all.check(0, "beside a file");
+}
+
+#[test]
+fn numbers_are_taken_exactly() {
+    let mut all = Labelled::new(Files::Never, 86_400);
+    let cells = [
+        0.1 + 0.2,
+        -0.0,
+        1e300,
+        5e-324,
+        -123456789.125,
+        1e17,
+        2f64.powi(60),
+    ];
+    for value in cells {
+        let at = all.values.len() as i64 + 1;
+        let mut batch = all.bench.store().write_batch();
+        let taken = batch.append(&all.labels, (START + at * 10) * 1000, &[value]);
+        assert_eq!(taken, Ok(1));
+        batch.commit().unwrap();
+        all.values.push(value);
+    }
+    let found = all.look(b"AVERAGE", 0, cells.len() as i64, 10);
+    for (found, sent) in found.rows.iter().zip(cells) {
+        assert!((found - sent).abs() <= sent.abs() * 1e-15, "{found} {sent}");
+    }
+    let mut batch = all.bench.store().write_batch();
+    let stamp_ms = (START + 80) * 1000;
+    assert_eq!(
+        batch.append(&all.labels, stamp_ms + 250, &[f64::NAN]),
+        Ok(1)
+    );
+    let late = batch.append(&all.labels, stamp_ms, &[1.0]);
+    assert!(matches!(late, Err(Refusal::Past { .. })), "{late:?}");
+}

@@ -1,0 +1,100 @@
+//! Series named by label sets, and their values: what may be asked where the role is `write`.
+
+use kymo_base::label_set::LabelSet;
+
+use super::body::{Put, Take};
+
+/// Definitions, or series with values, of one question at most.
+const SERIES_MAX: usize = 4096;
+/// Columns of a series at most.
+const COLUMNS_MAX: usize = 256;
+
+/// What a series named by a label set is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelledSeries {
+    /// Its name.
+    pub labels: LabelSet,
+    /// Seconds of a primary data point.
+    pub step: u32,
+    /// Seconds without a value after which what was is unknown.
+    pub heartbeat: u32,
+    /// Its first value is later than this, in seconds since 1970: nothing is known before.
+    pub start: i64,
+    /// Name and kind (`GAUGE`, `DERIVE` ...) of its columns.
+    pub columns: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Values of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelledValues {
+    /// Its name.
+    pub labels: LabelSet,
+    /// When, in milliseconds since 1970, oldest first.
+    pub stamps_ms: Vec<i64>,
+    /// For each stamp a cell for each column; NaN: unknown.
+    pub cells: Vec<f64>,
+}
+
+pub(super) fn put_definitions(out: &mut Vec<u8>, series: &[LabelledSeries]) {
+    out.u16(series.len());
+    for series in series {
+        out.text(series.labels.text());
+        out.u32(series.step);
+        out.u32(series.heartbeat);
+        out.i64(series.start);
+        out.u16(series.columns.len());
+        for (name, kind) in &series.columns {
+            out.text(name);
+            out.text(kind);
+        }
+    }
+}
+
+pub(super) fn definitions(body: &mut Take) -> Option<Vec<LabelledSeries>> {
+    let count = body.count(SERIES_MAX)?;
+    let series = (0..count).map(|_| {
+        let labels = LabelSet::parse(body.text()?).ok()?;
+        let (step, heartbeat, start) = (body.u32()?, body.u32()?, body.i64()?);
+        let columns = body.count(COLUMNS_MAX)?;
+        let columns = (0..columns).map(|_| Some((body.text()?.to_vec(), body.text()?.to_vec())));
+        Some(LabelledSeries {
+            labels,
+            step,
+            heartbeat,
+            start,
+            columns: columns.collect::<Option<_>>()?,
+        })
+    });
+    series.collect()
+}
+
+pub(super) fn put_values(out: &mut Vec<u8>, series: &[LabelledValues]) {
+    out.u16(series.len());
+    for series in series {
+        let rows = series.stamps_ms.len();
+        out.text(series.labels.text());
+        out.u16(series.cells.len().checked_div(rows).unwrap_or(0));
+        out.u32(u32::try_from(rows).unwrap_or(u32::MAX));
+        series.stamps_ms.iter().for_each(|&ms| out.i64(ms));
+        series.cells.iter().for_each(|cell| out.u64(cell.to_bits()));
+    }
+}
+
+pub(super) fn values(body: &mut Take) -> Option<Vec<LabelledValues>> {
+    let count = body.count(SERIES_MAX)?;
+    let series = (0..count).map(|_| {
+        let labels = LabelSet::parse(body.text()?).ok()?;
+        let width = body.count(COLUMNS_MAX)?;
+        let rows = body.u32()? as usize;
+        // Values of no columns would be written as none.
+        if rows > 0 && width == 0 || rows == 0 && width > 0 {
+            return None;
+        }
+        Some(LabelledValues {
+            labels,
+            stamps_ms: body.stamps(rows)?,
+            cells: body.cells(rows.checked_mul(width)?)?,
+        })
+    });
+    series.collect()
+}

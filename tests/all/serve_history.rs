@@ -1,0 +1,184 @@
+//! This machine's history: what `kymo serve` keeps of itself in the store when the recording has gone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use std::os::unix::net::UnixStream;
+
+use kymo_base::label_set::LabelSet;
+use kymo_tests::served::{Served, eventually, get, kill};
+use kymo_tests::{Scratch, kymo};
+use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, LabelledSeries, Question, body_bytes};
+use serde_json::Value;
+use std::io::{Read, Write};
+
+fn start(dir: &Path, config: &str) -> (Served, String) {
+    let data = dir.to_string_lossy();
+    let mut served = Served::start(&[
+        "--config",
+        config,
+        "--data",
+        &data,
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let address = served.address();
+    served.has_said("rrdcached's protocol on");
+    (served, address)
+}
+
+fn config(scratch: &Scratch) -> String {
+    let file = scratch.text("kymo.toml");
+    fs::write(&file, "[listen]\ncollectd = []\n").expect("a configuration");
+    file
+}
+
+/// What a command prints.
+fn series(dir: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(kymo());
+    command.arg("series").args(words).arg("--data").arg(dir);
+    let output = command.env("TZ", "UTC").output().expect("kymo runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The name of the series of a field of the whole machine.
+fn name_of(dir: &Path, field: &str) -> Option<String> {
+    let listed = series(
+        dir,
+        &["ls", "job=kymo", &format!("field={field}"), "instance="],
+    );
+    let line = listed.lines().nth(1)?;
+    line.split("  ").next().map(str::to_string)
+}
+
+/// Known means of a series, by when they end.
+fn means(dir: &Path, name: &str) -> Vec<(String, f64)> {
+    let printed = series(dir, &["show", name, "--from", "-10min"]);
+    let row = |line: &str| {
+        let (stamp, mean) = line.split_once(' ')?;
+        Some((stamp.to_string(), mean.trim().parse().ok()?))
+    };
+    printed.lines().filter_map(row).collect()
+}
+
+fn at_least(dir: &Path, field: &str, count: usize) -> Vec<(String, f64)> {
+    let found = eventually(|| {
+        let found = means(dir, &name_of(dir, field)?);
+        (found.len() >= count).then_some(found)
+    });
+    found.unwrap_or_else(|| panic!("{field}: {:?}", series(dir, &["ls"])))
+}
+
+/// Means of a field as the page has them, by the second in which they end.
+fn shown(address: &str, field: &str) -> Vec<(i64, f64)> {
+    let path = format!("/api/v1/series?fields={field}&from=-300&points=31");
+    let answer = get(address, &path, "");
+    assert_eq!(answer["step"], 10, "{answer}");
+    let first = answer["first"].as_f64().expect("a time") as i64;
+    let means = answer["series"][0]["avg"].as_array().expect("means");
+    let known = means.iter().map(Value::as_f64).zip(0..);
+    known
+        .filter_map(|(mean, at)| Some((first + 10 * at, mean?)))
+        .collect()
+}
+
+/// Folders of the recording.
+fn recordings(dir: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(dir).expect("a folder");
+    let folders = folders.map(|entry| entry.expect("an entry").path());
+    let own = |path: &PathBuf| {
+        ["store", "rrd", "rollups"]
+            .iter()
+            .any(|own| path.ends_with(own))
+    };
+    folders.filter(|path| path.is_dir() && !own(path)).collect()
+}
+
+#[test]
+fn history_outlives_the_recording() {
+    let scratch = Scratch::new("history");
+    let (dir, config) = (scratch.path("data"), config(&scratch));
+    let (served, address) = start(&dir, &config);
+    let stored = at_least(&dir, "memory.total", 2);
+    // They are what the recording says.
+    let recorded = shown(&address, "memory.total");
+    for (_, mean) in &stored {
+        let known = |(_, recorded): &(i64, f64)| (recorded / mean - 1.0).abs() < 1e-4;
+        assert!(recorded.iter().any(known), "{mean} {recorded:?}");
+    }
+    // This machine's fields are not listed a second time on the page.
+    let listed = get(&address, "/api/v1/stored", "");
+    assert_eq!(listed["series"], Value::Array(Vec::new()));
+    // It goes on after the keeper's end.
+    let keeper = served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    served.next_child("keeper", keeper);
+    let more = at_least(&dir, "memory.total", stored.len() + 2);
+    assert!(more.starts_with(&stored), "{stored:?} {more:?}");
+    drop(served);
+    let gone = recordings(&dir);
+    assert!(!gone.is_empty());
+    for folder in gone {
+        fs::remove_dir_all(folder).expect("removed");
+    }
+    let (_served, address) = start(&dir, &config);
+    let status = eventually(|| {
+        let status = get(&address, "/api/v1/status", "");
+        let (from, recorded) = (status["from"].as_f64()?, status["recorded_from"].as_f64()?);
+        (recorded > 0.0 && from < recorded).then_some((from, recorded))
+    });
+    let (_, recorded_from) = status.expect("a status");
+    let before: Vec<f64> = shown(&address, "memory.total")
+        .into_iter()
+        .filter(|(end, _)| *end as f64 <= recorded_from)
+        .map(|(_, mean)| mean)
+        .collect();
+    for (stamp, mean) in &more {
+        let same = |old: &f64| (old / mean - 1.0).abs() < 1e-4;
+        assert!(before.iter().any(same), "{stamp} {mean} {before:?}");
+    }
+}
+
+fn ask(path: &Path, question: &Question) -> Answer {
+    let mut stream = UnixStream::connect(path).expect("a connection");
+    stream.write_all(&question.frame()).expect("sent");
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).expect("an answer");
+    let mut frame = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
+    stream.read_exact(&mut frame).expect("an answer");
+    Answer::read(&frame).expect("an answer")
+}
+
+/// Only the socket for it takes values.
+#[test]
+fn the_role_is_the_sockets() {
+    let scratch = Scratch::new("history-roles");
+    let (dir, config) = (scratch.path("data"), config(&scratch));
+    let (_served, _) = start(&dir, &config);
+    let question = |step| {
+        Question::Define(vec![LabelledSeries {
+            labels: LabelSet::new([("job", &b"test"[..])]).expect("a set"),
+            step,
+            heartbeat: 120,
+            start: 1_700_000_000,
+            columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
+        }])
+    };
+    let read = ask(&dir.join("keeper.sock"), &question(10));
+    let Answer::Refused(why) = read else {
+        panic!("{read:?}");
+    };
+    assert_eq!(why, "cannot write: this socket only answers what is stored");
+    assert!(!series(&dir, &["ls", "job=test"]).contains("test"));
+    let write = dir.join("keeper-write.sock");
+    let Answer::Refused(why) = ask(&write, &question(0)) else {
+        panic!("a step of 0 seconds");
+    };
+    assert!(
+        why.starts_with("cannot define {job=\"test\"}: a step is "),
+        "{why}"
+    );
+    assert_eq!(ask(&write, &question(10)), Answer::Done);
+    assert!(series(&dir, &["ls", "job=test"]).contains("{job=\"test\"}"));
+}
