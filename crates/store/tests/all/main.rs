@@ -13,6 +13,7 @@ mod hostile;
 mod import;
 mod limits;
 mod many;
+mod redefine;
 mod status;
 mod verify;
 mod verify_beside;
