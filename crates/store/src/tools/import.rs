@@ -34,6 +34,9 @@ const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 /// Rows of series by their slots, chunk by chunk.
 type Chunks<'a> = BTreeMap<u32, (&'a Schema, Vec<(u8, &'a Rrd)>)>;
 
+/// A chunk and a slot for a series of this schema.
+type ReservedPlace = (Arc<Schema>, (u32, u8));
+
 /// A series that begins with rows.
 pub(crate) struct Whole {
     /// Who had the path before is gone, but for values that are newer.
@@ -99,7 +102,7 @@ impl Inner {
     }
 
     /// Places for their rows, which the journal has.
-    fn reserve_places(&self, new: &[Whole]) -> Result<Vec<(Arc<Schema>, (u32, u8))>, FileError> {
+    fn reserve_places(&self, new: &[Whole]) -> Result<Vec<ReservedPlace>, FileError> {
         let mut state = self.lock();
         let damaged = || FileError::Rrd("has a damaged header".into());
         let schema = |whole: &Whole| {
