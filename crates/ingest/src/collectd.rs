@@ -4,30 +4,35 @@
 //!
 //! `intake` goes from datagrams to updates, `index` finds the series of an identifier, `define` makes new ones, `accounts`
 //! counts, `reported` knows what was reported before this process, `notifications` makes lines of what senders want to be heard.
+//! `intervals` sees when values come at another interval than before, and `redefine`, a thread, makes other definitions then.
 
 mod accounts;
 mod define;
 mod index;
 mod intake;
+mod intervals;
 mod notifications;
+mod redefine;
 mod reported;
 mod users_in_force;
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
 use std::time::Duration;
 
 use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
-use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb};
+use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Values};
 
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
+use redefine::{Requests, redefiner};
 pub use reported::Reported;
 pub use users_in_force::UsersInForce;
 
@@ -61,6 +66,16 @@ pub struct CollectdSettings {
     pub interval: Cdtime,
 }
 
+impl CollectdSettings {
+    /// How often values like these come.
+    fn interval_of(&self, values: &Values) -> Cdtime {
+        match values.interval {
+            Cdtime::ZERO => self.interval,
+            interval => interval,
+        }
+    }
+}
+
 /// The listener.
 pub struct Collectd {
     /// How datagrams are taken.
@@ -79,14 +94,27 @@ impl Listener for Collectd {
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
+        let (requests, redefiner) = redefiner();
+        let log = self.log.clone();
+        thread::scope(|scope| {
+            let named = thread::Builder::new().name("redefine".into());
+            named.spawn_scoped(scope, || redefiner.run(store, stop, &log))?;
+            self.listen(requests, store, stop)
+        })
+    }
+}
+
+impl Collectd {
+    /// Takes what comes.
+    fn listen(self, requests: Requests, store: &Store, stop: &StopSignal) -> io::Result<()> {
         let Collectd {
             settings,
             sockets,
             reported,
             log,
-        } = *self;
+        } = self;
         let mut datagrams = Datagrams::new(ROUND);
-        let mut registry = Registry::new(settings);
+        let mut registry = Registry::new(settings, requests);
         let intake = |(at, (_, name)): (usize, &(OwnedFd, String))| {
             Intake::new(name.clone(), reported.of(at))
         };

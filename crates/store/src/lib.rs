@@ -46,6 +46,7 @@ pub use read::known::{Columns, KnownSeries};
 pub use read::rows::{FileRows, Opened, SeriesRows};
 pub use rrd_file::define::Definition;
 pub use rrd_file::open::{Flushed, Fresh};
+pub use rrd_file::redefine::Redefinition;
 pub use settings::{Files, Settings};
 pub use stats::{Replayed, Stats};
 pub use tools::export::Exported;

@@ -6,6 +6,7 @@ mod files;
 mod floods;
 mod forgers;
 mod hub;
+mod intervals;
 mod kills;
 mod notifications;
 mod packets;

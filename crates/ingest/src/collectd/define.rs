@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use kymo_rrd::{Header, create};
-use kymo_wire::collectd::{Cdtime, DataSource, Fit, RrdSettings, TypesDb, Values, put_source_name};
+use kymo_wire::collectd::{
+    Cdtime, DataSource, Fit, RrdSettings, TypesDb, ValueKind, put_source_name,
+};
+
+use super::CollectdSettings;
 
 /// Series that one sender may make at once, and then in a minute; and all senders together.
 const SENDER_AT_ONCE: f64 = 50_000.0;
@@ -55,32 +59,32 @@ pub(super) struct Definitions {
 const HEADERS_MAX: usize = 4096;
 
 impl Definitions {
-    /// The file that collectd would make for these values; `None`: none, as they come more than once a second.
+    /// The file that collectd would make for values of this type and these kinds, as packets spell them; `None`: none, as they
+    /// come more than once a second.
     pub(super) fn header(
         &mut self,
-        values: &Values,
+        (type_name, codes): (&[u8], &[u8]),
         interval: Cdtime,
-        types: &TypesDb,
-        settings: &RrdSettings,
-    ) -> Option<Header> {
-        let (type_name, codes) = (values.identifier.type_name, values.values.codes());
+        settings: &CollectdSettings,
+    ) -> Option<&Header> {
         let key = (type_name.to_vec(), codes.to_vec(), interval);
         if self.headers.len() >= HEADERS_MAX {
             self.headers.clear();
         }
         if !self.headers.contains_key(&key) {
-            let header = define(&sources(values, types), interval, settings)?;
+            let sources = sources(type_name, codes, &settings.types);
+            let header = define(&sources, interval, &settings.rrd)?;
             self.headers.insert(key.clone(), header);
         }
-        begun(self.headers.get(&key)?, values.time.seconds() as i64 - 1)
+        self.headers.get(&key)
     }
 }
 
 /// As types.db says; kinds are those of the packet.
-fn sources(values: &Values, types: &TypesDb) -> Vec<DataSource> {
-    let kinds = values.values.kinds();
+fn sources(type_name: &[u8], codes: &[u8], types: &TypesDb) -> Vec<DataSource> {
+    let kinds = codes.iter().map(|&code| ValueKind::of_code(code));
     let count = kinds.len();
-    let known = match types.fit(values.identifier.type_name, kinds.clone()) {
+    let known = match types.fit(type_name, kinds.clone()) {
         Fit::Same(sources) => return sources.to_vec(),
         Fit::OtherKinds(sources) => Some(sources),
         Fit::OtherCount(_) | Fit::Unknown => None,
@@ -120,7 +124,7 @@ fn define(sources: &[DataSource], interval: Cdtime, settings: &RrdSettings) -> O
 }
 
 /// The same, as if it had been made with that `--start`.
-fn begun(definition: &Header, start: i64) -> Option<Header> {
+pub(super) fn begun(definition: &Header, start: i64) -> Option<Header> {
     let request = create::Create {
         start: Some(start),
         ..create::Create::default()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_wire::collectd::{Identifier, PathRefusal};
+use kymo_wire::collectd::{Cdtime, Identifier, PathRefusal};
 
 /// What is known of one series.
 #[derive(Debug)]
@@ -18,6 +18,16 @@ pub(super) struct Entry {
     next: u32,
     /// Whether the store has it.
     pub standing: Standing,
+    /// How often its values come that its definitions are for; zero: that is not known.
+    pub interval: Cdtime,
+}
+
+impl Entry {
+    /// The type of its values.
+    pub(super) fn type_name(&self) -> &[u8] {
+        let mut fields = self.key.split(|&byte| byte == 0);
+        fields.nth(3).unwrap_or_default()
+    }
 }
 
 /// How a series stands.
@@ -102,6 +112,7 @@ impl Index {
             codes: codes.into(),
             next: number + 1,
             standing: Standing::Undefined,
+            interval: Cdtime::ZERO,
         });
         self.last = number;
         Ok(number)
@@ -157,6 +168,7 @@ mod tests {
                 }
             }
         }
+        assert_eq!(index.get(0).unwrap().type_name(), b"cpu");
         assert_eq!(index.find(&named("a", "2")), None);
         // Where a field ends is part of the name.
         assert_eq!(index.find(&named("ac", "0")), None);

@@ -18,9 +18,11 @@ use kymo_wire::collectd::{
 };
 
 use super::accounts::{Accounts, Counts};
-use super::define::{Budget, Definitions};
+use super::define::{Budget, Definitions, begun};
 use super::index::{Index, Standing};
+use super::intervals::Intervals;
 use super::notifications::Notifications;
+use super::redefine::{Change, Requests};
 use super::{CollectdSettings, UsersInForce};
 use crate::log::{Log, Severity};
 
@@ -40,17 +42,75 @@ pub(super) struct Registry {
     definitions: Definitions,
     budget: Budget,
     replays: ReplayWindow,
+    intervals: Intervals,
+    requests: Requests,
 }
 
 impl Registry {
-    /// Without any series.
-    pub(super) fn new(settings: CollectdSettings) -> Registry {
+    /// Without any series. Who gets `requests` makes definitions for other intervals.
+    pub(super) fn new(settings: CollectdSettings, requests: Requests) -> Registry {
         Registry {
             settings,
             index: Index::default(),
             definitions: Definitions::default(),
             budget: Budget::default(),
             replays: ReplayWindow::default(),
+            intervals: Intervals::default(),
+            requests,
+        }
+    }
+
+    /// A value was stored. If it is the third in a row that its series' definitions are not for, others are asked for.
+    fn look_at_interval(&mut self, update: &Update, now_ms: u64, store: &Store) {
+        let series = update.series;
+        let Some(entry) = self.index.get_mut(series) else {
+            return;
+        };
+        let value = (update.interval, update.stamp_s);
+        let since_s = self.intervals.take(series, entry.interval, value, now_ms);
+        let Some(since_s) = since_s.filter(|_| self.requests.has_room()) else {
+            return;
+        };
+        let of = (entry.type_name(), &*entry.codes);
+        let Registry {
+            definitions,
+            settings,
+            ..
+        } = self;
+        let step = store.step(&entry.path);
+        let before = match entry.interval {
+            Cdtime::ZERO => Cdtime::from_seconds(step.unwrap_or(0)),
+            known => known,
+        };
+        let mut header = |interval| definitions.header(of, interval, settings).cloned();
+        // Another step than that of our definitions: those of a file that others made stay.
+        let has_step = |header: &Header| Some(header.pdp_step) == step;
+        let to = header(update.interval).filter(|to| !has_step(to));
+        let change = to.and_then(|to| Some((header(before).filter(has_step)?, to)));
+        let Some((from, to)) = change else {
+            entry.interval = update.interval;
+            return self.intervals.settle(series);
+        };
+        let change = Change {
+            series,
+            path: entry.path.clone(),
+            from,
+            to,
+            since_s,
+        };
+        self.requests.ask(change);
+        entry.interval = update.interval;
+        self.intervals.begin(series, now_ms);
+    }
+
+    /// Those that could not be defined again are asked for again, some time later.
+    fn look_at_changes(&mut self, now_ms: u64) {
+        while let Some((series, failed)) = self.requests.next_ended() {
+            let entry = self.index.get_mut(series).filter(|_| failed);
+            if let Some(entry) = entry {
+                entry.interval = Cdtime::ZERO;
+                self.intervals.fail(series, now_ms);
+            }
         }
     }
 }
@@ -71,6 +131,7 @@ pub(super) struct Intake {
 struct New {
     series: u32,
     header: Header,
+    interval: Cdtime,
     sender: IpAddr,
 }
 
@@ -81,6 +142,9 @@ struct Update {
     text: Range<usize>,
     count: u64,
     from: Source,
+    /// In seconds.
+    stamp_s: u64,
+    interval: Cdtime,
 }
 
 /// Whose values they are.
@@ -175,6 +239,7 @@ impl Intake {
             self.datagram(&mut round, datagram.bytes, sender);
         }
         self.store_all(&mut round);
+        round.registry.look_at_changes(round.mono_ms);
         Ok(count)
     }
 
@@ -249,6 +314,8 @@ impl Intake {
             text: from..self.texts.len(),
             count,
             from: source,
+            stamp_s: values.time.seconds(),
+            interval: round.registry.settings.interval_of(values),
         });
     }
 
@@ -274,20 +341,21 @@ impl Intake {
             Standing::Refused { since_ms } if round.mono_ms - since_ms < RETRY_MS => return false,
             Standing::Refused { .. } | Standing::Undefined => {}
         }
-        let interval = match values.interval {
-            Cdtime::ZERO => settings.interval,
-            interval => interval,
-        };
-        let header = definitions.header(values, interval, &settings.types, &settings.rrd);
-        let Some(header) = header else {
+        let interval = settings.interval_of(values);
+        let of = (values.identifier.type_name, values.values.codes());
+        let header = definitions.header(of, interval, settings);
+        let start = values.time.seconds() as i64 - 1;
+        let Some(header) = header.and_then(|header| begun(header, start)) else {
             // None can be made of these values, but there may be one.
             let found = round.store.touch(&entry.path).map(|()| false);
             return self.stands(round, series, sender, found);
         };
         entry.standing = Standing::Announced;
+        entry.interval = Cdtime::ZERO;
         self.new.push(New {
             series,
             header,
+            interval,
             sender,
         });
         if self.new.len() == NEW_AT_ONCE {
@@ -302,20 +370,24 @@ impl Intake {
         for New {
             series,
             header,
+            interval,
             sender,
         } in self.new.drain(..)
         {
             let Some(entry) = round.registry.index.get(series) else {
                 continue;
             };
-            senders.push((series, sender));
+            senders.push((series, interval, sender));
             definitions.push(Definition {
                 name: SeriesName::File(&entry.path),
                 header,
             });
         }
         let defined = round.store.define(definitions);
-        for ((series, sender), defined) in senders.into_iter().zip(defined) {
+        for ((series, interval, sender), defined) in senders.into_iter().zip(defined) {
+            if let (Ok(true), Some(entry)) = (&defined, round.registry.index.get_mut(series)) {
+                entry.interval = interval;
+            }
             self.stands(round, series, sender, defined);
         }
     }
@@ -380,7 +452,7 @@ impl Intake {
     fn store_some<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u Update>,
-        round: &Round,
+        round: &mut Round,
     ) -> Vec<&'u Update> {
         let mut untouched = Vec::new();
         let (mut taken, mut held) = (Vec::new(), None);
@@ -417,6 +489,10 @@ impl Intake {
         if let Some(entry) = held.and_then(|series| round.registry.index.get(series)) {
             let path = DisplayName(&entry.path);
             self.accounts.last_refusal = Some(format!("{path} is another sender's"));
+        }
+        for &update in taken.iter().filter(|_| written.is_ok()) {
+            let registry = &mut *round.registry;
+            registry.look_at_interval(update, round.mono_ms, round.store);
         }
         for update in taken {
             self.accounts

@@ -1,5 +1,6 @@
 //! What is under the store's lock.
 
+use crate::consolidation::schema::Schema;
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
 use crate::memtable::epochs::Epochs;
@@ -17,6 +18,7 @@ use kymo_sys::clock::Clock;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Carried over values are written in frames of about this size.
@@ -190,6 +192,7 @@ impl State {
         for (_, id) in self.gone.clone() {
             self.journal.put(&Record::Gone { id });
         }
+        self.carry_over_places();
         let ids: Vec<u32> = self.series.iter().map(|(id, _)| id).collect();
         for id in ids {
             self.carry_over_series(id);
@@ -393,6 +396,50 @@ impl State {
         }
         if !chunk.queued && chunk.pending >= values * chunk.active && chunk.active > 0 {
             self.queue_chunk(chunk_id);
+        }
+    }
+
+    /// Gathers that a place in a chunk is taken by a series which is yet to begin, and whose rows come before it: for a start
+    /// there was a series, and it is gone. Its chunk and slot.
+    pub(crate) fn put_place(&mut self, schema: &Arc<Schema>, now_ns: u64) -> (u32, u8) {
+        let id = self.series.next_id();
+        self.series.go_on_at(id + 1);
+        let place = self.chunks.place(schema, id);
+        let sequence = self.journal.sequence();
+        if let Some(chunk) = self.chunks.get_mut(place.0) {
+            chunk.touch(sequence, now_ns);
+        }
+        self.put_taken(id, place);
+        self.gone.push((place.0, id));
+        place
+    }
+
+    fn put_taken(&mut self, id: u32, (chunk, slot): (u32, u8)) {
+        self.introduce(chunk);
+        let words = self.chunks.get(chunk).map_or(0, |chunk| chunk.schema.words);
+        let birth = Birth {
+            chunk,
+            slot,
+            base: None,
+            state: vec![0; words],
+        };
+        // No series has this path.
+        let path = b"/";
+        self.journal.put(&Record::Series { id, path, birth });
+        self.journal.put(&Record::Gone { id });
+    }
+
+    /// Gathers again which places are taken.
+    fn carry_over_places(&mut self) {
+        let mut taken = Vec::new();
+        for (number, chunk) in self.chunks.iter() {
+            for (slot, id) in (0..=u8::MAX).zip(&chunk.members) {
+                let id = id.filter(|&id| self.series.get(id).is_none());
+                taken.extend(id.map(|id| (id, (number, slot))));
+            }
+        }
+        for (id, place) in taken {
+            self.put_taken(id, place);
         }
     }
 

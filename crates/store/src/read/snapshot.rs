@@ -69,6 +69,11 @@ impl Snapshot {
         self.schema.header_bytes()
     }
 
+    /// Cells of all its archives.
+    pub(crate) fn cell_count(&self) -> u64 {
+        self.schema.template.cell_count()
+    }
+
     /// Its values.
     pub(crate) fn texts(&self) -> Texts {
         self.values.clone()

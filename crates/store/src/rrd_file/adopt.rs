@@ -28,11 +28,14 @@ pub(crate) enum Cause {
     Tuned,
     /// A listener has values for it, and nothing has its name.
     Defined,
+    /// A listener has values for it that its definitions do not fit: it has others, and the rows of the one before.
+    Redefined,
     /// There is a file, and it counts as it is.
     Found,
 }
 
 /// How a series begins.
+#[derive(Clone, Copy)]
 pub(crate) struct Beginning {
     /// Its file has rows up to this stamp.
     pub(crate) base: Option<i64>,
@@ -41,6 +44,21 @@ pub(crate) struct Beginning {
     pub(crate) cause: Cause,
     /// Values up to this stamp are in its file.
     pub(crate) has: f64,
+    /// Its chunk and slot, where blocks have its rows already.
+    pub(crate) place: Option<(u32, u8)>,
+}
+
+impl Beginning {
+    /// Without a file, and without rows.
+    pub(crate) fn of(cause: Cause) -> Beginning {
+        Beginning {
+            base: None,
+            seen: None,
+            cause,
+            has: f64::NEG_INFINITY,
+            place: None,
+        }
+    }
 }
 
 /// A series that the journal knows of.
@@ -93,7 +111,9 @@ fn inherit(
     let (forgotten, published) = match (cause, replaced) {
         // A file that CREATE made is known from its first value on.
         (Cause::Created, replaced) => (replaced.is_none_or(|series| series.forgotten), stamp),
-        (Cause::Tuned, Some(series)) => (series.forgotten, stamp.max(series.values.published)),
+        (Cause::Tuned | Cause::Redefined, Some(series)) => {
+            (series.forgotten, stamp.max(series.values.published))
+        }
         _ => (false, stamp),
     };
     let carried = replaced
@@ -129,7 +149,13 @@ pub(crate) fn put_newcomer(
     schema.pack(series, &mut words);
     let stamp = schema.stamp_of(&words);
     let old = state.series.by_path(path);
-    let (chunk, slot) = state.chunks.place(&schema, id);
+    let (chunk, slot) = match beginning.place {
+        Some((chunk, slot)) => {
+            state.chunks.put(chunk, slot, &schema, Some(id));
+            (chunk, slot)
+        }
+        None => state.chunks.place(&schema, id),
+    };
     let birth = Birth {
         chunk,
         slot,
@@ -195,8 +221,7 @@ impl Inner {
         let beginning = Beginning {
             base: Some(header.last_up),
             seen: Some(seen),
-            cause: Cause::Found,
-            has: f64::NEG_INFINITY,
+            ..Beginning::of(Cause::Found)
         };
         self.adopt_as(path, header, seasons, beginning)
     }
@@ -240,7 +265,12 @@ impl Inner {
             let series = old.and_then(|old| state.series.get(old));
             // What counts as written was written to the file that is no more.
             let series = series.filter(|_| cause != Cause::Created);
-            let lacks = |series: &&Series| series.values.applied > stamp.min(series.file.upto());
+            let has = |series: &Series| match cause {
+                // All of it, whatever a file has.
+                Cause::Redefined => stamp,
+                _ => stamp.min(series.file.upto()),
+            };
+            let lacks = |series: &&Series| series.values.applied > has(series);
             let Some(series) = series.filter(lacks) else {
                 return Ok((state, found));
             };
@@ -250,7 +280,7 @@ impl Inner {
             }
             // Blocks are read without the lock; one may come meanwhile.
             let (chunk, slot) = (series.chunk, series.slot);
-            let after = stamp.min(series.file.upto());
+            let after = has(series);
             let schema = state.chunks.get(chunk).map(|chunk| chunk.schema.clone());
             let kept_s = schema.map_or(POINTS_KEPT_S, |schema| schema.points_kept_s);
             seen = now;
@@ -276,6 +306,8 @@ impl Inner {
         let replaced = new.old.and_then(|old| state.series.get(old));
         let busy = replaced.is_some_and(|series| series.file.is_busy());
         let suspended = replaced.is_some_and(|series| series.suspended);
+        let hold = replaced.map(|series| series.hold);
+        let is_same = matches!(beginning.cause, Cause::Tuned | Cause::Redefined);
         if let Some(old) = new.old {
             state.replace_series(old, new.id, now_ns);
         }
@@ -301,7 +333,8 @@ impl Inner {
             // By whoever replaced the file of the one before.
             series.file.reserve();
         }
-        series.suspended = suspended && beginning.cause == Cause::Tuned;
+        series.suspended = suspended && is_same;
+        series.hold = hold.filter(|_| is_same).unwrap_or_default();
         series.forgotten = new.forgotten;
         let count = series.values.pending.len();
         if file.is_create_unsynced() {
@@ -327,6 +360,7 @@ fn carried(
         Cause::Created => stamp.max(old.values.published),
         // The file's stamp may be a rounding less than the value's.
         Cause::Tuned => stamp.max(old.file.upto()).max(has),
+        Cause::Redefined => stamp.max(has),
         _ => stamp,
     };
     // Since the last value that the file has.

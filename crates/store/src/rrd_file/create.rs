@@ -210,8 +210,7 @@ impl Inner {
         let beginning = Beginning {
             base,
             seen: Some(identity(seen)),
-            cause,
-            has: f64::NEG_INFINITY,
+            ..Beginning::of(cause)
         };
         let id = self.adopt_as(&path, header, seasons, beginning)?;
         if let Some(series) = self.lock().series.get_mut(id) {
@@ -239,15 +238,10 @@ impl Inner {
                 header: header.clone(),
                 cells: cells.to_vec(),
             };
-            return self.import(&path, &rrd, Cause::Created).map(drop);
+            return self.import(&path, rrd, Cause::Created).map(drop);
         }
         // Rows that are not known are nowhere.
-        let beginning = Beginning {
-            base: None,
-            seen: None,
-            cause: Cause::Created,
-            has: f64::NEG_INFINITY,
-        };
+        let beginning = Beginning::of(Cause::Created);
         self.adopt_as(&path, header, seasons_in(header, None), beginning)
             .map(drop)
     }
@@ -272,7 +266,7 @@ impl Inner {
         }
         let rrd = edit(view.whole()?).map_err(|error| FileError::Rrd(error.text))?;
         require_modest(&rrd.header)?;
-        self.import(&path, &rrd, Cause::Tuned).map(drop)
+        self.import(&path, rrd, Cause::Tuned).map(drop)
     }
 }
 

@@ -230,10 +230,8 @@ impl Inner {
                 break;
             }
             let beginning = Beginning {
-                base: None,
                 seen: new.seen,
-                cause: Cause::Defined,
-                has: f64::NEG_INFINITY,
+                ..Beginning::of(Cause::Defined)
             };
             let newcomer = put_new(state, id, new, &beginning);
             id += u32::from(matches!(newcomer, Ok(Some(_))));

@@ -11,4 +11,5 @@ pub(crate) mod lock;
 pub(crate) mod open;
 pub(crate) mod pieces;
 pub(crate) mod reconcile;
+pub(crate) mod redefine;
 pub(crate) mod write_back;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const PIECE: u64 = 1 << 16;
 
 /// A chunk that nobody saves until this is dropped.
-struct Held<'a> {
+pub(crate) struct Held<'a> {
     inner: &'a Inner,
     chunk: u32,
 }
@@ -240,8 +240,8 @@ impl Inner {
         let beginning = Beginning {
             base: Some(series.header.last_up),
             seen: Some(seen),
-            cause: Cause::Tuned,
             has: job.target,
+            ..Beginning::of(Cause::Tuned)
         };
         let begun = self.adopt_as(&changed.path, &series.header, series.seasons, beginning);
         drop(held);
@@ -272,7 +272,7 @@ impl Inner {
     }
 
     /// Waits until nobody saves a chunk.
-    fn hold(&self, chunk: u32) -> Held<'_> {
+    pub(crate) fn hold(&self, chunk: u32) -> Held<'_> {
         let mut state = self.lock();
         while let Some(known) = state.chunks.get_mut(chunk) {
             if !known.saving {

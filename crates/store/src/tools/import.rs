@@ -1,10 +1,12 @@
 //! Whole files into the segments: definitions, state and all rows.
 
 use crate::consolidation::row_sink::{NewRows, Part};
+use crate::consolidation::schema;
 use crate::consolidation::schema::Schema;
 use crate::error::FileError;
 use crate::layout::STRIPE;
 use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::reconcile::Held;
 use crate::segment::block::FRAME_MAX;
 use crate::segment::builder::Builder;
 use crate::segment::rows::Column;
@@ -13,7 +15,9 @@ use crate::segment::set::SegmentSet;
 use crate::engine::Inner;
 use crate::rrd_file::create::seasons_of;
 use kymo_rrd::{Rrd, UNKNOWN};
+use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 mod trees;
 
@@ -27,28 +31,102 @@ const COLUMN_BYTES: usize = FRAME_MAX / 2;
 /// Bytes of a block's rows before another one is begun.
 const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 
+/// Rows of series by their slots, chunk by chunk.
+type Chunks<'a> = BTreeMap<u32, (&'a Schema, Vec<(u8, &'a Rrd)>)>;
+
+/// A chunk and a slot for a series of this schema.
+type ReservedPlace = (Arc<Schema>, (u32, u8));
+
+/// A series that begins with rows.
+pub(crate) struct Whole {
+    /// Who had the path before is gone, but for values that are newer.
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) rrd: Rrd,
+    pub(crate) beginning: Beginning,
+}
+
 impl Inner {
-    /// A series of this path that is all of this file; who had the path before is gone, but for values that are newer.
-    pub(crate) fn import(&self, path: &[u8], rrd: &Rrd, cause: Cause) -> Result<u32, FileError> {
-        let beginning = Beginning {
-            base: None,
-            seen: None,
-            cause,
-            has: f64::NEG_INFINITY,
+    /// A series of this path that is all of this file.
+    pub(crate) fn import(&self, path: &[u8], rrd: Rrd, cause: Cause) -> Result<u32, FileError> {
+        let beginning = Beginning::of(cause);
+        let path = path.into();
+        let whole = Whole {
+            path,
+            rrd,
+            beginning,
         };
-        let id = self.adopt_as(path, &rrd.header, seasons_of(rrd), beginning)?;
-        let place = self
-            .lock()
-            .series
-            .get(id)
-            .map(|series| (series.chunk, series.slot));
-        let (chunk, slot) = place.ok_or(FileError::NoSuchFile)?;
-        let schema =
-            Schema::of(&rrd.header).ok_or_else(|| FileError::Rrd("has a damaged header".into()))?;
-        self.append_rows(chunk, &schema, &[(slot, rrd)])
-            .and_then(|()| self.segments.sync())
-            .map_err(FileError::Io)?;
-        Ok(id)
+        let imported = self.import_all(vec![whole])?.pop();
+        imported.unwrap_or(Err(FileError::NoSuchFile))
+    }
+
+    /// Series begin, without a file. Their rows are on the disk before the journal knows of them, so that at any moment there is
+    /// either the series before or all of the new one. An error: none of them begins.
+    pub(crate) fn import_all(
+        &self,
+        new: Vec<Whole>,
+    ) -> Result<Vec<Result<u32, FileError>>, FileError> {
+        let places = self.reserve_places(&new)?;
+        let mut chunks: Chunks = BTreeMap::new();
+        for (whole, (schema, (chunk, slot))) in new.iter().zip(&places) {
+            let (_, rows) = chunks.entry(*chunk).or_insert((schema, Vec::new()));
+            rows.push((*slot, &whole.rrd));
+        }
+        // No reader sees a series without its rows.
+        let held: Vec<Held<'_>> = chunks.keys().map(|&chunk| self.hold(chunk)).collect();
+        let mut all = chunks.iter();
+        let done = self.sync_to(u64::MAX).and_then(|()| {
+            all.try_for_each(|(&chunk, (schema, rows))| self.append_rows(chunk, schema, rows))
+        });
+        if let Err(error) = done.and_then(|()| self.segments.sync()) {
+            let mut state = self.lock();
+            for (_, (chunk, slot)) in places {
+                state.chunks.unplace(chunk, slot);
+            }
+            return Err(FileError::Io(error));
+        }
+        let begin = |(whole, (_, place)): (Whole, (_, (u32, u8)))| {
+            let beginning = Beginning {
+                place: Some(place),
+                ..whole.beginning
+            };
+            let (header, seasons) = (&whole.rrd.header, seasons_of(&whole.rrd));
+            let begun = self.adopt_as(&whole.path, header, seasons, beginning);
+            if begun.is_err() {
+                self.lock().chunks.unplace(place.0, place.1);
+            }
+            begun
+        };
+        let begun = new.into_iter().zip(places).map(begin).collect();
+        drop(held);
+        Ok(begun)
+    }
+
+    /// Places for their rows, which the journal has.
+    fn reserve_places(&self, new: &[Whole]) -> Result<Vec<ReservedPlace>, FileError> {
+        let mut state = self.lock();
+        let damaged = || FileError::Rrd("has a damaged header".into());
+        let schema = |whole: &Whole| {
+            state
+                .chunks
+                .schema(&schema::front(&whole.rrd.header))
+                .ok_or_else(damaged)
+        };
+        let schemas: Result<Vec<Arc<Schema>>, FileError> = new.iter().map(schema).collect();
+        let schemas = schemas?;
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let now_ns = self.clock.mono_ns();
+        let mut places = Vec::new();
+        for schema in schemas {
+            let place = state.put_place(&schema, now_ns);
+            places.push((schema, place));
+        }
+        if let Err(error) = state.journal.commit() {
+            for (_, (chunk, slot)) in places {
+                state.chunks.unplace(chunk, slot);
+            }
+            return Err(FileError::Journal(error));
+        }
+        Ok(places)
     }
 
     /// Blocks with nothing but the rows of series of a chunk, which come in the order of their slots. They are on the

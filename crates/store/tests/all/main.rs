@@ -14,6 +14,7 @@ mod import;
 mod labels;
 mod limits;
 mod many;
+mod redefine;
 mod status;
 mod verify;
 mod verify_beside;

@@ -36,7 +36,7 @@ impl ValueKind {
     }
 
     /// Of a packet's code, which has been checked.
-    fn of_code(code: u8) -> ValueKind {
+    pub fn of_code(code: u8) -> ValueKind {
         ValueKind::ALL[usize::from(code & 3)]
     }
 

@@ -140,8 +140,7 @@ impl Inner {
                 let beginning = Beginning {
                     base: Some(header.last_up),
                     seen: Some(file.seen),
-                    cause: Cause::Found,
-                    has: f64::NEG_INFINITY,
+                    ..Beginning::of(Cause::Found)
                 };
                 self.adopt_as(&file.path, header, seasons_of(&file.rrd), beginning)?
             }

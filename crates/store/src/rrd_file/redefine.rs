@@ -1,0 +1,239 @@
+//! Other definitions for series that have some already, as when their values come less often: each goes on with the rows that
+//! it has, as `rrdtool create --source` makes of them, and is one series as before.
+
+use crate::consolidation::apply::Applier;
+use crate::consolidation::schema;
+use crate::engine::{Inner, Store};
+use crate::error::FileError;
+use crate::memtable::series::Series;
+use crate::memtable::state::State;
+use crate::names;
+use crate::read::snapshot::Snapshot;
+use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::create::seasons_of;
+use crate::rrd_file::header::{identity, open_error, require_modest};
+use crate::rrd_file::lock::Reserved;
+use crate::tools::import::Whole;
+use crate::wal::value::stamp_of;
+use kymo_rrd::create::{Create, create};
+use kymo_rrd::{Header, Rrd};
+use kymo_sys::disk::RecordLock;
+use kymo_sys::tree::{Existing, Safe};
+use std::sync::Arc;
+
+/// As CREATE has it: where the rows of an archive begin.
+const ROWS_BEGIN: u64 = 1;
+/// Cells of a series, before and after: all of them are in memory.
+const CELLS_MAX: u64 = 1 << 22;
+/// Cells of new series that are in memory when these begin.
+const CELLS_AT_ONCE: usize = 1 << 20;
+
+/// What a series is to be from now on.
+#[derive(Clone, Debug)]
+pub struct Redefinition<'a> {
+    /// As a client would say it.
+    pub name: &'a [u8],
+    /// The definitions that it has; with any others it stays what it is.
+    pub from: &'a Header,
+    /// Those that it is to have.
+    pub to: &'a Header,
+    /// Values from this stamp on count for these alone, as far as they are in no block yet.
+    pub since: f64,
+}
+
+/// A series that is about to have other definitions.
+struct Changing<'a> {
+    /// In the order of what was asked for.
+    at: usize,
+    reserved: Reserved<'a>,
+    whole: Whole,
+}
+
+impl Store {
+    /// Series get other definitions; for each whether it has them now. Reads and writes all their rows.
+    pub fn redefine(&self, wanted: &[Redefinition<'_>]) -> Vec<Result<bool, FileError>> {
+        let inner = &*self.inner;
+        let (mut outcomes, mut changing, mut cells) = (Vec::new(), Vec::new(), 0);
+        for (at, wanted) in wanted.iter().enumerate() {
+            let outcome = inner.redefine_one(at, wanted, &mut changing);
+            outcomes.push(outcome);
+            let newest = changing.last().filter(|newest| newest.at == at);
+            cells += newest.map_or(0, |newest| newest.whole.rrd.cells.len());
+            if cells > CELLS_AT_ONCE {
+                inner.begin_changed(std::mem::take(&mut changing), &mut outcomes);
+                cells = 0;
+            }
+        }
+        inner.begin_changed(changing, &mut outcomes);
+        outcomes
+    }
+
+    /// Seconds of a primary data point of a series; `None`: there is none of this name.
+    pub fn step(&self, name: &[u8]) -> Option<u64> {
+        let inner = &*self.inner;
+        let state = inner.lock();
+        let spelled = || names::spelled(&inner.settings, name);
+        let series = state.series.get(state.series.find(name, spelled)?)?;
+        let chunk = state.chunks.get(series.chunk)?;
+        Some(chunk.schema.template.pdp_step)
+    }
+}
+
+impl Inner {
+    /// Makes the new series of one that is as expected. One with a file has another file at once; others go to `changing`.
+    fn redefine_one<'a>(
+        &'a self,
+        at: usize,
+        wanted: &Redefinition<'_>,
+        changing: &mut Vec<Changing<'a>>,
+    ) -> Result<bool, FileError> {
+        let spelled = self.checked(wanted.name)?;
+        require_modest(wanted.to)?;
+        let Some(id) = self.any(wanted.name, &spelled) else {
+            return Ok(false);
+        };
+        let id = self.verified_soon(id)?;
+        let Some(reserved) = self.reserve(id)? else {
+            return Ok(false);
+        };
+        let Some(before) = self.before(id, wanted)? else {
+            return Ok(false);
+        };
+        let has_file = before.has_file;
+        let whole = self.joined(before, wanted.to)?;
+        if has_file {
+            return self.put_file(whole, reserved);
+        }
+        changing.push(Changing {
+            at,
+            reserved,
+            whole,
+        });
+        Ok(false)
+    }
+
+    /// New series take the places of those that were reserved.
+    fn begin_changed(&self, changing: Vec<Changing<'_>>, outcomes: &mut [Result<bool, FileError>]) {
+        let (mut reserved, mut new) = (Vec::new(), Vec::new());
+        for one in changing {
+            reserved.push((one.at, one.reserved));
+            new.push(one.whole);
+        }
+        if new.is_empty() {
+            return;
+        }
+        match self.import_all(new) {
+            Ok(imported) => {
+                for ((at, _), imported) in reserved.iter().zip(imported) {
+                    outcomes[*at] = imported.map(|id| self.is_free(id));
+                }
+            }
+            Err(error) => {
+                for (at, _) in &reserved {
+                    outcomes[*at] = Err(FileError::Rrd(error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// A series before its definitions change; `None`: it is not as expected.
+    fn before(&self, id: u32, wanted: &Redefinition<'_>) -> Result<Option<Before>, FileError> {
+        let state = self.lock();
+        let Some(series) = state.series.get(id) else {
+            return Ok(None);
+        };
+        if series.forgotten || series.suspended || !is_of(&state, series, wanted.from) {
+            return Ok(None);
+        }
+        if series.file.must_redo() {
+            // A crash may have torn its file, which is to be written again first.
+            return Err(FileError::Locked);
+        }
+        let until = wanted.since.next_down();
+        let snapshot = self.snapshot(&state, series, until);
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let texts = snapshot.texts();
+        let stamps = texts.iter().filter_map(stamp_of);
+        Ok(Some(Before {
+            path: series.path.clone(),
+            has: stamps.fold(series.values.applied, f64::max),
+            has_file: series.file.left().is_some() && !self.is_without_files(),
+            snapshot,
+        }))
+    }
+
+    /// Other definitions with the rows, and all that is under way, of a series.
+    fn joined(&self, before: Before, to: &Header) -> Result<Whole, FileError> {
+        let base = self.base_of(&before.snapshot)?;
+        let count = before.snapshot.cell_count().max(to.cell_count());
+        if count > CELLS_MAX {
+            return Err(FileError::Large(count));
+        }
+        let mut view = before
+            .snapshot
+            .view(&mut Applier::default(), self.rrd_now(), base)?;
+        let source = view.whole()?;
+        let made = create(
+            &Create::default(),
+            source.header.last_up,
+            &mut { ROWS_BEGIN },
+            Some(to),
+            &[&source],
+        );
+        let rrd: Rrd = made.map_err(|error| FileError::Rrd(error.text))?;
+        Ok(Whole {
+            path: before.path,
+            rrd,
+            beginning: Beginning {
+                has: before.has,
+                ..Beginning::of(Cause::Redefined)
+            },
+        })
+    }
+
+    /// A file takes the place of that of a series. A start that finds it, and does not know of it, takes it over.
+    fn put_file(&self, whole: Whole, reserved: Reserved<'_>) -> Result<bool, FileError> {
+        let place = names::path(&whole.path);
+        let file = self.locked(&whole.path, RecordLock::Exclusive)?;
+        if file.metadata().map_err(FileError::Io)?.links > 1 {
+            // Another name of it must go on to be the same file.
+            return Ok(false);
+        }
+        let bytes = whole.rrd.to_bytes();
+        let put = self
+            .tree
+            .put(place, &bytes, Existing::Replace, Safe::Synced);
+        let seen = put.map_err(open_error)?;
+        let beginning = Beginning {
+            base: Some(whole.rrd.header.last_up),
+            seen: Some(identity(&seen)),
+            ..whole.beginning
+        };
+        let (header, seasons) = (&whole.rrd.header, seasons_of(&whole.rrd));
+        let id = self.adopt_as(&whole.path, header, seasons, beginning)?;
+        drop(reserved);
+        Ok(self.is_free(id))
+    }
+
+    /// Lets go of the file of a series that took the place of a reserved one.
+    fn is_free(&self, id: u32) -> bool {
+        let mut state = self.lock();
+        let series = state.series.get_mut(id);
+        series.map(|series| series.file.release()).is_some()
+    }
+}
+
+/// A series that is to have other definitions, as it is up to the first value that they are for.
+struct Before {
+    path: Arc<[u8]>,
+    /// Its newest value then.
+    has: f64,
+    has_file: bool,
+    snapshot: Snapshot,
+}
+
+/// Whether a series has these definitions.
+fn is_of(state: &State, series: &Series, header: &Header) -> bool {
+    let chunk = state.chunks.get(series.chunk);
+    chunk.is_some_and(|chunk| chunk.schema.front == schema::front(header))
+}
