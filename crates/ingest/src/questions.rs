@@ -15,9 +15,11 @@ use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
 use kymo_store::{Fresh, KnownSeries, Opened, Store};
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
+use crate::collectd::{Events, Senders};
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
@@ -40,6 +42,10 @@ pub struct Questions {
     pub socket: OwnedFd,
     /// The folder that names of series are below.
     pub base: PathBuf,
+    /// What the listeners know of who sends.
+    pub senders: Senders,
+    /// What senders wanted to be heard.
+    pub events: Events,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -148,6 +154,14 @@ impl Questions {
                 let answer = rows.map_or_else(refused, Answer::Rows);
                 stream.write_all(&answer.frame())
             }),
+            Question::Accounts => {
+                let accounts = self.senders.accounts(RealClock.mono_ns());
+                stream.write_all(&Answer::Accounts(accounts).frame())
+            }
+            Question::Events(range) => {
+                let events = self.events.range(range);
+                stream.write_all(&Answer::Events(events).frame())
+            }
         }
     }
 

@@ -7,8 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kymo_base::labels::Matcher;
-use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, Range, Rows, SeriesInfo, body_bytes};
+use kymo_base::name::DisplayName;
+use kymo_wire::collectd::Severity;
+use kymo_wire::keeper::{
+    ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, Question, Range, Rows, SeriesInfo,
+    body_bytes,
+};
 
+use crate::marks::{Kind, Mark};
 use crate::series::{Grid, Point};
 
 /// How long an answer may take. A keeper that starts again opens its store first.
@@ -45,7 +51,7 @@ impl Keeper {
                         }
                     }
                     Answer::Refused(why) => return Ok(Err(why)),
-                    Answer::Rows(_) => return Err(strange("is about something else")),
+                    _ => return Err(elsewhere()),
                 }
             }
         })??;
@@ -60,10 +66,29 @@ impl Keeper {
             let answers = (0..count).map(|_| match read_answer(stream)? {
                 Answer::Rows(rows) => Ok(Ok(rows)),
                 Answer::Refused(why) => Ok(Err(why)),
-                Answer::Series(..) => Err(strange("is about something else")),
+                _ => Err(elsewhere()),
             });
             answers.collect()
         })
+    }
+
+    /// Who sends.
+    pub fn accounts(&self) -> Result<Accounts, String> {
+        self.ask(&Question::Accounts, |stream| match read_answer(stream)? {
+            Answer::Accounts(accounts) => Ok(Ok(accounts)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// What senders wanted to be heard, by its time.
+    pub fn events(&self, range: &EventRange) -> Result<Vec<Event>, String> {
+        let question = Question::Events(range.clone());
+        self.ask(&question, |stream| match read_answer(stream)? {
+            Answer::Events(events) => Ok(Ok(events)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
     }
 
     /// Asks; on a new connection where the old one is of a keeper that has ended.
@@ -112,6 +137,10 @@ fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {
     Answer::read(&frame).map_err(strange)
 }
 
+fn elsewhere() -> io::Error {
+    strange("is about something else")
+}
+
 fn strange(why: &str) -> io::Error {
     io::Error::other(format!("its answer {why}"))
 }
@@ -144,6 +173,25 @@ pub fn points(rows: &Rows, column: usize, grid: &Grid) -> Vec<Point> {
         }
     }
     points
+}
+
+/// An event as a mark on the graphs of its host.
+pub fn mark(event: &Event) -> Mark {
+    let (name, message) = (event.name(), DisplayName(&event.message));
+    Mark {
+        from_ns: event.time_ns,
+        until_ns: event.time_ns,
+        kind: match event.severity {
+            Severity::Failure => Kind::Failure,
+            Severity::Warning => Kind::Warning,
+            Severity::Okay => Kind::Okay,
+        },
+        text: match name.is_empty() {
+            true => message.to_string(),
+            false => format!("{}: {message}", DisplayName(&name)),
+        },
+        host: DisplayName(&event.host).to_string(),
+    }
 }
 
 /// The seconds that a grid covers.
@@ -190,6 +238,31 @@ mod tests {
         assert_eq!(means(1, &grid(1000, 20, 1)), [2.5]);
         assert_eq!(means(0, &grid(1000, 30, 1)), [3.0]);
         assert!(means(0, &grid(2000, 10, 1))[0].is_nan());
+    }
+
+    #[test]
+    fn events_are_marks_of_their_hosts() {
+        let event = Event {
+            time_ns: 5,
+            severity: Severity::Failure,
+            host: b"web1".to_vec(),
+            plugin: b"df".to_vec(),
+            plugin_instance: b"root".to_vec(),
+            type_name: Vec::new(),
+            type_instance: Vec::new(),
+            message: b"<b>\x1b[2J".to_vec(),
+        };
+        let made = mark(&event);
+        assert_eq!((made.from_ns, made.until_ns), (5, 5));
+        assert_eq!((made.kind, &*made.host), (Kind::Failure, "web1"));
+        assert_eq!(made.text, "web1/df-root: <b>\\x1b[2J");
+        let nameless = Event {
+            host: Vec::new(),
+            plugin: Vec::new(),
+            plugin_instance: Vec::new(),
+            ..event
+        };
+        assert_eq!(mark(&nameless).text, "<b>\\x1b[2J");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! The keeper's protocol, docs/formats/keeper.md: what the hub and the command line ask about stored series. Each frame is
 //! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
 
+mod accounts;
 mod body;
+mod events;
 mod frame;
 
+pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
+pub use events::{Event, EventRange};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 
 use body::{Put, Take};
+use events::{put_events, take_events};
 use frame::framed;
 use kymo_base::labels::{LABELS, Matcher};
 
@@ -19,8 +24,12 @@ const COLUMNS_MAX: usize = 4096;
 
 const SELECT: u8 = 1;
 const RANGE: u8 = 2;
+const ASK_ACCOUNTS: u8 = 3;
+const ASK_EVENTS: u8 = 4;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
+const ACCOUNTS: u8 = 0x83;
+const EVENTS: u8 = 0x84;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -30,6 +39,10 @@ pub enum Question {
     Select(Vec<Matcher>),
     /// Their rows: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
     Range(Range),
+    /// Who sends: answered with one [`Answer::Accounts`].
+    Accounts,
+    /// What senders wanted to be heard: answered with one [`Answer::Events`].
+    Events(EventRange),
 }
 
 /// Rows of series.
@@ -52,6 +65,10 @@ pub enum Answer {
     Series(Vec<SeriesInfo>, bool),
     /// Rows of one series.
     Rows(Rows),
+    /// What is known of who sends.
+    Accounts(Accounts),
+    /// Events, by their time.
+    Events(Vec<Event>),
     /// Why there are none, for people.
     Refused(String),
 }
@@ -100,12 +117,14 @@ impl Question {
                 }
             }),
             Question::Range(range) => framed(RANGE, |out| {
-                out.u64(range.from as u64);
-                out.u64(range.thru as u64);
+                out.i64(range.from);
+                out.i64(range.thru);
                 out.u32(range.rows_max);
                 out.u16(range.names.len());
                 range.names.iter().for_each(|name| out.text(name));
             }),
+            Question::Accounts => framed(ASK_ACCOUNTS, |_| {}),
+            Question::Events(range) => framed(ASK_EVENTS, |out| range.put(out)),
         }
     }
 
@@ -115,6 +134,8 @@ impl Question {
         let question = match kind {
             SELECT => Question::Select(matchers(&mut body).ok_or("is cut short")?),
             RANGE => Question::Range(range(&mut body).ok_or("is cut short")?),
+            ASK_ACCOUNTS => Question::Accounts,
+            ASK_EVENTS => Question::Events(EventRange::take(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -134,7 +155,7 @@ fn matchers(body: &mut Take) -> Option<Vec<Matcher>> {
 }
 
 fn range(body: &mut Take) -> Option<Range> {
-    let (from, thru) = (body.u64()? as i64, body.u64()? as i64);
+    let (from, thru) = (body.i64()?, body.i64()?);
     let rows_max = body.u32()?;
     let count = body.count(NAMES_MAX)?;
     let names = (0..count).map(|_| body.text().map(<[u8]>::to_vec));
@@ -152,20 +173,22 @@ impl Answer {
         match self {
             Answer::Series(series, more) => framed(SERIES, |out| {
                 out.u8((*more).into());
-                out.u32(series.len() as u32);
+                out.length(series.len());
                 series.iter().for_each(|series| put_series(out, series));
             }),
             Answer::Rows(rows) => framed(ROWS, |out| {
-                out.u64(rows.start as u64);
+                out.i64(rows.start);
                 out.u32(rows.step);
                 out.u8((!rows.min.is_empty()).into());
                 out.u16(rows.columns.len());
                 rows.columns.iter().for_each(|name| out.text(name));
-                out.u32(rows.mean.len() as u32);
+                out.length(rows.mean.len());
                 for cells in [&rows.mean, &rows.min, &rows.max] {
-                    cells.iter().for_each(|cell| out.u64(cell.to_bits()));
+                    cells.iter().for_each(|cell| out.f64(*cell));
                 }
             }),
+            Answer::Accounts(accounts) => framed(ACCOUNTS, |out| accounts.put(out)),
+            Answer::Events(events) => framed(EVENTS, |out| put_events(out, events)),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -176,6 +199,8 @@ impl Answer {
         let answer = match kind {
             SERIES => series(&mut body),
             ROWS => rows(&mut body).map(Answer::Rows),
+            ACCOUNTS => Accounts::take(&mut body).map(Answer::Accounts),
+            EVENTS => take_events(&mut body).map(Answer::Events),
             REFUSED => {
                 let why = body
                     .text()
@@ -191,7 +216,7 @@ impl Answer {
 
 fn put_series(out: &mut Vec<u8>, series: &SeriesInfo) {
     out.text(&series.name);
-    out.u64(series.last.to_bits());
+    out.f64(series.last);
     out.u32(series.step);
     out.u16(series.columns.len());
     for (name, kind) in &series.columns {
@@ -218,7 +243,7 @@ fn series(body: &mut Take) -> Option<Answer> {
 }
 
 fn rows(body: &mut Take) -> Option<Rows> {
-    let (start, step, spread) = (body.u64()? as i64, body.u32()?, body.flag()?);
+    let (start, step, spread) = (body.i64()?, body.u32()?, body.flag()?);
     let columns = body.count(COLUMNS_MAX)?;
     let columns = (0..columns).map(|_| body.text().map(<[u8]>::to_vec));
     let columns: Vec<Vec<u8>> = columns.collect::<Option<_>>()?;

@@ -8,6 +8,9 @@ pub(super) trait Put {
     fn u16(&mut self, value: usize);
     fn u32(&mut self, value: u32);
     fn u64(&mut self, value: u64);
+    fn i64(&mut self, value: i64);
+    fn length(&mut self, length: usize);
+    fn f64(&mut self, value: f64);
     fn text(&mut self, text: &[u8]);
 }
 
@@ -28,6 +31,19 @@ impl Put for Vec<u8> {
 
     fn u64(&mut self, value: u64) {
         self.extend(value.to_le_bytes());
+    }
+
+    fn i64(&mut self, value: i64) {
+        self.extend(value.to_le_bytes());
+    }
+
+    /// Of what is as long as it likes: more than it can say is no frame anyway.
+    fn length(&mut self, length: usize) {
+        self.u32(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    fn f64(&mut self, value: f64) {
+        self.u64(value.to_bits());
     }
 
     /// Its length, and as much of it as that can say.
@@ -51,6 +67,11 @@ impl<'a> Take<'a> {
         }
     }
 
+    /// Of bytes that are no frame.
+    pub(super) fn of(bytes: &'a [u8]) -> Take<'a> {
+        Take(bytes)
+    }
+
     /// Nothing may be left.
     pub(super) fn end(&self) -> Result<(), &'static str> {
         match self.0 {
@@ -65,7 +86,7 @@ impl<'a> Take<'a> {
         Some(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*bytes)
@@ -95,6 +116,10 @@ impl<'a> Take<'a> {
 
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
     }
 
     pub(super) fn f64(&mut self) -> Option<f64> {
