@@ -31,6 +31,7 @@ mod serve_collectd_faults;
 mod serve_faults;
 mod serve_keeper;
 mod serve_process;
+mod serve_senders;
 mod serve_stored;
 mod slow;
 mod suite;
