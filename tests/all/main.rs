@@ -32,6 +32,7 @@ mod serve_faults;
 mod serve_history;
 mod serve_keeper;
 mod serve_process;
+mod serve_senders;
 mod serve_stored;
 mod slow;
 mod suite;

@@ -22,15 +22,16 @@ const SERIES: [&str; 4] = [
 ];
 
 /// A `kymo serve` that takes datagrams on a port of its own.
-struct Hub {
-    served: Served,
-    dir: PathBuf,
-    port: u16,
+pub(crate) struct Hub {
+    pub(crate) served: Served,
+    pub(crate) address: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) port: u16,
     scratch: Scratch,
 }
 
 impl Hub {
-    fn start(name: &str, config: &str) -> Hub {
+    pub(crate) fn start(name: &str, config: &str) -> Hub {
         let scratch = Scratch::new(name);
         let (dir, file, port) = (scratch.text("data"), scratch.text("kymo.toml"), free_port());
         let users = scratch.text("users");
@@ -41,10 +42,11 @@ impl Hub {
         );
         fs::write(&file, config).expect("a configuration");
         let mut served = Served::start(&["--config", &file, "--data", &dir, LOCAL[0], LOCAL[1]]);
-        served.address();
+        let address = served.address();
         served.has_said(&format!("collectd's datagrams on 127.0.0.1:{port}"));
         Hub {
             served,
+            address,
             dir: dir.into(),
             port,
             scratch,
@@ -201,14 +203,14 @@ fn what_is_forged_or_damaged_is_counted_and_makes_no_name() {
 }
 
 /// A VALUES part of one gauge.
-const GAUGE: &[u8] = b"\x00\x06\x00\x0f\x00\x01\x01\x00\x00\x00\x00\x00\x00\xe0\x3f";
+pub(crate) const GAUGE: &[u8] = b"\x00\x06\x00\x0f\x00\x01\x01\x00\x00\x00\x00\x00\x00\xe0\x3f";
 
-fn text_part(kind: u8, text: &str) -> Vec<u8> {
+pub(crate) fn text_part(kind: u8, text: &str) -> Vec<u8> {
     let length = (text.len() + 5) as u16;
     [&[0, kind][..], &length.to_be_bytes(), text.as_bytes(), &[0]].concat()
 }
 
-fn time_part(seconds: u64) -> Vec<u8> {
+pub(crate) fn time_part(seconds: u64) -> Vec<u8> {
     [&[0, 8, 0, 12][..], &(seconds << 30).to_be_bytes()].concat()
 }
 

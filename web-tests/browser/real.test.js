@@ -2,7 +2,8 @@
 // build in target/, these tests are skipped. KYMO_ARGS is added to its command line (`--assets ../crates/serve/assets`).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,14 +15,17 @@ const BUILT = fileURLToPath(new URL('../../target/quick/kymo', import.meta.url))
 const program = process.env.KYMO ?? (existsSync(BUILT) ? BUILT : null);
 const skip = program ? false : 'no kymo: set KYMO to its path';
 
-let browser, kymo, folder, url;
+let browser, kymo, folder, url, datagrams;
 
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(join(tmpdir(), 'kymo-page-'));
   const port = await freePort();
+  datagrams = await freePort();
+  const config = join(folder, 'kymo.toml');
+  writeFileSync(config, `[listen]\ncollectd = ["127.0.0.1:${datagrams}"]\n`);
   url = `http://127.0.0.1:${port}/`;
-  kymo = spawn(program, ['serve', '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'] });
+  kymo = spawn(program, ['serve', '--config', config, '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'] });
   browser = await launch();
   await patience(async () => (await fetch(`${url}api/v1/status`)).ok);
 });
@@ -144,6 +148,67 @@ test('what others send is found, drawn beside this machine, and who fell silent 
   await page.goto(here.href);
   await page.waitForFunction(() => document.querySelectorAll('#view-series .key').length === 2);
   await page.waitForFunction(() => /%/.test([...document.querySelectorAll('#view-series .key b')].at(-1).textContent));
+  assert.deepEqual(seen, clean);
+  await context.close();
+});
+
+/** Sends packets of collectd from an address of its own. */
+async function sendPackets(address, packets) {
+  const socket = createSocket('udp4');
+  await new Promise((done) => socket.bind(0, address, done));
+  for (const packet of packets) await new Promise((done) => socket.send(packet, datagrams, '127.0.0.1', done));
+  socket.close();
+}
+
+const part = (kind, body) => Buffer.concat([Buffer.from([kind >> 8, kind & 255, (body.length + 4) >> 8, (body.length + 4) & 255]), body]);
+const textPart = (kind, text) => part(kind, Buffer.from(`${text}\0`));
+function numberPart(kind, number) {
+  const body = Buffer.alloc(8);
+  body.writeBigUInt64BE(BigInt(number));
+  return part(kind, body);
+}
+const GAUGE = Buffer.from('0006000f000101000000000000e03f', 'hex');
+const packet = (host, time, ...more) => Buffer.concat([textPart(0, host), numberPart(1, time), numberPart(7, 10), textPart(2, 'load'), textPart(4, 'gauge'), ...more]);
+const valuePacket = (host, time) => packet(host, time, GAUGE);
+const notification = (host, time, severity, message) => packet(host, time, numberPart(0x101, severity), textPart(0x100, message));
+
+test('whose clock is wrong, what was not taken and what was notified, as text', { skip }, async () => {
+  const hostile = '<img src=x onerror=alert(1)>\u001b[2J';
+  const now = Math.floor(Date.now() / 1000);
+  await sendPackets('127.0.0.2', [valuePacket('<i>late', now - 3600), valuePacket('<i>late', now - 3600), Buffer.from('rubbish')]);
+  await sendPackets('127.0.0.3', [valuePacket('right', now - 20), valuePacket('right', now - 10), valuePacket('right', now), notification('right', now - 120, 1, hostile)]);
+  const { page, context, seen } = await open(browser, url, { path: '?view=hosts' });
+  const cells = (host) => page.evaluate((wanted) => [...document.querySelectorAll('.hosts tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent)).find(([name]) => name === wanted), host);
+  await patience(async () => { await page.reload(); await page.waitForSelector('.hosts tbody tr'); return (await cells('<i>late')) && (await cells('right')); });
+  const [, , series, , lost, clock] = await cells('<i>late');
+  assert.deepEqual([series, lost, clock], ['1', '2', '1 h behind']);
+  const [, , , , taken, right] = await cells('right');
+  assert.deepEqual([taken, right], ['0', '']);
+  assert.equal(await page.locator('.sockets').textContent(), `127.0.0.1:${datagrams}: 0 datagrams lost in the kernel`);
+  // the clock that is furthest off comes first
+  await page.locator('.hosts th button', { hasText: 'clock offset' }).click();
+  assert.equal(await page.locator('.hosts tbody tr').first().locator('td').first().textContent(), '<i>late');
+  assert.equal(await page.locator('.hosts th[aria-sort=descending]').textContent(), 'clock offset');
+
+  // on the graphs of its host the cursor says it, on those of the other host not
+  const range = `from=${now - 600}&thru=${now}`;
+  await page.goto(`${url}?view=series&fields=@right/load/gauge.rrd:value&${range}`);
+  await page.waitForFunction(() => document.querySelector('#view-series .card canvas'));
+  const box = await page.locator('#view-series .u-over').boundingBox();
+  await patience(async () => {
+    await page.mouse.move(box.x + box.width * 0.8 - 1 + Math.random() * 2, box.y + 20);
+    return page.locator('#view-series .moment').isVisible();
+  });
+  assert.equal(await page.locator('#view-series .moment').textContent(), 'failure: right/load/gauge: <img src=x onerror=alert(1)>\\x1b[2J');
+  await page.goto(`${url}?view=series&fields=@${encodeURIComponent('<i>late')}/load/gauge.rrd:value&${range}&at=${now - 120}`);
+  await page.waitForFunction(() => document.querySelector('#view-series .card canvas'));
+  assert.equal(await page.locator('#view-series .moment').isVisible(), false);
+
+  // among all events; a click shows its host
+  await page.goto(`${url}?view=events`);
+  await page.locator('.events button', { hasText: 'onerror' }).click();
+  await page.waitForFunction(() => /host=right/.test(location.search));
+  assert.equal(await page.locator('img').count(), 0);
   assert.deepEqual(seen, clean);
   await context.close();
 });

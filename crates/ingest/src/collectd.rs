@@ -3,17 +3,23 @@
 //! damaged or refused is counted instead.
 //!
 //! `intake` goes from datagrams to updates, `index` finds the series of an identifier, `define` makes new ones, `accounts`
-//! counts, `reported` knows what was reported before this process, `notifications` makes lines of what senders want to be heard.
+//! counts for each sender, `hosts` for each host, `senders` has both for who asks, `reported` knows what was reported before this
+//! process. `notifications` makes lines of what senders want to be heard, `kept_events` keeps it in memory, `event_files` on the disk.
 //! `intervals` sees when values come at another interval than before, and `redefine`, a thread, makes other definitions then.
 
 mod accounts;
 mod define;
+pub(crate) mod event_files;
+mod hosts;
 mod index;
 mod intake;
 mod intervals;
+mod kept_events;
 mod notifications;
+mod recent;
 mod redefine;
 mod reported;
+mod senders;
 mod users_in_force;
 
 use std::collections::HashMap;
@@ -32,8 +38,10 @@ use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
+pub use kept_events::{EventKeeper, Events};
 use redefine::{Requests, redefiner};
 pub use reported::Reported;
+pub use senders::Senders;
 pub use users_in_force::UsersInForce;
 
 /// Datagrams of one round.
@@ -42,7 +50,7 @@ const ROUND: usize = 64;
 const ROUNDS: usize = 16;
 /// How often lost and refused values are reported.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-/// How often notifications become a line.
+/// How often notifications become a line, and are saved.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
@@ -84,6 +92,10 @@ pub struct Collectd {
     pub sockets: Vec<(OwnedFd, String)>,
     /// What was reported of them before.
     pub reported: Reported,
+    /// What is known of who sends goes there.
+    pub senders: Senders,
+    /// Notifications go there.
+    pub events: EventKeeper,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -111,12 +123,15 @@ impl Collectd {
             settings,
             sockets,
             reported,
+            senders,
+            events,
             log,
         } = self;
         let mut datagrams = Datagrams::new(ROUND);
-        let mut registry = Registry::new(settings, requests);
+        senders.begin(sockets.iter().map(|(_, name)| name.clone()));
+        let mut registry = Registry::new(settings, requests, senders, events);
         let intake = |(at, (_, name)): (usize, &(OwnedFd, String))| {
-            Intake::new(name.clone(), reported.of(at))
+            Intake::new(name.clone(), at, reported.of(at))
         };
         let mut intakes: Vec<Intake> = sockets.iter().enumerate().map(intake).collect();
         let mut files = vec![stop.as_fd()];
@@ -126,7 +141,7 @@ impl Collectd {
         loop {
             let wait = [
                 (intakes.iter().any(Intake::has_trouble), &reports),
-                (intakes.iter().any(Intake::has_notifications), &notices),
+                (registry.has_events(), &notices),
             ];
             let wait = wait.into_iter().filter(|(has_news, _)| *has_news);
             let wait = wait.map(|(_, rhythm)| rhythm.wait()).min();
@@ -147,8 +162,9 @@ impl Collectd {
                 }
                 reports.begin_again();
             }
-            if intakes.iter().any(Intake::has_notifications) && (notices.is_due() || ends) {
+            if registry.has_events() && (notices.is_due() || ends) {
                 intakes.iter_mut().for_each(|intake| intake.notify(&log));
+                registry.save_events(&log);
                 notices.begin_again();
             }
             if ends {

@@ -5,6 +5,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod collectd;
+#[cfg(feature = "testing")]
+pub mod fuzz;
 pub mod keeper;
 pub mod listener;
 pub mod log;

@@ -16,10 +16,12 @@ use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
 use kymo_store::{Fresh, KnownSeries, Opened, Store};
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::listen::{self, Peer};
 use kymo_sys::machine;
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
+use crate::collectd::{Events, Senders};
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
@@ -51,6 +53,10 @@ pub struct Questions {
     pub socket: OwnedFd,
     /// And what may be asked.
     pub role: Role,
+    /// What the listeners know of who sends.
+    pub senders: Senders,
+    /// What senders wanted to be heard.
+    pub events: Events,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -170,6 +176,14 @@ impl Questions {
                 let answer = rows.map_or_else(refused, Answer::Rows);
                 stream.write_all(&answer.frame())
             }),
+            Question::Accounts => {
+                let accounts = self.senders.accounts(RealClock.mono_ns());
+                stream.write_all(&Answer::Accounts(accounts).frame())
+            }
+            Question::Events(range) => {
+                let events = self.events.range(range);
+                stream.write_all(&Answer::Events(events).frame())
+            }
             Question::Define(_) | Question::Write(_) if self.role == Role::Read => {
                 let why = "cannot write: this socket only answers what is stored";
                 stream.write_all(&Answer::Refused(why.into()).frame())

@@ -1,4 +1,4 @@
-//! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots.
+//! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots, and what hosts that send wanted to be heard.
 
 use kymo_base::context::Context;
 use kymo_recording::beat;
@@ -16,6 +16,8 @@ pub struct Mark {
     pub kind: Kind,
     /// A line on it.
     pub text: String,
+    /// Whose it is, of the hosts that send; empty: this machine's.
+    pub host: String,
 }
 
 /// Kinds of mark.
@@ -37,11 +39,17 @@ pub enum Kind {
     Start,
     /// Anything else.
     Note,
+    /// What a host that sends wanted to be heard: something is wrong.
+    Failure,
+    /// Something may become wrong.
+    Warning,
+    /// It is as it should be again.
+    Okay,
 }
 
 impl Kind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Gap,
         Kind::Missed,
         Kind::Slow,
@@ -50,6 +58,9 @@ impl Kind {
         Kind::Boot,
         Kind::Start,
         Kind::Note,
+        Kind::Failure,
+        Kind::Warning,
+        Kind::Okay,
     ];
 
     /// Its name in answers.
@@ -63,6 +74,9 @@ impl Kind {
             Kind::Boot => "boot",
             Kind::Start => "start",
             Kind::Note => "note",
+            Kind::Failure => "failure",
+            Kind::Warning => "warning",
+            Kind::Okay => "okay",
         }
     }
 }
@@ -105,6 +119,7 @@ impl Marker {
             until_ns: from_ns,
             kind: Kind::Gap,
             text,
+            host: String::new(),
         });
     }
 
@@ -131,6 +146,7 @@ impl Marker {
                 until_ns: moment.real_ns,
                 kind: Kind::Missed,
                 text: format!("{} samples were not taken in time", moment.missed),
+                host: String::new(),
             });
         }
         self.last = Some(*moment);
@@ -155,6 +171,7 @@ fn at(real_ns: i64, kind: Kind, text: String) -> Mark {
         until_ns: real_ns,
         kind,
         text,
+        host: String::new(),
     }
 }
 

@@ -157,6 +157,7 @@ fn merge_checked(body: &[u8], picks: &[Pick], series: &mut Series) -> Option<()>
             until_ns: input.u64()? as i64,
             kind: *Kind::ALL.get(usize::from(input.take(1)?[0]))?,
             text: input.text()?.to_string(),
+            host: String::new(),
         };
         if mark.until_ns >= series.grid.from_ns && mark.from_ns < series.grid.thru_ns() {
             series.marks.push(mark);
@@ -387,6 +388,7 @@ mod tests {
             until_ns: 12 * MINUTE,
             kind: Kind::Slow,
             text: "slow read: proc/stat".into(),
+            host: String::new(),
         });
         (picks, series)
     }

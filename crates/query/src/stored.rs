@@ -7,11 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kymo_base::labels::Matcher;
+use kymo_base::name::DisplayName;
+use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
-    ANSWER_MAX, Answer, HEAD, LabelledSeries, LabelledValues, Question, Range, Rows, SeriesInfo,
-    body_bytes,
+    ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
+    Question, Range, Rows, SeriesInfo, body_bytes,
 };
 
+use crate::marks::{Kind, Mark};
 use crate::series::{Grid, Point};
 
 /// How long an answer may take. A keeper that starts again opens its store first.
@@ -48,7 +51,7 @@ impl Keeper {
                         }
                     }
                     Answer::Refused(why) => return Ok(Err(why)),
-                    _ => return Err(strange("is about something else")),
+                    _ => return Err(elsewhere()),
                 }
             }
         })??;
@@ -63,7 +66,7 @@ impl Keeper {
             let answers = (0..count).map(|_| match read_answer(stream)? {
                 Answer::Rows(rows) => Ok(Ok(rows)),
                 Answer::Refused(why) => Ok(Err(why)),
-                _ => Err(strange("is about something else")),
+                _ => Err(elsewhere()),
             });
             answers.collect()
         })
@@ -79,6 +82,25 @@ impl Keeper {
     pub fn write(&self, series: Vec<LabelledValues>) -> Result<Vec<Result<(), String>>, String> {
         let count = series.len();
         self.ask(&Question::Write(series), |stream| read_done(stream, count))
+    }
+
+    /// Who sends.
+    pub fn accounts(&self) -> Result<Accounts, String> {
+        self.ask(&Question::Accounts, |stream| match read_answer(stream)? {
+            Answer::Accounts(accounts) => Ok(Ok(accounts)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// What senders wanted to be heard, by its time.
+    pub fn events(&self, range: &EventRange) -> Result<Vec<Event>, String> {
+        let question = Question::Events(range.clone());
+        self.ask(&question, |stream| match read_answer(stream)? {
+            Answer::Events(events) => Ok(Ok(events)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
     }
 
     /// Asks; on a new connection where the old one is of a keeper that has ended.
@@ -131,9 +153,13 @@ fn read_done(stream: &mut UnixStream, count: usize) -> io::Result<Vec<Result<(),
     let answers = (0..count).map(|_| match read_answer(stream)? {
         Answer::Done => Ok(Ok(())),
         Answer::Refused(why) => Ok(Err(why)),
-        _ => Err(strange("is about something else")),
+        _ => Err(elsewhere()),
     });
     answers.collect()
+}
+
+fn elsewhere() -> io::Error {
+    strange("is about something else")
 }
 
 fn strange(why: &str) -> io::Error {
@@ -168,6 +194,25 @@ pub fn points(rows: &Rows, column: usize, grid: &Grid) -> Vec<Point> {
         }
     }
     points
+}
+
+/// An event as a mark on the graphs of its host.
+pub fn mark(event: &Event) -> Mark {
+    let (name, message) = (event.name(), DisplayName(&event.message));
+    Mark {
+        from_ns: event.time_ns,
+        until_ns: event.time_ns,
+        kind: match event.severity {
+            Severity::Failure => Kind::Failure,
+            Severity::Warning => Kind::Warning,
+            Severity::Okay => Kind::Okay,
+        },
+        text: match name.is_empty() {
+            true => message.to_string(),
+            false => format!("{}: {message}", DisplayName(&name)),
+        },
+        host: DisplayName(&event.host).to_string(),
+    }
 }
 
 /// The seconds that a grid covers.
@@ -214,6 +259,31 @@ mod tests {
         assert_eq!(means(1, &grid(1000, 20, 1)), [2.5]);
         assert_eq!(means(0, &grid(1000, 30, 1)), [3.0]);
         assert!(means(0, &grid(2000, 10, 1))[0].is_nan());
+    }
+
+    #[test]
+    fn events_are_marks_of_their_hosts() {
+        let event = Event {
+            time_ns: 5,
+            severity: Severity::Failure,
+            host: b"web1".to_vec(),
+            plugin: b"df".to_vec(),
+            plugin_instance: b"root".to_vec(),
+            type_name: Vec::new(),
+            type_instance: Vec::new(),
+            message: b"<b>\x1b[2J".to_vec(),
+        };
+        let made = mark(&event);
+        assert_eq!((made.from_ns, made.until_ns), (5, 5));
+        assert_eq!((made.kind, &*made.host), (Kind::Failure, "web1"));
+        assert_eq!(made.text, "web1/df-root: <b>\\x1b[2J");
+        let nameless = Event {
+            host: Vec::new(),
+            plugin: Vec::new(),
+            plugin_instance: Vec::new(),
+            ..event
+        };
+        assert_eq!(mark(&nameless).text, "<b>\\x1b[2J");
     }
 
     #[test]

@@ -40,6 +40,10 @@ export function createBoard(ctx, host) {
     mark: (mark) => addMark(board, mark),
     draw: () => draw(board),
     moments: () => moments(board),
+    /** Runs whenever something was drawn, or the cursor has moved. */
+    onMoments: (run) => {
+      board.onMoments = run;
+    },
     /** Runs once, after the first drawing, or where there is nothing to draw. */
     drawn: (then) => {
       board.then = then;
@@ -162,4 +166,5 @@ function then(board) {
 function moments(board) {
   const { state, hover } = board.ctx;
   for (const card of board.cards) card.moments({ cursor: hover, a: state.at, b: state.b }, board.frame);
+  board.onMoments?.();
 }

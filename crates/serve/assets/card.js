@@ -4,6 +4,7 @@ import { createChart, seriesOf } from './chart.js';
 import { h, text } from './dom.js';
 import { stack, timeAt, valueAt } from './frame.js';
 import { expand, numbers } from './panels.js';
+import { isStored, parts } from './stored.js';
 import { pen } from './theme.js';
 import { clock, tickLabel } from './time.js';
 import { format, increments, measure, tick } from './units.js';
@@ -61,7 +62,7 @@ function draw(card, ctx, on, frame, view, size) {
     rebuild(card, ctx, on, frame, all, shown, size);
   }
   if (!card.chart) return;
-  card.chart.draw(table(card, frame), view.from, view.thru, frame.marks);
+  card.chart.draw(table(card, frame), view.from, view.thru, marksOf(card, frame));
 }
 
 const MANY = 3;
@@ -73,6 +74,12 @@ function moving(layers, { layers: asked }, frame) {
     return (max ?? avg).some((value) => value > 0);
   });
   return (found.length ? found : layers.slice(0, 1)).map((each, n) => ({ ...each, colour: n + 1 }));
+}
+
+/** What a host that sends wanted to be heard is on the charts of that host alone. */
+function marksOf({ panel }, { marks }) {
+  const hosts = new Set(panel.layers.filter(({ id }) => isStored(id)).map(({ id }) => parts(id).host));
+  return marks.filter(({ host }) => host === undefined || hosts.has(host));
 }
 
 const unitOf = (each, frame) => frame.fields.get(each.id)?.unit ?? '';

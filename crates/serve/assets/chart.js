@@ -8,8 +8,8 @@ import { fade, inks, pen } from './theme.js';
 const FONT = '11px system-ui, sans-serif';
 const LABEL_PX = 14;
 const CLICK_PX = 5;
-// what changes no number is a tick at the top; a clock that was set or a boot is a line
-const QUIET = ['slow', 'note'];
+// what changes no number is a tick at the top; a clock that was set, a boot or a warning is a line; a failure is thick
+const TALL = { slow: 1 / 12, note: 1 / 12, okay: 1 / 3 };
 
 /**
  * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}],
@@ -162,11 +162,12 @@ function rule(plot, { marks, from, thru }, ink) {
   const { top, height } = plot.bbox;
   const { ctx } = plot;
   ctx.save();
-  ctx.fillStyle = ink.mark;
   for (const mark of marks) {
     if (mark.kind === 'gap' || mark.time < from || mark.time > thru) continue;
-    const tall = QUIET.includes(mark.kind) ? Math.round(height / 12) : height;
-    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, devicePixelRatio, tall);
+    ctx.fillStyle = ink.marks[mark.kind] ?? ink.mark;
+    const tall = Math.round(height * (TALL[mark.kind] ?? 1));
+    const wide = devicePixelRatio * (mark.kind === 'failure' ? 2 : 1);
+    ctx.fillRect(Math.round(plot.valToPos(mark.time, 'x', true)), top, wide, tall);
   }
   ctx.restore();
 }

@@ -1,4 +1,4 @@
-// The view of events: gaps, missed samples, clocks set, starts. A click goes there.
+// The view of events: gaps, missed samples, clocks set, starts, and what hosts that send notified. A click goes there.
 import { h } from './dom.js';
 import { span, stamp } from './time.js';
 
@@ -11,6 +11,9 @@ const KINDS = {
   boot: 'the machine booted',
   start: 'a recorder started',
   note: 'a note',
+  failure: 'a host says that something is wrong',
+  warning: 'a host warns',
+  okay: 'a host says that it is well again',
 };
 const ROOM = 60;
 
@@ -80,7 +83,8 @@ function draw({ ctx, body, only, marks }) {
 }
 
 function visit(ctx, mark) {
-  ctx.set({ view: undefined });
+  const { host } = mark;
+  ctx.set(host ? { view: 'series', host, fields: undefined, q: undefined } : { view: undefined });
   ctx.zoomTo(mark.time - ROOM, Math.max(mark.until, mark.time) + ROOM);
   ctx.set({ at: Math.min(mark.until + 1, ctx.edge ?? mark.until), b: undefined });
 }

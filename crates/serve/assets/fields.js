@@ -2,6 +2,7 @@
 // The view of all fields is one such list, the view of stored series (series.js) the other.
 import { createBoard } from './board.js';
 import { h, text } from './dom.js';
+import { nearMarks, sayMarks } from './near.js';
 import { panelOf } from './panels.js';
 import { catalogue, search } from './search.js';
 
@@ -46,6 +47,7 @@ export function createPicker(ctx, host, kind) {
   const list = h('ul', { class: 'fields' });
   const charts = h('div', { class: 'charts' });
   const empty = h('p', { class: 'quiet hint' }, kind.hint());
+  const said = h('p', { class: 'moment', role: 'status', hidden: true });
   const fresh = h(
     'button',
     {
@@ -58,10 +60,11 @@ export function createPicker(ctx, host, kind) {
   );
   host.append(
     h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list),
-    h('div', { class: 'chosen' }, empty, charts),
+    h('div', { class: 'chosen' }, empty, charts, said),
   );
-  const view = { ctx, kind, input, count, list, empty, all: null, target: 0, board: createBoard(ctx, charts) };
+  const view = { ctx, kind, input, count, list, empty, said, all: null, target: 0, board: createBoard(ctx, charts) };
   view.draw = () => draw(view);
+  view.board.onMoments(() => say(view));
   return {
     board: view.board,
     show: () => {
@@ -97,6 +100,13 @@ function onState(view, changed) {
   else if (changed.has('hide')) view.board.draw();
   if (changed.has('at') || changed.has('b')) view.board.moments();
   if (changed.has('q')) draw(view);
+}
+
+/** What happened at the cursor. */
+function say({ ctx, board, said }) {
+  const near = nearMarks(board.frame()?.marks ?? [], ctx.view(), ctx.hover ?? ctx.moment());
+  text(said, sayMarks(near));
+  said.hidden = !near.length;
 }
 
 function arrange(view) {

@@ -1,9 +1,19 @@
-// The view of hosts: who sends values, when the last ones came, and how many. Those who fell silent come first.
+// The view of hosts: who sends values, when the last ones came, how many, what was lost, and whose clock is wrong.
+// Those who fell silent come first.
 import { h, text } from './dom.js';
-import { isSilent, orderHosts, readStored } from './stored.js';
+import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
+import { readStored } from './stored.js';
 import { span, stamp } from './time.js';
 
 const EVERY_MS = 10000;
+const COLUMNS = [
+  { name: 'host', title: 'host' },
+  { name: 'when', title: 'last seen', number: true, left: true },
+  { name: 'series', title: 'series', number: true },
+  { name: 'rate', title: 'values/s', number: true },
+  { name: 'lost', title: 'not taken', number: true },
+  { name: 'away', title: 'clock offset', number: true },
+];
 
 export function createHosts(ctx, host) {
   const sub = h('span', { class: 'sub' });
@@ -14,20 +24,20 @@ export function createHosts(ctx, host) {
     spellcheck: 'false',
     oninput: () => draw(view),
   });
+  const sockets = h('p', { class: 'sub foot sockets' });
   const body = h('tbody', {});
-  const heads = ['host', 'last value', 'series', 'values/s'].map((name, n) =>
-    h('th', { class: n > 1 ? 'number' : '', scope: 'col' }, h('span', { class: 'head' }, name)),
-  );
+  const heads = COLUMNS.map((column) => head(column, () => sortBy(view, column)));
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
   host.append(
     h(
       'section',
       { class: 'panel' },
       h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Hosts'), sub), input),
+      sockets,
       h('div', { class: 'scroller' }, table),
     ),
   );
-  const view = { ctx, host, sub, input, body, hosts: null };
+  const view = { ctx, host, sub, input, sockets, body, heads, rows: null, sort: '' };
   setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
   return {
     show: () => load(view),
@@ -37,49 +47,90 @@ export function createHosts(ctx, host) {
   };
 }
 
+const head = ({ title, number, left }, onclick) =>
+  h('th', { class: number && !left ? 'number' : '', scope: 'col' }, h('button', { onclick }, title));
+
+/** The column's order, then the other way round, then as it was. */
+function sortBy(view, { name, number }) {
+  const turns = number ? [`-${name}`, name, ''] : [name, `-${name}`, ''];
+  view.sort = turns[turns.indexOf(view.sort) + 1] ?? turns[0];
+  view.heads.forEach((each, n) => {
+    const sorted = COLUMNS[n].name === view.sort.replace('-', '');
+    if (!sorted) each.removeAttribute('aria-sort');
+    else each.setAttribute('aria-sort', view.sort.startsWith('-') ? 'descending' : 'ascending');
+  });
+  draw(view);
+}
+
 async function load(view) {
   try {
-    const answer = await view.ctx.api.get('stored');
-    view.hosts = readStored(answer).hosts;
-    view.now = answer.now;
+    const [stored, senders] = await Promise.all([view.ctx.api.get('stored'), view.ctx.api.get('hosts')]);
+    view.rows = readSenders(readStored(stored).hosts, senders);
+    view.now = senders.now;
+    sayLost(view, senders.sockets);
     draw(view);
   } catch (error) {
-    view.body.replaceChildren(h('tr', {}, h('td', { colspan: 4, class: 'quiet' }, error.message)));
+    view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
   }
 }
 
-function draw({ ctx, sub, input, body, hosts, now }) {
-  if (!hosts) return;
+/** Whose the datagrams were that the kernel dropped is not known. */
+function sayLost({ sockets: line }, sockets) {
+  const said = sockets.map(({ name, lost }) => `${name}: ${lost} datagrams lost in the kernel`);
+  text(line, said.join(' · '));
+  line.hidden = !said.length;
+  line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
+}
+
+function draw(view) {
+  const { sub, input, body, rows, now, sort } = view;
+  if (!rows) return;
   const wanted = input.value.toLowerCase();
-  const seen = orderHosts(
-    hosts.filter(({ host }) => host.toLowerCase().includes(wanted)),
-    now,
-  );
-  const silent = hosts.filter((each) => isSilent(each, now)).length;
+  const fits = ({ host, address }) => `${host ?? ''} ${address ?? ''}`.toLowerCase().includes(wanted);
+  const hosts = rows.filter(({ host }) => host !== null);
+  const silent = hosts.filter((each) => each.silent).length;
   text(
     sub,
     hosts.length
       ? `${hosts.length} send${silent ? `, ${silent} silent` : ''}; a click shows what a host sends`
       : 'nobody has sent anything yet: see docs/moving.md',
   );
-  body.replaceChildren(...seen.map((each) => row(ctx, each, now)));
+  body.replaceChildren(...orderRows(rows.filter(fits), now, sort).map((each) => row(view, each)));
 }
 
-function row(ctx, each, now) {
-  const silent = isSilent(each, now);
-  const when = each.last === null ? 'never' : `${span(Math.max(0, now - each.last))} ago`;
-  const title = each.last === null ? '' : stamp(each.last, ctx.zone(), ctx.settings.locale);
-  const open = h(
-    'button',
-    { class: 'link', onclick: () => ctx.set({ view: 'series', host: each.host, fields: undefined, q: undefined }) },
-    each.host,
-  );
+function row({ ctx, now }, each) {
+  const when = each.when === null ? 'never' : `${span(Math.max(0, now - each.when))} ago`;
+  const title = each.when === null ? '' : stamp(each.when, ctx.zone(), ctx.settings.locale);
+  const number = (value) => value.toLocaleString(ctx.settings.locale, { maximumFractionDigits: 1 });
   return h(
     'tr',
-    { 'data-silent': silent },
-    h('td', { class: 'name' }, open),
-    h('td', { title, 'data-tone': silent ? 'D' : undefined }, silent ? `silent: ${when}` : when),
+    { 'data-silent': each.silent },
+    h('td', { class: 'name' }, nameOf(ctx, each)),
+    h('td', { title, 'data-tone': each.silent ? 'D' : undefined }, each.silent ? `silent: ${when}` : when),
     h('td', { class: 'number' }, String(each.series)),
-    h('td', { class: 'number' }, each.rate.toLocaleString(ctx.settings.locale, { maximumFractionDigits: 1 })),
+    h('td', { class: 'number' }, number(each.rate)),
+    lossCell(each, number),
+    clockCell(each),
   );
+}
+
+function nameOf(ctx, { host, address }) {
+  if (host === null) return `${address ?? 'further senders'} (no host)`;
+  const onclick = () => ctx.set({ view: 'series', host, fields: undefined, q: undefined });
+  return h('button', { class: 'link', title: address ? `sent by ${address}` : '', onclick }, host);
+}
+
+/** Losses are counted by sender: one that sends for several hosts has the same beside each. */
+function lossCell({ losses, lost, address }, number) {
+  if (lost === null) return h('td', { class: 'number quiet', title: 'counted for what collectd sends' }, '–');
+  const words = [`since the keeper's start, of ${address ?? 'further senders'}:`, ...lossWords(losses)];
+  const title = words.length > 1 ? words.join('\n') : '';
+  return h('td', { class: 'number', title, 'data-tone': lost > 0 ? 'D' : undefined }, number(lost));
+}
+
+function clockCell(each) {
+  const clock = clockOf(each);
+  const title = each.offset === null ? '' : `${each.offset.toFixed(3)} s behind this clock`;
+  const shown = clock ? `${span(each.away)} ${clock.word}` : '';
+  return h('td', { class: 'number', title, 'data-tone': clock?.wrong ? 'D' : undefined }, shown);
 }

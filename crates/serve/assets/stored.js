@@ -5,7 +5,7 @@
 const LINES = 16;
 /** Fields that are asked for at once. */
 const FIELDS = 500;
-/** Intervals after which a host counts as silent. */
+/** Gaps, or intervals, after which a host counts as silent. */
 const SILENT = 3;
 
 export const isStored = (id) => id.startsWith('@');
@@ -92,13 +92,19 @@ export function orderHosts(hosts, now) {
   return [...hosts].sort(
     (a, b) =>
       silent(b) - silent(a) ||
-      (silent(a) ? (a.last ?? 0) - (b.last ?? 0) : 0) ||
+      (silent(a) ? since(a) - since(b) : 0) ||
       a.host.localeCompare(b.host, undefined, { numeric: true }),
   );
 }
 
-export const isSilent = ({ last, step }, now) =>
-  last === null || now - last > SILENT * (Number.isFinite(step) ? step : 300);
+const since = ({ seen, last }) => seen ?? last ?? 0;
+
+/** `seen` and `gap` are the keeper's, of who sends by collectd's protocol; others have their last value's stamp. */
+export function isSilent({ last, step, seen = null, gap = null }, now) {
+  const usual = Number.isFinite(step) ? step : 300;
+  if (seen !== null) return now - seen > Math.max(SILENT * (gap ?? usual), 2 * usual);
+  return last === null || now - last > SILENT * usual;
+}
 
 /** Every word must be found in the name. */
 export function searchStored(fields, wanted) {

@@ -40,6 +40,7 @@ export function inks() {
         grid: 'rgba(255,255,255,0.06)',
         gap: 'rgba(255,255,255,0.07)',
         mark: 'rgba(240,228,66,0.75)',
+        marks: { failure: '#f2814a', okay: '#2bc79a' },
         paper: '#14181f',
         ink: '#e6e9ee',
       }
@@ -48,6 +49,7 @@ export function inks() {
         grid: 'rgba(0,0,0,0.07)',
         gap: 'rgba(0,0,0,0.07)',
         mark: 'rgba(180,90,0,0.75)',
+        marks: { failure: '#d5280a', okay: '#00916a' },
         paper: '#ffffff',
         ink: '#1a1f29',
       };

@@ -2,6 +2,7 @@
 // Fetched after the charts have been drawn, which are what is waited for.
 import { createChanges } from './changes.js';
 import { h, text } from './dom.js';
+import { nearMarks, sayMarks } from './near.js';
 import { createProcesses } from './processes.js';
 import { busiest } from './rows.js';
 import { createScans } from './scans.js';
@@ -53,9 +54,7 @@ function say(view) {
   const scan = view.processes.scan(),
     other = view.processes.other();
   const time = ctx.moment();
-  const near = nearMarks(view.board.frame(), ctx, ctx.hover ?? time)
-    .map((mark) => (mark.text.startsWith(mark.kind) ? mark.text : `${mark.kind}: ${mark.text}`))
-    .join(' · ');
+  const near = sayMarks(nearMarks(view.board.frame()?.marks ?? [], ctx.view(), ctx.hover ?? time));
   const both = at !== undefined && b !== undefined && scan && other;
   const parts = both
     ? [`A ${when(ctx, at)}: ${who(ctx, scan)}`, `B ${when(ctx, b)}: ${who(ctx, other)}`]
@@ -84,12 +83,4 @@ function who(ctx, scan) {
     ({ name, count, pct }) => `${name}${count > 1 ? ` ×${count}` : ''} ${format(pct, '%', '', ctx.settings)}`,
   );
   return names.join(', ') || 'nobody';
-}
-
-/** Events within a hair's breadth of the cursor. */
-function nearMarks(frame, ctx, time) {
-  if (!frame || time === null) return [];
-  const { from, thru } = ctx.view();
-  const reach = (thru - from) / 100;
-  return frame.marks.filter((mark) => time >= mark.time - reach && time <= mark.until + reach);
 }

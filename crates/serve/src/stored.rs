@@ -8,11 +8,12 @@ use std::time::Duration;
 use kymo_base::field::Unit;
 use kymo_base::labels;
 use kymo_base::name::DisplayName;
+use kymo_query::marks::Mark;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Line;
-use kymo_query::stored::{Keeper, points, seconds_of};
+use kymo_query::stored::{Keeper, mark, points, seconds_of};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Range, Rows, SeriesInfo};
+use kymo_wire::keeper::{Accounts, EventRange, Range, Rows, SeriesInfo};
 
 /// What a field of a stored series begins with: `@host/plugin/type.rrd:column`.
 pub(crate) const MARK: char = '@';
@@ -96,7 +97,28 @@ impl Stored {
         }
     }
 
-    /// Adds the lines of these fields; with the seconds of the finest row that was read. A field that is not there has no
+    /// Who sends.
+    pub(crate) fn accounts(&self) -> Result<Accounts, String> {
+        self.keeper.accounts()
+    }
+
+    /// What senders wanted to be heard, by its time; no hosts: all.
+    pub(crate) fn marks(
+        &self,
+        range: (i64, i64),
+        hosts: Vec<Vec<u8>>,
+    ) -> Result<Vec<Mark>, String> {
+        let (from, thru) = range;
+        let events = self.keeper.events(&EventRange {
+            from,
+            thru,
+            events_max: u32::MAX,
+            hosts,
+        })?;
+        Ok(events.iter().map(mark).collect())
+    }
+
+    /// Adds the lines of these fields, and what their hosts wanted to be heard; with the seconds of the finest row that was read. A field that is not there has no
     /// line, as one of the recording that has no values.
     pub(crate) fn add(
         &self,
@@ -133,6 +155,13 @@ impl Stored {
                 pick,
             });
         }
+        let mut hosts: Vec<Vec<u8>> = names
+            .iter()
+            .map(|name| labels::value(name, "host").to_vec())
+            .collect();
+        hosts.dedup();
+        series.marks.extend(self.marks((from, thru), hosts)?);
+        series.marks.sort_by_key(|mark| mark.from_ns);
         Ok(finest)
     }
 }

@@ -1,14 +1,19 @@
 //! The keeper's protocol, docs/formats/keeper.md: what the hub and the command line ask about stored series. Each frame is
 //! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
 
+mod accounts;
 mod body;
+mod events;
 mod frame;
 mod write;
 
+pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
+pub use events::{Event, EventRange};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
+use events::{put_events, take_events};
 use frame::framed;
 use kymo_base::label_set::is_name;
 use kymo_base::labels::Matcher;
@@ -22,10 +27,14 @@ const COLUMNS_MAX: usize = 4096;
 
 const SELECT: u8 = 1;
 const RANGE: u8 = 2;
+const ASK_ACCOUNTS: u8 = 3;
+const ASK_EVENTS: u8 = 4;
 const DEFINE: u8 = 5;
 const WRITE: u8 = 6;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
+const ACCOUNTS: u8 = 0x83;
+const EVENTS: u8 = 0x84;
 const DONE: u8 = 0x85;
 const REFUSED: u8 = 0xff;
 
@@ -36,6 +45,10 @@ pub enum Question {
     Select(Vec<Matcher>),
     /// Their rows: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
     Range(Range),
+    /// Who sends: answered with one [`Answer::Accounts`].
+    Accounts,
+    /// What senders wanted to be heard: answered with one [`Answer::Events`].
+    Events(EventRange),
     /// Series named by label sets begin, unless they are there: answered with one [`Answer::Done`] or [`Answer::Refused`] for each,
     /// in order.
     Define(Vec<LabelledSeries>),
@@ -63,6 +76,10 @@ pub enum Answer {
     Series(Vec<SeriesInfo>, bool),
     /// Rows of one series.
     Rows(Rows),
+    /// What is known of who sends.
+    Accounts(Accounts),
+    /// Events, by their time.
+    Events(Vec<Event>),
     /// It is done.
     Done,
     /// Why not, or why there are none, for people.
@@ -118,6 +135,8 @@ impl Question {
                 out.u16(range.names.len());
                 range.names.iter().for_each(|name| out.text(name));
             }),
+            Question::Accounts => framed(ASK_ACCOUNTS, |_| {}),
+            Question::Events(range) => framed(ASK_EVENTS, |out| range.put(out)),
             Question::Define(series) => framed(DEFINE, |out| write::put_definitions(out, series)),
             Question::Write(series) => framed(WRITE, |out| write::put_values(out, series)),
         }
@@ -129,6 +148,8 @@ impl Question {
         let question = match kind {
             SELECT => Question::Select(matchers(&mut body).ok_or("is cut short")?),
             RANGE => Question::Range(range(&mut body).ok_or("is cut short")?),
+            ASK_ACCOUNTS => Question::Accounts,
+            ASK_EVENTS => Question::Events(EventRange::take(&mut body).ok_or("is cut short")?),
             DEFINE => Question::Define(write::definitions(&mut body).ok_or("is cut short")?),
             WRITE => Question::Write(write::values(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
@@ -169,7 +190,7 @@ impl Answer {
         match self {
             Answer::Series(series, more) => framed(SERIES, |out| {
                 out.u8((*more).into());
-                out.u32(series.len() as u32);
+                out.length(series.len());
                 series.iter().for_each(|series| put_series(out, series));
             }),
             Answer::Rows(rows) => framed(ROWS, |out| {
@@ -178,11 +199,13 @@ impl Answer {
                 out.u8((!rows.min.is_empty()).into());
                 out.u16(rows.columns.len());
                 rows.columns.iter().for_each(|name| out.text(name));
-                out.u32(rows.mean.len() as u32);
+                out.length(rows.mean.len());
                 for cells in [&rows.mean, &rows.min, &rows.max] {
-                    cells.iter().for_each(|cell| out.u64(cell.to_bits()));
+                    cells.iter().for_each(|cell| out.f64(*cell));
                 }
             }),
+            Answer::Accounts(accounts) => framed(ACCOUNTS, |out| accounts.put(out)),
+            Answer::Events(events) => framed(EVENTS, |out| put_events(out, events)),
             Answer::Done => framed(DONE, |_| {}),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
@@ -194,6 +217,8 @@ impl Answer {
         let answer = match kind {
             SERIES => series(&mut body),
             ROWS => rows(&mut body).map(Answer::Rows),
+            ACCOUNTS => Accounts::take(&mut body).map(Answer::Accounts),
+            EVENTS => take_events(&mut body).map(Answer::Events),
             DONE => Some(Answer::Done),
             REFUSED => {
                 let why = body
@@ -210,7 +235,7 @@ impl Answer {
 
 fn put_series(out: &mut Vec<u8>, series: &SeriesInfo) {
     out.text(&series.name);
-    out.u64(series.last.to_bits());
+    out.f64(series.last);
     out.u32(series.step);
     out.u16(series.columns.len());
     for (name, kind) in &series.columns {

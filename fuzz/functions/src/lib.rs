@@ -37,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
+    ("notifications", kymo_ingest::fuzz::fuzz_notifications),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),

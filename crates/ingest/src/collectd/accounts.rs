@@ -5,136 +5,188 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use kymo_wire::collectd::Bad;
+use kymo_wire::collectd::{Bad, Cdtime};
+use kymo_wire::keeper::{Count, Counts, SenderAccount};
+
+use super::hosts::{SECOND_NS, behind, seconds};
+use super::recent::Least;
 
 /// Senders with accounts of their own.
 pub(super) const SENDERS_MAX: usize = 4096;
 
-/// Numbers since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    /// Datagrams.
-    pub datagrams: u64,
-    /// Values that were stored.
-    pub values: u64,
-    /// Datagrams the kernel dropped because they were not taken in time; whose they were is not known.
-    pub lost: u64,
-    /// Damaged or forged datagrams, the rest of which was not used.
-    pub bad: u64,
-    /// Datagrams of senders that are of no network which may send.
-    pub foreign: u64,
-    /// Values without a time, a name and the like.
-    pub unfit: u64,
-    /// Values whose stamp is not newer than the one before.
-    pub late: u64,
-    /// Values too far in the future.
-    pub future: u64,
-    /// Values of other number or kinds than those that made the series.
-    pub mismatched: u64,
-    /// Datagrams that were there before.
-    pub replayed: u64,
-    /// Values of series that may not be made.
-    pub refused: u64,
-    /// Values of series whose values another one sends.
-    pub held: u64,
-    /// Values of hosts that their user may not send for.
-    pub others: u64,
-    /// Values that could not be written.
-    pub unwritten: u64,
-    /// Series that were made.
-    pub new: u64,
-    /// Notifications.
-    pub notifications: u64,
+/// Those that an administrator wants to hear of, with words.
+const TROUBLES: [(Count, &str); 11] = [
+    (Count::Bad, "damaged or forged datagrams"),
+    (Count::Foreign, "datagrams of networks that may not send"),
+    (Count::Replayed, "datagrams sent twice"),
+    (Count::Unfit, "values without time or name"),
+    (
+        Count::Mismatched,
+        "values of another type than their series",
+    ),
+    (Count::Late, "values not newer than the last"),
+    (Count::Future, "values from the future"),
+    (Count::Refused, "values of series that may not be made"),
+    (Count::Held, "values of series that another sender writes"),
+    (
+        Count::Others,
+        "values of hosts that their user may not send for",
+    ),
+    (Count::Unwritten, "values that could not be written"),
+];
+
+/// A sender's account.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sender {
+    address: Option<IpAddr>,
+    counts: Counts,
+    /// When its last datagram came, by a clock that does not go back.
+    seen_ns: u64,
+    offset: Least,
+    /// The newest time of this round.
+    newest: Cdtime,
+    is_touched: bool,
 }
 
-impl Counts {
-    /// Those that an administrator wants to hear of, with words.
-    fn troubles(&self) -> [(u64, &'static str); 12] {
-        [
-            (self.lost, "datagrams dropped by the kernel"),
-            (self.bad, "damaged or forged datagrams"),
-            (self.foreign, "datagrams of networks that may not send"),
-            (self.replayed, "datagrams sent twice"),
-            (self.unfit, "values without time or name"),
-            (self.mismatched, "values of another type than their series"),
-            (self.late, "values not newer than the last"),
-            (self.future, "values from the future"),
-            (self.refused, "values of series that may not be made"),
-            (self.held, "values of series that another sender writes"),
-            (
-                self.others,
-                "values of hosts that their user may not send for",
-            ),
-            (self.unwritten, "values that could not be written"),
-        ]
+impl Sender {
+    /// As it is now.
+    pub(super) fn account(&self, now_ns: u64) -> SenderAccount {
+        SenderAccount {
+            address: self.address,
+            age_s: seconds(now_ns.saturating_sub(self.seen_ns)),
+            offset_s: self.offset.get(),
+            counts: self.counts,
+        }
     }
 }
 
 /// One socket's.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Accounts {
     /// Of all senders.
     pub all: Counts,
-    senders: HashMap<IpAddr, Counts>,
-    /// Of senders beyond [`SENDERS_MAX`].
-    rest: Counts,
+    /// Datagrams the kernel dropped because they were not taken in time; whose they were is not known.
+    pub lost: u64,
+    /// The first one is of all beyond [`SENDERS_MAX`].
+    senders: Vec<Sender>,
+    numbers: HashMap<IpAddr, u16>,
+    /// Those whose datagrams came in this round.
+    touched: Vec<u16>,
     /// What was reported.
-    reported: Counts,
+    reported: (u64, Counts),
     /// Why the last datagram was bad, the last series was not made, the last values were not written.
     pub last_bad: Option<Bad>,
     pub last_refusal: Option<String>,
     pub last_failure: Option<String>,
 }
 
-impl Accounts {
-    /// A sender's account.
-    pub(super) fn of(&mut self, sender: IpAddr) -> &mut Counts {
-        if self.senders.len() < SENDERS_MAX || self.senders.contains_key(&sender) {
-            self.senders.entry(sender).or_default()
-        } else {
-            &mut self.rest
+impl Default for Accounts {
+    fn default() -> Accounts {
+        Accounts {
+            all: Counts::default(),
+            lost: 0,
+            senders: vec![Sender::default()],
+            numbers: HashMap::new(),
+            touched: Vec::new(),
+            reported: Default::default(),
+            last_bad: None,
+            last_refusal: None,
+            last_failure: None,
         }
+    }
+}
+
+impl Accounts {
+    /// The number of a sender's account, of whom a datagram came.
+    pub(super) fn number(&mut self, address: IpAddr) -> u16 {
+        let number = match self.numbers.get(&address) {
+            Some(number) => *number,
+            None if self.numbers.len() >= SENDERS_MAX => 0,
+            None => self.begin(address),
+        };
+        if let Some(sender) = self.senders.get_mut(usize::from(number))
+            && !sender.is_touched
+        {
+            sender.is_touched = true;
+            self.touched.push(number);
+        }
+        number
+    }
+
+    fn begin(&mut self, address: IpAddr) -> u16 {
+        let number = u16::try_from(self.senders.len()).unwrap_or(0);
+        self.numbers.insert(address, number);
+        self.senders.push(Sender {
+            address: Some(address),
+            ..Sender::default()
+        });
+        number
     }
 
     /// Counts in a sender's account and in that of all.
-    pub(super) fn count(&mut self, sender: IpAddr, count: impl Fn(&mut Counts)) {
-        count(&mut self.all);
-        count(self.of(sender));
+    pub(super) fn count(&mut self, sender: u16, count: Count, more: u64) {
+        self.all += (count, more);
+        if let Some(sender) = self.senders.get_mut(usize::from(sender)) {
+            sender.counts += (count, more);
+        }
+    }
+
+    /// Notes what a sender's clock says.
+    pub(super) fn note_time(&mut self, sender: u16, time: Cdtime) {
+        if let Some(sender) = self.senders.get_mut(usize::from(sender)) {
+            sender.newest = sender.newest.max(time);
+        }
+    }
+
+    /// The round ends: `publish` is given what has changed.
+    pub(super) fn end_round(
+        &mut self,
+        real_ns: u64,
+        mono_ns: u64,
+        mut publish: impl FnMut(u16, &Sender),
+    ) {
+        for number in self.touched.drain(..) {
+            let Some(sender) = self.senders.get_mut(usize::from(number)) else {
+                continue;
+            };
+            sender.seen_ns = mono_ns;
+            if sender.newest > Cdtime::ZERO {
+                let offset = behind(real_ns, sender.newest);
+                sender.offset.note(mono_ns / SECOND_NS, offset);
+            }
+            (sender.newest, sender.is_touched) = (Cdtime::ZERO, false);
+            publish(number, sender);
+        }
+    }
+
+    /// Troubles since they were reported last.
+    fn news(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let (lost, reported) = self.reported;
+        let lost = (self.lost - lost, "datagrams dropped by the kernel");
+        let others = TROUBLES.map(|(count, words)| (self.all[count] - reported[count], words));
+        let all = std::iter::once(lost).chain(others);
+        all.filter(|(more, _)| *more > 0)
     }
 
     /// Whether there is something to tell of.
     pub(super) fn has_trouble(&self) -> bool {
-        let troubles = self
-            .all
-            .troubles()
-            .into_iter()
-            .zip(self.reported.troubles());
-        troubles
-            .into_iter()
-            .any(|((now, _), (reported, _))| now > reported)
+        self.news().next().is_some()
     }
 
     /// What happened since it was reported last, in a line.
     pub(super) fn take_news(&mut self) -> Option<String> {
         let mut line = String::new();
-        for ((now, words), (reported, _)) in self
-            .all
-            .troubles()
-            .into_iter()
-            .zip(self.reported.troubles())
-        {
-            if now > reported {
-                let comma = if line.is_empty() { "" } else { ", " };
-                // Writing to a string cannot fail.
-                let _ = write!(line, "{comma}{} {words}", now - reported);
-            }
+        for (more, words) in self.news() {
+            let comma = if line.is_empty() { "" } else { ", " };
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{comma}{more} {words}");
         }
         let bad = self.last_bad.take().map(|bad| bad.to_string());
         let reasons = [bad, self.last_refusal.take(), self.last_failure.take()];
         for reason in reasons.into_iter().flatten() {
             let _ = write!(line, "; last: {reason}");
         }
-        self.reported = self.all.clone();
+        self.reported = (self.lost, self.all);
         (!line.is_empty()).then_some(line)
     }
 }
@@ -146,25 +198,59 @@ mod tests {
     #[test]
     fn forged_senders_share_an_account() {
         let mut accounts = Accounts::default();
-        let sender = |n: u32| IpAddr::from((0x0a00_0000 + n).to_be_bytes());
+        let address = |n: u32| IpAddr::from((0x0a00_0000 + n).to_be_bytes());
         for n in 0..10_000 {
-            accounts.count(sender(n), |counts| counts.values += 1);
+            let sender = accounts.number(address(n));
+            accounts.count(sender, Count::Values, 1);
         }
-        assert_eq!(accounts.all.values, 10_000);
-        assert_eq!(accounts.senders.len(), SENDERS_MAX);
-        assert_eq!(accounts.rest.values, 10_000 - SENDERS_MAX as u64);
-        accounts.count(sender(0), |counts| counts.values += 1);
-        assert_eq!(accounts.of(sender(0)).values, 2);
+        assert_eq!(accounts.all[Count::Values], 10_000);
+        assert_eq!(accounts.senders.len(), SENDERS_MAX + 1);
+        let rest = &accounts.senders[0];
+        assert_eq!(rest.counts[Count::Values], 10_000 - SENDERS_MAX as u64);
+        let first = accounts.number(address(0));
+        accounts.count(first, Count::Values, 1);
+        let mut known = HashMap::new();
+        accounts.end_round(0, 0, |number, sender| {
+            known.insert(number, sender.account(0));
+        });
+        assert_eq!(known.len(), SENDERS_MAX + 1);
+        assert_eq!(known[&first].address, Some(address(0)));
+        assert_eq!(known[&first].counts[Count::Values], 2);
+    }
+
+    #[test]
+    fn a_round_says_who_sent_and_what_their_clocks_said() {
+        let mut accounts = Accounts::default();
+        let mut known = HashMap::new();
+        let mut end_round = |accounts: &mut Accounts, real_s: u64, mono_s: u64| {
+            accounts.end_round(real_s * SECOND_NS, mono_s * SECOND_NS, |number, sender| {
+                known.insert(number, sender.clone());
+            });
+        };
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let one = accounts.number(one);
+        accounts.note_time(one, Cdtime::from_seconds(70));
+        accounts.note_time(one, Cdtime::from_seconds(60));
+        end_round(&mut accounts, 100, 5);
+        let other = accounts.number(other);
+        accounts.count(other, Count::Bad, 1);
+        end_round(&mut accounts, 200, 105);
+        assert_eq!(known.len(), 2);
+        let one = known[&one].account(106 * SECOND_NS);
+        assert_eq!((one.age_s, one.offset_s), (101.0, 30.0));
+        let other = known[&other].account(106 * SECOND_NS);
+        assert_eq!((other.age_s, other.counts[Count::Bad]), (1.0, 1));
+        assert!(other.offset_s.is_nan());
     }
 
     #[test]
     fn only_news_are_told() {
         let mut accounts = Accounts::default();
         assert_eq!(accounts.take_news(), None);
-        accounts.all.lost = 3;
-        accounts.all.bad = 1;
+        accounts.lost = 3;
+        accounts.all += (Count::Bad, 1);
         accounts.last_bad = Some(Bad::Cut);
-        accounts.all.values = 7;
+        accounts.all += (Count::Values, 7);
         assert!(accounts.has_trouble());
         let line = accounts.take_news().unwrap();
         assert!(

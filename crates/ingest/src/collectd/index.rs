@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_wire::collectd::{Cdtime, Identifier, PathRefusal};
+use kymo_wire::collectd::{Cdtime, Identifier, PathRefusal, escape};
+
+use super::hosts::Hosts;
 
 /// What is known of one series.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(super) struct Entry {
     pub path: Box<[u8]>,
     /// The kinds of its values, as packets spell them.
     pub codes: Box<[u8]>,
+    /// The number of its host in [`super::hosts::Hosts`].
+    pub host: u16,
     /// The one that came next, last time.
     next: u32,
     /// Whether the store has it.
@@ -97,9 +101,11 @@ impl Index {
         &mut self,
         identifier: &Identifier,
         codes: &[u8],
+        hosts: &mut Hosts,
     ) -> Result<u32, PathRefusal> {
         let mut path = Vec::with_capacity(64);
         identifier.put_rrd_path(&mut path)?;
+        let host = hosts.number(&escape(identifier.host));
         put_key(&mut self.key, identifier);
         let (number, key) = (self.entries.len() as u32, Arc::from(self.key.as_slice()));
         self.by_key.insert(Arc::clone(&key), number);
@@ -110,6 +116,7 @@ impl Index {
             key,
             path: path.into(),
             codes: codes.into(),
+            host,
             next: number + 1,
             standing: Standing::Undefined,
             interval: Cdtime::ZERO,
@@ -152,11 +159,11 @@ mod tests {
 
     #[test]
     fn a_series_is_found_in_any_order() {
-        let mut index = Index::default();
+        let (mut index, mut hosts) = (Index::default(), Hosts::default());
         let names = ["a", "b", "c", "d"].map(|host| [named(host, "0"), named(host, "1")]);
         for name in names.iter().flatten() {
             assert_eq!(index.find(name), None);
-            index.add(name, &[2]).unwrap();
+            index.add(name, &[2], &mut hosts).unwrap();
         }
         for order in [[0, 1, 2, 3], [3, 1, 0, 2], [2, 2, 0, 1]] {
             for host in order {
@@ -172,7 +179,7 @@ mod tests {
         assert_eq!(index.find(&named("a", "2")), None);
         // Where a field ends is part of the name.
         assert_eq!(index.find(&named("ac", "0")), None);
-        assert!(index.add(&named("..", "0"), &[1]).is_err());
+        assert!(index.add(&named("..", "0"), &[1], &mut hosts).is_err());
         assert_eq!(index.len(), 8);
     }
 }

@@ -13,16 +13,20 @@ use kymo_store::{Definition, FileError, Refusal, SeriesName, Store, Writer};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_wire::collectd::{
-    Admission, Bad, Cdtime, Datagram, Item, Protection, ReplayWindow, Section, Users, Values,
-    put_update,
+    Admission, Bad, Cdtime, Datagram, Item, Notification, Protection, ReplayWindow, Section, Users,
+    Values, put_update,
 };
+use kymo_wire::keeper::Count;
 
-use super::accounts::{Accounts, Counts};
+use super::accounts::Accounts;
 use super::define::{Budget, Definitions, begun};
+use super::hosts::{Hosts, SECOND_NS, seconds};
 use super::index::{Index, Standing};
 use super::intervals::Intervals;
-use super::notifications::Notifications;
+use super::kept_events::EventKeeper;
+use super::notifications::{Notifications, event};
 use super::redefine::{Change, Requests};
+use super::senders::{Senders, put};
 use super::{CollectdSettings, UsersInForce};
 use crate::log::{Log, Severity};
 
@@ -44,13 +48,25 @@ pub(super) struct Registry {
     replays: ReplayWindow,
     intervals: Intervals,
     requests: Requests,
+    hosts: Hosts,
+    /// What has changed is copied there.
+    senders: Senders,
+    events: EventKeeper,
 }
 
 impl Registry {
     /// Without any series. Who gets `requests` makes definitions for other intervals.
-    pub(super) fn new(settings: CollectdSettings, requests: Requests) -> Registry {
+    pub(super) fn new(
+        settings: CollectdSettings,
+        requests: Requests,
+        senders: Senders,
+        events: EventKeeper,
+    ) -> Registry {
         Registry {
             settings,
+            hosts: Hosts::default(),
+            senders,
+            events,
             index: Index::default(),
             definitions: Definitions::default(),
             budget: Budget::default(),
@@ -113,11 +129,23 @@ impl Registry {
             }
         }
     }
+
+    /// Whether there are events that are not saved.
+    pub(super) fn has_events(&self) -> bool {
+        self.events.has_new()
+    }
+
+    /// Saves events.
+    pub(super) fn save_events(&mut self, log: &Log) {
+        self.events.save(log);
+    }
 }
 
 /// What comes by one socket.
 pub(super) struct Intake {
     name: String,
+    /// Its place among the sockets.
+    at: usize,
     accounts: Accounts,
     notifications: Notifications,
     /// The kernel's count of dropped datagrams so far.
@@ -132,7 +160,7 @@ struct New {
     series: u32,
     header: Header,
     interval: Cdtime,
-    sender: IpAddr,
+    sender: u16,
 }
 
 /// Values for a series.
@@ -141,6 +169,8 @@ struct Update {
     /// In `texts`.
     text: Range<usize>,
     count: u64,
+    host: u16,
+    time: Cdtime,
     from: Source,
     /// In seconds.
     stamp_s: u64,
@@ -150,15 +180,18 @@ struct Update {
 /// Whose values they are.
 #[derive(Clone, Copy)]
 struct Source {
-    sender: IpAddr,
+    address: IpAddr,
+    /// The number of its account.
+    sender: u16,
     writer: Writer,
 }
 
 impl Intake {
     /// Of the socket of that name, of which `dropped` was reported before.
-    pub(super) fn new(name: String, dropped: u32) -> Intake {
+    pub(super) fn new(name: String, at: usize, dropped: u32) -> Intake {
         Intake {
             name,
+            at,
             accounts: Accounts::default(),
             notifications: Notifications::default(),
             dropped,
@@ -186,11 +219,6 @@ impl Intake {
         }
     }
 
-    /// Whether notifications came that no line speaks of.
-    pub(super) fn has_notifications(&self) -> bool {
-        !self.notifications.is_empty()
-    }
-
     /// Passes on the last notification, and how many came.
     pub(super) fn notify(&mut self, log: &Log) {
         if let Some(news) = self.notifications.take() {
@@ -212,7 +240,7 @@ impl Intake {
             return Ok(0);
         }
         if let Some(dropped) = datagrams.dropped() {
-            self.accounts.all.lost += u64::from(dropped.wrapping_sub(self.dropped));
+            self.accounts.lost += u64::from(dropped.wrapping_sub(self.dropped));
             self.dropped = dropped;
         }
         let stamp = RealClock.now();
@@ -220,30 +248,50 @@ impl Intake {
         let mut round = Round {
             users: users.map(UsersInForce::get),
             registry,
-            seconds: u64::try_from(stamp.real_ns / 1_000_000_000).unwrap_or(0),
-            mono_ms: stamp.mono_ns / 1_000_000,
+            real_ns: u64::try_from(stamp.real_ns).unwrap_or(0),
+            mono_ns: stamp.mono_ns,
             store,
         };
         for datagram in datagrams.iter_mut() {
-            let sender = plain(datagram.sender);
-            self.accounts.count(sender, |counts| counts.datagrams += 1);
+            let address = plain(datagram.sender);
+            let sender = self.accounts.number(address);
+            self.accounts.count(sender, Count::Datagrams, 1);
             let allow = &round.registry.settings.allow;
-            if !allow.is_empty() && !allow.iter().any(|prefix| prefix.holds(sender)) {
-                self.accounts.count(sender, |counts| counts.foreign += 1);
+            if !allow.is_empty() && !allow.iter().any(|prefix| prefix.holds(address)) {
+                self.accounts.count(sender, Count::Foreign, 1);
                 continue;
             }
             if datagram.truncated {
-                self.accounts.count(sender, |counts| counts.bad += 1);
+                self.accounts.count(sender, Count::Bad, 1);
                 continue;
             }
-            self.datagram(&mut round, datagram.bytes, sender);
+            self.datagram(&mut round, datagram.bytes, (address, sender));
         }
         self.store_all(&mut round);
-        round.registry.look_at_changes(round.mono_ms);
+        round.registry.look_at_changes(round.mono_ms());
+        self.publish(&mut round);
         Ok(count)
     }
 
-    fn datagram(&mut self, round: &mut Round, bytes: &mut [u8], sender: IpAddr) {
+    /// What has changed is copied for who asks.
+    fn publish(&mut self, round: &mut Round) {
+        let Round {
+            real_ns, mono_ns, ..
+        } = *round;
+        let Registry { hosts, senders, .. } = &mut *round.registry;
+        let shown = &mut *senders.lock();
+        if let Some(socket) = shown.sockets.get_mut(self.at) {
+            socket.lost = self.accounts.lost;
+            self.accounts.end_round(real_ns, mono_ns, |number, sender| {
+                put(&mut socket.senders, number, sender);
+            });
+        }
+        hosts.end_round(real_ns, mono_ns, |number, host| {
+            put(&mut shown.hosts, number, host);
+        });
+    }
+
+    fn datagram(&mut self, round: &mut Round, bytes: &mut [u8], (address, sender): (IpAddr, u16)) {
         // Kept alive beside the round, which the values of a section change.
         let (level, users) = (round.registry.settings.level, round.users.clone());
         for section in Datagram::new(bytes, level, users.as_deref()) {
@@ -252,15 +300,18 @@ impl Intake {
                 Err(bad) => return self.count_bad(sender, bad),
             };
             if round.is_replayed(&section) {
-                self.accounts.count(sender, |counts| counts.replayed += 1);
+                self.accounts.count(sender, Count::Replayed, 1);
                 continue;
             }
             let user = match section.protection {
                 Protection::Plain => None,
                 Protection::Signed(proof) | Protection::Encrypted(proof) => Some(proof.user),
             };
-            let writer = user.map_or(Writer::address(sender), Writer::signed);
-            let from = Source { sender, writer };
+            let from = Source {
+                address,
+                sender,
+                writer: user.map_or(Writer::address(address), Writer::signed),
+            };
             let mut parts = section.parts();
             while let Some(item) = parts.next_item() {
                 match item {
@@ -268,12 +319,10 @@ impl Intake {
                         self.values(round, &values, from, user);
                     }
                     Ok(Item::Notification(notification)) => {
-                        self.notifications.add(&notification);
-                        self.accounts
-                            .count(sender, |counts| counts.notifications += 1);
+                        self.notification(round, &notification, from, user);
                     }
                     Ok(Item::Dropped(_)) => {
-                        self.accounts.count(sender, |counts| counts.unfit += 1);
+                        self.accounts.count(sender, Count::Unfit, 1);
                     }
                     Err(bad) => self.count_bad(sender, bad),
                 }
@@ -281,38 +330,60 @@ impl Intake {
         }
     }
 
-    fn count_bad(&mut self, sender: IpAddr, bad: Bad) {
+    fn count_bad(&mut self, sender: u16, bad: Bad) {
         self.accounts.last_bad = Some(bad);
-        self.accounts.count(sender, |counts| counts.bad += 1);
+        self.accounts.count(sender, Count::Bad, 1);
+    }
+
+    fn notification(
+        &mut self,
+        round: &mut Round,
+        notification: &Notification,
+        source: Source,
+        user: Option<&[u8]>,
+    ) {
+        let (sender, time) = (source.sender, notification.time);
+        self.accounts.note_time(sender, time);
+        if round.is_ahead(time) {
+            return self.accounts.count(sender, Count::Future, 1);
+        }
+        if !round.may_send(user, notification.identifier.host) {
+            return self.accounts.count(sender, Count::Others, 1);
+        }
+        self.accounts.count(sender, Count::Notifications, 1);
+        let event = event(notification);
+        self.notifications.add(&event);
+        round.registry.events.add(event);
     }
 
     fn values(&mut self, round: &mut Round, values: &Values, source: Source, user: Option<&[u8]>) {
         let sender = source.sender;
         let count = values.values.len() as u64;
-        if values.time.seconds() > round.seconds + AHEAD_MAX_S {
-            return self.accounts.count(sender, |counts| counts.future += count);
+        self.accounts.note_time(sender, values.time);
+        if round.is_ahead(values.time) {
+            return self.accounts.count(sender, Count::Future, count);
         }
         if !round.may_send(user, values.identifier.host) {
-            return self.accounts.count(sender, |counts| counts.others += count);
+            return self.accounts.count(sender, Count::Others, count);
         }
         let known = round.registry.index.find(values.identifier);
-        let series = known.or_else(|| round.add(values, sender));
+        let series = known.or_else(|| round.add(values, source.address));
         let series = series.filter(|&series| self.is_there(round, series, values, sender));
         let Some(series) = series else {
-            let refuse = |counts: &mut Counts| counts.refused += count;
-            return self.accounts.count(sender, refuse);
+            return self.accounts.count(sender, Count::Refused, count);
         };
         let entry = round.registry.index.get(series);
-        if entry.is_none_or(|entry| *entry.codes != *values.values.codes()) {
-            let mismatch = |counts: &mut Counts| counts.mismatched += count;
-            return self.accounts.count(sender, mismatch);
-        }
+        let Some(entry) = entry.filter(|entry| *entry.codes == *values.values.codes()) else {
+            return self.accounts.count(sender, Count::Mismatched, count);
+        };
         let from = self.texts.len();
         put_update(&mut self.texts, values.time, values.values.iter());
         self.updates.push(Update {
             series,
             text: from..self.texts.len(),
             count,
+            host: entry.host,
+            time: values.time,
             from: source,
             stamp_s: values.time.seconds(),
             interval: round.registry.settings.interval_of(values),
@@ -320,13 +391,8 @@ impl Intake {
     }
 
     /// Whether the store has a series, or is to define it in this round.
-    fn is_there(
-        &mut self,
-        round: &mut Round,
-        series: u32,
-        values: &Values,
-        sender: IpAddr,
-    ) -> bool {
+    fn is_there(&mut self, round: &mut Round, series: u32, values: &Values, sender: u16) -> bool {
+        let mono_ms = round.mono_ms();
         let Registry {
             settings,
             index,
@@ -338,7 +404,7 @@ impl Intake {
         };
         match entry.standing {
             Standing::Defined | Standing::Announced => return true,
-            Standing::Refused { since_ms } if round.mono_ms - since_ms < RETRY_MS => return false,
+            Standing::Refused { since_ms } if mono_ms - since_ms < RETRY_MS => return false,
             Standing::Refused { .. } | Standing::Undefined => {}
         }
         let interval = settings.interval_of(values);
@@ -397,21 +463,20 @@ impl Intake {
         &mut self,
         round: &mut Round,
         series: u32,
-        sender: IpAddr,
+        sender: u16,
         defined: Result<bool, FileError>,
     ) -> bool {
+        let since_ms = round.mono_ms();
         let Some(entry) = round.registry.index.get_mut(series) else {
             return false;
         };
         match defined {
             Ok(is_new) => {
                 entry.standing = Standing::Defined;
-                let made = u64::from(is_new);
-                self.accounts.count(sender, |counts| counts.new += made);
+                self.accounts.count(sender, Count::New, is_new.into());
                 true
             }
             Err(error) => {
-                let since_ms = round.mono_ms;
                 entry.standing = Standing::Refused { since_ms };
                 let path = DisplayName(&entry.path);
                 self.accounts.last_refusal = Some(format!("cannot make {path}: {error}"));
@@ -438,7 +503,7 @@ impl Intake {
             // The next value makes it again.
             entry.standing = Standing::Undefined;
             self.accounts
-                .count(update.from.sender, |counts| counts.refused += update.count);
+                .count(update.from.sender, Count::Refused, update.count);
         }
         if !again.is_empty() {
             self.store_some(again, round);
@@ -461,8 +526,8 @@ impl Intake {
             let entry = round.registry.index.get(update.series);
             let defined = entry.filter(|entry| entry.standing == Standing::Defined);
             let Some(entry) = defined else {
-                let refuse = |counts: &mut Counts| counts.refused += update.count;
-                self.accounts.count(update.from.sender, refuse);
+                self.accounts
+                    .count(update.from.sender, Count::Refused, update.count);
                 continue;
             };
             let text = &self.texts[update.text.clone()];
@@ -470,18 +535,16 @@ impl Intake {
             match batch.update(&entry.path, [text]) {
                 Ok(_) => taken.push(update),
                 Err(Refusal::Untouched) => untouched.push(update),
-                Err(Refusal::Past { .. }) => {
-                    self.accounts
-                        .count(update.from.sender, |counts| counts.late += update.count);
-                }
-                Err(Refusal::Held) => {
-                    self.accounts
-                        .count(update.from.sender, |counts| counts.held += update.count);
-                    held = Some(update.series);
-                }
-                Err(Refusal::NoStamp { .. } | Refusal::NoValues) => {
-                    self.accounts
-                        .count(update.from.sender, |counts| counts.unfit += update.count);
+                Err(refusal) => {
+                    let count = match refusal {
+                        Refusal::Past { .. } => Count::Late,
+                        Refusal::Held => Count::Held,
+                        _ => Count::Unfit,
+                    };
+                    if refusal == Refusal::Held {
+                        held = Some(update.series);
+                    }
+                    self.accounts.count(update.from.sender, count, update.count);
                 }
             }
         }
@@ -490,16 +553,18 @@ impl Intake {
             let path = DisplayName(&entry.path);
             self.accounts.last_refusal = Some(format!("{path} is another sender's"));
         }
+        let now_ms = round.mono_ms();
         for &update in taken.iter().filter(|_| written.is_ok()) {
-            let registry = &mut *round.registry;
-            registry.look_at_interval(update, round.mono_ms, round.store);
+            round.registry.look_at_interval(update, now_ms, round.store);
         }
+        let done = match &written {
+            Ok(_) => Count::Values,
+            Err(_) => Count::Unwritten,
+        };
+        let hosts = &mut round.registry.hosts;
         for update in taken {
-            self.accounts
-                .count(update.from.sender, |counts| match &written {
-                    Ok(_) => counts.values += update.count,
-                    Err(_) => counts.unwritten += update.count,
-                });
+            self.accounts.count(update.from.sender, done, update.count);
+            hosts.note(update.host, update.from.address, update.count, update.time);
         }
         if let Err(error) = written {
             self.accounts.last_failure = Some(format!("cannot write journal: {error}"));
@@ -514,20 +579,34 @@ struct Round<'a> {
     /// Who may sign and encrypt; `None`: there is no AuthFile.
     users: Option<Arc<Users>>,
     /// Since 1970.
-    seconds: u64,
-    mono_ms: u64,
+    real_ns: u64,
+    mono_ns: u64,
     store: &'a Store,
 }
 
 impl Round<'_> {
+    fn mono_ms(&self) -> u64 {
+        self.mono_ns / 1_000_000
+    }
+
+    /// Whether a time is too far in the future.
+    fn is_ahead(&self, time: Cdtime) -> bool {
+        time.seconds() > self.real_ns / SECOND_NS + AHEAD_MAX_S
+    }
+
     /// A series whose name is new, if its sender may have one more.
-    fn add(&mut self, values: &Values, sender: IpAddr) -> Option<u32> {
-        let Registry { index, budget, .. } = &mut *self.registry;
-        let seconds = self.mono_ms as f64 / 1000.0;
-        if !budget.takes(sender, index.len(), seconds) {
+    fn add(&mut self, values: &Values, address: IpAddr) -> Option<u32> {
+        let Registry {
+            index,
+            budget,
+            hosts,
+            ..
+        } = &mut *self.registry;
+        if !budget.takes(address, index.len(), seconds(self.mono_ns)) {
             return None;
         }
-        index.add(values.identifier, values.values.codes()).ok()
+        let codes = values.values.codes();
+        index.add(values.identifier, codes, hosts).ok()
     }
 
     /// Whether a user, who signed, may send values of a host.
@@ -542,8 +621,9 @@ impl Round<'_> {
         match section.protection {
             Protection::Plain => false,
             Protection::Signed(proof) | Protection::Encrypted(proof) => {
+                let mono_ms = self.mono_ms();
                 let replays = &mut self.registry.replays;
-                let admitted = replays.admit(proof.user, proof.unique, self.mono_ms);
+                let admitted = replays.admit(proof.user, proof.unique, mono_ms);
                 admitted == Admission::Replayed
             }
         }

@@ -2,7 +2,8 @@
 //! came. Whoever calls sees to it that there is one line a second at most.
 
 use kymo_base::name::DisplayName;
-use kymo_wire::collectd::{Identifier, Notification};
+use kymo_wire::collectd::{Identifier, Notification, escape};
+use kymo_wire::keeper::Event;
 
 /// Those that no line speaks of yet.
 #[derive(Debug, Default)]
@@ -13,22 +14,14 @@ pub(super) struct Notifications {
 
 impl Notifications {
     /// One more. Names and text have limits, so that the line has one, too.
-    pub(super) fn add(&mut self, notification: &Notification) {
+    pub(super) fn add(&mut self, event: &Event) {
         self.count += 1;
-        let (word, text) = (
-            notification.severity.word(),
-            DisplayName(notification.message),
-        );
-        let name = name(notification.identifier);
+        let (word, text) = (event.severity.word(), DisplayName(&event.message));
+        let name = event.name();
         self.last = match name.is_empty() {
             true => format!("{word}: {text}"),
             false => format!("{word} of {}: {text}", DisplayName(&name)),
         };
-    }
-
-    /// Whether there is any.
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// The line, and none from then on.
@@ -43,25 +36,26 @@ impl Notifications {
     }
 }
 
-/// `host/plugin[-plugin_instance]/type[-type_instance]`, as far as it is said.
-fn name(identifier: &Identifier) -> Vec<u8> {
+/// As it is kept, its names as those of series.
+pub(super) fn event(notification: &Notification) -> Event {
     let Identifier {
         host,
         plugin,
         plugin_instance,
         type_name,
         type_instance,
-    } = identifier;
-    let mut name = host.to_vec();
-    for (first, instance) in [(plugin, plugin_instance), (type_name, type_instance)] {
-        for (mark, part) in [(b'/', first), (b'-', instance)] {
-            if !part.is_empty() {
-                name.push(mark);
-                name.extend_from_slice(part);
-            }
-        }
+    } = *notification.identifier;
+    let nanoseconds = notification.time.nanoseconds();
+    Event {
+        time_ns: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
+        severity: notification.severity,
+        host: escape(host).into_owned(),
+        plugin: escape(plugin).into_owned(),
+        plugin_instance: escape(plugin_instance).into_owned(),
+        type_name: escape(type_name).into_owned(),
+        type_instance: escape(type_instance).into_owned(),
+        message: notification.message.to_vec(),
     }
-    name
 }
 
 #[cfg(test)]
@@ -80,16 +74,17 @@ mod tests {
         };
         let mut notifications = Notifications::default();
         for _ in 0..count {
-            notifications.add(&Notification {
+            let event = event(&Notification {
                 identifier: &identifier,
                 time: Cdtime::from_seconds(1),
                 severity: Severity::Warning,
                 message,
             });
+            assert_eq!(event.time_ns, 1_000_000_000);
+            notifications.add(&event);
         }
-        assert!(!notifications.is_empty());
         let line = notifications.take().unwrap();
-        assert!(notifications.is_empty() && notifications.take().is_none());
+        assert!(notifications.take().is_none());
         line
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
-use kymo_ingest::collectd::{self, Collectd, UsersInForce};
+use kymo_ingest::collectd::{self, Collectd, EventKeeper, Senders, UsersInForce};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
@@ -18,6 +18,7 @@ use kymo_ingest::prefix::Prefix;
 use kymo_ingest::questions::{Questions, Role};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
+use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, State};
 use kymo_wire::collectd::{Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb, read_auth_file};
@@ -125,14 +126,21 @@ pub(crate) fn run() -> Result<ExitCode> {
         sockets,
         log: log.clone(),
     })];
+    let senders = Senders::default();
+    let mut events = collectd::Events::default();
     if let Some(collectd) = collectd {
-        listeners.push(Box::new(collectd(log.clone())));
+        let (kept, notices) = EventKeeper::open(Arc::new(RealDisk), &settings.folder);
+        notices.iter().for_each(|notice| say(notice));
+        events = kept.events();
+        listeners.push(Box::new(collectd(senders.clone(), kept, log.clone())));
     }
     for (socket, role) in [(questions, Role::Read), (writes, Role::Write)] {
         listeners.extend(socket.map(|socket| {
             let listener = Questions {
                 socket,
                 role,
+                senders: senders.clone(),
+                events: events.clone(),
                 log: log.clone(),
             };
             Box::new(listener) as Box<dyn Listener>
@@ -193,7 +201,7 @@ impl AuthCopy {
 fn collectd_listener(
     order: &CollectdOrder,
     users: Option<UsersInForce>,
-) -> Result<Option<impl FnOnce(Log) -> Collectd>> {
+) -> Result<Option<impl FnOnce(Senders, EventKeeper, Log) -> Collectd>> {
     if order.sockets.is_empty() {
         return Ok(None);
     }
@@ -245,10 +253,12 @@ fn collectd_listener(
         },
         interval: Cdtime::from_seconds(INTERVAL_S),
     };
-    Ok(Some(move |log| Collectd {
+    Ok(Some(move |senders, events, log| Collectd {
         settings,
         sockets,
         reported,
+        senders,
+        events,
         log,
     }))
 }

@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
-use kymo_query::stored::Keeper;
+use kymo_query::stored::{self, Keeper};
 use kymo_rrd::at_time;
 use kymo_rrd::calendar::Calendar;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Range, Rows, SeriesInfo};
+use kymo_wire::keeper::{EventRange, Range, Rows, SeriesInfo};
 
 use super::serve::{KEEPER_SOCKET, default_data};
 
@@ -34,6 +34,8 @@ enum SeriesCommand {
     Ls(List),
     /// Print rows of stored series
     Show(Show),
+    /// Print what the senders of series wanted to be heard
+    Events(Events),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -58,6 +60,17 @@ struct Show {
     /// Names, as ls prints them
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
+    #[command(flatten)]
+    times: Times,
+    /// Rows of each at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    rows: u32,
+    #[command(flatten)]
+    place: DataFolder,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Times {
     /// Begin at this time, as rrdtool reads it
     #[arg(
         long,
@@ -74,9 +87,15 @@ struct Show {
         allow_hyphen_values = true
     )]
     thru: String,
-    /// Rows of each at most
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    rows: u32,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Events {
+    /// Hosts whose events these are; without, of all
+    #[arg(value_name = "HOST")]
+    hosts: Vec<String>,
+    #[command(flatten)]
+    times: Times,
     #[command(flatten)]
     place: DataFolder,
 }
@@ -86,6 +105,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
     let done = match &options.command {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => run_show(show),
+        SeriesCommand::Events(events) => run_events(events),
     };
     // Who reads no further wants no more.
     match done {
@@ -173,7 +193,7 @@ fn seconds(seconds: f64) -> String {
 }
 
 fn run_show(show: &Show) -> Result<ExitCode> {
-    let (from, thru) = range(show)?;
+    let (from, thru) = range(&show.times)?;
     let names = show.names.iter().map(|name| name.clone().into_bytes());
     let answers = keeper(&show.place)?.range(&Range {
         names: names.collect(),
@@ -200,15 +220,49 @@ fn run_show(show: &Show) -> Result<ExitCode> {
     Ok(code)
 }
 
+/// A line for each: when, how bad, what it is of, and the message.
+fn run_events(events: &Events) -> Result<ExitCode> {
+    let (from, thru) = range(&events.times)?;
+    let hosts = events.hosts.iter().map(|host| host.clone().into_bytes());
+    let found = keeper(&events.place)?.events(&EventRange {
+        from,
+        thru: thru.saturating_add(1),
+        events_max: u32::MAX,
+        hosts: hosts.collect(),
+    });
+    let found = found.map_err(Error::msg)?;
+    if found.is_empty() {
+        writeln!(io::stderr(), "kymo: there are no such events")?;
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let (mut out, zone) = (io::BufWriter::new(io::stdout().lock()), TimeZone::system());
+    for event in &found {
+        let time = stamp(event.time_ns.div_euclid(1_000_000_000), &zone);
+        let mark = stored::mark(event);
+        writeln!(out, "{time:<25} {:<7} {}", mark.kind.name(), mark.text)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A second as ISO 8601 has it.
+fn stamp(second: i64, zone: &TimeZone) -> String {
+    let time = Timestamp::from_second(second).map(|time| time.to_zoned(zone.clone()));
+    time.map_or_else(
+        |_| second.to_string(),
+        |time| time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+    )
+}
+
 /// `--from` and `--thru` in seconds since 1970.
-fn range(show: &Show) -> Result<(i64, i64)> {
+fn range(times: &Times) -> Result<(i64, i64)> {
     let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
     let mut calendar = Calendar::system();
     let mut time = |switch: &str, text: &str| {
         let time = at_time::parse(text.as_bytes(), now, &mut calendar);
         time.map_err(|error| Error::msg(format!("cannot use {switch} {text:?}: {}", error.text)))
     };
-    let (from, thru) = (time("--from", &show.from)?, time("--thru", &show.thru)?);
+    let (from, thru) = (time("--from", &times.from)?, time("--thru", &times.thru)?);
     let range = at_time::range(&from, &thru, &mut calendar);
     let (from, thru) = range.map_err(|error| Error::msg(error.text))?;
     if from >= thru {
@@ -236,11 +290,7 @@ fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
         let end = rows
             .start
             .saturating_add(i64::from(rows.step).saturating_mul(at as i64 + 1));
-        let time = Timestamp::from_second(end).map(|time| time.to_zoned(zone.clone()));
-        let time = time.map_or_else(
-            |_| end.to_string(),
-            |time| time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        );
+        let time = stamp(end, &zone);
         write!(out, "{time:<25}")?;
         for cell in cells {
             match cell.is_nan() {

@@ -13,15 +13,22 @@ use crate::number::seconds;
 
 /// Marks in one answer; the latest are kept.
 const MARKS_MAX: usize = 2000;
+const SECOND_NS: i64 = 1_000_000_000;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let (from_ns, thru_ns) = Params::of(&uri).range()?;
     let body = hub
         .ask(move |hub| {
-            let marks = hub
+            let mut marks = hub
                 .archive
                 .marks(from_ns, thru_ns)
                 .map_err(Refusal::unavailable)?;
+            if let Some(stored) = &hub.stored {
+                let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
+                // A keeper that does not answer leaves what is known of this machine.
+                marks.extend(stored.marks(range, Vec::new()).unwrap_or_default());
+                marks.sort_by_key(|mark| mark.from_ns);
+            }
             Ok(json!({ "marks": list(&marks) }).to_string())
         })
         .await?;
@@ -36,10 +43,14 @@ pub(super) fn list(marks: &[Mark]) -> Value {
 
 /// One mark as the API has it.
 pub(super) fn one(mark: &Mark) -> Value {
-    json!({
+    let mut one = json!({
         "time": seconds(mark.from_ns),
         "until": seconds(mark.until_ns),
         "kind": mark.kind.name(),
         "text": mark.text,
-    })
+    });
+    if !mark.host.is_empty() {
+        one["host"] = json!(mark.host);
+    }
+    one
 }

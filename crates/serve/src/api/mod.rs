@@ -6,6 +6,7 @@ mod fields;
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
 mod graph;
+mod hosts;
 mod live;
 mod metrics;
 mod processes;
@@ -175,6 +176,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/events", get(events::answer))
         .route("/api/v1/processes", get(processes::answer))
         .route("/api/v1/stored", get(stored::answer))
+        .route("/api/v1/hosts", get(hosts::answer))
         .route("/api/v1/sources", get(texts::sources))
         .route("/api/v1/text", get(texts::text))
         .route("/api/v1/session", post(session::begin))

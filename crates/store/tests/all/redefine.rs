@@ -3,7 +3,7 @@
 use crate::common::{Bench, SECOND, START, oracle, rrd};
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Header, Rrd};
-use kymo_store::{Definition, FileError, Files, Redefinition, Writer};
+use kymo_store::{Definition, FileError, Files, Redefinition, SeriesName, Writer};
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::Faults;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn bench(seed: u64, files: Files) -> Bench {
 
 fn define(bench: &Bench, names: &[&str], header: &Header) {
     let definition = |name: &&'static str| Definition {
-        name: name.as_bytes(),
+        name: SeriesName::File(name.as_bytes()),
         header: header.clone(),
     };
     let names: Vec<&'static str> = names.iter().map(|name| &*name.to_string().leak()).collect();

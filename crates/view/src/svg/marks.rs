@@ -35,13 +35,16 @@ fn word(kind: Kind) -> &'static str {
         Kind::Boot => "machine started",
         Kind::Start => "recorder started",
         Kind::Note => "note",
+        Kind::Failure => "failure",
+        Kind::Warning => "warning",
+        Kind::Okay => "okay",
     }
 }
 
 /// Whether it is something that was wrong.
 fn ink(kind: Kind, inks: &Inks) -> &'static str {
     match kind {
-        Kind::Gap | Kind::Missed | Kind::Slow => inks.alarm,
+        Kind::Gap | Kind::Missed | Kind::Slow | Kind::Failure => inks.alarm,
         _ => inks.mark,
     }
 }

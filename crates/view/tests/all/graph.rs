@@ -78,6 +78,7 @@ fn marks() -> Vec<Mark> {
         until_ns: BEGIN_NS + until_s * SECOND_NS,
         kind,
         text: text.into(),
+        host: String::new(),
     };
     vec![
         mark(360, 480, Kind::Gap, "the recorder was not running"),
@@ -224,7 +225,7 @@ proptest! {
             curves: curves.collect(),
             note,
         };
-        let marks = [Mark { from_ns: mark_ns, until_ns: mark_ns.saturating_add(long_ns), kind, text: host.clone() }];
+        let marks = [Mark { from_ns: mark_ns, until_ns: mark_ns.saturating_add(long_ns), kind, text: host.clone(), host: String::new() }];
         let picture = Picture {
             host: &host,
             grid: Grid { from_ns, step_ns, count: 5 },

@@ -215,7 +215,8 @@ pub enum Severity {
 }
 
 impl Severity {
-    fn of_code(code: u64) -> Option<Severity> {
+    /// `None`: none of the three.
+    pub fn of_code(code: u64) -> Option<Severity> {
         match code {
             1 => Some(Severity::Failure),
             2 => Some(Severity::Warning),

@@ -9,6 +9,8 @@ pub(super) trait Put {
     fn u32(&mut self, value: u32);
     fn u64(&mut self, value: u64);
     fn i64(&mut self, value: i64);
+    fn length(&mut self, length: usize);
+    fn f64(&mut self, value: f64);
     fn text(&mut self, text: &[u8]);
 }
 
@@ -35,6 +37,15 @@ impl Put for Vec<u8> {
         self.extend(value.to_le_bytes());
     }
 
+    /// Of what is as long as it likes: more than it can say is no frame anyway.
+    fn length(&mut self, length: usize) {
+        self.u32(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    fn f64(&mut self, value: f64) {
+        self.u64(value.to_bits());
+    }
+
     /// Its length, and as much of it as that can say.
     fn text(&mut self, text: &[u8]) {
         let text = &text[..text.len().min(usize::from(u16::MAX))];
@@ -56,6 +67,11 @@ impl<'a> Take<'a> {
         }
     }
 
+    /// Of bytes that are no frame.
+    pub(super) fn of(bytes: &'a [u8]) -> Take<'a> {
+        Take(bytes)
+    }
+
     /// Nothing may be left.
     pub(super) fn end(&self) -> Result<(), &'static str> {
         match self.0 {
@@ -70,7 +86,7 @@ impl<'a> Take<'a> {
         Some(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*bytes)

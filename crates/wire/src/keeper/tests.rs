@@ -1,4 +1,5 @@
 use super::*;
+use crate::collectd::Severity;
 use kymo_base::label_set::LabelSet;
 
 fn questions() -> Vec<Question> {
@@ -15,6 +16,14 @@ fn questions() -> Vec<Question> {
             from: -5,
             thru: 1 << 40,
             rows_max: 600,
+        }),
+        Question::Accounts,
+        Question::Events(EventRange::default()),
+        Question::Events(EventRange {
+            from: -1,
+            thru: 1 << 33,
+            events_max: 100,
+            hosts: vec![b"web1".to_vec(), b"\xff".to_vec()],
         }),
         Question::Define(vec![LabelledSeries {
             labels: labels("cpu.user"),
@@ -42,6 +51,54 @@ fn labels(field: &str) -> LabelSet {
     LabelSet::new([("field", field.as_bytes()), ("host", b"web1")]).expect("a set")
 }
 
+fn event() -> Event {
+    Event {
+        time_ns: 1_000_000_000,
+        severity: Severity::Warning,
+        host: b"web1".to_vec(),
+        plugin: b"df".to_vec(),
+        plugin_instance: b"root".to_vec(),
+        type_name: Vec::new(),
+        type_instance: Vec::new(),
+        message: b"is 3".to_vec(),
+    }
+}
+
+fn accounts() -> Accounts {
+    let mut counts = Counts::default();
+    for (at, count) in Count::ALL.into_iter().enumerate() {
+        counts += (count, 1 << at);
+    }
+    let sender = |address: Option<&str>| SenderAccount {
+        address: address.map(|text| text.parse().expect("an address")),
+        age_s: 0.5,
+        offset_s: -3600.25,
+        counts,
+    };
+    let host = HostAccount {
+        host: b"web1".to_vec(),
+        address: sender(Some("::1")).address,
+        age_s: 3.0,
+        gap_s: 10.0,
+        offset_s: 0.25,
+        rate: 7.0,
+        values: 70,
+    };
+    Accounts {
+        sockets: vec![
+            SocketAccount {
+                name: b"127.0.0.1:25826".to_vec(),
+                lost: 7,
+                senders: [None, Some("192.0.2.1"), Some("2001:db8::1")]
+                    .map(sender)
+                    .to_vec(),
+            },
+            SocketAccount::default(),
+        ],
+        hosts: vec![host],
+    }
+}
+
 fn answers() -> Vec<Answer> {
     let series = SeriesInfo {
         name: b"web1/cpu-0/cpu-idle.rrd".to_vec(),
@@ -66,6 +123,10 @@ fn answers() -> Vec<Answer> {
         Answer::Series(vec![series, SeriesInfo::default()], true),
         Answer::Rows(rows),
         Answer::Rows(spread),
+        Answer::Accounts(Accounts::default()),
+        Answer::Accounts(accounts()),
+        Answer::Events(Vec::new()),
+        Answer::Events(vec![event(), event()]),
         Answer::Done,
         Answer::Refused("cannot read a.rrd: no such file".into()),
     ]
@@ -92,6 +153,13 @@ fn bytes_are_as_the_document_says() {
     assert_eq!(frame, b"\x11\0\0\0\x02\x01\x01\0\x04\0host\0\x04\0web*");
     let frame = Answer::Refused("no".into()).frame();
     assert_eq!(frame, b"\x06\0\0\0\x02\xff\x02\0no");
+    let frame = Question::Accounts.frame();
+    assert_eq!(frame, b"\x02\0\0\0\x02\x03");
+    let frame = Answer::Events(vec![event()]).frame();
+    assert_eq!(
+        frame,
+        b"\x29\0\0\0\x02\x84\x01\0\0\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
+    );
 }
 
 #[test]
@@ -118,6 +186,46 @@ fn what_is_cut_or_longer_is_refused() {
     assert_eq!(body_bytes([101, 0, 0, 0], 100), Err("is too long"));
 }
 
+#[test]
+fn counts_have_names_and_places_of_their_own() {
+    let counts = accounts().sockets[0].senders[0].counts;
+    for (at, count) in Count::ALL.into_iter().enumerate() {
+        assert_eq!(counts[count], 1 << at, "{}", count.name());
+    }
+    let mut names = Count::ALL.map(Count::name);
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn an_event_is_named_picked_and_read_alone() {
+    let mut bytes = Vec::new();
+    event().put(&mut bytes);
+    assert_eq!(Event::read(&bytes), Some(event()));
+    assert_eq!(Event::read(&[&bytes[..], b"x"].concat()), None);
+    for end in 0..bytes.len() {
+        assert_eq!(Event::read(&bytes[..end]), None);
+    }
+    let no_such_severity = [&bytes[..8], &[3], &bytes[9..]].concat();
+    assert_eq!(Event::read(&no_such_severity), None);
+    assert_eq!(event().name(), b"web1/df-root");
+    for (from, thru, host, is_one) in [
+        (1, 2, None, true),
+        (0, 1, None, false),
+        (2, 9, None, false),
+        (0, 9, Some("web1"), true),
+        (0, 9, Some("web2"), false),
+    ] {
+        let range = EventRange {
+            from,
+            thru,
+            events_max: 1,
+            hosts: host.iter().map(|host| host.as_bytes().to_vec()).collect(),
+        };
+        assert_eq!(range.has(&event()), is_one, "{range:?}");
+    }
+}
+
 /// A count that promises more than there is takes no memory.
 #[test]
 fn counts_are_not_believed() {
@@ -130,6 +238,21 @@ fn counts_are_not_believed() {
         &[0xff; 4],
     ];
     assert_eq!(Answer::read(&rows.concat()), Err("is cut short"));
+    for kind in [ACCOUNTS, EVENTS] {
+        let frame = [&[VERSION, kind][..], &[0xff; 4]].concat();
+        assert_eq!(Answer::read(&frame), Err("is cut short"));
+    }
     let series = [&[VERSION, SERIES, 0][..], &[0xff; 4]];
     assert_eq!(Answer::read(&series.concat()), Err("is cut short"));
+}
+
+/// What fuzzing begins with is sound.
+#[test]
+fn the_corpus_can_be_read() {
+    let accounts = include_bytes!("../../../../tests/corpus/keeper_accounts.bin");
+    assert!(matches!(Answer::read(accounts), Ok(Answer::Accounts(_))));
+    let events = include_bytes!("../../../../tests/corpus/keeper_events.bin");
+    assert!(matches!(Answer::read(events), Ok(Answer::Events(_))));
+    let question = include_bytes!("../../../../tests/corpus/keeper_ask_events.bin");
+    assert!(matches!(Question::read(question), Ok(Question::Events(_))));
 }

@@ -1,0 +1,71 @@
+//! What the listener knows of who sends, for whoever asks: a copy, which each round brings up to date with what it touched.
+//! The lock is held for as long as that takes, and while the copy is copied: no disk and no client is waited for meanwhile.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kymo_wire::keeper::{Accounts, SocketAccount};
+
+use super::accounts::Sender;
+use super::hosts::Host;
+
+/// The copy.
+#[derive(Clone, Debug, Default)]
+pub struct Senders(Arc<Mutex<Snapshot>>);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Snapshot {
+    pub sockets: Vec<SocketSnapshot>,
+    pub hosts: Vec<Option<Host>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct SocketSnapshot {
+    pub name: String,
+    pub lost: u64,
+    pub senders: Vec<Option<Sender>>,
+}
+
+impl Senders {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Snapshot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These are the sockets.
+    pub(super) fn begin(&self, names: impl Iterator<Item = String>) {
+        let sockets = names.map(|name| SocketSnapshot {
+            name,
+            lost: 0,
+            senders: Vec::new(),
+        });
+        self.lock().sockets = sockets.collect();
+    }
+
+    /// As it is now, by a clock that does not go back.
+    pub fn accounts(&self, now_ns: u64) -> Accounts {
+        let Snapshot { sockets, hosts } = self.lock().clone();
+        let sockets = sockets.into_iter().map(|socket| SocketAccount {
+            name: socket.name.into_bytes(),
+            lost: socket.lost,
+            senders: known(&socket.senders)
+                .map(|sender| sender.account(now_ns))
+                .collect(),
+        });
+        Accounts {
+            sockets: sockets.collect(),
+            hosts: known(&hosts).map(|host| host.account(now_ns)).collect(),
+        }
+    }
+}
+
+fn known<T>(copies: &[Option<T>]) -> impl Iterator<Item = &T> {
+    copies.iter().flatten()
+}
+
+/// Puts what has a number where it belongs.
+pub(super) fn put<T: Clone>(copies: &mut Vec<Option<T>>, number: u16, one: &T) {
+    let at = usize::from(number);
+    if copies.len() <= at {
+        copies.resize(at + 1, None);
+    }
+    copies[at] = Some(one.clone());
+}

@@ -1,0 +1,108 @@
+//! `/api/v1/hosts`: who sends by collectd's protocol, and what became of it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use kymo_base::name::DisplayName;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::keeper::{Accounts, Count, HostAccount, SenderAccount, SocketAccount};
+use serde_json::{Value as Json, json};
+
+use super::Hub;
+use crate::answer::{self, Answer, Refusal};
+use crate::number;
+
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+    let body = hub
+        .ask(move |hub| {
+            let accounts = match &hub.stored {
+                Some(stored) => stored.accounts().map_err(Refusal::unavailable)?,
+                None => Accounts::default(),
+            };
+            Ok(body(&accounts, RealClock.now().real_ns))
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+fn body(accounts: &Accounts, now_ns: i64) -> String {
+    let Accounts { sockets, hosts } = accounts;
+    let sockets: Vec<Json> = sockets.iter().map(|each| socket(each, now_ns)).collect();
+    let hosts: Vec<Json> = hosts.iter().map(|each| host(each, now_ns)).collect();
+    let now = number::seconds(now_ns);
+    json!({ "now": now, "sockets": sockets, "hosts": hosts }).to_string()
+}
+
+fn socket(socket: &SocketAccount, now_ns: i64) -> Json {
+    let senders: Vec<Json> = socket
+        .senders
+        .iter()
+        .map(|each| sender(each, now_ns))
+        .collect();
+    json!({ "name": shown(&socket.name), "lost": socket.lost, "senders": senders })
+}
+
+fn sender(sender: &SenderAccount, now_ns: i64) -> Json {
+    let mut shown = json!({
+        "address": sender.address.map(|address| address.to_string()),
+        "seen": seen(sender.age_s, now_ns),
+        "offset": rounded(sender.offset_s),
+    });
+    for count in Count::ALL {
+        shown[count.name()] = sender.counts[count].into();
+    }
+    shown
+}
+
+fn host(host: &HostAccount, now_ns: i64) -> Json {
+    json!({
+        "host": shown(&host.host),
+        "address": host.address.map(|address| address.to_string()),
+        "seen": seen(host.age_s, now_ns),
+        "gap": rounded(host.gap_s),
+        "offset": rounded(host.offset_s),
+        "rate": rounded(host.rate),
+        "values": host.values,
+    })
+}
+
+fn shown(name: &[u8]) -> String {
+    DisplayName(name).to_string()
+}
+
+/// When it was, by the clock as it is now: one that is set since changes no age.
+fn seen(age_s: f64, now_ns: i64) -> f64 {
+    number::seconds(now_ns.saturating_sub(number::nanoseconds(age_s)))
+}
+
+/// Thousandths; what is not known is `null`.
+fn rounded(value: f64) -> Json {
+    Json::from((value * 1e3).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_null_and_names_are_safe_to_show() {
+        let host = HostAccount {
+            host: b"a\n<b>".to_vec(),
+            address: None,
+            age_s: 2.5,
+            gap_s: f64::NAN,
+            offset_s: -1.23456,
+            rate: f64::NAN,
+            values: 7,
+        };
+        let accounts = Accounts {
+            sockets: Vec::new(),
+            hosts: vec![host],
+        };
+        assert_eq!(
+            body(&accounts, 10_000_000_000),
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"now":10.0,"sockets":[]}"#
+        );
+    }
+}

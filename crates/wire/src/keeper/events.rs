@@ -1,0 +1,141 @@
+//! EVENTS: what senders want to be heard, as collectd's notifications. The bytes of one event are also what the keeper's
+//! files have (docs/formats/notifications.md).
+
+use super::NAMES_MAX;
+use super::body::{Put, Take};
+use crate::collectd::Severity;
+
+/// Which events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EventRange {
+    /// From this moment on, seconds since 1970.
+    pub from: i64,
+    /// Up to this one, itself not.
+    pub thru: i64,
+    /// No more than these; the latest are kept.
+    pub events_max: u32,
+    /// Hosts whose events they are; none: of all.
+    pub hosts: Vec<Vec<u8>>,
+}
+
+/// What a sender wanted to be heard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When, as the sender says; nanoseconds since 1970.
+    pub time_ns: i64,
+    /// How bad it is.
+    pub severity: Severity,
+    /// As the label `host` of its series; each name may be empty.
+    pub host: Vec<u8>,
+    /// What it is about.
+    pub plugin: Vec<u8>,
+    /// The same.
+    pub plugin_instance: Vec<u8>,
+    /// The same.
+    pub type_name: Vec<u8>,
+    /// The same.
+    pub type_instance: Vec<u8>,
+    /// For people.
+    pub message: Vec<u8>,
+}
+
+impl Event {
+    /// `host/plugin[-plugin_instance]/type[-type_instance]`, as far as it is said.
+    pub fn name(&self) -> Vec<u8> {
+        let mut name = self.host.clone();
+        for (first, instance) in [
+            (&self.plugin, &self.plugin_instance),
+            (&self.type_name, &self.type_instance),
+        ] {
+            for (mark, part) in [(b'/', first), (b'-', instance)] {
+                if !part.is_empty() {
+                    name.push(mark);
+                    name.extend_from_slice(part);
+                }
+            }
+        }
+        name
+    }
+
+    /// Appends its bytes.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let [severity, ..] = self.severity.code().to_le_bytes();
+        out.i64(self.time_ns);
+        out.u8(severity);
+        self.texts().into_iter().for_each(|text| out.text(text));
+    }
+
+    /// Of its bytes alone.
+    pub fn read(bytes: &[u8]) -> Option<Event> {
+        let mut body = Take::of(bytes);
+        let event = Event::take(&mut body)?;
+        body.end().is_ok().then_some(event)
+    }
+
+    fn take(body: &mut Take) -> Option<Event> {
+        let time_ns = body.i64()?;
+        let severity = Severity::of_code(body.u8()?.into())?;
+        let mut text = || body.text().map(<[u8]>::to_vec);
+        Some(Event {
+            time_ns,
+            severity,
+            host: text()?,
+            plugin: text()?,
+            plugin_instance: text()?,
+            type_name: text()?,
+            type_instance: text()?,
+            message: text()?,
+        })
+    }
+
+    fn texts(&self) -> [&[u8]; 6] {
+        [
+            &self.host,
+            &self.plugin,
+            &self.plugin_instance,
+            &self.type_name,
+            &self.type_instance,
+            &self.message,
+        ]
+    }
+}
+
+impl EventRange {
+    /// Whether an event is one of them.
+    pub fn has(&self, event: &Event) -> bool {
+        let second = event.time_ns.div_euclid(1_000_000_000);
+        (self.from..self.thru).contains(&second)
+            && (self.hosts.is_empty() || self.hosts.contains(&event.host))
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.i64(self.from);
+        out.i64(self.thru);
+        out.u32(self.events_max);
+        out.u16(self.hosts.len());
+        self.hosts.iter().for_each(|host| out.text(host));
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<EventRange> {
+        let (from, thru) = (body.i64()?, body.i64()?);
+        let events_max = body.u32()?;
+        let hosts = body.count(NAMES_MAX)?;
+        let hosts = (0..hosts).map(|_| body.text().map(<[u8]>::to_vec));
+        Some(EventRange {
+            from,
+            thru,
+            events_max,
+            hosts: hosts.collect::<Option<_>>()?,
+        })
+    }
+}
+
+pub(super) fn put_events(out: &mut Vec<u8>, events: &[Event]) {
+    out.length(events.len());
+    events.iter().for_each(|event| event.put(out));
+}
+
+pub(super) fn take_events(body: &mut Take) -> Option<Vec<Event>> {
+    let count = body.u32()?;
+    (0..count).map(|_| Event::take(body)).collect()
+}
