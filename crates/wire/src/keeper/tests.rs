@@ -253,6 +253,12 @@ fn the_corpus_can_be_read() {
     assert!(matches!(Answer::read(accounts), Ok(Answer::Accounts(_))));
     let events = include_bytes!("../../../../tests/corpus/keeper_events.bin");
     assert!(matches!(Answer::read(events), Ok(Answer::Events(_))));
+    let select = include_bytes!("../../../../tests/corpus/keeper_ask_select.bin");
+    assert!(matches!(Question::read(select), Ok(Question::Select(_))));
+    let define = include_bytes!("../../../../tests/corpus/keeper_define.bin");
+    assert!(matches!(Question::read(define), Ok(Question::Define(_))));
+    let write = include_bytes!("../../../../tests/corpus/keeper_write.bin");
+    assert!(matches!(Question::read(write), Ok(Question::Write(_))));
     let question = include_bytes!("../../../../tests/corpus/keeper_ask_events.bin");
     assert!(matches!(Question::read(question), Ok(Question::Events(_))));
 }
