@@ -37,8 +37,13 @@ fn send(hub: &Hub, host: &str, sent: &[Sent]) {
         let packet = gauges(host, &["x".into()], stamp, interval, value as f64);
         socket.send(&packet).expect("sent");
     }
-    let (last, ..) = sent.last().expect("values");
-    hub.ends_at(&name(host), *last);
+    let &(last, ..) = sent.last().expect("values");
+    let series = name(host);
+    // LAST tells of whole rows, and a row may just have become another.
+    eventually(&format!("{series} at {last}"), || {
+        let row = last - last % step(hub, &series)?;
+        (hub.last(&series) == Some(row)).then_some(())
+    });
 }
 
 /// Seconds of a primary data point of a series.

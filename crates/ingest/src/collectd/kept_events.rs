@@ -101,7 +101,7 @@ impl EventKeeper {
     pub(super) fn save(&mut self, log: &Log) {
         if self.dropped > 0 {
             let dropped = std::mem::take(&mut self.dropped);
-            let line = format!("cannot keep {dropped} notifications: too many at once");
+            let line = format!("cannot keep notifications: {dropped} came too fast");
             log(Severity::Warning, &line);
         }
         self.events.add(self.new.iter().cloned());
@@ -185,7 +185,7 @@ mod tests {
             keeper.add(event(n));
         }
         keeper.save(&log);
-        let want = "cannot keep 976 notifications: too many at once";
+        let want = "cannot keep notifications: 976 came too fast";
         assert_eq!(*said.lock().unwrap(), [want]);
     }
 
