@@ -169,13 +169,7 @@ impl Questions {
     ) -> io::Result<()> {
         match question {
             Question::Select(matchers) => self.select(matchers, store, stream),
-            Question::Range(range) => range.names.iter().try_for_each(|name| {
-                let rows = range::rows(store, name, range);
-                let refused =
-                    |why| Answer::Refused(format!("cannot read {}: {why}", DisplayName(name)));
-                let answer = rows.map_or_else(refused, Answer::Rows);
-                stream.write_all(&answer.frame())
-            }),
+            Question::Range(range) => range::answer(store, range, |frame| stream.write_all(frame)),
             Question::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())

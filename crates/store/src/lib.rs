@@ -38,6 +38,7 @@ pub use background::Threads;
 pub use consolidation::schema::keep_points;
 pub use engine::Store;
 pub use error::{Error, FetchError, FileError, Refusal};
+pub use fetch::{LookRange, Looked};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
 pub use memtable::writer::Writer;

@@ -201,7 +201,7 @@ impl Answer {
                 rows.columns.iter().for_each(|name| out.text(name));
                 out.length(rows.mean.len());
                 for cells in [&rows.mean, &rows.min, &rows.max] {
-                    cells.iter().for_each(|cell| out.f64(*cell));
+                    out.cells(cells);
                 }
             }),
             Answer::Accounts(accounts) => framed(ACCOUNTS, |out| accounts.put(out)),
