@@ -25,6 +25,7 @@ mod memtable;
 pub mod names;
 mod read;
 mod recovery;
+mod remove;
 mod retention;
 mod rrd_file;
 mod segment;
