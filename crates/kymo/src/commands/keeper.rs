@@ -53,6 +53,10 @@ pub(crate) struct KeeperOrder {
     pub questions: Option<i32>,
     /// Number of the one on which the hub adds what it reads of this machine's recording.
     pub writes: Option<i32>,
+    /// Number of the administrator's.
+    pub admin: Option<i32>,
+    /// See [`Role::Admin`].
+    pub admin_user: u32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
 }
@@ -106,8 +110,18 @@ pub(crate) fn run() -> Result<ExitCode> {
         })
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
-    let questions = order.questions.map(handed).transpose()?;
-    let writes = order.writes.map(handed).transpose()?;
+    let admin = Role::Admin {
+        owner: order.admin_user,
+    };
+    let roles = [
+        (order.questions, Role::Read),
+        (order.writes, Role::Write),
+        (order.admin, admin),
+    ];
+    let questions = roles
+        .into_iter()
+        .filter_map(|(number, role)| Some(handed(number?).map(|socket| (socket, role))))
+        .collect::<Result<Vec<_>>>()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
     let users = auth_file.as_ref().map(|file| file.users.clone());
@@ -134,16 +148,13 @@ pub(crate) fn run() -> Result<ExitCode> {
         events = kept.events();
         listeners.push(Box::new(collectd(senders.clone(), kept, log.clone())));
     }
-    for (socket, role) in [(questions, Role::Read), (writes, Role::Write)] {
-        listeners.extend(socket.map(|socket| {
-            let listener = Questions {
-                socket,
-                role,
-                senders: senders.clone(),
-                events: events.clone(),
-                log: log.clone(),
-            };
-            Box::new(listener) as Box<dyn Listener>
+    for (socket, role) in questions {
+        listeners.push(Box::new(Questions {
+            socket,
+            role,
+            senders: senders.clone(),
+            events: events.clone(),
+            log: log.clone(),
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
