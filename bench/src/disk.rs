@@ -60,7 +60,7 @@ impl LoopDisk {
         rustix::fs::syncfs(root).cannot("sync the loop disk")
     }
 
-    /// Has the next look at its files read them from the disk, as far as nobody has them mapped.
+    /// Has the next look at its files read them from the disk, but for what is mapped.
     pub(crate) fn drop_caches(&self) -> Result<()> {
         self.sync()?;
         let own = files_below(&self.dir)?;

@@ -384,7 +384,7 @@ fn the_command_line_lists_and_prints_them() {
     assert!(err.starts_with("kymo: cannot ask the keeper at "), "{err}");
 }
 
-/// Series go where an administrator says so, and nowhere else; what is sent afterwards begins anew.
+/// Series go where an administrator says so, and nowhere else; what is sent afterwards begins again.
 #[test]
 fn the_administrator_removes_series() {
     let shown = Shown::start("stored-remove", "");
@@ -395,8 +395,8 @@ fn the_administrator_removes_series() {
         command.arg("series").args(words).args(["--data", &data]);
         let output = command.stdin(Stdio::null()).output().expect("kymo runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (said, told) = (text(&output.stdout), text(&output.stderr));
-        (output.status.code(), said, told)
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), said, warned)
     };
     let flushed = shown.client().text("FLUSH web1/cpu-0/cpu-idle.rrd");
     assert!(flushed.starts_with("0 "), "{flushed}");
@@ -405,13 +405,13 @@ fn the_administrator_removes_series() {
 
     assert_eq!(run(&["rm"]).0, Some(2));
     assert_eq!(run(&["rm", "host=none", "--yes"]).0, Some(1));
-    let (code, listed, told) = run(&["rm", "host=web1"]);
+    let (code, listed, warned) = run(&["rm", "host=web1"]);
     assert_eq!(
         (code, &*listed),
         (Some(2), "web1/cpu-0/cpu-idle.rrd\n"),
-        "{told}"
+        "{warned}"
     );
-    assert!(told.contains("use --yes"), "{told}");
+    assert!(warned.contains("use --yes"), "{warned}");
     assert!(file.exists());
 
     // The socket for questions takes no such thing, and the other one is the owner's alone.
@@ -430,13 +430,13 @@ fn the_administrator_removes_series() {
         ))
     );
 
-    let (code, listed, told) = run(&["rm", "host=web1", "--yes"]);
+    let (code, listed, warned) = run(&["rm", "host=web1", "--yes"]);
     assert_eq!(
         (code, &*listed),
         (Some(0), "web1/cpu-0/cpu-idle.rrd\n"),
-        "{told}"
+        "{warned}"
     );
-    assert!(told.contains("removed 1 series"), "{told}");
+    assert!(warned.contains("removed 1 series"), "{warned}");
     assert!(!file.exists());
     assert_eq!(stored(&shown.address, ""), ["sw1/port-id1.rrd"]);
     let refused = shown.client().text("UPDATE web1/cpu-0/cpu-idle.rrd N:1");

@@ -1,4 +1,4 @@
-//! Series that are removed: by an administrator, not because nobody needs them (`retention.rs`).
+//! Series that are removed: by an administrator; those that go of themselves: `retention.rs`.
 //!
 //! A kill leaves all of a series or nothing: its file gets all that it has first, on the disk for certain, so that a file
 //! whose series the journal has forgotten is the series, and is taken over when it is touched. Only then the journal
@@ -30,7 +30,7 @@ struct Victim {
 }
 
 impl Store {
-    /// Removes series: their values and their .rrd files. What is sent for them afterwards begins anew. When this returns that
+    /// Removes series: their values and their .rrd files. What is sent for them afterwards begins again. When this returns that
     /// is on the disk; for each whether it went, or why not.
     pub fn remove(&self, names: &[Vec<u8>]) -> Vec<Result<(), FileError>> {
         let slices = names.chunks(SLICE);
@@ -166,7 +166,7 @@ impl Inner {
                 let unlinked = self.tree.unlink(names::path(&victim.path));
                 unlinked.map_err(FileError::Io)
             });
-        // Whoever sent a value in between took the file over: without it the next value begins anew.
+        // Whoever sent a value in between took the file over: without it the next value begins again.
         let mut state = self.lock();
         let heir = state.series.by_path(&victim.path);
         if let Some(series) = heir.and_then(|id| state.series.get_mut(id)) {

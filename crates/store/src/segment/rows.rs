@@ -118,21 +118,19 @@ fn take_part(head: &mut &[u8]) -> Option<Part> {
     })
 }
 
-/// Walks through a column's head: `each` gets member, number of the first row, how many cells' rows lie before it, and the part.
-/// How many there are in all, and what follows the head.
-fn walk(mut head: &[u8], mut each: impl FnMut(u8, u64, u64, Part)) -> Option<(u64, &[u8])> {
+/// Walks through a column's head: `each` gets member, number of the first row, and the part. What follows the head.
+fn walk(mut head: &[u8], mut each: impl FnMut(u8, u64, Part) -> Option<()>) -> Option<&[u8]> {
     let count = take(&mut head)?;
-    let (mut last_first, mut stored) = (0, 0u64);
+    let mut last_first = 0;
     for _ in 0..count {
         let (member, mut first, parts) = take_entry(&mut head, &mut last_first)?;
         for _ in 0..parts {
             let part = take_part(&mut head)?;
-            each(member, first, stored, part);
+            each(member, first, part)?;
             first = first.checked_add(part.rows())?;
-            stored = stored.checked_add(part.stored())?;
         }
     }
-    Some((stored, head))
+    Some(head)
 }
 
 /// Puts what a column has of a series' rows `from..` into `out`; `None`: it is damaged, and `out` is as it was.
@@ -143,19 +141,24 @@ pub(crate) fn fill_member(
     from: u64,
     out: &mut [f64],
 ) -> Option<()> {
-    let (stored, cells) = walk(column, |_, _, _, _| {})?;
-    let row_bytes = 8 * width;
-    if stored.checked_mul(row_bytes as u64)? != cells.len() as u64 {
+    let bytes_of = |part: Part| usize::try_from(part.stored()).ok()?.checked_mul(8 * width);
+    let mut stored = 0usize;
+    let mut left = walk(column, |_, _, part| {
+        stored = stored.checked_add(bytes_of(part)?)?;
+        Some(())
+    })?;
+    if stored != left.len() {
         return None;
     }
-    walk(column, |whose, first, before, part| {
+    walk(column, |whose, first, part| {
+        let (bytes, rest) = left.split_at_checked(bytes_of(part)?)?;
+        left = rest;
         if whose == member {
-            let at = before as usize * row_bytes;
-            let bytes = &cells[at..at + part.stored() as usize * row_bytes];
             fill_part(part, first, bytes, width, from, out);
         }
-    });
-    Some(())
+        Some(())
+    })
+    .map(drop)
 }
 
 /// Puts what a part has of the rows `from..` into `out`.

@@ -62,7 +62,7 @@ fn is_there(bench: &Bench, name: &str) -> bool {
 }
 
 #[test]
-fn a_removed_series_is_gone_and_begins_anew() {
+fn a_removed_series_is_gone_and_begins_again() {
     for files in MODES {
         let mut bench = bench(1, files);
         define(&bench, &["h/a.rrd", "h/b.rrd", "h/c.rrd"]);
