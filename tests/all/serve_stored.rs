@@ -450,3 +450,72 @@ fn the_administrator_removes_series() {
     let last = shown.client().text("LAST web1/cpu-0/cpu-idle.rrd");
     assert!(last.starts_with(&format!("0 {BIRTH}")), "{last}");
 }
+
+/// Stored series as a picture: by matchers, by ids, and beside what this machine recorded.
+#[test]
+fn stored_series_are_drawn() {
+    let shown = Shown::start("stored-graph", "");
+    shown.fill();
+    let data = shown.dir.to_string_lossy().into_owned();
+    let out = shown.dir.join("x.svg").to_string_lossy().into_owned();
+    let range = ["--from", "20231114:22:20", "--thru", "20231114:23:50"];
+    let run = |words: &[&str]| {
+        let mut command = Command::new(kymo());
+        command.arg("graph").args(words).args(["-o", &out]);
+        let output = command.env("TZ", "UTC").output().expect("kymo runs");
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), warned)
+    };
+    let drawn = |words: &[&str]| {
+        let words = [words, &range, &["--data", &data]].concat();
+        assert_eq!(run(&words), (Some(0), String::new()), "{words:?}");
+        fs::read_to_string(&out).expect("a picture")
+    };
+    let both = drawn(&["--series", "host=sw1"]);
+    for word in ["sw1", "IN", "OUT", "max"] {
+        assert!(both.contains(&format!(">{word}</text>")), "{word}: {both}");
+    }
+    assert!(!both.contains("cpu-idle"), "{both}");
+    let one = drawn(&[
+        "-s",
+        "@web1/cpu-0/cpu-idle.rrd:value",
+        "--series",
+        "host=sw*",
+    ]);
+    assert!(one.contains("cpu-idle") && one.contains("OUT"), "{one}");
+    // With graphs of this machine, over the range of its recording.
+    let beside = [
+        "--series", "host=sw1", "-s", "cpu.user", &data, "--data", &data,
+    ];
+    let recorded = eventually(|| (run(&beside).0 == Some(0)).then_some(()));
+    recorded.expect("a recording");
+    let text = fs::read_to_string(&out).expect("a picture");
+    assert!(text.contains("cpu.user"), "{text}");
+
+    for (words, code, warned) in [
+        (&["--series", "host=none"][..], 1, "no series fits"),
+        (&["--series", "color=red"], 2, "there is no label"),
+        (&["-s", "@none.rrd:x"], 2, "cannot read none.rrd"),
+        (
+            &["-s", "@sw1/port-id1.rrd:UP"],
+            2,
+            "it has no such column, only IN, OUT",
+        ),
+        (&["-s", "@sw1"], 2, "a stored field is @NAME:COLUMN"),
+        (
+            &["-s", "c", "--series", "host=sw1"],
+            2,
+            "<PATH>... is missing",
+        ),
+    ] {
+        let (found, said) = run(&[words, &["--data", &data]].concat());
+        assert_eq!(found, Some(code), "{words:?}: {said}");
+        assert!(said.contains(warned), "{words:?}: {said}");
+    }
+    let (code, said) = run(&["--series", "host=sw1", "--data", "/no/such"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("cannot ask the keeper at /no/such/keeper.sock"),
+        "{said}"
+    );
+}

@@ -1,5 +1,9 @@
 //! Series of the store, asked of the keeper.
 
+mod field;
+
+pub use field::{Answered, MARK, StoredField, find, unit};
+
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -122,6 +126,18 @@ impl Keeper {
             outcomes.extend(self.ask(&question, |stream| read_done(stream, names.len()))?);
         }
         Ok(outcomes)
+    }
+
+    /// The same as marks; no hosts: of all.
+    pub fn marks(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Result<Vec<Mark>, String> {
+        let (from, thru) = range;
+        let events = self.events(&EventRange {
+            from,
+            thru,
+            events_max: u32::MAX,
+            hosts,
+        })?;
+        Ok(events.iter().map(mark).collect())
     }
 
     /// Asks; on a new connection where the old one is of a keeper that has ended.
