@@ -17,7 +17,7 @@ pub(super) struct Stored {
     /// All series, by name.
     listed: Vec<SeriesInfo>,
     fields: Vec<StoredField>,
-    /// So many of them were asked for one by one.
+    /// How many of them were asked for one by one.
     named: usize,
 }
 
