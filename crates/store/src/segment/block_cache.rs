@@ -20,12 +20,14 @@ const ROW_BYTES_MAX: usize = 1 << 19;
 /// Where a block is: which opened segment, and its offset.
 pub(crate) type At = (u64, u64);
 
+/// Where a frame is: its block, and its offset in it.
+type FrameAt = (At, u64);
+
 #[derive(Default)]
 struct Near {
     heads: VecDeque<(At, Arc<Head>)>,
     states: Option<(At, u8, Arc<States>)>,
-    /// By their blocks, and their offsets in these.
-    rows: VecDeque<((At, u64), Rc<[u8]>)>,
+    rows: VecDeque<(FrameAt, Rc<[u8]>)>,
 }
 
 thread_local! {
