@@ -494,7 +494,6 @@ fn stored_series_are_drawn() {
 
     for (words, code, warned) in [
         (&["--series", "host=none"][..], 1, "no series fits"),
-        (&["--series", "color=red"], 2, "there is no label"),
         (&["-s", "@none.rrd:x"], 2, "cannot read none.rrd"),
         (
             &["-s", "@sw1/port-id1.rrd:UP"],

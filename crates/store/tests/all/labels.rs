@@ -252,9 +252,17 @@ fn a_removed_one_begins_again() {
     let mut all = Labelled::new(Files::Asked, 86_400);
     all.append(90);
     let text = all.labels.text().to_vec();
-    all.bench.store().remove(&[text.clone()]).remove(0).unwrap();
+    all.bench
+        .store()
+        .remove(std::slice::from_ref(&text))
+        .remove(0)
+        .unwrap();
     for _life in 0..2 {
-        let again = all.bench.store().remove(&[text.clone()]).remove(0);
+        let again = all
+            .bench
+            .store()
+            .remove(std::slice::from_ref(&text))
+            .remove(0);
         assert!(matches!(again, Err(kymo_store::FileError::NoSuchFile)));
         all.bench.disk.kill();
         all.bench.reopen();

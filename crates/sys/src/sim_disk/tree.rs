@@ -122,8 +122,10 @@ impl Tree for SimTree {
     fn unlink(&self, path: &Path) -> io::Result<()> {
         let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
         let path = folder.join(path.file_name().unwrap_or_default());
-        if self.disk.name_kind(&path)? == NameKind::Directory {
-            return Err(io::Error::from_raw_os_error(libc::EISDIR));
+        match self.disk.name_kind(&path) {
+            Ok(NameKind::Directory) => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
+            Err(_) => return Err(io::Error::from_raw_os_error(libc::ENOENT)),
+            Ok(_) => {}
         }
         self.disk.unlink(&path)?;
         self.disk.sync_dir(&folder)
