@@ -4,6 +4,8 @@
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
 use crate::guard::Guard;
+use crate::row::files_below;
+use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,6 +58,18 @@ impl LoopDisk {
     pub(crate) fn sync(&self) -> Result<()> {
         let root = File::open(&self.dir).cannot("open the loop disk")?;
         rustix::fs::syncfs(root).cannot("sync the loop disk")
+    }
+
+    /// Has the next look at its files read them from the disk, but for what is mapped.
+    pub(crate) fn drop_caches(&self) -> Result<()> {
+        self.sync()?;
+        let own = files_below(&self.dir)?;
+        for path in own.iter().chain([&self.image]) {
+            let file = File::open(path).cannot("open a file of the loop disk")?;
+            file.sync_all().cannot("sync a file of the loop disk")?;
+            fadvise(&file, 0, None, Advice::DontNeed).cannot("drop a file's pages")?;
+        }
+        Ok(())
     }
 
     /// Bytes the device was told to write so far.

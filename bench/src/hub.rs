@@ -11,6 +11,7 @@ mod oracle;
 mod pace;
 mod rate;
 mod real;
+mod select;
 
 use crate::row::Table;
 
@@ -23,6 +24,7 @@ pub(crate) const HUB: Table = Table {
         &rate::ROW,
         &real::ROW,
         &memory::ROW,
+        &select::ROW,
     ],
 };
 

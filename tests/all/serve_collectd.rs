@@ -6,11 +6,13 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::UNIX_EPOCH;
 
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, eventually, kill};
-use kymo_tests::{Running, Scratch, free_port};
+use kymo_tests::{Running, Scratch, free_port, stdout_of};
+use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 
 const LOCAL: [&str; 2] = ["--listen", "127.0.0.1:0"];
 /// What is compared of each host.
@@ -183,6 +185,51 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
         }
     }
     assert!(compared >= 3 * 4 * 4, "{compared} rows");
+}
+
+/// A sender that goes on after its series was removed makes it again.
+#[test]
+fn a_removed_series_begins_again() {
+    let hub = Hub::start("collectd-removed", "");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs() / 10 * 10;
+    let send = |stamp: u64| {
+        let mut encoder = Encoder::new(PACKET_DEFAULT);
+        let pushed = encoder.push(&ValueList {
+            identifier: Identifier {
+                host: b"web1",
+                plugin: b"users",
+                plugin_instance: b"",
+                type_name: b"users",
+                type_instance: b"",
+            },
+            time: Cdtime::from_seconds(stamp),
+            interval: Cdtime::from_seconds(10),
+            values: &[Value::Gauge(1.0)],
+        });
+        assert_eq!(pushed, Pushed::Added);
+        let sent = socket.send_to(encoder.payload(), ("127.0.0.1", hub.port));
+        sent.expect("sent");
+    };
+    let name = "web1/users/users.rrd";
+    let comes = |stamp: u64| {
+        let last = || hub.last(name).filter(|&last| last == stamp);
+        eventually(last).unwrap_or_else(|| panic!("no value of {stamp}"));
+    };
+    for stamp in [now - 100, now - 90] {
+        send(stamp);
+        comes(stamp);
+    }
+    let data = hub.dir.to_string_lossy();
+    stdout_of(&["series", "rm", "host=web1", "--yes", "--data", &data]);
+    assert_eq!(hub.last(name), None);
+    // The first value finds that it is gone, and is counted as refused; the next one makes it.
+    let begins = || {
+        send(now - 80);
+        send(now - 70);
+        hub.last(name).filter(|&last| last == now - 70)
+    };
+    eventually(begins).expect("the series begins again");
 }
 
 #[test]

@@ -5,12 +5,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
+use kymo_wire::keeper::{Answer, Question};
 use serde_json::Value;
 
 /// Where the values begin.
@@ -381,4 +382,139 @@ fn the_command_line_lists_and_prints_them() {
     let err = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert_eq!(gone.status.code(), Some(2), "{err}");
     assert!(err.starts_with("kymo: cannot ask the keeper at "), "{err}");
+}
+
+/// Series go where an administrator says so, and nowhere else; what is sent afterwards begins again.
+#[test]
+fn the_administrator_removes_series() {
+    let shown = Shown::start("stored-remove", "");
+    shown.fill();
+    let data = shown.dir.to_string_lossy().into_owned();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(kymo());
+        command.arg("series").args(words).args(["--data", &data]);
+        let output = command.stdin(Stdio::null()).output().expect("kymo runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), said, warned)
+    };
+    let flushed = shown.client().text("FLUSH web1/cpu-0/cpu-idle.rrd");
+    assert!(flushed.starts_with("0 "), "{flushed}");
+    let file = shown.dir.join("rrd/web1/cpu-0/cpu-idle.rrd");
+    assert!(file.exists());
+
+    assert_eq!(run(&["rm"]).0, Some(2));
+    assert_eq!(run(&["rm", "host=none", "--yes"]).0, Some(1));
+    let (code, listed, warned) = run(&["rm", "host=web1"]);
+    assert_eq!(
+        (code, &*listed),
+        (Some(2), "web1/cpu-0/cpu-idle.rrd\n"),
+        "{warned}"
+    );
+    assert!(warned.contains("use --yes"), "{warned}");
+    assert!(file.exists());
+
+    // The socket for questions takes no such thing, and the other one is the owner's alone.
+    let admin = shown.dir.join("keeper-admin.sock");
+    let mode = fs::metadata(&admin).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut client = UnixStream::connect(shown.dir.join("keeper.sock")).expect("a client");
+    let question = Question::Remove(vec![b"sw1/port-id1.rrd".to_vec()]).frame();
+    client.write_all(&question).expect("sent");
+    let mut answer = [0; 64];
+    let count = client.read(&mut answer).expect("an answer");
+    assert_eq!(
+        Answer::read(&answer[4..count]),
+        Ok(Answer::Refused(
+            "cannot remove sw1/port-id1.rrd: this socket only reads".into()
+        ))
+    );
+
+    let (code, listed, warned) = run(&["rm", "host=web1", "--yes"]);
+    assert_eq!(
+        (code, &*listed),
+        (Some(0), "web1/cpu-0/cpu-idle.rrd\n"),
+        "{warned}"
+    );
+    assert!(warned.contains("removed 1 series"), "{warned}");
+    assert!(!file.exists());
+    assert_eq!(stored(&shown.address, ""), ["sw1/port-id1.rrd"]);
+    let refused = shown.client().text("UPDATE web1/cpu-0/cpu-idle.rrd N:1");
+    assert!(refused.starts_with("-1 No such file"), "{refused}");
+    // The next one of that name has nothing of it.
+    let made = format!(
+        "CREATE web1/cpu-0/cpu-idle.rrd -b {BIRTH} -s 10 DS:value:GAUGE:20:U:U RRA:AVERAGE:0.5:1:800"
+    );
+    let made = shown.client().text(&made);
+    assert!(made.starts_with("0 "), "{made}");
+    let last = shown.client().text("LAST web1/cpu-0/cpu-idle.rrd");
+    assert!(last.starts_with(&format!("0 {BIRTH}")), "{last}");
+}
+
+/// Stored series as a picture: by matchers, by ids, and beside what this machine recorded.
+#[test]
+fn stored_series_are_drawn() {
+    let shown = Shown::start("stored-graph", "");
+    shown.fill();
+    let data = shown.dir.to_string_lossy().into_owned();
+    let out = shown.dir.join("x.svg").to_string_lossy().into_owned();
+    let range = ["--from", "20231114:22:20", "--thru", "20231114:23:50"];
+    let run = |words: &[&str]| {
+        let mut command = Command::new(kymo());
+        command.arg("graph").args(words).args(["-o", &out]);
+        let output = command.env("TZ", "UTC").output().expect("kymo runs");
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), warned)
+    };
+    let drawn = |words: &[&str]| {
+        let words = [words, &range, &["--data", &data]].concat();
+        assert_eq!(run(&words), (Some(0), String::new()), "{words:?}");
+        fs::read_to_string(&out).expect("a picture")
+    };
+    let both = drawn(&["--series", "host=sw1"]);
+    for word in ["sw1", "IN", "OUT", "max"] {
+        assert!(both.contains(&format!(">{word}</text>")), "{word}: {both}");
+    }
+    assert!(!both.contains("cpu-idle"), "{both}");
+    let one = drawn(&[
+        "-s",
+        "@web1/cpu-0/cpu-idle.rrd:value",
+        "--series",
+        "host=sw*",
+    ]);
+    assert!(one.contains("cpu-idle") && one.contains("OUT"), "{one}");
+    // With graphs of this machine, over the range of its recording.
+    let beside = [
+        "--series", "host=sw1", "-s", "cpu.user", &data, "--data", &data,
+    ];
+    let recorded = eventually(|| (run(&beside).0 == Some(0)).then_some(()));
+    recorded.expect("a recording");
+    let text = fs::read_to_string(&out).expect("a picture");
+    assert!(text.contains("cpu.user"), "{text}");
+
+    for (words, code, warned) in [
+        (&["--series", "host=none"][..], 1, "no series fits"),
+        (&["-s", "@none.rrd:x"], 2, "cannot read none.rrd"),
+        (
+            &["-s", "@sw1/port-id1.rrd:UP"],
+            2,
+            "it has no such column, only IN, OUT",
+        ),
+        (&["-s", "@sw1"], 2, "a stored field is @NAME:COLUMN"),
+        (
+            &["-s", "c", "--series", "host=sw1"],
+            2,
+            "<PATH>... is missing",
+        ),
+    ] {
+        let (found, said) = run(&[words, &["--data", &data]].concat());
+        assert_eq!(found, Some(code), "{words:?}: {said}");
+        assert!(said.contains(warned), "{words:?}: {said}");
+    }
+    let (code, said) = run(&["--series", "host=sw1", "--data", "/no/such"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("cannot ask the keeper at /no/such/keeper.sock"),
+        "{said}"
+    );
 }

@@ -11,6 +11,7 @@ use crate::fault::{Cannot, Fault, Result};
 use crate::procfs;
 use crate::row::files_below;
 use crate::serve::free_port;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -156,10 +157,7 @@ impl Hub {
         let until = Instant::now() + PATIENCE;
         loop {
             let is_up = match self.who.is_ours() {
-                true => {
-                    let asked = self.connect().and_then(|mut wire| wire.ask("PING"));
-                    asked.is_ok() && self.own_pid().is_ok()
-                }
+                true => self.answers(),
                 false => procfs::udp_queue(self.port)?.is_some(),
             };
             let family = self.family()?;
@@ -192,6 +190,33 @@ impl Hub {
 
     fn socket(&self) -> PathBuf {
         self.dir.join("data/rrdcached.sock")
+    }
+
+    /// Where kymo's keeper is asked what is stored.
+    pub(super) fn keeper_socket(&self) -> PathBuf {
+        self.dir.join("data/keeper.sock")
+    }
+
+    /// Ends kymo's keeper as a crash does; another one is there afterwards.
+    pub(super) fn start_keeper_again(&self) -> Result<()> {
+        let old = self.own_pid()?;
+        let pid =
+            Pid::from_raw(old as i32).ok_or_else(|| Fault::new("the keeper has no number"))?;
+        kill_process(pid, Signal::KILL).cannot("end the keeper")?;
+        let until = Instant::now() + PATIENCE;
+        while self.own_pid().is_ok_and(|pid| pid == old) || !self.answers() {
+            if Instant::now() > until {
+                return Err(Fault::new("no keeper came back"));
+            }
+            sleep(AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Whether kymo's keeper is there.
+    fn answers(&self) -> bool {
+        let asked = self.connect().and_then(|mut wire| wire.ask("PING"));
+        asked.is_ok() && self.own_pid().is_ok()
     }
 
     /// To kymo's keeper.

@@ -1,9 +1,13 @@
-//! The listener that the hub and the command line ask what is stored, by the keeper's protocol. Each connection has a thread
-//! that only reads the store, so that no answer holds up what comes in.
+//! The listener that the hub and the command line ask what is stored, by the keeper's protocol, and an administrator's, who
+//! has series removed. Each connection has a thread of its own, so that no answer holds up what comes in.
 
 mod range;
+mod role;
 mod write;
 
+pub use role::Role;
+
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -17,8 +21,7 @@ use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
 use kymo_store::{Fresh, KnownSeries, Opened, Store};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::listen::{self, Peer};
-use kymo_sys::machine;
+use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
 use crate::collectd::{Events, Senders};
@@ -31,21 +34,14 @@ const CONNECTIONS_MAX: usize = 16;
 const HEADERS_MAX: usize = 2000;
 /// Series of one frame.
 const FRAME_SERIES: usize = 1024;
+/// Series that go before it is said which of them went.
+const REMOVED_TOGETHER: usize = 64;
 /// How long the rest of a question, and the taking of an answer, may take.
 const STALL: Duration = Duration::from_secs(10);
 /// How long to wait before a connection is accepted again that could not be.
 const PAUSE: Duration = Duration::from_millis(100);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
-
-/// What whoever reaches a socket may ask there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// What is stored.
-    Read,
-    /// That, and to add to series that are named by label sets. Only root and the keeper's own user are answered.
-    Write,
-}
 
 /// The listener.
 pub struct Questions {
@@ -103,8 +99,7 @@ impl Listener for Questions {
 impl Questions {
     fn accept(&self) -> Option<UnixStream> {
         match listen::accept(&self.socket) {
-            Ok(Some(stream)) if self.admits(&stream) => Some(UnixStream::from(stream)),
-            Ok(Some(_)) => None,
+            Ok(Some(stream)) => self.role.admits(&stream).then(|| UnixStream::from(stream)),
             Ok(None) => None,
             Err(error) => {
                 let text = format!("cannot accept a connection for questions: {error}");
@@ -112,16 +107,6 @@ impl Questions {
                 thread::sleep(PAUSE);
                 None
             }
-        }
-    }
-
-    /// Whether who connected may ask by this socket.
-    fn admits(&self, stream: &OwnedFd) -> bool {
-        let may = |user| user == 0 || user == rustix::process::geteuid().as_raw();
-        match (self.role, listen::peer(stream)) {
-            (Role::Read, _) => true,
-            (Role::Write, Some(Peer::User(user))) => may(user),
-            (Role::Write, _) => false,
         }
     }
 
@@ -167,15 +152,15 @@ impl Questions {
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
+        if let (Question::Remove(names), false) = (question, self.role.takes(question)) {
+            return names.iter().try_for_each(|name| {
+                let why = cannot_remove(name, &"this socket only reads");
+                stream.write_all(&Answer::Refused(why).frame())
+            });
+        }
         match question {
             Question::Select(matchers) => self.select(matchers, store, stream),
-            Question::Range(range) => range.names.iter().try_for_each(|name| {
-                let rows = range::rows(store, name, range);
-                let refused =
-                    |why| Answer::Refused(format!("cannot read {}: {why}", DisplayName(name)));
-                let answer = rows.map_or_else(refused, Answer::Rows);
-                stream.write_all(&answer.frame())
-            }),
+            Question::Range(range) => range::answer(store, range, |frame| stream.write_all(frame)),
             Question::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
@@ -184,7 +169,7 @@ impl Questions {
                 let events = self.events.range(range);
                 stream.write_all(&Answer::Events(events).frame())
             }
-            Question::Define(_) | Question::Write(_) if self.role == Role::Read => {
+            Question::Define(_) | Question::Write(_) if !self.role.takes(question) => {
                 let why = "cannot write: this socket only answers what is stored";
                 stream.write_all(&Answer::Refused(why.into()).frame())
             }
@@ -196,7 +181,28 @@ impl Questions {
                 let labels = series.iter().map(|series| &series.labels);
                 answer_done("write", labels, write::write(store, series), stream)
             }
+            Question::Remove(names) => self.remove(names, store, stream),
         }
+    }
+
+    /// Removes some, says which, and goes on.
+    fn remove(&self, names: &[Vec<u8>], store: &Store, stream: &mut UnixStream) -> io::Result<()> {
+        for names in names.chunks(REMOVED_TOGETHER) {
+            let outcomes = store.remove(names);
+            let gone = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+            if gone > 0 {
+                let text = format!("removed {gone} series: an administrator asked for it");
+                (self.log)(Severity::Notice, &text);
+            }
+            for (name, outcome) in names.iter().zip(outcomes) {
+                let answer = match outcome {
+                    Ok(()) => Answer::Done,
+                    Err(error) => Answer::Refused(cannot_remove(name, &error)),
+                };
+                stream.write_all(&answer.frame())?;
+            }
+        }
+        Ok(())
     }
 
     /// What memory knows, part by part, and then files that the store does not know.
@@ -258,6 +264,10 @@ fn answer_done<'a>(
         out.extend(answer.frame());
     }
     stream.write_all(&out)
+}
+
+fn cannot_remove(name: &[u8], why: &dyn Display) -> String {
+    format!("cannot remove {}: {why}", DisplayName(name))
 }
 
 /// A file that has had no value since it is here.

@@ -1,5 +1,9 @@
 //! Series of the store, asked of the keeper.
 
+mod field;
+
+pub use field::{Answered, MARK, StoredField, find, unit};
+
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -11,7 +15,7 @@ use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    Question, Range, Rows, SeriesInfo, body_bytes,
+    NAMES_MAX, Question, Range, Rows, SeriesInfo, body_bytes,
 };
 
 use crate::marks::{Kind, Mark};
@@ -19,11 +23,13 @@ use crate::series::{Grid, Point};
 
 /// How long an answer may take. A keeper that starts again opens its store first.
 const PATIENCE: Duration = Duration::from_secs(15);
+const REMOVING: Duration = Duration::from_secs(1800);
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The keeper, as who asks it knows it. One question at a time: others wait.
 pub struct Keeper {
     path: PathBuf,
+    patience: Duration,
     /// A connection that was good the last time.
     open: Mutex<Option<UnixStream>>,
 }
@@ -33,7 +39,16 @@ impl Keeper {
     pub fn at(path: PathBuf) -> Keeper {
         Keeper {
             path,
+            patience: PATIENCE,
             open: Mutex::new(None),
+        }
+    }
+
+    /// The same, waited for as long as removing takes: of files that others have locked.
+    pub fn of_administrator(path: PathBuf) -> Keeper {
+        Keeper {
+            patience: REMOVING,
+            ..Keeper::at(path)
         }
     }
 
@@ -103,6 +118,28 @@ impl Keeper {
         })?
     }
 
+    /// Has series removed, if this socket is the administrator's: for each whether it went, or why not.
+    pub fn remove(&self, names: &[Vec<u8>]) -> Result<Vec<Result<(), String>>, String> {
+        let mut outcomes = Vec::new();
+        for names in names.chunks(NAMES_MAX) {
+            let question = Question::Remove(names.to_vec());
+            outcomes.extend(self.ask(&question, |stream| read_done(stream, names.len()))?);
+        }
+        Ok(outcomes)
+    }
+
+    /// The same as marks; no hosts: of all.
+    pub fn marks(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Result<Vec<Mark>, String> {
+        let (from, thru) = range;
+        let events = self.events(&EventRange {
+            from,
+            thru,
+            events_max: u32::MAX,
+            hosts,
+        })?;
+        Ok(events.iter().map(mark).collect())
+    }
+
     /// Asks; on a new connection where the old one is of a keeper that has ended.
     fn ask<T>(
         &self,
@@ -135,8 +172,8 @@ impl Keeper {
 
     fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
         Ok(stream)
     }
 }

@@ -11,6 +11,7 @@ use crate::settings::Files;
 use crate::wal::record::Record;
 use kymo_base::name::DisplayName;
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,8 @@ impl Inner {
             state.notice(format!(
                 "dropped the values of {path}: the file has been missing for a week"
             ));
-            self.forget(&mut state, &[id], now_ns);
+            // Another time, if the journal takes nothing.
+            let _forgotten = self.forget(&mut state, &[id], now_ns);
         }
     }
 
@@ -101,8 +103,8 @@ impl Inner {
             series.is_some_and(|series| is_quiet(series) && series.values.last == silent.last)
         });
         let ids: Vec<u32> = still.map(|silent| silent.id).collect();
-        let forgotten = self.forget(&mut state, &ids, now_ns);
-        if forgotten > 0 {
+        let forgotten = self.forget(&mut state, &ids, now_ns).map(|()| ids.len());
+        if let Ok(forgotten @ 1..) = forgotten {
             state.notice(format!(
                 "{forgotten} series that got no values for as long as their archives reach are no longer kept"
             ));
@@ -202,20 +204,18 @@ impl Inner {
         }
     }
 
-    /// Nothing is known of these any more, and the journal says so; how many there were.
-    fn forget(&self, state: &mut State, ids: &[u32], now_ns: u64) -> usize {
-        // Without the journal they would come back, so they stay.
-        if ids.is_empty() || state.prepare(&*self.clock).is_err() {
-            return 0;
+    /// Nothing is known of these any more, and the journal says so. Without the journal they would come back, so they stay.
+    pub(crate) fn forget(&self, state: &mut State, ids: &[u32], now_ns: u64) -> io::Result<()> {
+        if ids.is_empty() {
+            return Ok(());
         }
+        state.prepare(&*self.clock)?;
         for &id in ids {
             state.put(id, &Record::Gone { id }, now_ns);
         }
-        if state.journal.commit().is_err() {
-            return 0;
-        }
+        state.journal.commit()?;
         ids.iter().for_each(|&id| state.forget_series(id));
-        ids.len()
+        Ok(())
     }
 }
 

@@ -53,18 +53,28 @@ pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// As [`bind_unix`]; only its owner may use it. Changes the umask for a moment, so it is for a process with one thread.
+pub fn bind_unix_for_owner(path: &Path) -> io::Result<OwnedFd> {
+    bind_unix_without(path, 0o177)
+}
+
 /// As [`bind_unix`]; only its owner and its group may use it, which is this process's or the one given. Changes the umask for
 /// a moment, so it is for a process with one thread.
 pub fn bind_unix_for_group(path: &Path, gid: Option<u32>) -> io::Result<OwnedFd> {
-    let before = rustix::process::umask(Mode::from_raw_mode(0o117));
-    let made = bind_unix(path);
-    rustix::process::umask(before);
-    let socket = made?;
+    let socket = bind_unix_without(path, 0o117)?;
     if let Some(gid) = gid {
         let (cwd, gid) = (rustix::fs::CWD, Some(Gid::from_raw(gid)));
         rustix::fs::chownat(cwd, path, None, gid, AtFlags::SYMLINK_NOFOLLOW)?;
     }
     Ok(socket)
+}
+
+/// Without these permission bits from the first moment.
+fn bind_unix_without(path: &Path, bits: u32) -> io::Result<OwnedFd> {
+    let before = rustix::process::umask(Mode::from_raw_mode(bits));
+    let made = bind_unix(path);
+    rustix::process::umask(before);
+    made
 }
 
 fn unix_socket() -> io::Result<OwnedFd> {

@@ -79,6 +79,8 @@ pub trait Tree: Send + Sync {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata>;
+    /// Removes a file's name; on the disk, too, when this returns. A link is removed, not what it leads to.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Makes a folder and what is missing above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
     /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
@@ -234,11 +236,16 @@ impl Tree for RealTree {
             let _nothing_more_to_do =
                 rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());
         } else if safe == Safe::Synced {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = rustix::fs::openat(&folder, ".", flags, Mode::empty())?;
-            rustix::fs::fsync(folder)?;
+            sync_folder(&folder)?;
         }
         written
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        let folder = self.parent(path)?;
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+        sync_folder(&folder)
     }
 
     fn make_folders(&self, path: &Path) -> io::Result<()> {
@@ -294,6 +301,13 @@ fn plain(path: &Path) -> Option<io::Result<PathBuf>> {
         Err(Errno::LOOP | Errno::NOSYS | Errno::AGAIN) => None,
         Err(errno) => Some(Err(errno.into())),
     }
+}
+
+/// Puts names of a folder on the disk.
+fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(folder, ".", flags, Mode::empty())?;
+    Ok(rustix::fs::fsync(folder)?)
 }
 
 /// A new file beside `name`, for a rename.
@@ -395,6 +409,17 @@ mod tests {
         let late = beneath.open(&path, Access::Read).unwrap();
         assert!(!late.try_record_lock(RecordLock::Shared).unwrap());
         disk.sync_file_system(&base).unwrap();
+        beneath
+            .put(&base.join("d/g.rrd"), b"g", Existing::Keep, Safe::Unsynced)
+            .unwrap();
+        beneath.unlink(&base.join("d/g.rrd")).unwrap();
+        for (name, number) in [
+            ("d/g.rrd", libc::ENOENT),
+            ("d/e", libc::EISDIR),
+            ("out/secret", libc::EXDEV),
+        ] {
+            assert_eq!(errno(beneath.unlink(&base.join(name))), number, "{name}");
+        }
     }
 
     #[test]

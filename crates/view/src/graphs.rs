@@ -4,7 +4,8 @@
 use kymo_base::context::Context;
 use kymo_base::field::Unit;
 use kymo_query::series::{Point, Series};
-use kymo_query::sheet::{Of, Pick};
+use kymo_query::sheet::{Line, Of, Pick};
+use kymo_query::stored::MARK;
 
 use crate::standard::{STANDARD, Topmost, When};
 use crate::svg::{self, Curve, Graph, Picture, Shape, Style, Top};
@@ -63,6 +64,8 @@ enum Label {
     Column,
     /// The field's id.
     Id,
+    /// What a stored series has that others of its graph have not: without these bytes at the ends of name and column.
+    Part(usize, usize),
 }
 
 #[derive(Clone)]
@@ -89,6 +92,46 @@ impl Plan {
         match plan.graphs.is_empty() {
             true => Err("cannot draw nothing: no letters and no fields".into()),
             false => Ok(plan),
+        }
+    }
+
+    /// Adds graphs of lines of stored series, one a unit.
+    pub fn stored(&mut self, lines: &[Line]) {
+        let mut groups: Vec<(Unit, Vec<&Line>)> = Vec::new();
+        for line in lines {
+            match groups.iter_mut().find(|(unit, _)| *unit == line.unit) {
+                Some((_, group)) => group.push(line),
+                None => groups.push((line.unit, vec![line])),
+            }
+        }
+        for (unit, group) in groups {
+            let texts = group.iter().map(|line| stored_text(&line.id));
+            let texts: Vec<String> = texts.collect();
+            let (before, behind) = common(&texts);
+            let first = &texts[0];
+            let title = match (texts.len(), before + behind) {
+                (1, _) => first.clone(),
+                (_, 0) => "Stored series".into(),
+                _ => format!("{}*{}", &first[..before], &first[first.len() - behind..]),
+            };
+            let label = match texts.len() {
+                1 => Label::Part(first.rfind('/').map_or(0, |at| at + 1), 0),
+                _ => Label::Part(before, behind),
+            };
+            let layers = group.iter().enumerate().map(|(n, line)| Layered {
+                pick: line.pick,
+                label,
+                hue: n + 1,
+                shape: Shape::Line,
+            });
+            self.graphs.push(Planned {
+                title,
+                unit,
+                top: Wanted::Top(Top::Least(0.0)),
+                layers: layers.collect(),
+                when: When::Always,
+                standard: false,
+            });
         }
     }
 
@@ -223,6 +266,46 @@ impl Plan {
     }
 }
 
+/// A stored field's id as people read it: `web1/load/load shortterm`; where the column says nothing, without it.
+fn stored_text(id: &str) -> String {
+    let text = id.strip_prefix(MARK).unwrap_or(id);
+    let (name, column) = text.rsplit_once(':').unwrap_or((text, "value"));
+    let name = name.strip_suffix(".rrd").unwrap_or(name);
+    match column {
+        "value" => name.to_string(),
+        column => format!("{name} {column}"),
+    }
+}
+
+/// How many bytes all texts have in common at their beginning and at their end: whole parts between slashes, dashes and blanks.
+fn common(texts: &[String]) -> (usize, usize) {
+    let is_cut = |byte: u8| b"/- ".contains(&byte);
+    let Some((first, others)) = texts.split_first() else {
+        return (0, 0);
+    };
+    let same = |a: &mut dyn Iterator<Item = u8>, b: &mut dyn Iterator<Item = u8>| {
+        a.zip(b).take_while(|(a, b)| a == b).count()
+    };
+    let before = others
+        .iter()
+        .map(|other| same(&mut first.bytes(), &mut other.bytes()));
+    let before = before.min().unwrap_or(0);
+    let before = first.as_bytes()[..before]
+        .iter()
+        .rposition(|&byte| is_cut(byte));
+    let before = before.map_or(0, |at| at + 1);
+    let behind = others
+        .iter()
+        .map(|other| same(&mut first.bytes().rev(), &mut other.bytes().rev()));
+    let shortest = texts.iter().map(|text| text.len() - before).min();
+    let behind = behind.chain(shortest).min().unwrap_or(0);
+    let from = first.len() - behind;
+    let behind = first.as_bytes()[from..]
+        .iter()
+        .position(|&byte| is_cut(byte));
+    (before, behind.map_or(0, |at| first.len() - from - at))
+}
+
 fn subsystems(group: &[Pick]) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for pick in group {
@@ -284,6 +367,14 @@ fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
 }
 
 fn label(label: Label, id: &str) -> String {
+    if let Label::Part(before, behind) = label {
+        let text = stored_text(id);
+        let part = text.get(before..text.len().saturating_sub(behind));
+        return match part {
+            Some("") | None => text,
+            Some(part) => part.to_string(),
+        };
+    }
     let column = id.split_once('.').map_or(id, |(_, column)| column);
     let (name, instance) = column.split_once(':').unwrap_or((column, ""));
     match label {
@@ -292,7 +383,7 @@ fn label(label: Label, id: &str) -> String {
         Label::Instance if instance.is_empty() => name.to_string(),
         Label::Instance => instance.to_string(),
         Label::Column => column.to_string(),
-        Label::Id => id.to_string(),
+        Label::Id | Label::Part(..) => id.to_string(),
     }
 }
 
@@ -386,6 +477,56 @@ mod tests {
             (Label::Id, "net.rx_kb:eth0", "net.rx_kb:eth0"),
         ] {
             assert_eq!(label(of, id), expect);
+        }
+    }
+
+    #[test]
+    fn stored_series_share_a_graph_by_unit() {
+        for (ids, title, labels) in [
+            (
+                &["@a/load/load.rrd:shortterm"][..],
+                "a/load/load shortterm",
+                "load shortterm",
+            ),
+            (&["@a/df-root/df.rrd:value"], "a/df-root/df", "df"),
+            (
+                &["@a/cpu-0/cpu-idle.rrd:value", "@a/cpu-0/cpu-user.rrd:value"],
+                "a/cpu-0/cpu-*",
+                "idle|user",
+            ),
+            (
+                &[
+                    "@web1/load/load.rrd:shortterm",
+                    "@web2/load/load.rrd:shortterm",
+                ],
+                "*/load/load shortterm",
+                "web1|web2",
+            ),
+            (&["@a.rrd:x", "@a.rrd:x"], "a *", "x|x"),
+            (&["@a.rrd:value", "@b/a.rrd:x"], "Stored series", "a|b/a x"),
+            (
+                &["@\u{e4}/x.rrd:value", "@\u{e5}/x.rrd:value"],
+                "*/x",
+                "\u{e4}|\u{e5}",
+            ),
+        ] {
+            let line = |(pick, id): (usize, &&str)| Line {
+                id: id.to_string(),
+                unit: Unit::None,
+                help: "",
+                pick,
+            };
+            let lines: Vec<Line> = ids.iter().enumerate().map(line).collect();
+            let mut plan = Plan::default();
+            plan.stored(&lines);
+            let [graph] = &plan.graphs[..] else {
+                panic!("one graph");
+            };
+            let layers = graph.layers.iter().zip(&lines);
+            let found: Vec<String> = layers
+                .map(|(layer, line)| label(layer.label, &line.id))
+                .collect();
+            assert_eq!((&*graph.title, &*found.join("|")), (title, labels));
         }
     }
 

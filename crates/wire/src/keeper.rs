@@ -5,6 +5,7 @@ mod accounts;
 mod body;
 mod events;
 mod frame;
+mod remove;
 mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
@@ -18,7 +19,7 @@ use frame::framed;
 use kymo_base::label_set::is_name;
 use kymo_base::labels::Matcher;
 
-/// Series of one RANGE at most.
+/// Series of one RANGE or REMOVE at most.
 pub const NAMES_MAX: usize = 4096;
 /// Matchers of one SELECT at most.
 const MATCHERS_MAX: usize = 64;
@@ -31,6 +32,7 @@ const ASK_ACCOUNTS: u8 = 3;
 const ASK_EVENTS: u8 = 4;
 const DEFINE: u8 = 5;
 const WRITE: u8 = 6;
+const REMOVE: u8 = 7;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -54,6 +56,8 @@ pub enum Question {
     Define(Vec<LabelledSeries>),
     /// Their values: answered likewise.
     Write(Vec<LabelledValues>),
+    /// That these go, with values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name, in order.
+    Remove(Vec<Vec<u8>>),
 }
 
 /// Rows of series.
@@ -139,6 +143,7 @@ impl Question {
             Question::Events(range) => framed(ASK_EVENTS, |out| range.put(out)),
             Question::Define(series) => framed(DEFINE, |out| write::put_definitions(out, series)),
             Question::Write(series) => framed(WRITE, |out| write::put_values(out, series)),
+            Question::Remove(names) => framed(REMOVE, |out| remove::put(out, names)),
         }
     }
 
@@ -152,6 +157,7 @@ impl Question {
             ASK_EVENTS => Question::Events(EventRange::take(&mut body).ok_or("is cut short")?),
             DEFINE => Question::Define(write::definitions(&mut body).ok_or("is cut short")?),
             WRITE => Question::Write(write::values(&mut body).ok_or("is cut short")?),
+            REMOVE => Question::Remove(remove::take(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -201,7 +207,7 @@ impl Answer {
                 rows.columns.iter().for_each(|name| out.text(name));
                 out.length(rows.mean.len());
                 for cells in [&rows.mean, &rows.min, &rows.max] {
-                    cells.iter().for_each(|cell| out.f64(*cell));
+                    out.cells(cells);
                 }
             }),
             Answer::Accounts(accounts) => framed(ACCOUNTS, |out| accounts.put(out)),

@@ -1,62 +1,116 @@
-//! Rows of a series, no more than were asked for: finer ones are put together.
+//! Rows of series, no more than were asked for: finer ones are put together. Series that lie together are read one after the
+//! other, by several threads, and answered in the order of the question.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use kymo_base::label_set::{LabelSet, is_set};
+use kymo_base::name::DisplayName;
 use kymo_rrd::fetch::Fetched;
-use kymo_store::{FetchError, SeriesName, Store};
-use kymo_wire::keeper::{Range, Rows};
+use kymo_store::{FetchError, LookRange, Looked, SeriesName, Store};
+use kymo_wire::keeper::{Answer, Range, Rows};
 
 /// Cells that are read for one series at most: 8 MiB, for each archive that is asked.
 const CELLS_MAX: u64 = 1 << 20;
 /// Rows that are answered at most.
 const ROWS_MAX: u32 = 100_000;
-/// Which archives tell what a series was like, best first.
-const MEANS: [&[u8]; 4] = [b"AVERAGE", b"LAST", b"MAX", b"MIN"];
+/// Bytes of answers that wait for those before them.
+const AHEAD_MAX: usize = 32 << 20;
+/// Series that a thread reads before it looks for more.
+const RUN: usize = 64;
+/// Threads of one answer.
+const THREADS_MAX: usize = 4;
+
+/// Answers a range name after name; `send` gets the frames.
+pub(super) fn answer<E>(
+    store: &Store,
+    range: &Range,
+    mut send: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let ahead = read_ahead(store, range);
+    for (name, frame) in range.names.iter().zip(ahead) {
+        let frame = frame.into_inner();
+        send(&frame.unwrap_or_else(|| self::frame(store, name, range)))?;
+    }
+    Ok(())
+}
+
+/// Frames of as many answers as there is room for, by the numbers of their names.
+fn read_ahead(store: &Store, range: &Range) -> Vec<OnceLock<Vec<u8>>> {
+    let frames: Vec<OnceLock<Vec<u8>>> = range.names.iter().map(|_| OnceLock::new()).collect();
+    let order = store.near_each_other(&range.names);
+    let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let runs: Vec<&[usize]> = order.chunks(RUN).collect();
+    let read = || {
+        while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for &at in *run {
+                if bytes.load(Ordering::Relaxed) > AHEAD_MAX {
+                    return;
+                }
+                let frame = frame(store, &range.names[at], range);
+                bytes.fetch_add(frame.len(), Ordering::Relaxed);
+                let _first = frames[at].set(frame);
+            }
+        }
+    };
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let threads = cpus.min(THREADS_MAX).min(runs.len());
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Without it this one reads all.
+            let _fewer = thread::Builder::new()
+                .name("rows".into())
+                .spawn_scoped(scope, read);
+        }
+        read();
+    });
+    frames
+}
+
+/// The answer about one series.
+fn frame(store: &Store, name: &[u8], range: &Range) -> Vec<u8> {
+    let refused = |why| Answer::Refused(format!("cannot read {}: {why}", DisplayName(name)));
+    rows(store, name, range)
+        .map_or_else(refused, Answer::Rows)
+        .frame()
+}
 
 /// Rows of a series over a range; why there are none, for people.
-pub(super) fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
+fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
     let Range { from, thru, .. } = *range;
     let rows_max = range.rows_max.clamp(1, ROWS_MAX);
     if from >= thru {
         return Err("the range is empty".into());
     }
-    let step = thru.abs_diff(from).div_ceil(rows_max.into()).max(1);
     let labels = is_set(name).then(|| LabelSet::parse(name)).transpose();
     let labels = labels.map_err(|error| error.to_string())?;
     let name = labels
         .as_ref()
         .map_or(SeriesName::File(name), SeriesName::Labels);
-    let look = |cf: &[u8]| store.look(name, cf, (from, thru), step, CELLS_MAX);
-    let mean = first_of(MEANS.iter().map(|cf| look(cf)))?;
-    // Peaks of rows that are means are in archives of their own, if those have rows of the same length.
-    let beside = |cf| {
-        let found = look(cf).ok();
-        found.filter(|found| {
-            (found.start, found.end, found.step) == (mean.start, mean.end, mean.step)
-        })
-    };
-    let (min, max) = (beside(b"MIN"), beside(b"MAX"));
-    Ok(reduce(&mean, min.as_ref(), max.as_ref(), rows_max as usize))
-}
-
-/// The first that is there; else why the first is not.
-fn first_of(
-    mut found: impl Iterator<Item = Result<Fetched, FetchError>>,
-) -> Result<Fetched, String> {
-    let error = match found.next() {
-        Some(Ok(fetched)) => return Ok(fetched),
-        Some(Err(FetchError::Rrd(text))) => text,
-        Some(Err(FetchError::Large)) => {
-            return Err("it has too many rows in this range; ask for a shorter one".into());
+    let looked = store.look(
+        name,
+        &LookRange {
+            from,
+            thru,
+            step: thru.abs_diff(from).div_ceil(rows_max.into()).max(1),
+            cells_max: CELLS_MAX,
+        },
+    );
+    match looked {
+        Ok(looked) => Ok(reduce(looked, rows_max as usize)),
+        Err(FetchError::Rrd(text)) => Err(text),
+        Err(FetchError::Large) => {
+            Err("it has too many rows in this range; ask for a shorter one".into())
         }
-        Some(Err(FetchError::File(error))) => return Err(error.to_string()),
-        None => return Err("it has no rows".into()),
-    };
-    found.find_map(Result::ok).ok_or(error)
+        Err(FetchError::File(error)) => Err(error.to_string()),
+    }
 }
 
 /// Puts rows together until they are few enough. What begins a row is a multiple of its length, so that rows stay the
 /// same when the range moves on.
-fn reduce(mean: &Fetched, min: Option<&Fetched>, max: Option<&Fetched>, rows_max: usize) -> Rows {
+fn reduce(looked: Looked, rows_max: usize) -> Rows {
+    let Looked { mean, min, max } = &looked;
     let width = mean.names.len().max(1);
     let count = mean.rows.len() / width;
     let factor = match count > rows_max {
@@ -74,11 +128,21 @@ fn reduce(mean: &Fetched, min: Option<&Fetched>, max: Option<&Fetched>, rows_max
         (begin.saturating_sub(start) / step) as usize
     };
     let rows = count.checked_sub(1).map_or(0, |last| place(last) + 1);
-    let differs = |found: Option<&Fetched>| found.is_some_and(|found| !is_same(found, mean));
-    let spread = factor > 1 || differs(min) || differs(max);
-    let of = |found: Option<&Fetched>, fold: &dyn Fn(f64, f64) -> f64| match spread {
-        true => gather(&found.unwrap_or(mean).rows, width, rows, &place, fold),
-        false => Vec::new(),
+    let differs =
+        |found: &Option<Fetched>| found.as_ref().is_some_and(|found| !is_same(found, mean));
+    let step_s = u32::try_from(step).unwrap_or(u32::MAX);
+    if factor == 1 && !differs(min) && !differs(max) {
+        return Rows {
+            start,
+            step: step_s,
+            columns: looked.mean.names,
+            mean: looked.mean.rows,
+            ..Rows::default()
+        };
+    }
+    let of = |found: &Option<Fetched>, fold: &dyn Fn(f64, f64) -> f64| {
+        let cells = &found.as_ref().unwrap_or(mean).rows;
+        gather(cells, width, rows, &place, fold)
     };
     let mut sums = vec![0.0; rows * width];
     let mut counts = vec![0u32; rows * width];
@@ -96,7 +160,7 @@ fn reduce(mean: &Fetched, min: Option<&Fetched>, max: Option<&Fetched>, rows_max
         .map(|(sum, &count)| sum / f64::from(count));
     Rows {
         start,
-        step: u32::try_from(step).unwrap_or(u32::MAX),
+        step: step_s,
         columns: mean.names.clone(),
         mean: means.collect(),
         min: of(min, &f64::min),
@@ -133,6 +197,18 @@ fn gather(
 mod tests {
     use super::*;
 
+    fn reduced(mean: &Fetched, max: Option<&Fetched>, rows_max: usize) -> Rows {
+        let (mean, max) = (mean.clone(), max.cloned());
+        reduce(
+            Looked {
+                mean,
+                min: None,
+                max,
+            },
+            rows_max,
+        )
+    }
+
     fn fetched(start: i64, step: u64, rows: &[f64]) -> Fetched {
         Fetched {
             start,
@@ -146,7 +222,7 @@ mod tests {
     #[test]
     fn few_rows_stay_as_they_are() {
         let mean = fetched(990, 10, &[1.0, f64::NAN, 3.0]);
-        let rows = reduce(&mean, None, None, 3);
+        let rows = reduced(&mean, None, 3);
         assert_eq!((rows.start, rows.step), (990, 10));
         assert_eq!(rows.mean[0], 1.0);
         assert!(rows.mean[1].is_nan());
@@ -158,7 +234,7 @@ mod tests {
         let nan = f64::NAN;
         let mean = fetched(1000, 10, &[1.0, 3.0, nan, nan, 5.0, nan, 8.0, 9.0]);
         let max = fetched(1000, 10, &[2.0, 4.0, nan, nan, 5.0, nan, 80.0, 9.0]);
-        let rows = reduce(&mean, None, Some(&max), 5);
+        let rows = reduced(&mean, Some(&max), 5);
         assert_eq!((rows.start, rows.step, rows.mean.len()), (1000, 20, 4));
         assert_eq!((rows.mean[0], rows.min[0], rows.max[0]), (2.0, 1.0, 4.0));
         assert!(rows.mean[1].is_nan() && rows.min[1].is_nan() && rows.max[1].is_nan());
@@ -166,7 +242,7 @@ mod tests {
         assert_eq!((rows.mean[3], rows.min[3], rows.max[3]), (8.5, 8.0, 80.0));
         // A range that begins elsewhere has the same rows.
         let later = fetched(1010, 10, &[3.0, nan, nan, 5.0, nan, 8.0, 9.0]);
-        let rows = reduce(&later, None, None, 5);
+        let rows = reduced(&later, None, 5);
         assert_eq!(
             (rows.start, rows.step, rows.mean[0], rows.mean[3]),
             (1000, 20, 3.0, 8.5)
@@ -179,7 +255,7 @@ mod tests {
             for rows_max in 2..20 {
                 for start in 0..7 {
                     let mean = fetched(start * 5, 5, &vec![1.0; count]);
-                    let rows = reduce(&mean, None, None, rows_max);
+                    let rows = reduced(&mean, None, rows_max);
                     assert!(rows.mean.len() <= rows_max, "{count} {rows_max} {start}");
                     assert!(rows.mean.iter().all(|&mean| mean == 1.0));
                 }

@@ -1,4 +1,6 @@
-//! `kymo graph`: recordings as a picture, SVG or PNG.
+//! `kymo graph`: recordings and stored series as a picture, SVG or PNG.
+
+mod stored;
 
 use std::fs;
 use std::io;
@@ -9,21 +11,30 @@ use std::sync::Arc;
 use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
 use kymo_base::context::Context;
+use kymo_kernel::facts;
 use kymo_query::open::Recordings;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::source::{Moment, Step};
+use kymo_query::stored::MARK;
 use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::kernel_file::Root;
 use kymo_view::graphs::{self, DEFAULT_LETTERS, LINES_MAX, Plan};
 use kymo_view::svg::{self, Style, Theme};
 use kymo_view::time::{Bound, Span, Zone};
 use resvg::{tiny_skia, usvg};
+
+use super::serve::{KEEPER_SOCKET, data_folder};
+use stored::Stored;
 
 /// Exit code when nothing lies in the span asked for.
 const NOTHING: u8 = 1;
 
 /// A PNG of more pixels is not drawn: it takes four bytes each.
 const PIXELS_MAX: u64 = 100_000_000;
+
+const DAY_NS: i64 = 86_400_000_000_000;
 
 /// So many distances between samples tell what the interval is.
 const DISTANCES_MAX: usize = 1000;
@@ -32,7 +43,7 @@ const DISTANCES_MAX: usize = 1000;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphOptions {
     /// Recordings: folders, or collectl's raw files
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Letters of standard graphs, or ids of fields.
     #[arg(
@@ -43,6 +54,13 @@ pub(crate) struct GraphOptions {
         help = graphs_help()
     )]
     pub subsys: Vec<String>,
+    /// All columns of stored series, which a running kymo serve is asked for: LABEL=PATTERN, LABEL!=PATTERN or a text of the
+    /// name, as in kymo series ls; given several times, all have to fit
+    #[arg(long, value_name = "MATCHER")]
+    pub series: Vec<String>,
+    /// Folder of the kymo serve that is asked
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Write this file; its name ends in .svg or .png
     #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
     pub output: PathBuf,
@@ -71,7 +89,7 @@ pub(crate) struct GraphOptions {
 fn graphs_help() -> String {
     format!(
         "Standard graphs of subsystems ({}; default {DEFAULT_LETTERS}), or ids of fields such as cpu.user and \
-         disk.read_kb:sda, `:*` for all instances; those of one unit share a graph",
+         disk.read_kb:sda, `:*` for all instances; of stored series @NAME:COLUMN; those of one unit share a graph",
         graphs::letters()
     )
 }
@@ -93,14 +111,14 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         None => style.points(),
     };
     let span = Span::parse(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
-    let plan = plan(&options.subsys).map_err(usage)?;
-    let files = Recordings::find(&options.paths).map_err(usage)?;
-    let extent = Extent::of(&files).map_err(usage)?;
+    let Some(mut asked) = Asked::of(options)? else {
+        eprintln!("kymo: no series fits");
+        return Ok(ExitCode::from(NOTHING));
+    };
+    let extent = asked.extent()?;
     let (from_ns, thru_ns) = extent.bounds(span).map_err(usage)?;
     let grid = Grid::new(from_ns, thru_ns, points, extent.interval_ns);
-    let kinds = Pick::kinds(plan.picks());
-    let mut source = files.open(grid.range(), kinds).map_err(usage)?;
-    let mut series = Series::read(&mut *source, plan.picks(), grid, LINES_MAX).map_err(usage)?;
+    let mut series = asked.read(grid).map_err(usage)?;
     series.sort();
     if series
         .points
@@ -115,7 +133,7 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(NOTHING));
     }
-    let text = plan.svg(&series, &extent.context, &style);
+    let text = asked.plan.svg(&series, &extent.context, &style);
     let cannot = || format!("cannot draw {}", options.output.display());
     let bytes = match format {
         Format::Svg => text.into_bytes(),
@@ -124,6 +142,67 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     replace(&options.output, &bytes)
         .with_context(|| format!("cannot write {}", options.output.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be drawn, and where it is.
+struct Asked {
+    plan: Plan,
+    recorded: Option<Recordings>,
+    stored: Option<Stored>,
+}
+
+impl Asked {
+    /// `None`: stored series are asked for, and none fits.
+    fn of(options: &GraphOptions) -> Result<Option<Asked>> {
+        let words = options.subsys.iter().cloned();
+        let (ids, words): (Vec<String>, Vec<String>) =
+            words.partition(|word| word.starts_with(MARK));
+        let wants_stored = !ids.is_empty() || !options.series.is_empty();
+        if options.paths.is_empty() && (!wants_stored || !words.is_empty()) {
+            bail!("cannot run kymo: <PATH>... is missing; see kymo --help");
+        }
+        let mut asked = Asked {
+            plan: Plan::default(),
+            recorded: None,
+            stored: None,
+        };
+        if !options.paths.is_empty() {
+            asked.plan = plan(&words).map_err(Error::msg)?;
+            asked.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
+        }
+        if wants_stored {
+            let socket = data_folder(options.data.as_deref())?.join(KEEPER_SOCKET);
+            let stored = Stored::find(socket, &ids, &options.series).map_err(Error::msg)?;
+            if stored.is_empty() {
+                return Ok(None);
+            }
+            asked.stored = Some(stored);
+        }
+        Ok(Some(asked))
+    }
+
+    fn extent(&self) -> Result<Extent> {
+        match (&self.recorded, &self.stored) {
+            (Some(files), _) => Extent::of(files).map_err(Error::msg),
+            (None, stored) => Extent::of_the_last_day(stored.as_ref()),
+        }
+    }
+
+    /// Reads all that is to be drawn; stored series become part of the plan.
+    fn read(&mut self, grid: Grid) -> Result<Series, String> {
+        let mut series = match &self.recorded {
+            Some(files) => {
+                let mut source = files.open(grid.range(), Pick::kinds(self.plan.picks()))?;
+                Series::read(&mut *source, self.plan.picks(), grid, LINES_MAX)?
+            }
+            None => Series::new(grid, LINES_MAX),
+        };
+        if let Some(stored) = &self.stored {
+            let lines = stored.add(self.plan.picks().len(), &mut series)?;
+            self.plan.stored(&lines);
+        }
+        Ok(series)
+    }
 }
 
 fn format(output: &Path) -> Result<Format, String> {
@@ -201,6 +280,22 @@ impl Extent {
             last_ns,
             interval_ns: round_interval(median_ns.unwrap_or_default()),
             context: source.context().clone(),
+        })
+    }
+
+    /// For stored series alone: the last 24 hours, as this machine's clocks show them.
+    fn of_the_last_day(stored: Option<&Stored>) -> Result<Extent> {
+        let root = Root::open(Path::new("/")).context("cannot open /")?;
+        let mut context = facts::gather(&root);
+        if let Some(stored) = stored {
+            context.set("host", &stored.host());
+        }
+        let now_ns = RealClock.now().real_ns;
+        Ok(Extent {
+            first_ns: now_ns - DAY_NS,
+            last_ns: now_ns,
+            interval_ns: 1_000_000_000,
+            context,
         })
     }
 

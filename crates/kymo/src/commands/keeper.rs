@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,6 +54,10 @@ pub(crate) struct KeeperOrder {
     pub questions: Option<i32>,
     /// Number of the one on which the hub adds what it reads of this machine's recording.
     pub writes: Option<i32>,
+    /// Number of the administrator's.
+    pub admin: Option<i32>,
+    /// See [`Role::Admin`].
+    pub admin_user: u32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
 }
@@ -88,6 +93,24 @@ pub(crate) struct CollectdOrder {
     pub single: bool,
 }
 
+impl KeeperOrder {
+    /// Sockets for questions, and what may be asked there.
+    fn for_questions(&self) -> Result<Vec<(OwnedFd, Role)>> {
+        let owner = self.admin_user;
+        let all = [
+            (self.questions, Role::Read),
+            (self.writes, Role::Write),
+            (self.admin, Role::Admin { owner }),
+        ];
+        let there = all.into_iter().filter_map(|(fd, role)| Some((fd?, role)));
+        there.map(|(fd, role)| Ok((handed(fd)?, role))).collect()
+    }
+}
+
+fn handed(fd: i32) -> Result<OwnedFd> {
+    privilege::inherited(fd).context("cannot take over a file of kymo serve")
+}
+
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
     let mut text = Vec::new();
@@ -96,7 +119,6 @@ pub(crate) fn run() -> Result<ExitCode> {
         .context("cannot read what to keep")?;
     let order: KeeperOrder = serde_json::from_slice(&text)
         .context("cannot run the keeper: it is started by kymo serve")?;
-    let handed = |fd| privilege::inherited(fd).context("cannot take over a file of kymo serve");
     let mut ready = File::from(handed(order.ready)?);
     let sockets = order.rrdcached.iter().map(|&fd| {
         Ok(ListeningSocket {
@@ -106,8 +128,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         })
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
-    let questions = order.questions.map(handed).transpose()?;
-    let writes = order.writes.map(handed).transpose()?;
+    let questions = order.for_questions()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
     let users = auth_file.as_ref().map(|file| file.users.clone());
@@ -134,16 +155,13 @@ pub(crate) fn run() -> Result<ExitCode> {
         events = kept.events();
         listeners.push(Box::new(collectd(senders.clone(), kept, log.clone())));
     }
-    for (socket, role) in [(questions, Role::Read), (writes, Role::Write)] {
-        listeners.extend(socket.map(|socket| {
-            let listener = Questions {
-                socket,
-                role,
-                senders: senders.clone(),
-                events: events.clone(),
-                log: log.clone(),
-            };
-            Box::new(listener) as Box<dyn Listener>
+    for (socket, role) in questions {
+        listeners.push(Box::new(Questions {
+            socket,
+            role,
+            senders: senders.clone(),
+            events: events.clone(),
+            log: log.clone(),
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;

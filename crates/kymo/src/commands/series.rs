@@ -1,10 +1,10 @@
 //! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Error, Result, bail};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,7 +16,7 @@ use kymo_rrd::calendar::Calendar;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{EventRange, Range, Rows, SeriesInfo};
 
-use super::serve::{KEEPER_SOCKET, default_data};
+use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, data_folder};
 
 /// Exit code where nothing was found.
 const NOTHING: u8 = 1;
@@ -36,6 +36,8 @@ enum SeriesCommand {
     Show(Show),
     /// Print what the senders of series wanted to be heard
     Events(Events),
+    /// Remove stored series, with their values and .rrd files
+    Rm(Remove),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -51,6 +53,18 @@ struct List {
     /// plugin_instance, type, type_instance, file
     #[arg(value_name = "MATCHER")]
     matchers: Vec<String>,
+    #[command(flatten)]
+    place: DataFolder,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Remove {
+    /// Which of them, as ls takes it
+    #[arg(required = true, value_name = "MATCHER")]
+    matchers: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     place: DataFolder,
 }
@@ -106,6 +120,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => run_show(show),
         SeriesCommand::Events(events) => run_events(events),
+        SeriesCommand::Rm(remove) => run_remove(remove),
     };
     // Who reads no further wants no more.
     match done {
@@ -119,19 +134,28 @@ fn is_broken_pipe(error: &Error) -> bool {
     cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+fn folder(place: &DataFolder) -> Result<PathBuf> {
+    data_folder(place.data.as_deref())
+}
+
 fn keeper(place: &DataFolder) -> Result<Keeper> {
-    let data = place.data.clone().or_else(default_data);
-    let data = data
-        .context("cannot find the folder of kymo serve: there is no home folder; use --data DIR")?;
-    Ok(Keeper::at(data.join(KEEPER_SOCKET)))
+    Ok(Keeper::at(folder(place)?.join(KEEPER_SOCKET)))
+}
+
+/// Series that all matchers pick; none is a line on stderr.
+fn select(keeper: &Keeper, texts: &[String]) -> Result<Vec<SeriesInfo>> {
+    let matchers = texts.iter().map(|text| Matcher::parse(text));
+    let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Error::msg)?;
+    let found = keeper.select(&matchers).map_err(Error::msg)?;
+    if found.is_empty() {
+        writeln!(io::stderr(), "kymo: no series fits")?;
+    }
+    Ok(found)
 }
 
 fn run_list(list: &List) -> Result<ExitCode> {
-    let matchers = list.matchers.iter().map(|text| Matcher::parse(text));
-    let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Error::msg)?;
-    let found = keeper(&list.place)?.select(&matchers).map_err(Error::msg)?;
+    let found = select(&keeper(&list.place)?, &list.matchers)?;
     if found.is_empty() {
-        writeln!(io::stderr(), "kymo: no series fits")?;
         return Ok(ExitCode::from(NOTHING));
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -157,6 +181,54 @@ fn run_list(list: &List) -> Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_remove(remove: &Remove) -> Result<ExitCode> {
+    let socket = folder(&remove.place)?.join(ADMIN_SOCKET);
+    let keeper = Keeper::of_administrator(socket);
+    let found = select(&keeper, &remove.matchers)?;
+    if found.is_empty() {
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for info in &found {
+        writeln!(out, "{}", shown(&info.name))?;
+    }
+    out.flush()?;
+    if !remove.yes && !is_wanted(found.len())? {
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let names: Vec<Vec<u8>> = found.into_iter().map(|info| info.name).collect();
+    let outcomes = keeper.remove(&names).map_err(Error::msg)?;
+    let mut stderr = io::stderr().lock();
+    let (mut gone, mut code) = (0, ExitCode::SUCCESS);
+    for outcome in outcomes {
+        match outcome {
+            Ok(()) => gone += 1,
+            Err(why) => {
+                writeln!(stderr, "kymo: {}", shown(why.as_bytes()))?;
+                code = ExitCode::from(NOTHING);
+            }
+        }
+    }
+    writeln!(stderr, "kymo: removed {gone} series")?;
+    Ok(code)
+}
+
+/// Asks on a terminal; elsewhere a switch says it.
+fn is_wanted(count: usize) -> Result<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        bail!("cannot ask whether to remove {count} series: there is no terminal; use --yes");
+    }
+    let mut stderr = io::stderr();
+    write!(
+        stderr,
+        "Remove these {count} series and all their values? [y/N] "
+    )?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn shown(name: &[u8]) -> String {

@@ -26,8 +26,8 @@ use crate::{options, secret};
 mod place;
 mod sockets;
 
-pub(crate) use sockets::QUESTIONS as KEEPER_SOCKET;
 use sockets::Sockets;
+pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, QUESTIONS as KEEPER_SOCKET};
 
 /// What others may do with files that are made here: the group reads, nobody else.
 const UMASK: u32 = 0o027;
@@ -95,8 +95,14 @@ fn effective(options: &ServeOptions) -> Result<Config> {
     Ok(config)
 }
 
+/// The folder of a `kymo serve` that is asked something.
+pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf> {
+    let folder = named.map(Path::to_path_buf).or_else(default_data);
+    folder.context("cannot find the folder of kymo serve: there is no home folder; use --data DIR")
+}
+
 /// The service manager's choice, the system's, or the user's.
-pub(crate) fn default_data() -> Option<PathBuf> {
+fn default_data() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(folder) = variable("STATE_DIRECTORY") {
         return Some(folder.into());
@@ -272,6 +278,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
             writes: sockets.writes.as_ref().map(AsRawFd::as_raw_fd),
+            admin: sockets.admin.as_ref().map(AsRawFd::as_raw_fd),
+            admin_user: machine::user(),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
         },
         shown: shown(&sockets),
@@ -282,6 +290,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .into_iter()
                 .chain(sockets.questions)
                 .chain(sockets.writes)
+                .chain(sockets.admin)
                 .collect(),
             sockets.collectd,
             sockets.reported,

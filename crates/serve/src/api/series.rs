@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
+use kymo_query::stored::{MARK, StoredField};
 
 use super::{Asker, Hub, Params, events};
 use crate::POINTS_MAX;
@@ -14,7 +15,7 @@ use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
 use crate::history;
 use crate::number;
-use crate::stored::{MARK, StoredField, grid};
+use crate::stored::grid;
 
 /// Points of a line at most.
 const LINE_POINTS_MAX: usize = 11_000;

@@ -15,7 +15,7 @@ use super::{Hub, Params};
 use crate::answer::{self, Answer, Refusal};
 use crate::history::is_own;
 use crate::number;
-use crate::stored::unit;
+use kymo_query::stored::unit;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
     let params = Params::of(&uri);

@@ -99,6 +99,7 @@ impl Strip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::segment::rows::fill_member;
     use kymo_base::random::next_random;
     use std::collections::BTreeMap;
 
@@ -136,7 +137,7 @@ mod tests {
             strip.put(2, &mut column);
             column.encode(&mut raw);
             let mut found = vec![f64::NAN; 2 * 50];
-            ReadRows::parse(&raw, 2).unwrap().fill(2, 0, &mut found);
+            fill_member(&raw, 2, 2, 0, &mut found).unwrap();
             for (row, cells) in found.chunks(2).enumerate() {
                 let wanted = rows.get(&(row as u64)).copied().unwrap_or(f64::NAN);
                 let same = [wanted.to_bits(), (wanted + 1.0).to_bits()];

@@ -155,6 +155,12 @@ impl Tree for Fenced {
         self.tree.put_pieces(path, write, existing, safe)
     }
 
+    /// By its text, too.
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        self.look(path)?;
+        self.tree.unlink(path)
+    }
+
     fn make_folders(&self, path: &Path) -> io::Result<()> {
         self.enter(path, 0)?;
         self.tree.make_folders(path)

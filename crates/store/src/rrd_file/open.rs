@@ -183,7 +183,7 @@ impl Inner {
         if let Some(number) = names::refused(&spelled) {
             return Err(FileError::Name(number));
         }
-        if self.lock().series.by_name(name).is_some() {
+        if self.lock().series.find(name, || spelled.clone()).is_some() {
             // It was looked at when it became known; what its links say now does not count.
             return Ok(spelled);
         }

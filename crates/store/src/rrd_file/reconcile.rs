@@ -63,11 +63,11 @@ impl Inner {
             }
             (series.path.clone(), series.file.left())
         };
-        let stat = self.tree.stat(names::path(&path)).map_err(open_error);
         if left.is_none() {
             // It never had one: what may be there is none of its own.
             return Ok(id);
         }
+        let stat = self.tree.stat(names::path(&path)).map_err(open_error);
         if let (Err(FileError::NoSuchFile), Some(series)) = (&stat, self.lock().series.get_mut(id))
         {
             series.file.miss(self.clock.mono_ns());

@@ -6,6 +6,7 @@ use crate::segment::block::AGELESS;
 use crate::segment::file::Segment;
 use crate::segment::{block, block_cache};
 use std::io;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The number of a segment, and an offset in it.
@@ -94,6 +95,14 @@ impl Placed {
     /// A frame of at most [`block::FRAME_MAX`] bytes; `None`: it is damaged.
     pub(crate) fn frame(&self, frame: &block::FramePlace) -> io::Result<Option<Vec<u8>>> {
         self.frame_of(frame, block::FRAME_MAX)
+    }
+
+    /// The same of rows, for who reads one series after the other.
+    pub(crate) fn rows(&self, frame: &block::FramePlace) -> io::Result<Option<Rc<[u8]>>> {
+        match &self.memory {
+            Some(_) => Ok(self.frame(frame)?.map(Rc::from)),
+            None => block_cache::rows(self.at(), frame.offset, || self.frame(frame)),
+        }
     }
 
     pub(crate) fn frame_of(

@@ -99,29 +99,99 @@ pub(crate) struct ReadRows<'a> {
     width: usize,
 }
 
+/// Takes the next entry of a column's head, but for its parts: its member, its first row, how many parts follow.
+fn take_entry(head: &mut &[u8], last_first: &mut u64) -> Option<(u8, u64, u64)> {
+    let (&member, rest) = head.split_first()?;
+    *head = rest;
+    if usize::from(member) >= STRIPE {
+        return None;
+    }
+    *last_first = unzigzag(take(head)?, *last_first);
+    Some((member, *last_first, take(head)?))
+}
+
+fn take_part(head: &mut &[u8]) -> Option<Part> {
+    let part = take(head)?;
+    Some(match part & 1 {
+        0 => Part::Rows(part >> 1),
+        _ => Part::Run(part >> 1),
+    })
+}
+
+/// Walks through a column's head: `each` gets member, number of the first row, and the part. What follows the head.
+fn walk(mut head: &[u8], mut each: impl FnMut(u8, u64, Part) -> Option<()>) -> Option<&[u8]> {
+    let count = take(&mut head)?;
+    let mut last_first = 0;
+    for _ in 0..count {
+        let (member, mut first, parts) = take_entry(&mut head, &mut last_first)?;
+        for _ in 0..parts {
+            let part = take_part(&mut head)?;
+            each(member, first, part)?;
+            first = first.checked_add(part.rows())?;
+        }
+    }
+    Some(head)
+}
+
+/// Puts what a column has of a series' rows `from..` into `out`; `None`: it is damaged, and `out` is as it was.
+pub(crate) fn fill_member(
+    column: &[u8],
+    width: usize,
+    member: u8,
+    from: u64,
+    out: &mut [f64],
+) -> Option<()> {
+    let bytes_of = |part: Part| usize::try_from(part.stored()).ok()?.checked_mul(8 * width);
+    let mut stored = 0usize;
+    let mut left = walk(column, |_, _, part| {
+        stored = stored.checked_add(bytes_of(part)?)?;
+        Some(())
+    })?;
+    if stored != left.len() {
+        return None;
+    }
+    walk(column, |whose, first, part| {
+        let (bytes, rest) = left.split_at_checked(bytes_of(part)?)?;
+        left = rest;
+        if whose == member {
+            fill_part(part, first, bytes, width, from, out);
+        }
+        Some(())
+    })
+    .map(drop)
+}
+
+/// Puts what a part has of the rows `from..` into `out`.
+fn fill_part(part: Part, first: u64, bytes: &[u8], width: usize, from: u64, out: &mut [f64]) {
+    let row_bytes = 8 * width;
+    let to = from + (out.len() / width.max(1)) as u64;
+    for row in first.max(from)..(first + part.rows()).min(to) {
+        let source = match part {
+            Part::Rows(_) => (row - first) as usize * row_bytes,
+            Part::Run(_) => 0,
+        };
+        let cells = &mut out[(row - from) as usize * width..][..width];
+        let bytes = bytes[source..source + row_bytes].as_chunks().0;
+        for (cell, bytes) in cells.iter_mut().zip(bytes) {
+            *cell = f64::from_le_bytes(*bytes);
+        }
+    }
+}
+
 impl<'a> ReadRows<'a> {
     /// Takes a column apart; rows have `width` cells.
     pub(crate) fn parse(mut bytes: &'a [u8], width: usize) -> Option<ReadRows<'a>> {
         let count = take(&mut bytes)?;
         let (mut entries, mut last_first, mut stored) = (Vec::new(), 0, 0u64);
         for _ in 0..count {
-            let (&member, rest) = bytes.split_first()?;
-            bytes = rest;
-            if usize::from(member) >= STRIPE {
-                return None;
-            }
-            last_first = unzigzag(take(&mut bytes)?, last_first);
+            let (member, first, parts) = take_entry(&mut bytes, &mut last_first)?;
             let mut entry = RowsEntry {
                 member,
-                first: last_first,
+                first,
                 parts: Vec::new(),
             };
-            for _ in 0..take(&mut bytes)? {
-                let part = take(&mut bytes)?;
-                entry.parts.push(match part & 1 {
-                    0 => Part::Rows(part >> 1),
-                    _ => Part::Run(part >> 1),
-                });
+            for _ in 0..parts {
+                entry.parts.push(take_part(&mut bytes)?);
             }
             let mut rows = entry.parts.iter().map(|part| part.rows());
             rows.try_fold(entry.first, u64::checked_add)?;
@@ -154,25 +224,6 @@ impl<'a> ReadRows<'a> {
                 first += part.rows();
             }
         }
-    }
-
-    /// Puts what there is of a series' rows `from..` into `out`.
-    pub(crate) fn fill(&self, member: u8, from: u64, out: &mut [f64]) {
-        let (width, row_bytes) = (self.width, 8 * self.width);
-        let to = from + (out.len() / width.max(1)) as u64;
-        self.parts(member, &mut |first, part, bytes| {
-            for row in first.max(from)..(first + part.rows()).min(to) {
-                let source = match part {
-                    Part::Rows(_) => (row - first) as usize * row_bytes,
-                    Part::Run(_) => 0,
-                };
-                let cells = &mut out[(row - from) as usize * width..][..width];
-                let bytes = bytes[source..source + row_bytes].as_chunks().0;
-                for (cell, bytes) in cells.iter_mut().zip(bytes) {
-                    *cell = f64::from_le_bytes(*bytes);
-                }
-            }
-        });
     }
 }
 

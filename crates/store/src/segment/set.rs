@@ -256,14 +256,9 @@ pub(crate) fn fill(
             .part(stripe)
             .and_then(|part| part.rows.get(archive).copied().flatten());
         let Some(frame) = frame else { continue };
-        let raw = placed.frame(&frame)?;
-        let column = raw
-            .as_deref()
-            .and_then(|raw| rows::ReadRows::parse(raw, schema.width));
-        match column {
-            Some(column) => column.fill(member, from, out),
-            None => damaged += 1,
-        }
+        let raw = placed.rows(&frame)?;
+        let filled = raw.and_then(|raw| rows::fill_member(&raw, schema.width, member, from, out));
+        damaged += u64::from(filled.is_none());
     }
     Ok(damaged)
 }

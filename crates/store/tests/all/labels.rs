@@ -4,8 +4,9 @@ use crate::common::{Bench, SECOND, START, base};
 use kymo_base::label_set::LabelSet;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
-use kymo_rrd::fetch::Fetched;
-use kymo_store::{Definition, FetchError, Files, Refusal, SeriesName, keep_points};
+use kymo_store::{
+    Definition, FetchError, Files, LookRange, Looked, Refusal, SeriesName, keep_points,
+};
 use kymo_sys::disk::Disk;
 use std::path::Path;
 use std::time::Duration;
@@ -76,10 +77,15 @@ impl Labelled {
         }
     }
 
-    fn look(&self, cf: &[u8], first: i64, last: i64, step: u64) -> Fetched {
-        let range = (START + first * 10, START + last * 10);
+    fn look(&self, first: i64, last: i64, step: u64) -> Looked {
+        let range = LookRange {
+            from: START + first * 10,
+            thru: START + last * 10,
+            step,
+            cells_max: CELLS_MAX,
+        };
         let name = SeriesName::Labels(&self.labels);
-        let found = self.bench.store().look(name, cf, range, step, CELLS_MAX);
+        let found = self.bench.store().look(name, &range);
         found.unwrap_or_else(|error| panic!("{error:?}, {:?}", self.bench.replayed))
     }
 
@@ -94,7 +100,7 @@ impl Labelled {
     /// Rows of points from interval `first` on are what was sent.
     fn check(&self, first: usize, story: &str) {
         let last = self.values.len() as i64;
-        let found = self.look(b"AVERAGE", first as i64, last, 10);
+        let found = self.look(first as i64, last, 10).mean;
         assert_eq!(found.step, 10, "{story}");
         let wanted = found.rows.iter().zip(&self.values[first..]);
         assert!(found.rows.len() >= self.values.len() - first, "{story}");
@@ -131,11 +137,17 @@ fn rows_are_as_fine_as_the_points_and_survive() {
         let listed = all.names(&base());
         assert!(listed.is_empty(), "{files:?}: {listed:?}");
         // Archives where they are fine enough.
-        let coarse = all.look(b"AVERAGE", 0, 100, 100);
+        let Looked {
+            mean: coarse,
+            min,
+            max,
+        } = all.look(0, 100, 100);
         assert_eq!(coarse.step, 100);
         let mean: f64 = all.values[0..10].iter().sum::<f64>() / 10.0;
         assert!((coarse.rows[0] - mean).abs() < 1e-9);
-        let peaks = all.look(b"MAX", 0, 100, 100);
+        // There is no archive of the least values.
+        assert_eq!(min, None);
+        let peaks = max.unwrap();
         let peak = all.values[0..10].iter().copied().fold(0.0, f64::max);
         assert!((peaks.rows[0] - peak).abs() < 1e-9);
     }
@@ -148,7 +160,7 @@ fn points_are_kept_as_long_as_the_schema_says() {
     all.append(500);
     all.check(320, "what is young enough");
     // Before that the archives answer.
-    assert_eq!(all.look(b"AVERAGE", 100, 500, 10).step, 100);
+    assert_eq!(all.look(100, 500, 10).mean.step, 100);
     let kept = |all: &Labelled| {
         let folder = all.bench.settings.folder.clone();
         let names = all.names(&folder);
@@ -186,10 +198,13 @@ fn a_label_set_is_no_file_and_a_file_is_no_label_set() {
         .collect();
     assert_eq!(names, [text.as_str(), "./{x}.rrd"]);
     let look = |name: SeriesName<'_>| {
-        let range = (START, START + 100);
-        all.bench
-            .store()
-            .look(name, b"AVERAGE", range, 10, CELLS_MAX)
+        let range = LookRange {
+            from: START,
+            thru: START + 100,
+            step: 10,
+            cells_max: CELLS_MAX,
+        };
+        all.bench.store().look(name, &range)
     };
     assert!(look(SeriesName::File(b"./{x}.rrd")).is_ok());
     let unknown = labels("nothing");
@@ -218,7 +233,7 @@ fn numbers_are_taken_exactly() {
         batch.commit().unwrap();
         all.values.push(value);
     }
-    let found = all.look(b"AVERAGE", 0, cells.len() as i64, 10);
+    let found = all.look(0, cells.len() as i64, 10).mean;
     for (found, sent) in found.rows.iter().zip(cells) {
         assert!((found - sent).abs() <= sent.abs() * 1e-15, "{found} {sent}");
     }
@@ -230,4 +245,40 @@ fn numbers_are_taken_exactly() {
     );
     let late = batch.append(&all.labels, stamp_ms, &[1.0]);
     assert!(matches!(late, Err(Refusal::Past { .. })), "{late:?}");
+}
+
+#[test]
+fn a_removed_one_begins_again() {
+    let mut all = Labelled::new(Files::Asked, 86_400);
+    all.append(90);
+    let text = all.labels.text().to_vec();
+    all.bench
+        .store()
+        .remove(std::slice::from_ref(&text))
+        .remove(0)
+        .unwrap();
+    for _life in 0..2 {
+        let again = all
+            .bench
+            .store()
+            .remove(std::slice::from_ref(&text))
+            .remove(0);
+        assert!(matches!(again, Err(kymo_store::FileError::NoSuchFile)));
+        all.bench.disk.kill();
+        all.bench.reopen();
+    }
+    let definition = Definition {
+        name: SeriesName::Labels(&all.labels),
+        header: header(START, 86_400),
+    };
+    assert!(
+        all.bench
+            .store()
+            .define(vec![definition])
+            .remove(0)
+            .unwrap()
+    );
+    all.values.clear();
+    all.append(9);
+    all.check(0, "the next one");
 }

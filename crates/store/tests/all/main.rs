@@ -15,6 +15,7 @@ mod labels;
 mod limits;
 mod many;
 mod redefine;
+mod remove;
 mod status;
 mod verify;
 mod verify_beside;

@@ -119,6 +119,18 @@ impl Tree for SimTree {
         written.and_then(|()| self.disk.stat(&path))
     }
 
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
+        let path = folder.join(path.file_name().unwrap_or_default());
+        match self.disk.name_kind(&path) {
+            Ok(NameKind::Directory) => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
+            Err(_) => return Err(io::Error::from_raw_os_error(libc::ENOENT)),
+            Ok(_) => {}
+        }
+        self.disk.unlink(&path)?;
+        self.disk.sync_dir(&folder)
+    }
+
     fn make_folders(&self, path: &Path) -> io::Result<()> {
         self.disk.create_dir_all(&self.walk(path)?)
     }

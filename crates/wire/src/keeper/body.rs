@@ -12,6 +12,7 @@ pub(super) trait Put {
     fn length(&mut self, length: usize);
     fn f64(&mut self, value: f64);
     fn text(&mut self, text: &[u8]);
+    fn cells(&mut self, cells: &[f64]);
 }
 
 impl Put for Vec<u8> {
@@ -51,6 +52,11 @@ impl Put for Vec<u8> {
         let text = &text[..text.len().min(usize::from(u16::MAX))];
         self.u16(text.len());
         self.extend_from_slice(text);
+    }
+
+    fn cells(&mut self, cells: &[f64]) {
+        self.reserve(8 * cells.len());
+        cells.iter().for_each(|cell| self.u64(cell.to_bits()));
     }
 }
 

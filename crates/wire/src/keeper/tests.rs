@@ -44,6 +44,8 @@ fn questions() -> Vec<Question> {
                 cells: Vec::new(),
             },
         ]),
+        Question::Remove(Vec::new()),
+        Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
     ]
 }
 
@@ -160,6 +162,9 @@ fn bytes_are_as_the_document_says() {
         frame,
         b"\x29\0\0\0\x02\x84\x01\0\0\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
     );
+    let frame = Question::Remove(vec![b"a.rrd".to_vec()]).frame();
+    assert_eq!(frame, b"\x0b\0\0\0\x02\x07\x01\0\x05\0a.rrd");
+    assert_eq!(Answer::Done.frame(), b"\x02\0\0\0\x02\x85");
 }
 
 #[test]

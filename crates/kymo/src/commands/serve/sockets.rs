@@ -35,6 +35,8 @@ pub(super) struct Sockets {
     pub questions: Option<OwnedFd>,
     /// For what the hub adds.
     pub writes: Option<OwnedFd>,
+    /// The administrator's, for the same and that series go.
+    pub admin: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// What keepers have reported of these.
@@ -49,6 +51,8 @@ pub(super) struct Sockets {
 pub(crate) const QUESTIONS: &str = "keeper.sock";
 /// And of the one for what the hub adds.
 pub(super) const WRITES: &str = "keeper-write.sock";
+/// The name of the administrator's.
+pub(crate) const ADMIN: &str = "keeper-admin.sock";
 
 /// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
 pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
@@ -92,6 +96,9 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
     }
     sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
     sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
+    if let Err(error) = sockets.add_admin(&dir.join(ADMIN)) {
+        sockets.notices.push(format!("{error:#}"));
+    }
     Ok(sockets)
 }
 
@@ -134,6 +141,7 @@ impl Sockets {
         Ok(Sockets {
             questions: None,
             writes: None,
+            admin: None,
             rrdcached: Vec::new(),
             shown: Vec::new(),
             collectd: Vec::new(),
@@ -158,8 +166,19 @@ impl Sockets {
         socket.map_err(failed).ok()
     }
 
+    fn add_admin(&mut self, path: &Path) -> Result<()> {
+        let bound = listen::bind_unix_for_owner(path);
+        let socket = bound.and_then(|socket| self.begin(path, socket));
+        self.admin = Some(socket.map_err(|error| cannot(&path.display(), &error))?);
+        Ok(())
+    }
+
     fn bind_unix(&mut self, path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
         let socket = listen::bind_unix_for_group(path, group)?;
+        self.begin(path, socket)
+    }
+
+    fn begin(&mut self, path: &Path, socket: OwnedFd) -> io::Result<OwnedFd> {
         self.names.push(OwnName::of(path)?);
         listen::listen(&socket)?;
         Ok(socket)

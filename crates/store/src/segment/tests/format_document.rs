@@ -37,7 +37,8 @@ fn rows(world: &World, chunk: u32, placed: &Placed, out: &mut BTreeSet<String>) 
                 let slot = stripe * 16 + entry.member;
                 let newest = entry.parts.iter().map(|part| part.rows()).sum::<u64>();
                 let mut cells = vec![0.0; newest as usize * schema.width];
-                column.fill(entry.member, entry.first, &mut cells);
+                let (member, first) = (entry.member, entry.first);
+                rows::fill_member(&raw, schema.width, member, first, &mut cells).unwrap();
                 for (row, cells) in cells.chunks(schema.width).enumerate() {
                     let number = entry.first + row as u64;
                     let mut line = format!("{chunk} {slot} {archive} {number}");

@@ -1,0 +1,45 @@
+//! What may be asked on a socket, and by whom.
+
+use std::os::fd::AsFd;
+
+use kymo_sys::listen::{self, Peer};
+use kymo_sys::machine::{self, ROOT};
+use kymo_wire::keeper::Question;
+
+/// What may be asked on a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What is stored: whoever can open the socket may.
+    Read,
+    /// That, and to add to series that are named by label sets. Only root and the keeper's own user are answered.
+    Write,
+    /// What is stored, and that series go. Only root and this user are answered.
+    Admin {
+        /// His number.
+        owner: u32,
+    },
+}
+
+impl Role {
+    /// Whether who is at the other end may ask at all.
+    pub(super) fn admits(self, connection: impl AsFd) -> bool {
+        let user = match self {
+            Role::Read => return true,
+            Role::Write => machine::user(),
+            Role::Admin { owner } => owner,
+        };
+        match listen::peer(connection) {
+            Some(Peer::User(peer)) => peer == ROOT || peer == user,
+            Some(Peer::Address(_)) | None => false,
+        }
+    }
+
+    /// Whether this may be asked.
+    pub(super) fn takes(self, question: &Question) -> bool {
+        match question {
+            Question::Define(_) | Question::Write(_) => self == Role::Write,
+            Question::Remove(_) => matches!(self, Role::Admin { .. }),
+            _ => true,
+        }
+    }
+}
