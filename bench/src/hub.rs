@@ -2,6 +2,7 @@
 //! network and rrdtool plugins. One generator of ours sends the same to both, by UDP on loopback, no faster than is
 //! taken: a datagram that the kernel dropped fails a row.
 
+mod beside;
 mod contender;
 mod fleet;
 mod intake;
@@ -24,6 +25,7 @@ pub(crate) const HUB: Table = Table {
         &rate::ROW,
         &real::ROW,
         &memory::ROW,
+        &beside::ROW,
         &select::ROW,
     ],
 };

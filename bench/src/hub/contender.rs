@@ -192,6 +192,11 @@ impl Hub {
         self.dir.join("data/rrdcached.sock")
     }
 
+    /// Of kymo's recorder.
+    pub(super) fn recordings(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
     /// Where kymo's keeper is asked what is stored.
     pub(super) fn keeper_socket(&self) -> PathBuf {
         self.dir.join("data/keeper.sock")

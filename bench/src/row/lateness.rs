@@ -55,13 +55,13 @@ fn measure(
     let (bare_running, bare_path) = start_bare(bench, count)?;
     let kymo = start_kymo(bench, count)?;
     bare_running.finish(limit)?;
-    let bare = Lateness::of(&bare_stamps(&bare_path)?, BARE_PHASE);
+    let bare = Lateness::of(&bare_stamps(&bare_path)?, INTERVAL, BARE_PHASE);
     outcome.figure(bare.tell(&format!("{name}: bare loop")));
     if let Some((running, dir)) = kymo {
         running.finish(limit)?;
         // The first sample finds nothing in the caches, and the files not open.
         let stamps = kymo_stamps(bench, &dir)?;
-        let ours = Lateness::of(stamps.get(1..).unwrap_or_default(), 0.0);
+        let ours = Lateness::of(stamps.get(1..).unwrap_or_default(), INTERVAL, 0.0);
         outcome.figure(ours.tell("kymo"));
         let bar_ms = bar_ms.max(2.0 * bare.p999_ms());
         outcome.check(Some(ours.p999_ms()), bar_ms, bar_ms);
@@ -107,7 +107,8 @@ fn bare_stamps(path: &Path) -> Result<Vec<u64>> {
         .collect()
 }
 
-fn kymo_stamps(bench: &Bench, dir: &Path) -> Result<Vec<u64>> {
+/// When each sample of a recording was taken, in ns since 1970.
+pub(crate) fn kymo_stamps(bench: &Bench, dir: &Path) -> Result<Vec<u64>> {
     let kymo = bench
         .kymo
         .as_ref()
@@ -140,15 +141,16 @@ fn wall_of(line: &str) -> Option<u64> {
     }
 }
 
-struct Lateness {
+/// How late samples were.
+pub(crate) struct Lateness {
     late_ms: Vec<f64>,
     missed: u64,
 }
 
 impl Lateness {
-    /// Of stamps that ought to be at multiples of the interval, plus `phase`.
-    fn of(stamps: &[u64], phase: f64) -> Lateness {
-        let (interval_ns, phase_ns) = (nanos(INTERVAL), nanos(phase));
+    /// Of stamps that ought to be at multiples of the interval, plus `phase`; both in seconds.
+    pub(crate) fn of(stamps: &[u64], interval: f64, phase: f64) -> Lateness {
+        let (interval_ns, phase_ns) = (nanos(interval), nanos(phase));
         let tick = |stamp: &u64| (stamp - phase_ns) / interval_ns;
         let late = |stamp: &u64| ((stamp - phase_ns) % interval_ns) as f64 / 1e6;
         let skipped = |pair: &[u64]| tick(&pair[1]).saturating_sub(tick(&pair[0]) + 1);
@@ -158,17 +160,17 @@ impl Lateness {
         }
     }
 
-    fn p999_ms(&self) -> f64 {
+    pub(crate) fn p999_ms(&self) -> f64 {
         percentile(&self.late_ms, 0.999)
     }
 
     /// Ticks skipped, and samples not there at all.
-    fn missing(&self, count: u32) -> u64 {
+    pub(crate) fn missing(&self, count: u32) -> u64 {
         let absent = u64::from(count).saturating_sub(self.late_ms.len() as u64);
         self.missed.max(absent)
     }
 
-    fn tell(&self, who: &str) -> String {
+    pub(crate) fn tell(&self, who: &str) -> String {
         let at = |share| significant(percentile(&self.late_ms, share));
         let (p50, p99, p999, most) = (at(0.5), at(0.99), at(0.999), at(1.0));
         format!(
@@ -203,11 +205,11 @@ mod tests {
     #[test]
     fn late_and_missed() {
         let ms = |n: u64| n * 1_000_000;
-        let lateness = Lateness::of(&[ms(1001), ms(1102), ms(1403)], 0.0);
+        let lateness = Lateness::of(&[ms(1001), ms(1102), ms(1403)], INTERVAL, 0.0);
         assert_eq!(lateness.late_ms, [1.0, 2.0, 3.0]);
         assert_eq!(lateness.missed, 2);
         assert_eq!(lateness.missing(5), 2);
         assert_eq!(lateness.missing(9), 6);
-        assert_eq!(Lateness::of(&[ms(1051)], 0.05).late_ms, [1.0]);
+        assert_eq!(Lateness::of(&[ms(1051)], INTERVAL, 0.05).late_ms, [1.0]);
     }
 }

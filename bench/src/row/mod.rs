@@ -3,7 +3,7 @@
 mod bytes;
 mod cold;
 mod day;
-mod lateness;
+pub(crate) mod lateness;
 mod memory;
 mod play;
 mod processes;
