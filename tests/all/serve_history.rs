@@ -52,9 +52,20 @@ fn name_of(dir: &Path, field: &str) -> Option<String> {
     line.split("  ").next().map(str::to_string)
 }
 
+/// What `--open` prints of a series.
+fn opened_means(dir: &Path, name: &str) -> Vec<(String, f64)> {
+    let mut command = Command::new(kymo());
+    command.args(["series", "show", name, "--from", "-10min", "--open"]);
+    let output = command.arg(dir).env("TZ", "UTC").output();
+    rows(&String::from_utf8_lossy(&output.expect("kymo runs").stdout))
+}
+
 /// Known means of a series, by when they end.
 fn means(dir: &Path, name: &str) -> Vec<(String, f64)> {
-    let printed = series(dir, &["show", name, "--from", "-10min"]);
+    rows(&series(dir, &["show", name, "--from", "-10min"]))
+}
+
+fn rows(printed: &str) -> Vec<(String, f64)> {
     let row = |line: &str| {
         let (stamp, mean) = line.split_once(' ')?;
         Some((stamp.to_string(), mean.trim().parse().ok()?))
@@ -116,7 +127,12 @@ fn history_outlives_the_recording() {
     served.next_child("keeper", keeper);
     let more = at_least(&dir, "memory.total", stored.len() + 2);
     assert!(more.starts_with(&stored), "{stored:?} {more:?}");
+    let name = name_of(&dir, "memory.total").expect("a series");
+    let opened = || opened_means(&dir, &name);
+    // Whoever opens the store's folder sees the same, beside its keeper and without one.
+    assert!(opened().starts_with(&stored), "{:?}", opened());
     drop(served);
+    assert!(opened().starts_with(&more), "{:?}", opened());
     let gone = recordings(&dir);
     assert!(!gone.is_empty());
     for folder in gone {

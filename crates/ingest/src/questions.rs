@@ -47,7 +47,13 @@ const NAP: Duration = Duration::from_secs(3600);
 pub struct Questions {
     /// Where questions come in.
     pub socket: OwnedFd,
-    /// And what may be asked.
+    /// How they are answered.
+    pub answers: Answers,
+}
+
+/// Who answers.
+pub struct Answers {
+    /// What may be asked.
     pub role: Role,
     /// What the listeners know of who sends.
     pub senders: Senders,
@@ -82,14 +88,14 @@ impl Listener for Questions {
                 };
                 open.fetch_add(1, Ordering::AcqRel);
                 let answer = move || {
-                    questions.answer_all(stream, store, stop);
+                    questions.answers.answer_all(stream, store, stop);
                     open.fetch_sub(1, Ordering::AcqRel);
                 };
                 let named = thread::Builder::new().name("answers".into());
                 if let Err(error) = named.spawn_scoped(scope, answer) {
                     open.fetch_sub(1, Ordering::AcqRel);
                     let text = format!("cannot answer a question: {error}");
-                    (questions.log)(Severity::Error, &text);
+                    (questions.answers.log)(Severity::Error, &text);
                 }
             }
         })
@@ -99,19 +105,25 @@ impl Listener for Questions {
 impl Questions {
     fn accept(&self) -> Option<UnixStream> {
         match listen::accept(&self.socket) {
-            Ok(Some(stream)) => self.role.admits(&stream).then(|| UnixStream::from(stream)),
+            Ok(Some(stream)) => self
+                .answers
+                .role
+                .admits(&stream)
+                .then(|| UnixStream::from(stream)),
             Ok(None) => None,
             Err(error) => {
                 let text = format!("cannot accept a connection for questions: {error}");
-                (self.log)(Severity::Error, &text);
+                (self.answers.log)(Severity::Error, &text);
                 thread::sleep(PAUSE);
                 None
             }
         }
     }
+}
 
+impl Answers {
     /// Answers a client until it goes, or all ends. One that breaks the protocol hears why, and is cut off.
-    fn answer_all(&self, mut stream: UnixStream, store: &Store, stop: &StopSignal) {
+    pub fn answer_all(&self, mut stream: UnixStream, store: &Store, stop: &StopSignal) {
         let limits = [
             stream.set_nonblocking(false),
             stream.set_read_timeout(Some(STALL)),

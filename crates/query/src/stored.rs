@@ -52,6 +52,15 @@ impl Keeper {
         }
     }
 
+    /// One that answers at the other end of this connection, for `path`.
+    pub fn over(stream: UnixStream, path: PathBuf) -> Keeper {
+        Keeper {
+            path,
+            open: Mutex::new(Some(stream)),
+            patience: PATIENCE,
+        }
+    }
+
     /// Series that all matchers pick, by name.
     pub fn select(&self, matchers: &[Matcher]) -> Result<Vec<SeriesInfo>, String> {
         let question = Question::Select(matchers.to_vec());

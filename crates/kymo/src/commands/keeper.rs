@@ -16,7 +16,7 @@ use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
-use kymo_ingest::questions::{Questions, Role};
+use kymo_ingest::questions::{Answers, Questions, Role};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
 use kymo_sys::disk::RealDisk;
@@ -158,10 +158,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     for (socket, role) in questions {
         listeners.push(Box::new(Questions {
             socket,
-            role,
-            senders: senders.clone(),
-            events: events.clone(),
-            log: log.clone(),
+            answers: Answers {
+                role,
+                senders: senders.clone(),
+                events: events.clone(),
+                log: log.clone(),
+            },
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;

@@ -1,5 +1,7 @@
 //! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
 
+mod opened;
+
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,13 +50,22 @@ struct DataFolder {
 }
 
 #[derive(Args, Clone, Debug)]
+struct WhichStore {
+    #[command(flatten)]
+    served: DataFolder,
+    /// Read the store in this folder instead, whoever writes it: nothing is changed there
+    #[arg(long, value_name = "DIR", conflicts_with = "data")]
+    open: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
 struct List {
     /// LABEL=PATTERN or LABEL!=PATTERN, with * and ?, or a text of the name; all have to fit. Labels: name, host, plugin,
     /// plugin_instance, type, type_instance, file
     #[arg(value_name = "MATCHER")]
     matchers: Vec<String>,
     #[command(flatten)]
-    place: DataFolder,
+    place: WhichStore,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -80,7 +91,7 @@ struct Show {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     rows: u32,
     #[command(flatten)]
-    place: DataFolder,
+    place: WhichStore,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -134,6 +145,14 @@ fn is_broken_pipe(error: &Error) -> bool {
     cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Who answers what is stored.
+fn reader(place: &WhichStore) -> Result<Keeper> {
+    match &place.open {
+        Some(dir) => opened::keeper_of(dir),
+        None => keeper(&place.served),
+    }
+}
+
 fn folder(place: &DataFolder) -> Result<PathBuf> {
     data_folder(place.data.as_deref())
 }
@@ -154,7 +173,7 @@ fn select(keeper: &Keeper, texts: &[String]) -> Result<Vec<SeriesInfo>> {
 }
 
 fn run_list(list: &List) -> Result<ExitCode> {
-    let found = select(&keeper(&list.place)?, &list.matchers)?;
+    let found = select(&reader(&list.place)?, &list.matchers)?;
     if found.is_empty() {
         return Ok(ExitCode::from(NOTHING));
     }
@@ -267,7 +286,7 @@ fn seconds(seconds: f64) -> String {
 fn run_show(show: &Show) -> Result<ExitCode> {
     let (from, thru) = range(&show.times)?;
     let names = show.names.iter().map(|name| name.clone().into_bytes());
-    let answers = keeper(&show.place)?.range(&Range {
+    let answers = reader(&show.place)?.range(&Range {
         names: names.collect(),
         from,
         thru,

@@ -17,6 +17,14 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// On nothing, of who only looks.
+    pub(crate) fn none() -> Claim {
+        Claim {
+            _locks: Arc::default(),
+            notices: Vec::new(),
+        }
+    }
+
     /// Takes both, or says who has them. Makes the folder where it is missing. Neither is touched otherwise.
     pub fn take(settings: &Settings, disk: &dyn Disk) -> Result<Claim, Error> {
         let folder = &settings.folder;

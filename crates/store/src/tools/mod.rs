@@ -1,7 +1,8 @@
-//! What the command line does with a store: verify, status, import, export.
+//! What the command line does with a store: verify, status, look, import, export.
 
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod look;
 pub(crate) mod space;
 pub mod status;
 pub mod verify;

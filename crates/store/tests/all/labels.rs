@@ -5,10 +5,12 @@ use kymo_base::label_set::LabelSet;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
 use kymo_store::{
-    Definition, FetchError, Files, LookRange, Looked, Refusal, SeriesName, keep_points,
+    Definition, FetchError, Files, LookRange, Looked, Refusal, SeriesName, Store, keep_points,
 };
+use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 const CELLS_MAX: u64 = 1 << 20;
@@ -150,6 +152,43 @@ fn rows_are_as_fine_as_the_points_and_survive() {
         let peaks = max.unwrap();
         let peak = all.values[0..10].iter().copied().fold(0.0, f64::max);
         assert!((peaks.rows[0] - peak).abs() < 1e-9);
+    }
+}
+
+/// Who only looks sees what is acknowledged, beside a daemon and after its death, and leaves all as it was.
+#[test]
+fn who_looks_changes_nothing() {
+    let mut all = Labelled::new(Files::Asked, 15 * 86_400);
+    all.append(90);
+    for story in ["beside", "after a kill"] {
+        let folder = all.bench.settings.folder.clone();
+        let bytes = |all: &Labelled| {
+            let names = all.names(&folder).into_iter();
+            let files = names.map(|name| (all.bench.disk.bytes(&folder.join(&name)), name));
+            files.collect::<Vec<_>>()
+        };
+        let before = bytes(&all);
+        let disk: Arc<dyn Disk> = Arc::new(all.bench.disk.clone());
+        let clock: Arc<dyn Clock> = all.bench.clock.clone();
+        let looking = Store::open_to_look(&folder, &base(), &disk, &clock).unwrap();
+        let (known, _) = looking.known(0);
+        assert_eq!(known.len(), 1, "{story}");
+        let range = LookRange {
+            from: START,
+            thru: START + 900,
+            step: 10,
+            cells_max: CELLS_MAX,
+        };
+        let looked = looking
+            .look(SeriesName::Labels(&all.labels), &range)
+            .unwrap();
+        for (found, sent) in looked.mean.rows.iter().zip(&all.values) {
+            assert!((found - sent).abs() < 1e-9, "{story}: {found} {sent}");
+        }
+        drop(looking);
+        assert!(bytes(&all) == before, "{story}");
+        all.bench.disk.kill();
+        all.bench.store = None;
     }
 }
 

@@ -1,0 +1,51 @@
+//! A store's folder instead of a running `kymo serve`: a thread of this process answers in the keeper's place, and only reads.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context as _, Error, Result};
+use kymo_ingest::collectd::{Events, Senders};
+use kymo_ingest::listener::StopSignal;
+use kymo_ingest::questions::{Answers, Role};
+use kymo_query::stored::Keeper;
+use kymo_store::{Store, store_folder};
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::disk::{Disk, RealDisk};
+
+/// Who answers for the store in `dir`, or in its `store`, `kymo` or `.kymo`.
+pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
+    let (folder, base) = place(dir)?;
+    let (disk, clock): (Arc<dyn Disk>, Arc<dyn Clock>) = (Arc::new(RealDisk), Arc::new(RealClock));
+    let store = Store::open_to_look(&folder, &base, &disk, &clock).map_err(Error::msg)?;
+    let stop = StopSignal::new().context("cannot make a signal")?;
+    let (asks, answers) = UnixStream::pair().context("cannot make a socket")?;
+    // It ends when the other end is closed.
+    thread::spawn(move || {
+        let side = Answers {
+            role: Role::Read,
+            senders: Senders::default(),
+            events: Events::default(),
+            log: Arc::new(|_, _: &str| {}),
+        };
+        side.answer_all(answers, &store, &stop);
+    });
+    Ok(Keeper::over(asks, dir.to_path_buf()))
+}
+
+/// The store's folder, and the one that its .rrd files are below: as `kymo serve` and `kymo rrdcached` have them.
+fn place(dir: &Path) -> Result<(PathBuf, PathBuf)> {
+    let real = std::fs::canonicalize(dir);
+    let real = real.with_context(|| format!("cannot open {}", dir.display()))?;
+    let of_serve = real.join("store");
+    let looked = if of_serve.is_dir() { &of_serve } else { &real };
+    let folder = store_folder(&RealDisk, looked).map_err(Error::msg)?;
+    let folder = folder.with_context(|| format!("cannot find a store in {}", dir.display()))?;
+    let above = folder.parent().unwrap_or(&folder);
+    let base = match above.join("rrd") {
+        rrd if folder.ends_with("store") && rrd.is_dir() => rrd,
+        _ => above.to_path_buf(),
+    };
+    Ok((folder, base))
+}

@@ -1,0 +1,84 @@
+//! A store for who only looks: what it is at this moment, without a daemon and beside one.
+
+use crate::engine::Store;
+use crate::error::{Error, Tried};
+use crate::folder::claim::Claim;
+use crate::folder::read_only::{ReadOnly, TRIES};
+use crate::memtable::state::State;
+use crate::recovery::open::{read_sources, take};
+use crate::segment::file;
+use crate::segment::set::SegmentSet;
+use crate::settings::{Files, Settings};
+use crate::wal::writer::{self, Journal};
+use kymo_sys::clock::Clock;
+use kymo_sys::disk::Disk;
+use kymo_sys::tree::Reach;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Store {
+    /// The store in `folder`, its own folder, as it is now; names are below `base`. Nothing is written, locked or tidied up, and
+    /// what a daemon takes later is not seen.
+    pub fn open_to_look(
+        folder: &Path,
+        base: &Path,
+        disk: &Arc<dyn Disk>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Store, Error> {
+        let mut tries = 1;
+        loop {
+            match look(folder, base, disk, clock) {
+                // The daemon has merged segments or dropped a journal file meanwhile.
+                Err(Error::Io { cause, .. })
+                    if cause.kind() == io::ErrorKind::NotFound && tries < TRIES =>
+                {
+                    tries += 1;
+                }
+                found => return found,
+            }
+        }
+    }
+}
+
+fn look(
+    folder: &Path,
+    base: &Path,
+    real: &Arc<dyn Disk>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Store, Error> {
+    let disk: Arc<dyn Disk> = Arc::new(ReadOnly(real.clone()));
+    let mut notices = Vec::new();
+    let listed = writer::list(&*disk, folder)?;
+    let mut sequences = listed.clone();
+    let sources = read_sources(&*disk, folder, &mut sequences, &mut notices)?;
+    let left = writer::list(&*disk, folder)?;
+    if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
+        let gone = folder.join(writer::name_of(*gone));
+        return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
+    }
+    let opened = SegmentSet::open(disk.clone(), folder, &**clock).tried("open", folder)?;
+    let (segments, found) =
+        opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
+    let settings = Settings {
+        // It makes none, and what it would write is refused.
+        files: Files::Never,
+        ..Settings::new(folder, base)
+    };
+    let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
+    let mut state = State::new(journal, &**clock, settings.chunk_values);
+    take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
+    state.series.index_again();
+    // Rows of files that were taken over are in those files.
+    let tree = real.tree(base, Reach::Anywhere).tried("open", base)?;
+    let claim = Claim::none();
+    Ok(Store::new(
+        settings,
+        disk,
+        clock.clone(),
+        tree,
+        segments,
+        state,
+        claim,
+    ))
+}
