@@ -36,6 +36,8 @@ const JOB: &[u8] = b"kymo";
 const SERIES_MAX: usize = 2048;
 /// Means that are given at once: 15 minutes.
 const ROWS_MAX: usize = 90;
+/// A clock that was ahead by more keeps all that follows from being taken.
+const AHEAD_NS: i64 = 300 * SECOND_NS;
 /// Rates need a past.
 const BACK_NS: i64 = 30 * SECOND_NS;
 /// Whoever was away for longer begins again.
@@ -105,7 +107,13 @@ impl Feeder {
         let stored = self.keeper.select(&matchers(&self.host))?;
         let last = stored.iter().map(|info| info.last).fold(0.0, f64::max);
         let last_ns = nanoseconds(last);
-        let from_ns = self.archive.extent()?.from_ns.max(last_ns);
+        let extent = self.archive.extent()?;
+        if last_ns > extent.thru_ns.saturating_add(AHEAD_NS) {
+            return Err(
+                "it has values of the future, as the clock was ahead; `kymo series rm job=kymo` begins it anew".into(),
+            );
+        }
+        let from_ns = extent.from_ns.max(last_ns);
         let picks = picks();
         let range = TimeRange {
             from_ns: from_ns.saturating_sub(BACK_NS),
