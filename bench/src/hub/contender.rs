@@ -241,16 +241,9 @@ impl Hub {
         keeper.ok_or_else(|| Fault::new("kymo serve has no keeper"))
     }
 
-    /// What `rrdtool fetch` is told to find a series here.
-    pub(super) fn fetched_from(&self, path: &str) -> Vec<String> {
-        let file = self.base().join(path).to_string_lossy().into_owned();
-        match self.who.is_ours() {
-            true => {
-                let socket = format!("unix:{}", self.socket().display());
-                vec!["--daemon".into(), socket, file]
-            }
-            false => vec![file],
-        }
+    /// The file of a series.
+    pub(super) fn file(&self, path: &str) -> String {
+        self.base().join(path).to_string_lossy().into_owned()
     }
 
     /// What was used so far; all is on the disk then.
@@ -386,7 +379,7 @@ impl Hub {
         Ok(())
     }
 
-    /// rrdtool looks for a file itself before it asks a daemon at a unix socket.
+    /// Files are there, and current, when somebody asks for them.
     pub(super) fn bring_up_to_date(&self, path: &str) -> Result<()> {
         if !self.who.is_ours() {
             return Ok(());

@@ -31,15 +31,15 @@ pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> 
         }
         let from = |reach: u64| (last.saturating_sub(reach).max(first - STEP_S)).to_string();
         let end = last.to_string();
-        // The daemon's protocol knows no resolution: how far back is asked for decides which archive answers.
+        // Files are compared: of a daemon's answer rrdtool reads numbers with a rounding of its own. How far back is asked for decides
+        // which archive answers.
         for (cf, reach) in [("AVERAGE", FINE_S), ("MAX", u64::MAX)] {
             let start = from(reach);
             let what = [cf, "-s", &start, "-e", &end];
             let theirs = rrdtool(&dir, &[&["fetch", &file], &what[..]].concat())?;
             hub.bring_up_to_date(&fleet.path(series))?;
-            let place = hub.fetched_from(&fleet.path(series));
-            let place: Vec<&str> = place.iter().map(String::as_str).collect();
-            let ours = rrdtool(&dir, &[&["fetch"], &place[..], &what[..]].concat())?;
+            let place = hub.file(&fleet.path(series));
+            let ours = rrdtool(&dir, &[&["fetch", &place], &what[..]].concat())?;
             let name = format!("{}'s {}", hub.who.name(), fleet.path(series));
             differ(&name, cf, &theirs, &ours)?;
         }
