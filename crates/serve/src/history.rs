@@ -110,7 +110,7 @@ impl Feeder {
         let extent = self.archive.extent()?;
         if last_ns > extent.thru_ns.saturating_add(AHEAD_NS) {
             return Err(
-                "it has values of the future, as the clock was ahead; `kymo series rm job=kymo` begins it anew".into(),
+                "it has values of the future, as the clock was ahead; `kymo series rm job=kymo` begins it again".into(),
             );
         }
         let from_ns = extent.from_ns.max(last_ns);
