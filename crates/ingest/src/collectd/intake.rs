@@ -273,7 +273,7 @@ impl Intake {
         Ok(count)
     }
 
-    /// What has changed is copied for who asks.
+    /// What has changed is copied to where questions are answered from.
     fn publish(&mut self, round: &mut Round) {
         let Round {
             real_ns, mono_ns, ..

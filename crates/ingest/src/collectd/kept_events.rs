@@ -79,7 +79,7 @@ impl EventKeeper {
         }
     }
 
-    /// For who asks.
+    /// The part that answers questions.
     pub fn events(&self) -> Events {
         self.events.clone()
     }

@@ -6,6 +6,7 @@ use crate::folder::claim::Claim;
 use crate::folder::read_only::{ReadOnly, TRIES};
 use crate::memtable::state::State;
 use crate::recovery::open::{read_sources, take};
+use crate::recovery::replay::JournalSource;
 use crate::segment::file;
 use crate::segment::set::SegmentSet;
 use crate::settings::{Files, Settings};
@@ -26,18 +27,66 @@ impl Store {
         disk: &Arc<dyn Disk>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Store, Error> {
-        let mut tries = 1;
-        loop {
-            match look(folder, base, disk, clock) {
-                // The daemon has merged segments or dropped a journal file meanwhile.
-                Err(Error::Io { cause, .. })
-                    if cause.kind() == io::ErrorKind::NotFound && tries < TRIES =>
-                {
-                    tries += 1;
-                }
-                found => return found,
+        beside_a_daemon(|| look(folder, base, disk, clock))
+    }
+}
+
+/// Looks again where a daemon has merged segments or dropped a journal file meanwhile.
+pub(super) fn beside_a_daemon<T>(look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let mut tries = 1;
+    loop {
+        match look() {
+            Err(Error::Io { cause, .. })
+                if cause.kind() == io::ErrorKind::NotFound && tries < TRIES =>
+            {
+                tries += 1;
             }
+            found => return found,
         }
+    }
+}
+
+/// What a store's files say.
+pub(super) struct Contents {
+    pub(super) sources: Vec<JournalSource>,
+    pub(super) segments: SegmentSet,
+    pub(super) state: State,
+    /// What a start would log.
+    pub(super) notices: Vec<String>,
+}
+
+impl Contents {
+    /// Of the store in this folder, of which `disk` only reads.
+    pub(super) fn read(
+        disk: &Arc<dyn Disk>,
+        clock: &dyn Clock,
+        folder: &Path,
+        chunk_values: u64,
+    ) -> Result<Contents, Error> {
+        let mut notices = Vec::new();
+        let listed = writer::list(&**disk, folder)?;
+        let mut sequences = listed.clone();
+        let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
+        let left = writer::list(&**disk, folder)?;
+        if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
+            // Dropped or used again while it was read: what was read of it means nothing.
+            let gone = folder.join(writer::name_of(*gone));
+            return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
+        }
+        let opened = SegmentSet::open(disk.clone(), folder, clock).tried("open", folder)?;
+        let (segments, found) =
+            opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
+        notices.extend_from_slice(&found.notices);
+        let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
+        let mut state = State::new(journal, clock, chunk_values);
+        let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
+        notices.extend(taken.ignored);
+        Ok(Contents {
+            sources,
+            segments,
+            state,
+            notices,
+        })
     }
 }
 
@@ -48,26 +97,17 @@ fn look(
     clock: &Arc<dyn Clock>,
 ) -> Result<Store, Error> {
     let disk: Arc<dyn Disk> = Arc::new(ReadOnly(real.clone()));
-    let mut notices = Vec::new();
-    let listed = writer::list(&*disk, folder)?;
-    let mut sequences = listed.clone();
-    let sources = read_sources(&*disk, folder, &mut sequences, &mut notices)?;
-    let left = writer::list(&*disk, folder)?;
-    if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
-        let gone = folder.join(writer::name_of(*gone));
-        return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
-    }
-    let opened = SegmentSet::open(disk.clone(), folder, &**clock).tried("open", folder)?;
-    let (segments, found) =
-        opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
     let settings = Settings {
         // It makes none, and what it would write is refused.
         files: Files::Never,
         ..Settings::new(folder, base)
     };
-    let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
-    let mut state = State::new(journal, &**clock, settings.chunk_values);
-    take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
+    let contents = Contents::read(&disk, &**clock, folder, settings.chunk_values)?;
+    let Contents {
+        segments,
+        mut state,
+        ..
+    } = contents;
     state.series.index_again();
     // Rows of files that were taken over are in those files.
     let tree = real.tree(base, Reach::Anywhere).tried("open", base)?;

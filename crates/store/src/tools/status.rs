@@ -1,21 +1,19 @@
 //! What a store's folder has, in numbers, as a start would find it. Nothing is written, and a daemon may be at work.
 
 use crate::error::{Error, Tried};
-use crate::folder::read_only::{ReadOnly, TRIES};
+use crate::folder::read_only::ReadOnly;
 use crate::memtable::buffer::Texts;
 use crate::memtable::state::State;
-use crate::recovery::open::{read_sources, take};
 use crate::recovery::replay::JournalSource;
-use crate::segment::file::{self, BLOCKS_OFFSET};
+use crate::segment::file::BLOCKS_OFFSET;
 use crate::segment::set::SegmentSet;
+use crate::tools::look::{Contents, beside_a_daemon};
 use crate::tools::space;
 use crate::tools::space::both;
 use crate::tools::space::{Reach, Sizes};
 use crate::wal::frame;
 use crate::wal::frame::FRAMES_OFFSET;
 use crate::wal::value::stamp_of;
-use crate::wal::writer;
-use crate::wal::writer::Journal;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, NameKind};
 use std::io;
@@ -82,39 +80,16 @@ pub struct Status {
 /// Looks at the store in `folder`, which is its own folder.
 pub fn status(disk: Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
     let disk: Arc<dyn Disk> = Arc::new(ReadOnly(disk));
-    let mut tries = 1;
-    loop {
-        match look(&disk, clock, folder) {
-            // The daemon has merged segments or dropped a journal file meanwhile.
-            Err(Error::Io { cause, .. })
-                if cause.kind() == io::ErrorKind::NotFound && tries < TRIES =>
-            {
-                tries += 1;
-            }
-            found => return found,
-        }
-    }
+    beside_a_daemon(|| look(&disk, clock, folder))
 }
 
 fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
-    let mut notices = Vec::new();
-    let listed = writer::list(&**disk, folder)?;
-    let mut sequences = listed.clone();
-    let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
-    let left = writer::list(&**disk, folder)?;
-    if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
-        // Dropped or used again while it was read: what was read of it means nothing.
-        let gone = folder.join(writer::name_of(*gone));
-        return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
-    }
-    let opened = SegmentSet::open(disk.clone(), folder, clock).tried("open", folder)?;
-    let (segments, found) =
-        opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
-    notices.extend_from_slice(&found.notices);
-    let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
-    let mut state = State::new(journal, clock, 0);
-    let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
-    notices.extend(taken.ignored);
+    let Contents {
+        sources,
+        segments,
+        state,
+        notices,
+    } = Contents::read(disk, clock, folder, 0)?;
     let sizes = segments.sizes();
     let (rows, points) = reaches(&segments, &state).tried("read the segments of", folder)?;
     let mut status = Status {
