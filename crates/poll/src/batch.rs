@@ -1,0 +1,69 @@
+//! What a cycle found, on its way from the engine to where it is kept.
+
+/// Values of targets, each as an argument of `rrdtool update`.
+#[derive(Debug, Default)]
+pub struct Batch {
+    text: Vec<u8>,
+    ends: Vec<(u32, u32)>,
+}
+
+/// A value of one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update<'a> {
+    /// Which, in the order of the configuration.
+    pub target: u32,
+    /// `SECONDS[.MICROSECONDS]:IN:OUT`, each of the two a decimal number or `U`.
+    pub argument: &'a [u8],
+}
+
+impl Batch {
+    /// Nothing; memory is kept.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Adds a value; `put` appends its argument to what it gets.
+    pub fn push(&mut self, target: u32, put: impl FnOnce(&mut Vec<u8>)) {
+        put(&mut self.text);
+        self.ends.push((target, self.text.len() as u32));
+    }
+
+    /// In the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = Update<'_>> {
+        let mut from = 0;
+        self.ends.iter().map(move |&(target, end)| {
+            let begin = std::mem::replace(&mut from, end as usize);
+            Update {
+                target,
+                argument: &self.text[begin..end as usize],
+            }
+        })
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_come_back_in_their_order() {
+        let mut batch = Batch::default();
+        batch.push(3, |text| text.extend(b"1:2:3"));
+        batch.push(1, |text| text.extend(b"1:U:U"));
+        let all: Vec<_> = batch.iter().map(|u| (u.target, u.argument)).collect();
+        assert_eq!(all, [(3, &b"1:2:3"[..]), (1, b"1:U:U")]);
+        batch.clear();
+        assert!(batch.is_empty() && batch.iter().next().is_none());
+    }
+}
