@@ -1,5 +1,9 @@
 //! UDP sockets, many datagrams by one system call, and how many the kernel dropped because they were not taken in time.
 
+mod send;
+
+pub use send::Outbox;
+
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,0 +1,188 @@
+//! Many datagrams sent by one system call, each to an address of its own.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::blank_name;
+
+/// Datagrams to be sent together; memory is used again.
+#[derive(Default)]
+pub struct Outbox {
+    bytes: Vec<u8>,
+    /// Where each begins and ends, and whom it is for.
+    parts: Vec<(usize, usize, SocketAddr)>,
+    names: Vec<libc::sockaddr_storage>,
+    pieces: Vec<libc::iovec>,
+    heads: Vec<libc::mmsghdr>,
+}
+
+// SAFETY: the pointers in `pieces` and `heads` are used during a call of `send` alone, which fills them in first.
+#[allow(unsafe_code)]
+unsafe impl Send for Outbox {}
+
+impl Outbox {
+    /// Adds one; `put` appends its bytes to what it gets.
+    pub fn push(&mut self, address: SocketAddr, put: impl FnOnce(&mut Vec<u8>)) {
+        let from = self.bytes.len();
+        put(&mut self.bytes);
+        self.parts.push((from, self.bytes.len(), address));
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Sends all, in their order, and is empty then. One that the kernel refuses (no route, a full queue) is as good as lost on
+    /// its way: how many were, and why the last of them.
+    pub fn send(&mut self, socket: &impl AsFd) -> (usize, Option<io::Error>) {
+        let (mut done, mut refused, mut why) = (0, 0, None);
+        self.address();
+        while done < self.heads.len() {
+            match self.send_from(done, socket) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    (done, refused, why) = (done + 1, refused + 1, Some(error));
+                }
+            }
+        }
+        self.heads.clear();
+        self.pieces.clear();
+        self.parts.clear();
+        self.bytes.clear();
+        (refused, why)
+    }
+
+    /// What the kernel is to read.
+    #[allow(unsafe_code)]
+    fn address(&mut self) {
+        self.names.resize_with(self.parts.len(), blank_name);
+        self.pieces.clear();
+        for &(from, to, _) in &self.parts {
+            self.pieces.push(libc::iovec {
+                iov_base: self.bytes[from..to].as_mut_ptr().cast(),
+                iov_len: to - from,
+            });
+        }
+        self.heads.clear();
+        let parts = self.parts.iter().zip(&mut self.names);
+        for ((&(_, _, address), name), piece) in parts.zip(&mut self.pieces) {
+            // SAFETY: numbers, and null pointers that point to nothing.
+            let mut head: libc::mmsghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+            head.msg_hdr.msg_namelen = put_address(name, address);
+            head.msg_hdr.msg_name = (&raw mut *name).cast();
+            head.msg_hdr.msg_iov = piece;
+            head.msg_hdr.msg_iovlen = 1;
+            self.heads.push(head);
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn send_from(&mut self, from: usize, socket: &impl AsFd) -> io::Result<usize> {
+        let heads = &mut self.heads[from..];
+        // SAFETY: each head points to a name and a piece with the lengths it says, made by `address` of buffers that have not
+        // changed since.
+        let count = unsafe {
+            libc::sendmmsg(
+                socket.as_fd().as_raw_fd(),
+                heads.as_mut_ptr(),
+                heads.len() as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Writes an address as the kernel wants it; its length.
+#[allow(unsafe_code)]
+fn put_address(name: &mut libc::sockaddr_storage, address: SocketAddr) -> libc::socklen_t {
+    let place: *mut libc::sockaddr_storage = name;
+    match address {
+        SocketAddr::V4(v4) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage has room and alignment for each kind of address.
+            unsafe { place.cast::<libc::sockaddr_in>().write(raw) };
+            size_of::<libc::sockaddr_in>() as libc::socklen_t
+        }
+        SocketAddr::V6(v6) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: v6.ip().octets(),
+                },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(raw) };
+            size_of::<libc::sockaddr_in6>() as libc::socklen_t
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagrams::bind_udp;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn each_goes_to_its_address() {
+        let sender = bind_udp("127.0.0.1:0".parse().unwrap(), 1 << 16).unwrap();
+        let receivers: Vec<UdpSocket> = (0..3)
+            .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let mut outbox = Outbox::default();
+        for round in 0..2u8 {
+            for (n, receiver) in receivers.iter().enumerate() {
+                outbox.push(receiver.local_addr().unwrap(), |out| {
+                    out.extend([round, n as u8])
+                });
+            }
+            // Nobody can be sent this; the others get theirs.
+            outbox.push("127.0.0.1:9".parse().unwrap(), |out| out.resize(70_000, 0));
+            outbox.push(receivers[0].local_addr().unwrap(), |out| out.push(9));
+            assert_eq!(outbox.len(), 5);
+            let (refused, why) = outbox.send(&sender.socket);
+            assert_eq!((refused, why.is_some()), (1, true));
+            assert!(outbox.is_empty());
+            let mut buffer = [0; 16];
+            for (n, receiver) in receivers.iter().enumerate() {
+                let (length, _) = receiver.recv_from(&mut buffer).unwrap();
+                assert_eq!(buffer[..length], [round, n as u8]);
+            }
+            assert_eq!(receivers[0].recv(&mut buffer).unwrap(), 1);
+        }
+    }
+
+    #[test]
+    fn addresses_of_version_6() {
+        let Ok(receiver) = UdpSocket::bind("[::1]:0") else {
+            return;
+        };
+        let sender = bind_udp("[::1]:0".parse().unwrap(), 1 << 16).unwrap();
+        let mut outbox = Outbox::default();
+        outbox.push(receiver.local_addr().unwrap(), |out| out.push(6));
+        assert_eq!(outbox.send(&sender.socket).0, 0);
+        let mut buffer = [0; 16];
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 1);
+    }
+}
