@@ -1,0 +1,69 @@
+//! Where the values of targets are kept: with the keeper of `kymo serve`, in .rrd files, or with an rrdcached.
+//!
+//! A sink learns the series of a configuration, and then gets batches of values. It makes and changes what a series needs when its
+//! first value comes, as MRTG does. What goes wrong with one target stands in a [`Report`] and touches no other.
+
+mod cached;
+mod files;
+mod keeper;
+mod report;
+mod series;
+
+pub use cached::Cached;
+pub use files::Files;
+pub use keeper::Keeper;
+pub use report::{Counts, Rate, Refusal, Report};
+pub use series::{Archives, COLUMNS, Kind, Layout, POINTS_KEPT_S, Series, Spans};
+
+use crate::batch::Batch;
+
+/// Where values go.
+pub enum Sink {
+    /// .rrd files.
+    Files(Files),
+    /// The keeper.
+    Keeper(Keeper),
+    /// An rrdcached.
+    Cached(Cached),
+}
+
+impl Sink {
+    /// The series of a configuration, which has been read or read again: a batch's `target` is an index into them. Of targets in
+    /// `watched` the rates are reported. Values of series that are there no more, and still wait, are forgotten.
+    pub fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
+        match self {
+            Sink::Files(sink) => sink.begin(series, watched),
+            Sink::Keeper(sink) => sink.begin(series, watched),
+            Sink::Cached(sink) => sink.begin(series, watched),
+        }
+    }
+
+    /// Keeps values, those that waited first. Adds to `report`, which the caller clears. A batch may be empty.
+    pub fn write(&mut self, batch: &Batch, report: &mut Report) {
+        match self {
+            Sink::Files(sink) => sink.write(batch, report),
+            Sink::Keeper(sink) => sink.write(batch, report),
+            Sink::Cached(sink) => sink.write(batch, report),
+        }
+    }
+
+    /// What was done since it began.
+    pub fn counts(&self) -> Counts {
+        match self {
+            Sink::Files(sink) => sink.counts(),
+            Sink::Keeper(sink) => sink.counts(),
+            Sink::Cached(sink) => sink.counts(),
+        }
+    }
+}
+
+/// Says so of each value.
+fn refuse_all(batch: &Batch, report: &mut Report, counts: &mut Counts) {
+    for update in batch.iter() {
+        report.refuse(
+            update.target,
+            "cannot keep values here: this is not built yet",
+        );
+        counts.refused += 1;
+    }
+}
