@@ -9,3 +9,4 @@ pub mod collectd;
 pub mod fuzz;
 pub mod keeper;
 pub mod rrdcached;
+pub mod snmp;

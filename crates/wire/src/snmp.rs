@@ -1,0 +1,23 @@
+//! SNMP v1 and v2c as a poller speaks them: requests that are encoded once and sent again and again with another id, and
+//! replies that are read where they lie. RFC 1157, 3416, 3417; values become the text that MRTG makes of them.
+//!
+//! A reply is read in the order of its bytes, each length is checked against what is around it, and nothing is allocated.
+//! Version 3 is refused.
+
+mod ber;
+mod malformed;
+mod message;
+mod object_value;
+mod oid;
+mod request;
+
+pub use malformed::Malformed;
+pub use message::{
+    ErrorStatus, Message, MessageHead, PduKind, Varbinds, Version, put_message, put_varbind,
+};
+pub use object_value::ObjectValue;
+pub use oid::{Oid, arcs, compare_oids, put_oid_text};
+pub use request::{Ask, IdWidth, RequestMessage, message_bytes, varbind_bytes};
+
+#[cfg(test)]
+mod tests;

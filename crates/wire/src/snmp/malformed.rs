@@ -1,0 +1,58 @@
+//! Why a packet is not used.
+
+use std::fmt;
+
+/// Why a packet, or what is left of one, is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Malformed {
+    /// It ends within a tag or a length.
+    Head,
+    /// Something says that it is longer than what is around it.
+    Cut,
+    /// A length in the indefinite form, which SNMP forbids, or of more than 4 bytes.
+    Length,
+    /// Not what has to come here.
+    Tag,
+    /// Bytes behind the end of a message, a PDU, its list or a varbind.
+    Trailing,
+    /// A whole number without bytes, or too large for its place.
+    Number,
+    /// Neither v1 nor v2c.
+    Version,
+    /// A PDU of another kind than is asked for.
+    Kind,
+}
+
+impl Malformed {
+    /// All of them, in the order of their numbers: `malformed as usize` is a place in a table of counters.
+    pub const ALL: [Malformed; 8] = [
+        Malformed::Head,
+        Malformed::Cut,
+        Malformed::Length,
+        Malformed::Tag,
+        Malformed::Trailing,
+        Malformed::Number,
+        Malformed::Version,
+        Malformed::Kind,
+    ];
+
+    /// For a message.
+    pub fn why(self) -> &'static str {
+        match self {
+            Malformed::Head => "an end within a tag or a length",
+            Malformed::Cut => "a length beyond the end of what is around it",
+            Malformed::Length => "a length of indefinite form or of more than 4 bytes",
+            Malformed::Tag => "a tag that does not belong there",
+            Malformed::Trailing => "bytes behind the end",
+            Malformed::Number => "a number that is empty or too large",
+            Malformed::Version => "another version than 1 and 2c",
+            Malformed::Kind => "a PDU of another kind",
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why())
+    }
+}

@@ -1,0 +1,285 @@
+//! A message: version, community, and a PDU with its varbinds. The same shape goes both ways.
+
+use std::fmt;
+
+use super::ber::{self, tag};
+use super::malformed::Malformed;
+use super::object_value::ObjectValue;
+
+/// Versions that are spoken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// SNMPv1: no GETBULK, no Counter64, and one unknown object spoils the whole reply.
+    V1,
+    /// SNMPv2c.
+    V2c,
+}
+
+impl Version {
+    fn code(self) -> i64 {
+        match self {
+            Version::V1 => 0,
+            Version::V2c => 1,
+        }
+    }
+}
+
+/// What a PDU is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PduKind {
+    /// Values of the objects that are named.
+    Get,
+    /// Those that come next.
+    GetNext,
+    /// An answer.
+    Response,
+    /// Those that come next, and the next ones.
+    GetBulk,
+}
+
+impl PduKind {
+    fn tag(self) -> u8 {
+        match self {
+            PduKind::Get => 0xa0,
+            PduKind::GetNext => 0xa1,
+            PduKind::Response => 0xa2,
+            PduKind::GetBulk => 0xa5,
+        }
+    }
+
+    fn of_tag(tag: u8) -> Option<PduKind> {
+        match tag {
+            0xa0 => Some(PduKind::Get),
+            0xa1 => Some(PduKind::GetNext),
+            0xa2 => Some(PduKind::Response),
+            0xa5 => Some(PduKind::GetBulk),
+            _ => None,
+        }
+    }
+}
+
+/// What a response says of the whole request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErrorStatus(pub i32);
+
+impl ErrorStatus {
+    /// All is well.
+    pub const NO_ERROR: ErrorStatus = ErrorStatus(0);
+    /// The answer would be larger than the device sends: ask for less.
+    pub const TOO_BIG: ErrorStatus = ErrorStatus(1);
+    /// v1: one of the objects is not there; which one, the index says.
+    pub const NO_SUCH_NAME: ErrorStatus = ErrorStatus(2);
+    /// Something else; which object, the index may say.
+    pub const GEN_ERR: ErrorStatus = ErrorStatus(5);
+
+    /// As RFC 3416 names it.
+    pub fn name(self) -> Option<&'static str> {
+        const NAMES: [&str; 19] = [
+            "noError",
+            "tooBig",
+            "noSuchName",
+            "badValue",
+            "readOnly",
+            "genErr",
+            "noAccess",
+            "wrongType",
+            "wrongLength",
+            "wrongEncoding",
+            "wrongValue",
+            "noCreation",
+            "inconsistentValue",
+            "resourceUnavailable",
+            "commitFailed",
+            "undoFailed",
+            "authorizationError",
+            "notWritable",
+            "inconsistentName",
+        ];
+        let at = usize::try_from(self.0).ok()?;
+        NAMES.get(at).copied()
+    }
+}
+
+/// All of a message but its varbinds. To print it for debugging does not show the community.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MessageHead<'a> {
+    /// v1 or v2c.
+    pub version: Version,
+    /// The password of them, in plain text.
+    pub community: &'a [u8],
+    /// What it is for.
+    pub kind: PduKind,
+    /// A response has that of its request.
+    pub id: i32,
+    /// A response's error-status, GETBULK's non-repeaters, otherwise 0.
+    pub status: i32,
+    /// A response's error-index (the first varbind is 1, 0 is none of them), GETBULK's max-repetitions, otherwise 0.
+    pub index: i32,
+}
+
+impl fmt::Debug for MessageHead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessageHead")
+            .field("version", &self.version)
+            .field("kind", &self.kind)
+            .field("id", &self.id)
+            .field("status", &self.status)
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// All but its varbinds.
+    pub head: MessageHead<'a>,
+    /// Not looked at yet: each may still be malformed.
+    pub varbinds: Varbinds<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads a request or a response. As in MRTG, no byte may be behind the end of the message, the PDU or the list.
+    pub fn decode(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
+        let message = ber::expect_last(packet, tag::SEQUENCE)?;
+        let (version, rest) = take_number(message)?;
+        let version = match version {
+            0 => Version::V1,
+            1 => Version::V2c,
+            _ => return Err(Malformed::Version),
+        };
+        let (community, rest) = ber::expect(rest, tag::OCTET_STRING)?;
+        let (pdu, behind) = ber::take(rest)?;
+        if !behind.is_empty() {
+            return Err(Malformed::Trailing);
+        }
+        let kind = PduKind::of_tag(pdu.tag).ok_or(Malformed::Kind)?;
+        let (id, rest) = take_number(pdu.content)?;
+        let (status, rest) = take_number(rest)?;
+        let (index, rest) = take_number(rest)?;
+        let varbinds = Varbinds(ber::expect_last(rest, tag::SEQUENCE)?);
+        let head = MessageHead {
+            version,
+            community,
+            kind,
+            id,
+            status,
+            index,
+        };
+        Ok(Message { head, varbinds })
+    }
+
+    /// Reads a response; anything else is malformed.
+    pub fn decode_response(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
+        let message = Message::decode(packet)?;
+        match message.head.kind {
+            PduKind::Response => Ok(message),
+            _ => Err(Malformed::Kind),
+        }
+    }
+
+    /// What a response says of the whole request.
+    pub fn error_status(&self) -> ErrorStatus {
+        ErrorStatus(self.head.status)
+    }
+}
+
+/// A whole number of 32 bits, as ids and errors are.
+#[inline]
+fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
+    let (content, rest) = ber::expect(input, tag::INTEGER)?;
+    let number = ber::signed(content).ok_or(Malformed::Number)?;
+    let number = i32::try_from(number).map_err(|_| Malformed::Number)?;
+    Ok((number, rest))
+}
+
+/// The varbinds of a message, in their order: the content of each name's BER, and the value. After an error there is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Varbinds<'a>(&'a [u8]);
+
+impl<'a> Varbinds<'a> {
+    /// Whether there is none, or no more.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> Iterator for Varbinds<'a> {
+    type Item = Result<(&'a [u8], ObjectValue<'a>), Malformed>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let taken = take_varbind(self.0);
+        self.0 = taken.as_ref().map_or(&[], |&(_, rest)| rest);
+        Some(taken.map(|(varbind, _)| varbind))
+    }
+}
+
+type Varbind<'a> = (&'a [u8], ObjectValue<'a>);
+
+#[inline]
+fn take_varbind(input: &[u8]) -> Result<(Varbind<'_>, &[u8]), Malformed> {
+    let (varbind, rest) = ber::expect(input, tag::SEQUENCE)?;
+    let (name, value) = ber::expect(varbind, tag::OID)?;
+    let (value, behind) = ber::take(value)?;
+    match behind.is_empty() {
+        true => Ok(((name, ObjectValue::of(value)), rest)),
+        false => Err(Malformed::Trailing),
+    }
+}
+
+/// Appends a varbind: `name` is the content of its BER.
+#[inline]
+pub fn put_varbind(out: &mut Vec<u8>, name: &[u8], value: ObjectValue) {
+    // The head is made once the length is known; nearly always it is of one byte.
+    let start = out.len();
+    out.extend_from_slice(&[tag::SEQUENCE, 0]);
+    ber::put(out, tag::OID, name);
+    value.put(out);
+    let size = out.len() - start - 2;
+    match u8::try_from(size) {
+        Ok(short @ 0..0x80) => out[start + 1] = short,
+        _ => {
+            let mut head = Vec::with_capacity(5);
+            ber::put_head(&mut head, tag::SEQUENCE, size);
+            out.splice(start..start + 2, head);
+        }
+    }
+}
+
+/// Appends a message around varbinds that [`put_varbind`] made.
+pub fn put_message(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
+    let id_bytes = ber::signed_bytes(head.id.into());
+    put_message_with_id(out, head, id_bytes, varbinds);
+}
+
+/// As [`put_message`], with an id of 1 to 4 bytes, whatever is in it; returns where they are.
+pub(super) fn put_message_with_id(
+    out: &mut Vec<u8>,
+    head: &MessageHead,
+    id_bytes: usize,
+    varbinds: &[u8],
+) -> usize {
+    let number_bytes = |number: i32| ber::element_bytes(ber::signed_bytes(number.into()));
+    let pdu_bytes = ber::element_bytes(id_bytes)
+        + number_bytes(head.status)
+        + number_bytes(head.index)
+        + ber::element_bytes(varbinds.len());
+    let message_bytes =
+        3 + ber::element_bytes(head.community.len()) + ber::element_bytes(pdu_bytes);
+    out.reserve(ber::element_bytes(message_bytes));
+    ber::put_head(out, tag::SEQUENCE, message_bytes);
+    ber::put_signed(out, tag::INTEGER, head.version.code());
+    ber::put(out, tag::OCTET_STRING, head.community);
+    ber::put_head(out, head.kind.tag(), pdu_bytes);
+    let digits = head.id.to_be_bytes();
+    ber::put(out, tag::INTEGER, &digits[4 - id_bytes..]);
+    let id_at = out.len() - id_bytes;
+    ber::put_signed(out, tag::INTEGER, head.status.into());
+    ber::put_signed(out, tag::INTEGER, head.index.into());
+    ber::put(out, tag::SEQUENCE, varbinds);
+    id_at
+}

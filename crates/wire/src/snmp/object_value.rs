@@ -1,0 +1,231 @@
+//! What a device says of an object: as it lies in the packet, as a number, and as the text that MRTG's library makes of it.
+
+use super::ber::{self, Element, tag};
+use super::oid::{put_decimal, put_oid_text};
+
+/// The value of a varbind. The unsigned kinds hold whatever fits into 64 bits: agents say a Counter32 with its first bit set
+/// in 4 bytes, or fill it up to 8, and MRTG takes the number as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectValue<'a> {
+    /// INTEGER.
+    Integer(i64),
+    /// Counter32.
+    Counter32(u64),
+    /// Gauge32, Unsigned32.
+    Gauge32(u64),
+    /// TimeTicks: hundredths of a second.
+    TimeTicks(u64),
+    /// Counter64.
+    Counter64(u64),
+    /// UInteger32, which RFC 1442 had and some agents still have.
+    UInteger32(u64),
+    /// OCTET STRING: any bytes.
+    OctetString(&'a [u8]),
+    /// OBJECT IDENTIFIER, the content of its BER.
+    Oid(&'a [u8]),
+    /// IpAddress.
+    IpAddress([u8; 4]),
+    /// Opaque: floating point numbers of net-snmp, for one.
+    Opaque(&'a [u8]),
+    /// NULL.
+    Null,
+    /// v2c: the device has no such object.
+    NoSuchObject,
+    /// v2c: it has the object, without this instance.
+    NoSuchInstance,
+    /// v2c: nothing is behind it.
+    EndOfMibView,
+    /// Of a kind that is not known, or a number without bytes or beyond 64 bits, or an address that is not of 4 bytes.
+    Other {
+        /// Its kind.
+        tag: u8,
+        /// Its bytes.
+        content: &'a [u8],
+    },
+}
+
+impl<'a> ObjectValue<'a> {
+    #[inline]
+    pub(super) fn of(element: Element<'a>) -> ObjectValue<'a> {
+        let Element { tag, content } = element;
+        let unsigned = |kind: fn(u64) -> ObjectValue<'a>| ber::unsigned(content).map(kind);
+        let value = match tag {
+            tag::COUNTER64 => unsigned(ObjectValue::Counter64),
+            tag::COUNTER32 => unsigned(ObjectValue::Counter32),
+            tag::GAUGE32 => unsigned(ObjectValue::Gauge32),
+            tag::TIME_TICKS => unsigned(ObjectValue::TimeTicks),
+            tag::UINTEGER32 => unsigned(ObjectValue::UInteger32),
+            tag::INTEGER => ber::signed(content).map(ObjectValue::Integer),
+            tag::OCTET_STRING => Some(ObjectValue::OctetString(content)),
+            tag::OID => Some(ObjectValue::Oid(content)),
+            tag::IP_ADDRESS => content.try_into().ok().map(ObjectValue::IpAddress),
+            tag::OPAQUE => Some(ObjectValue::Opaque(content)),
+            tag::NULL => Some(ObjectValue::Null),
+            tag::NO_SUCH_OBJECT => Some(ObjectValue::NoSuchObject),
+            tag::NO_SUCH_INSTANCE => Some(ObjectValue::NoSuchInstance),
+            tag::END_OF_MIB_VIEW => Some(ObjectValue::EndOfMibView),
+            _ => None,
+        };
+        value.unwrap_or(ObjectValue::Other { tag, content })
+    }
+
+    /// What counts: a whole number. TimeTicks are none, for MRTG makes days and hours of them, and neither are digits in an
+    /// OCTET STRING: for those see [`ObjectValue::put_reading`].
+    #[inline]
+    pub fn number(self) -> Option<i128> {
+        match self {
+            ObjectValue::Counter64(number)
+            | ObjectValue::Counter32(number)
+            | ObjectValue::Gauge32(number)
+            | ObjectValue::UInteger32(number) => Some(i128::from(number)),
+            ObjectValue::Integer(number) => Some(i128::from(number)),
+            _ => None,
+        }
+    }
+
+    /// Whether it says that there is no such thing: a value that MRTG has as undefined.
+    pub fn is_exception(self) -> bool {
+        matches!(
+            self,
+            ObjectValue::NoSuchObject | ObjectValue::NoSuchInstance | ObjectValue::EndOfMibView
+        )
+    }
+
+    /// Appends the text that MRTG's SNMP library makes of it. False: undefined there, nothing is appended.
+    pub fn put_text(self, out: &mut Vec<u8>) -> bool {
+        match self {
+            ObjectValue::Integer(number) => {
+                if number < 0 {
+                    out.push(b'-');
+                }
+                put_decimal(out, number.unsigned_abs());
+            }
+            ObjectValue::Counter32(number)
+            | ObjectValue::Gauge32(number)
+            | ObjectValue::Counter64(number)
+            | ObjectValue::UInteger32(number) => put_decimal(out, number),
+            ObjectValue::TimeTicks(ticks) => put_uptime(out, ticks / 100),
+            ObjectValue::OctetString(text) => out.extend_from_slice(text),
+            ObjectValue::Oid(content) => put_oid_text(out, content),
+            ObjectValue::IpAddress(parts) => put_dotted(out, parts),
+            ObjectValue::Null => out.extend_from_slice(b"(null)"),
+            ObjectValue::Opaque(_) => put_unprintable(out, tag::OPAQUE),
+            ObjectValue::Other { tag, .. } if !is_number_or_address(tag) => {
+                put_unprintable(out, tag);
+            }
+            ObjectValue::Other { .. }
+            | ObjectValue::NoSuchObject
+            | ObjectValue::NoSuchInstance
+            | ObjectValue::EndOfMibView => return false,
+        }
+        true
+    }
+
+    /// Appends what MRTG takes as the reading of a target: the text without line ends and outer white space, if that is a
+    /// decimal number. False: it is none, nothing is appended.
+    pub fn put_reading(self, out: &mut Vec<u8>) -> bool {
+        if self.number().is_some() {
+            return self.put_text(out);
+        }
+        let ObjectValue::OctetString(text) = self else {
+            return false;
+        };
+        let start = out.len();
+        out.extend(text.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+        let trimmed = out[start..].trim_ascii();
+        if !is_decimal(trimmed) {
+            out.truncate(start);
+            return false;
+        }
+        let before = out[start..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        let size = trimmed.len();
+        out.drain(start..start + before);
+        out.truncate(start + size);
+        true
+    }
+
+    /// Appends its BER.
+    #[inline]
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        match self {
+            ObjectValue::Counter64(number) => ber::put_unsigned(out, tag::COUNTER64, number),
+            ObjectValue::Counter32(number) => ber::put_unsigned(out, tag::COUNTER32, number),
+            ObjectValue::Gauge32(number) => ber::put_unsigned(out, tag::GAUGE32, number),
+            ObjectValue::TimeTicks(number) => ber::put_unsigned(out, tag::TIME_TICKS, number),
+            ObjectValue::UInteger32(number) => ber::put_unsigned(out, tag::UINTEGER32, number),
+            ObjectValue::Integer(number) => ber::put_signed(out, tag::INTEGER, number),
+            ObjectValue::OctetString(text) => ber::put(out, tag::OCTET_STRING, text),
+            ObjectValue::Oid(content) => ber::put(out, tag::OID, content),
+            ObjectValue::IpAddress(parts) => ber::put(out, tag::IP_ADDRESS, &parts),
+            ObjectValue::Opaque(content) => ber::put(out, tag::OPAQUE, content),
+            ObjectValue::Null => ber::put_head(out, tag::NULL, 0),
+            ObjectValue::NoSuchObject => ber::put_head(out, tag::NO_SUCH_OBJECT, 0),
+            ObjectValue::NoSuchInstance => ber::put_head(out, tag::NO_SUCH_INSTANCE, 0),
+            ObjectValue::EndOfMibView => ber::put_head(out, tag::END_OF_MIB_VIEW, 0),
+            ObjectValue::Other { tag, content } => ber::put(out, tag, content),
+        }
+    }
+}
+
+/// Kinds of which [`ObjectValue::Other`] is one that could not be read.
+fn is_number_or_address(kind: u8) -> bool {
+    matches!(
+        kind,
+        tag::INTEGER
+            | tag::COUNTER32
+            | tag::GAUGE32
+            | tag::TIME_TICKS
+            | tag::COUNTER64
+            | tag::UINTEGER32
+            | tag::IP_ADDRESS
+    )
+}
+
+fn put_unprintable(out: &mut Vec<u8>, kind: u8) {
+    out.extend_from_slice(format!("#<unprintable BER type 0x{kind:x}>").as_bytes());
+}
+
+fn put_dotted(out: &mut Vec<u8>, parts: [u8; 4]) {
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'.');
+        }
+        put_decimal(out, u64::from(part));
+    }
+}
+
+/// `H:MM:SS`, with days before it if there are any.
+fn put_uptime(out: &mut Vec<u8>, seconds: u64) {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    match days {
+        0 => {}
+        1 => out.extend_from_slice(b"1 day, "),
+        _ => {
+            put_decimal(out, days);
+            out.extend_from_slice(b" days, ");
+        }
+    }
+    let (minutes, seconds) = (of_day / 60 % 60, of_day % 60);
+    put_decimal(out, of_day / 3600);
+    for two_digits in [minutes, seconds] {
+        out.push(b':');
+        put_decimal(out, two_digits / 10);
+        put_decimal(out, two_digits % 10);
+    }
+}
+
+/// A sign or none, digits, and perhaps a point and digits.
+fn is_decimal(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let unsigned = text
+        .strip_prefix(b"-")
+        .or_else(|| text.strip_prefix(b"+"))
+        .unwrap_or(text);
+    match unsigned.iter().position(|&byte| byte == b'.') {
+        Some(point) => digits(&unsigned[..point]) && digits(&unsigned[point + 1..]),
+        None => digits(unsigned),
+    }
+}

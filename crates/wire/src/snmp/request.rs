@@ -1,0 +1,127 @@
+//! Requests that are encoded once: before each sending only the bytes of the id change.
+
+use super::ber::element_bytes;
+use super::message::{MessageHead, PduKind, Version, put_message_with_id, put_varbind};
+use super::object_value::ObjectValue;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// The objects that are named.
+    Get,
+    /// Those that come next.
+    GetNext,
+    /// Those that come next, and the next ones. In v1, which has no such thing, it is `GetNext`.
+    GetBulk {
+        /// How many names, from the first on, are asked for once.
+        non_repeaters: u16,
+        /// How often the others are.
+        max_repetitions: u16,
+    },
+}
+
+/// How many bytes an id has. It is never negative, and of the same length in each sending: agents that write it again in its
+/// shortest form give back the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdWidth {
+    /// 31 bits in 4 bytes.
+    Bits31,
+    /// 15 bits in 2 bytes, for agents that do not know longer ones (`use_16bit_request_ids`).
+    Bits15,
+}
+
+impl IdWidth {
+    fn bytes(self) -> usize {
+        match self {
+            IdWidth::Bits31 => 4,
+            IdWidth::Bits15 => 2,
+        }
+    }
+
+    /// Makes an id of any number: the lowest bits of it, and one more, without which the shortest form would have fewer bytes.
+    pub fn id(self, random: u32) -> i32 {
+        let id = match self {
+            IdWidth::Bits31 => random & 0x7fff_ffff | 0x0080_0000,
+            IdWidth::Bits15 => random & 0x7fff | 0x0080,
+        };
+        id.cast_signed()
+    }
+}
+
+/// A request, ready to be sent.
+#[derive(Clone)]
+pub struct RequestMessage {
+    bytes: Box<[u8]>,
+    id_at: usize,
+    width: IdWidth,
+}
+
+impl RequestMessage {
+    /// Encodes it, with an id of 0. `names` are contents of BER ([`super::Oid`] is one).
+    pub fn new<N: AsRef<[u8]>>(
+        ask: Ask,
+        version: Version,
+        community: &[u8],
+        names: impl IntoIterator<Item = N>,
+        width: IdWidth,
+    ) -> RequestMessage {
+        let mut varbinds = Vec::new();
+        for name in names {
+            put_varbind(&mut varbinds, name.as_ref(), ObjectValue::Null);
+        }
+        let (kind, status, index) = match ask {
+            Ask::Get => (PduKind::Get, 0, 0),
+            Ask::GetBulk {
+                non_repeaters,
+                max_repetitions,
+            } if version == Version::V2c => (
+                PduKind::GetBulk,
+                i32::from(non_repeaters),
+                i32::from(max_repetitions),
+            ),
+            Ask::GetNext | Ask::GetBulk { .. } => (PduKind::GetNext, 0, 0),
+        };
+        let head = MessageHead {
+            version,
+            community,
+            kind,
+            id: 0,
+            status,
+            index,
+        };
+        let mut bytes = Vec::new();
+        let id_at = put_message_with_id(&mut bytes, &head, width.bytes(), &varbinds);
+        RequestMessage {
+            bytes: bytes.into(),
+            id_at,
+            width,
+        }
+    }
+
+    /// Puts another id into it, made of any number; what the reply has to have.
+    pub fn set_id(&mut self, random: u32) -> i32 {
+        let id = self.width.id(random);
+        let size = self.width.bytes();
+        self.bytes[self.id_at..self.id_at + size].copy_from_slice(&id.to_be_bytes()[4 - size..]);
+        id
+    }
+
+    /// What is to be sent.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Bytes of a varbind whose name's content has `name_bytes` and whose value's content has `value_bytes`: up to 9 for a
+/// counter, 0 in a request.
+pub fn varbind_bytes(name_bytes: usize, value_bytes: usize) -> usize {
+    element_bytes(element_bytes(name_bytes) + element_bytes(value_bytes))
+}
+
+/// Bytes of a message, at most, whose varbinds have `varbinds_bytes` together: with an id of 4 bytes, and status and index of
+/// 2.
+pub fn message_bytes(community_bytes: usize, varbinds_bytes: usize) -> usize {
+    let numbers = element_bytes(4) + 2 * element_bytes(2);
+    let pdu = element_bytes(numbers + element_bytes(varbinds_bytes));
+    element_bytes(element_bytes(1) + element_bytes(community_bytes) + pdu)
+}
