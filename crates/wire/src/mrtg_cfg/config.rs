@@ -1,0 +1,208 @@
+//! A configuration that was read, and how it is asked.
+
+use super::expression::{Direction, Expression, Rounding};
+use super::files::Files;
+use super::globals::Globals;
+use super::keyword::Keyword;
+use super::options::Options;
+use super::reading::{OidRange, Reading};
+use super::session::Session;
+use super::text::{Text, Texts, wide};
+use std::borrow::Cow;
+use std::fmt;
+
+/// What an mrtg.cfg says.
+#[derive(Debug)]
+pub struct Config {
+    pub(super) texts: Texts,
+    pub(super) globals: Globals,
+    pub(super) paths: Vec<Vec<u8>>,
+    pub(super) targets: Vec<Kept>,
+    pub(super) values: Vec<Setting>,
+    pub(super) readings: Vec<Reading>,
+    pub(super) sessions: Vec<Session>,
+    pub(super) oids: Vec<u32>,
+    pub(super) sums: Vec<u32>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A target of a [`Config`].
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    pub(super) config: &'a Config,
+    pub(super) kept: &'a Kept,
+}
+
+/// What is kept of a target in any case; everything else is looked for among its keywords.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) name: Text,
+    pub(super) file: u32,
+    pub(super) line: u32,
+    /// The first of its keywords, in [`Config`]'s list.
+    pub(super) first_value: u32,
+    pub(super) options: Options,
+    pub(super) max_bytes: [u64; 2],
+    pub(super) abs_max: Option<u64>,
+    pub(super) expression: Expression,
+}
+
+/// A keyword of a target, and where the target's next one is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) text: Text,
+    pub(super) next: u32,
+    pub(super) keyword: Keyword,
+}
+
+/// No next one.
+pub(super) const LAST: u32 = u32::MAX;
+
+/// A target that is not polled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub target: Vec<u8>,
+    /// The file and line of its `Target[]`.
+    pub file: Vec<u8>,
+    /// See [`LeftOut::file`].
+    pub line: u32,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// A fault that MRTG refuses a configuration for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it was noticed.
+    pub file: Vec<u8>,
+    /// See [`Problem::file`]; 0: it belongs to no line.
+    pub line: u32,
+    /// What is wrong, with the keyword.
+    pub what: String,
+}
+
+/// Why a configuration is not taken: one problem or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = String::from_utf8_lossy(&self.file);
+        match self.line {
+            0 => write!(f, "cannot take {file}: {}", self.what),
+            line => write!(f, "cannot take {file} line {line}: {}", self.what),
+        }
+    }
+}
+
+/// Reads a configuration with all that it includes.
+pub fn read(path: &[u8], files: &mut dyn Files) -> Result<Config, Problems> {
+    let _ = files;
+    Err(Problems(vec![Problem {
+        file: path.into(),
+        line: 0,
+        what: "reading mrtg.cfg is not there yet".into(),
+    }]))
+}
+
+impl Config {
+    /// What is said once for all targets.
+    pub fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    /// In the order of their first mention.
+    pub fn targets(&self) -> impl ExactSizeIterator<Item = Target<'_>> {
+        let kept = self.targets.iter();
+        kept.map(|kept| Target { config: self, kept })
+    }
+
+    /// One of [`Config::targets`] by its number; panics beyond their count.
+    pub fn target(&self, number: usize) -> Target<'_> {
+        Target {
+            config: self,
+            kept: &self.targets[number],
+        }
+    }
+
+    /// What is to be read each cycle; expressions have the numbers of these.
+    pub fn readings(&self) -> &[Reading] {
+        &self.readings
+    }
+
+    /// Devices, and how each is asked; readings have the numbers of these.
+    pub fn sessions(&self) -> &[Session] {
+        &self.sessions
+    }
+
+    /// Sub-identifiers.
+    pub fn oid(&self, range: OidRange) -> &[u32] {
+        &self.oids[wide(range.start)..][..range.len.into()]
+    }
+
+    /// The readings that an expression needs, each once.
+    pub fn readings_of(&self, expression: Expression) -> Cow<'_, [u32]> {
+        match expression {
+            Expression::Reading(number) => Cow::Owned(vec![number]),
+            Expression::Sum(range) => {
+                Cow::Borrowed(&self.sums[wide(range.start)..][..wide(range.len)])
+            }
+            Expression::Program(_) => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// Appends the decimal number that an expression has, or says `false` and appends nothing: unknown. `value_of` gives a
+    /// reading's value as decimal text.
+    pub fn evaluate<'v>(
+        &self,
+        expression: Expression,
+        direction: Direction,
+        rounding: Rounding,
+        value_of: &dyn Fn(u32, Direction) -> Option<&'v [u8]>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let _ = (rounding, &out);
+        match expression {
+            Expression::Reading(number) => value_of(number, direction).is_some(),
+            _ => false,
+        }
+    }
+
+    /// A text.
+    pub fn text(&self, text: Text) -> Cow<'_, [u8]> {
+        self.texts.get(text)
+    }
+
+    /// The paths of all files that were read, the first one is the configuration itself: what to watch for changes.
+    pub fn file_paths(&self) -> &[Vec<u8>] {
+        &self.paths
+    }
+
+    /// Targets that are not polled, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// What MRTG warns of without refusing.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(super) fn file_path(&self, file: u32) -> &[u8] {
+        &self.paths[wide(file)]
+    }
+
+    pub(super) fn value(&self, kept: &Kept, keyword: Keyword) -> Option<Text> {
+        let mut at = kept.first_value;
+        while at != LAST {
+            let value = self.values[wide(at)];
+            if value.keyword == keyword {
+                return Some(value.text);
+            }
+            at = value.next;
+        }
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! The words of `Options[]`.
+
+/// A word of `Options[]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "the words are the configuration's own")]
+pub enum Choice {
+    Growright,
+    Bits,
+    Noinfo,
+    Absolute,
+    Gauge,
+    Nopercent,
+    Avgpeak,
+    Derive,
+    Integer,
+    Perhour,
+    Perminute,
+    Transparent,
+    Dorelpercent,
+    Unknaszero,
+    Withzeroes,
+    Noborder,
+    Noarrow,
+    Noi,
+    Noo,
+    Nobanner,
+    Nolegend,
+    Logscale,
+    Secondmean,
+    Pngdate,
+    Printrouter,
+    Expscale,
+}
+
+impl Choice {
+    /// All of them, with their words.
+    pub const ALL: [(Choice, &str); 26] = [
+        (Choice::Growright, "growright"),
+        (Choice::Bits, "bits"),
+        (Choice::Noinfo, "noinfo"),
+        (Choice::Absolute, "absolute"),
+        (Choice::Gauge, "gauge"),
+        (Choice::Nopercent, "nopercent"),
+        (Choice::Avgpeak, "avgpeak"),
+        (Choice::Derive, "derive"),
+        (Choice::Integer, "integer"),
+        (Choice::Perhour, "perhour"),
+        (Choice::Perminute, "perminute"),
+        (Choice::Transparent, "transparent"),
+        (Choice::Dorelpercent, "dorelpercent"),
+        (Choice::Unknaszero, "unknaszero"),
+        (Choice::Withzeroes, "withzeroes"),
+        (Choice::Noborder, "noborder"),
+        (Choice::Noarrow, "noarrow"),
+        (Choice::Noi, "noi"),
+        (Choice::Noo, "noo"),
+        (Choice::Nobanner, "nobanner"),
+        (Choice::Nolegend, "nolegend"),
+        (Choice::Logscale, "logscale"),
+        (Choice::Secondmean, "secondmean"),
+        (Choice::Pngdate, "pngdate"),
+        (Choice::Printrouter, "printrouter"),
+        (Choice::Expscale, "expscale"),
+    ];
+
+    fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+/// A target's [`Choice`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options(u32);
+
+impl Options {
+    /// Whether this one was made.
+    pub fn has(self, choice: Choice) -> bool {
+        self.0 & choice.bit() != 0
+    }
+
+    /// Those of a value: words with commas or blanks between them, in any case; the first that is none is an error.
+    pub(super) fn parse(text: &[u8]) -> Result<Options, &[u8]> {
+        let words = text.split(|byte| *byte == b',' || byte.is_ascii_whitespace());
+        let mut options = Options::default();
+        for word in words.filter(|word| !word.is_empty()) {
+            let known = Choice::ALL
+                .iter()
+                .find(|(_, known)| word.eq_ignore_ascii_case(known.as_bytes()));
+            options.0 |= known.ok_or(word)?.0.bit();
+        }
+        Ok(options)
+    }
+}

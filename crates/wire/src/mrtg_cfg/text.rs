@@ -1,0 +1,104 @@
+//! Texts of a configuration as places in its files.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A text of a [`Config`](super::Config): twelve bytes that say where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Text {
+    start: u32,
+    /// The highest bit: the place has several lines, which are joined when they are asked for.
+    len: u32,
+    /// [`MADE`]: not in a file.
+    file: u32,
+}
+
+/// The texts that are in no file as they are: put together from several places.
+const MADE: u32 = u32::MAX;
+const JOINED: u32 = 1 << 31;
+
+/// The files of a configuration, and what was made of them.
+#[derive(Default)]
+pub(super) struct Texts {
+    files: Vec<Vec<u8>>,
+    made: Vec<u8>,
+}
+
+impl fmt::Debug for Texts {
+    /// Files have communities.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} files", self.files.len())
+    }
+}
+
+impl Text {
+    pub(super) const EMPTY: Text = Text {
+        start: 0,
+        len: 0,
+        file: MADE,
+    };
+
+    pub(super) fn in_file(file: u32, start: usize, len: usize) -> Text {
+        Text {
+            start: narrow(start),
+            len: narrow(len),
+            file,
+        }
+    }
+
+    /// The same beginning, up to `end`; the lines between them are continuations.
+    pub(super) fn with_lines_until(self, end: usize) -> Text {
+        Text {
+            len: (narrow(end) - self.start) | JOINED,
+            ..self
+        }
+    }
+
+    pub(super) fn is_in_file(self, file: u32) -> bool {
+        self.file == file
+    }
+}
+
+/// Of a place, whose limits are those of `base::limits`.
+pub(super) fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+pub(super) fn wide(number: u32) -> usize {
+    number as usize
+}
+
+impl Texts {
+    pub(super) fn add_file(&mut self, bytes: Vec<u8>) -> u32 {
+        self.files.push(bytes);
+        narrow(self.files.len() - 1)
+    }
+
+    pub(super) fn file(&self, file: u32) -> &[u8] {
+        &self.files[wide(file)]
+    }
+
+    /// Keeps a text that no file has.
+    pub(super) fn make(&mut self, bytes: &[u8]) -> Text {
+        let start = self.made.len();
+        self.made.extend_from_slice(bytes);
+        Text::in_file(MADE, start, bytes.len())
+    }
+
+    pub(super) fn get(&self, text: Text) -> Cow<'_, [u8]> {
+        let bytes = match text.file {
+            MADE => &self.made,
+            file => &self.files[wide(file)],
+        };
+        let (start, len) = (wide(text.start), wide(text.len & !JOINED));
+        let bytes = &bytes[start..start + len];
+        match text.len & JOINED {
+            0 => Cow::Borrowed(bytes),
+            _ => Cow::Owned(super::lines::joined(bytes)),
+        }
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.files.iter().map(Vec::len).sum::<usize>() + self.made.len()
+    }
+}
