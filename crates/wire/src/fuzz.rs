@@ -2,9 +2,11 @@
 
 mod collectd;
 mod keeper;
+mod snmp;
 
 pub use collectd::fuzz_collectd;
 pub use keeper::fuzz_keeper;
+pub use snmp::fuzz_snmp;
 
 use crate::rrdcached::{
     Answers, Context, Fields, Permissions, Refusal, Request, create_words, list_words, parse,

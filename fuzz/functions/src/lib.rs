@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
+    ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),

@@ -38,13 +38,16 @@ impl IdWidth {
         }
     }
 
-    /// Makes an id of any number: the lowest bits of it, and one more, without which the shortest form would have fewer bytes.
+    /// Makes an id of any number: its lowest bits, and one more where their shortest form would have fewer bytes.
     pub fn id(self, random: u32) -> i32 {
-        let id = match self {
-            IdWidth::Bits31 => random & 0x7fff_ffff | 0x0080_0000,
-            IdWidth::Bits15 => random & 0x7fff | 0x0080,
+        let (mask, lowest) = match self {
+            IdWidth::Bits31 => (0x7fff_ffff, 0x0080_0000),
+            IdWidth::Bits15 => (0x7fff, 0x80),
         };
-        id.cast_signed()
+        match random & mask {
+            short if short < lowest => (short | lowest).cast_signed(),
+            id => id.cast_signed(),
+        }
     }
 }
 
