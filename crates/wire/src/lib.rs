@@ -12,3 +12,4 @@ pub mod keeper;
 pub mod mrtg_cfg;
 pub mod rrdcached;
 pub mod snmp;
+pub mod targets;

@@ -1,0 +1,106 @@
+//! What the page has to know of targets, for whoever draws them: a file for each configuration, written when it is loaded. See
+//! docs/formats/targets.md; nothing secret is in it.
+
+pub mod plain_text;
+
+use std::io;
+use std::path::Path;
+
+use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use kymo_wire::targets::{DescribedTarget, SUFFIX, TargetsHead};
+
+/// Bytes that are written at a time.
+const PIECE: usize = 256 << 10;
+
+/// Writes the file of a configuration into a folder: all of it is there afterwards, or the one before.
+pub fn write(
+    disk: &dyn Disk,
+    folder: &Path,
+    stem: &str,
+    head: &TargetsHead,
+    targets: &mut dyn Iterator<Item = DescribedTarget>,
+) -> io::Result<()> {
+    disk.create_dir_all(folder)?;
+    let beside = folder.join(format!("{stem}{SUFFIX}.tmp"));
+    let written = write_beside(disk, &beside, head, targets);
+    let renamed = written.and_then(|()| {
+        disk.rename(&beside, &folder.join(format!("{stem}{SUFFIX}")))?;
+        disk.sync_dir(folder)
+    });
+    if renamed.is_err() {
+        // What counts is the error before.
+        let _ = disk.unlink(&beside);
+    }
+    renamed
+}
+
+fn write_beside(
+    disk: &dyn Disk,
+    path: &Path,
+    head: &TargetsHead,
+    targets: &mut dyn Iterator<Item = DescribedTarget>,
+) -> io::Result<()> {
+    // What a poller left that was killed.
+    let _ = disk.unlink(path);
+    let file = disk.open(path, OpenMode::CreateNew)?;
+    let (mut piece, mut at) = (head.line(), 0);
+    for target in targets {
+        piece.push_str(&target.line());
+        if piece.len() >= PIECE {
+            at = put(&*file, &mut piece, at)?;
+        }
+    }
+    put(&*file, &mut piece, at)?;
+    file.sync_data()
+}
+
+fn put(file: &dyn DiskFile, piece: &mut String, at: u64) -> io::Result<u64> {
+    file.write_at(piece.as_bytes(), at)?;
+    let end = at + piece.len() as u64;
+    piece.clear();
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_sys::sim_disk::{Faults, SimDisk};
+
+    fn target(name: &str) -> DescribedTarget {
+        DescribedTarget {
+            name: name.into(),
+            series: format!("mrtg/a/{name}.rrd"),
+            ..DescribedTarget::default()
+        }
+    }
+
+    fn read(disk: &SimDisk, name: &str) -> Option<String> {
+        let bytes = disk.bytes(&Path::new("poll").join(name))?;
+        String::from_utf8(bytes).ok()
+    }
+
+    fn written(disk: &SimDisk, names: &[&str]) -> io::Result<()> {
+        let head = TargetsHead::new("a.cfg".into(), 300, names.len() as u32);
+        let mut targets = names.iter().map(|name| target(name));
+        write(disk, Path::new("poll"), "a", &head, &mut targets)
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let disk = SimDisk::new(1);
+        written(&disk, &["x", "y"]).unwrap();
+        let first = read(&disk, "a.targets").unwrap();
+        assert_eq!(first.lines().count(), 3, "{first}");
+        assert!(first.ends_with("{\"name\":\"y\",\"series\":\"mrtg/a/y.rrd\"}\n"));
+        disk.set_faults(Faults {
+            broken_sync: Some(disk.counts().syncs + 1),
+            ..Faults::default()
+        });
+        assert!(written(&disk, &["z"]).is_err());
+        assert_eq!(read(&disk, "a.targets"), Some(first));
+        assert_eq!(read(&disk, "a.targets.tmp"), None);
+        disk.set_faults(Faults::default());
+        written(&disk, &["z"]).unwrap();
+        assert_eq!(read(&disk, "a.targets").unwrap().lines().count(), 2);
+    }
+}
