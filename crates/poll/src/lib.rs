@@ -7,4 +7,6 @@
 
 pub mod batch;
 pub mod description;
+pub mod runner;
 pub mod sink;
+pub mod threshold;

@@ -12,9 +12,11 @@ pub mod kernel_file;
 pub mod listen;
 pub mod machine;
 pub mod own_name;
+pub mod owner;
 pub mod prefetch;
 pub mod privilege;
 pub mod procs;
+pub mod program;
 #[cfg(feature = "testing")]
 pub mod sim_clock;
 #[cfg(feature = "testing")]

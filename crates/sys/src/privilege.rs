@@ -241,6 +241,12 @@ pub fn close_standard_files() -> io::Result<()> {
     Ok(())
 }
 
+/// Has stdin be /dev/null.
+pub fn close_standard_input() -> io::Result<()> {
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    Ok(())
+}
+
 /// The sockets that the service manager handed over (`sd_listen_fds`). To be called once.
 #[allow(unsafe_code)]
 pub fn inherited_sockets() -> Vec<OwnedFd> {
@@ -338,9 +344,10 @@ fn enter(role: &Role, parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// What the parent was handed by whoever started it stays with the parent. Best effort: Linux 5.11.
+/// What this process was handed by whoever started it, but for its standard files, is not handed on. Best effort:
+/// Linux 5.11.
 #[allow(unsafe_code)]
-fn keep_files_back() {
+pub fn keep_files_back() {
     let after_stderr: libc::c_uint = 3;
     // SAFETY: closes nothing now; the files of this process are marked to be closed by exec.
     unsafe {
@@ -355,7 +362,7 @@ fn keep_files_back() {
 
 /// What its parent waits for in its own way ends the child in the ordinary one.
 #[allow(unsafe_code)]
-fn unblock_signals() {
+pub(crate) fn unblock_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigemptyset initialises the set before it is used.
     unsafe {

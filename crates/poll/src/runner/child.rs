@@ -1,0 +1,409 @@
+//! The runner's side: reads the configuration, runs what it is asked for, answers. One thread, which waits for the
+//! poller and for all programs at once. It ends when the poller has gone; programs of thresholds may finish before.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+use std::time::Duration;
+
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::machine::{self, DaemonSignals};
+use kymo_sys::owner::only_roots;
+use kymo_sys::privilege;
+use kymo_sys::program::{Output, Program};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::commands::{Commands, Programs};
+use super::frame::{Answer, Ask, PACKET_BYTES, Say};
+use super::job::Job;
+use crate::threshold::Action;
+
+/// Commands, and as many programs of thresholds, that run at once; a guess.
+const AT_ONCE: usize = 32;
+/// Programs of thresholds that wait for their turn; more are left out, and that is said.
+const PROGRAMS_MAX: usize = 1000;
+/// How long a program of a threshold may take; MRTG waits for ever.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
+
+/// Serves the poller on the socket that is standard input until it goes. `read` reads the configuration.
+pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<()> {
+    // A terminal's Ctrl-C, and whoever tells all of a service to hang up, mean the poller, with which this ends.
+    let _signals = DaemonSignals::block()?;
+    privilege::keep_files_back();
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    privilege::close_standard_input()?;
+    let mut work = Work {
+        socket,
+        commands: Commands::default(),
+        generation: 0,
+        refused: None,
+        wanted: VecDeque::new(),
+        commands_running: BTreeMap::new(),
+        dying: BTreeMap::new(),
+        programs_wanted: VecDeque::new(),
+        programs_running: Vec::new(),
+        said: BTreeMap::new(),
+        unsent: VecDeque::new(),
+        alone: false,
+    };
+    work.load(0, read);
+    while !(work.alone && work.is_idle()) {
+        work.start_wanted();
+        work.wait();
+        while let Some(ask) = work.hear()? {
+            work.obey(ask, read);
+        }
+        work.look_after_jobs();
+        work.send_waiting();
+    }
+    Ok(())
+}
+
+/// What there is to be done, and what is under way.
+struct Work {
+    socket: OwnedFd,
+    commands: Commands,
+    generation: u32,
+    /// Why nothing is run.
+    refused: Option<String>,
+    /// Numbers of commands that wait for their turn, with their deadlines.
+    wanted: VecDeque<(u32, u64)>,
+    commands_running: BTreeMap<u32, Job>,
+    /// Killed, and not yet gone: what hangs in the kernel is not started again and again.
+    dying: BTreeMap<u32, Job>,
+    programs_wanted: VecDeque<(String, Command)>,
+    programs_running: Vec<(String, Job)>,
+    /// What was last said of a command.
+    said: BTreeMap<u32, String>,
+    unsent: VecDeque<Vec<u8>>,
+    /// The poller has gone.
+    alone: bool,
+}
+
+impl Work {
+    fn is_idle(&self) -> bool {
+        self.programs_wanted.is_empty() && self.programs_running.is_empty()
+    }
+
+    /// What is left undone of the configuration before is dropped.
+    fn load(&mut self, generation: u32, read: &mut dyn FnMut() -> Result<Commands, String>) {
+        self.drop_commands();
+        self.said.clear();
+        self.generation = generation;
+        self.commands = read().unwrap_or_else(|error| {
+            self.say(Say::Line(error.into_bytes()));
+            Commands::default()
+        });
+        self.refused = match machine::is_root() && !self.commands.is_empty() {
+            true => only_roots(&self.commands.files).err(),
+            false => None,
+        };
+        if let Some(why) = &self.refused {
+            let line = format!("cannot run the commands of the configuration as root: {why}");
+            self.say(Say::Line(line.into_bytes()));
+        }
+        let fingerprint = self.commands.fingerprint();
+        self.say(Say::Loaded {
+            generation,
+            fingerprint,
+        });
+    }
+
+    fn drop_commands(&mut self) {
+        self.wanted.clear();
+        for (number, job) in std::mem::take(&mut self.commands_running) {
+            job.program.kill();
+            self.dying.insert(number, job);
+        }
+    }
+
+    fn obey(&mut self, ask: Ask, read: &mut dyn FnMut() -> Result<Commands, String>) {
+        match ask {
+            Ask::Load { generation } => self.load(generation, read),
+            Ask::Run { generation, number } if generation == self.generation => self.want(number),
+            Ask::Act { generation, action } if generation == self.generation => self.act(&action),
+            Ask::Run { .. } | Ask::Act { .. } => {}
+        }
+    }
+
+    fn want(&mut self, number: u32) {
+        let known = self.commands.commands.contains_key(&number) && self.refused.is_none();
+        if !known {
+            return self.answer(number, Answer::default());
+        }
+        let is_wanted = self.wanted.iter().any(|&(other, _)| other == number);
+        if is_wanted || self.commands_running.contains_key(&number) {
+            return;
+        }
+        self.wanted.push_back((number, after(self.commands.limit)));
+    }
+
+    fn act(&mut self, action: &Action) {
+        let Some(programs) = self.commands.programs.get(&action.target) else {
+            return;
+        };
+        let Some(command) = threshold_command(programs, action) else {
+            return;
+        };
+        let name = format!("the threshold program of {}", lossy(&programs.target));
+        if self.refused.is_some() {
+            return;
+        }
+        if self.programs_wanted.len() >= PROGRAMS_MAX {
+            let line = format!("cannot run {name}: {PROGRAMS_MAX} others wait");
+            return self.say(Say::Line(line.into_bytes()));
+        }
+        let command = with_path(command, self.commands.path_add.as_deref());
+        self.programs_wanted.push_back((name, command));
+    }
+
+    fn start_wanted(&mut self) {
+        while self.commands_running.len() < AT_ONCE
+            && let Some((number, deadline_ns)) = self.wanted.pop_front()
+        {
+            self.start(number, deadline_ns);
+        }
+        while self.programs_running.len() < AT_ONCE
+            && let Some((name, mut command)) = self.programs_wanted.pop_front()
+        {
+            match Program::start(&mut command, Output::Dropped) {
+                Ok(program) => self
+                    .programs_running
+                    .push((name, Job::new(program, after(PROGRAM_LIMIT)))),
+                Err(error) => {
+                    let line = format!("cannot run {name}: {error}");
+                    self.say(Say::Line(line.into_bytes()));
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, number: u32, deadline_ns: u64) {
+        if self.dying.contains_key(&number) {
+            return self.failed(number, "it was killed and has not ended yet".into());
+        }
+        if deadline_ns <= RealClock.mono_ns() {
+            return self.failed(number, "others took all the time".into());
+        }
+        let Some(text) = self.commands.commands.get(&number).map(|c| &c.text) else {
+            return;
+        };
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(OsStr::from_bytes(text));
+        let mut command = with_path(command, self.commands.path_add.as_deref());
+        match Program::start(&mut command, Output::Kept) {
+            Ok(program) => {
+                self.commands_running
+                    .insert(number, Job::new(program, deadline_ns));
+            }
+            Err(error) => self.failed(number, error.to_string()),
+        }
+    }
+
+    /// Until the poller asks, a program prints or ends, or its time is over.
+    fn wait(&self) {
+        let to_poller = match self.unsent.is_empty() {
+            true => PollFlags::empty(),
+            false => PollFlags::OUT,
+        };
+        let from_poller = match self.alone {
+            true => PollFlags::empty(),
+            false => PollFlags::IN,
+        };
+        let mut files = Vec::new();
+        if !self.alone {
+            files.push(PollFd::new(&self.socket, from_poller | to_poller));
+        }
+        let programs = self.programs_running.iter().map(|(_, job)| job);
+        let watched = self.commands_running.values().chain(programs);
+        let mut next_ns = u64::MAX;
+        for job in watched.clone() {
+            files.push(PollFd::from_borrowed_fd(job.program.end(), PollFlags::IN));
+            if let Some(output) = job.program.output() {
+                files.push(PollFd::from_borrowed_fd(output, PollFlags::IN));
+            }
+            next_ns = next_ns.min(job.deadline_ns);
+        }
+        for job in self.dying.values() {
+            files.push(PollFd::from_borrowed_fd(job.program.end(), PollFlags::IN));
+        }
+        let nap = Duration::from_nanos(next_ns.saturating_sub(RealClock.mono_ns()));
+        let nap = nap.min(Duration::from_secs(3600));
+        let time = Timespec {
+            tv_sec: nap.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: nap.subsec_nanos().into(),
+        };
+        // Whatever it says, all are looked at.
+        let _ = poll(&mut files, Some(&time));
+    }
+
+    /// The next thing the poller asks for.
+    fn hear(&mut self) -> io::Result<Option<Ask>> {
+        let mut packet = [0; PACKET_BYTES];
+        while !self.alone {
+            match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => {
+                    self.alone = true;
+                    self.drop_commands();
+                }
+                // Something else is none of ours: both ends are one program.
+                Ok((length, _)) => match Ask::of(&packet[..length]) {
+                    Some(ask) => return Ok(Some(ask)),
+                    None => continue,
+                },
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    fn look_after_jobs(&mut self) {
+        let now_ns = RealClock.mono_ns();
+        self.dying.retain(|_, job| job.program.ended().is_none());
+        let numbers: Vec<u32> = self.commands_running.keys().copied().collect();
+        for number in numbers {
+            self.look_after(number, now_ns);
+        }
+        let mut lines = Vec::new();
+        self.programs_running.retain_mut(|(name, job)| {
+            if job.program.ended().is_some() {
+                return false;
+            }
+            if now_ns >= job.deadline_ns {
+                job.program.kill();
+                job.deadline_ns = u64::MAX;
+                lines.push(format!(
+                    "{name} was killed: it took more than {} s",
+                    PROGRAM_LIMIT.as_secs()
+                ));
+            }
+            true
+        });
+        for line in lines {
+            self.say(Say::Line(line.into_bytes()));
+        }
+    }
+
+    /// A command: reads what it printed, sees its end, ends it.
+    fn look_after(&mut self, number: u32, now_ns: u64) {
+        let Some(job) = self.commands_running.get_mut(&number) else {
+            return;
+        };
+        let ended = job.program.ended();
+        // After its end nothing is missed: what it printed is all there.
+        job.read();
+        if let Some(ended) = ended {
+            let (answer, wrong) = job.answer(ended);
+            self.commands_running.remove(&number);
+            match wrong {
+                Some(wrong) => self.complain(number, wrong),
+                None => drop(self.said.remove(&number)),
+            }
+            return self.answer(number, answer);
+        }
+        if now_ns >= job.deadline_ns {
+            job.program.kill();
+            if let Some(job) = self.commands_running.remove(&number) {
+                self.dying.insert(number, job);
+            }
+            let limit = self.commands.limit.as_secs_f64();
+            self.failed(
+                number,
+                format!("it took more than {limit} s and was killed"),
+            );
+        }
+    }
+
+    fn failed(&mut self, number: u32, why: String) {
+        self.complain(number, why);
+        self.answer(number, Answer::default());
+    }
+
+    /// The same is not said of the same command again.
+    fn complain(&mut self, number: u32, why: String) {
+        if self.said.get(&number) == Some(&why) {
+            return;
+        }
+        let name = self.commands.commands.get(&number).map(|c| lossy(&c.name));
+        let line = format!("command of {}: {why}", name.unwrap_or_default());
+        self.said.insert(number, why);
+        self.say(Say::Line(line.into_bytes()));
+    }
+
+    fn answer(&mut self, number: u32, answer: Answer) {
+        let generation = self.generation;
+        self.say(Say::Answer {
+            generation,
+            number,
+            answer,
+        });
+    }
+
+    fn say(&mut self, say: Say) {
+        let mut packet = Vec::new();
+        say.put(&mut packet);
+        self.unsent.push_back(packet);
+        self.send_waiting();
+    }
+
+    fn send_waiting(&mut self) {
+        while let Some(packet) = self.unsent.front() {
+            match send(
+                &self.socket,
+                packet,
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            ) {
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(rustix::io::Errno::INTR) => continue,
+                // To one that has gone: that is seen by who listens.
+                Ok(_) | Err(_) => self.unsent.pop_front(),
+            };
+        }
+    }
+}
+
+fn after(time: Duration) -> u64 {
+    let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    RealClock.mono_ns().saturating_add(time_ns)
+}
+
+fn lossy(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+fn threshold_command(programs: &Programs, action: &Action) -> Option<Command> {
+    let (program, arguments) = programs.arguments(action)?;
+    let mut command = Command::new(program);
+    command.args(arguments.iter().map(|word| OsStr::from_bytes(word)));
+    let environment = &programs.environment;
+    command.envs(
+        environment
+            .iter()
+            .map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))),
+    );
+    if let Some(description) = &programs.description {
+        command.env("THRESH_DESC", OsStr::from_bytes(description));
+    }
+    Some(command)
+}
+
+/// `PathAdd` comes before what the PATH has.
+fn with_path(mut command: Command, path_add: Option<&[u8]>) -> Command {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| PATH.into());
+    let mut whole = path_add.unwrap_or_default().to_vec();
+    if !whole.is_empty() {
+        whole.push(b':');
+    }
+    whole.extend(path.as_bytes());
+    command.env("PATH", OsStr::from_bytes(&whole));
+    command
+}
+
+/// Where the environment has none.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

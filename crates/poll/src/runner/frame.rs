@@ -1,0 +1,352 @@
+//! What the poller and the runner say to each other, a packet each: numbers one way, values and sentences the other. A
+//! command's text never travels. The layout is for one build alone: both ends are this very program.
+
+use crate::threshold::{Action, Bound, Direction, Event, Value};
+
+/// No packet is longer.
+pub(super) const PACKET_BYTES: usize = 8 << 10;
+/// Of a line that a command prints, or of a sentence, no more is handed on.
+pub const LINE_BYTES: usize = 1 << 10;
+
+/// From the poller. The generation says by which reading of the configuration the numbers are meant.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ask {
+    /// Read the configuration again.
+    Load {
+        /// Of what is read now.
+        generation: u32,
+    },
+    /// Run the command of a reading.
+    Run {
+        /// See [`Ask`].
+        generation: u32,
+        /// The reading's place in the configuration.
+        number: u32,
+    },
+    /// Run a program of a threshold.
+    Act {
+        /// See [`Ask`].
+        generation: u32,
+        /// Which, and with what value.
+        action: Action,
+    },
+}
+
+/// From the runner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Say {
+    /// The configuration was read.
+    Loaded {
+        /// As asked; 0 at the start.
+        generation: u32,
+        /// Of all that has a number: the poller's own reading must give the same.
+        fingerprint: u64,
+    },
+    /// What a command had to say; once for each [`Ask::Run`].
+    Answer {
+        /// As asked.
+        generation: u32,
+        /// As asked.
+        number: u32,
+        /// Its values, and what else it printed.
+        answer: Answer,
+    },
+    /// A line for people.
+    Line(Vec<u8>),
+}
+
+/// The four lines of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Decimal numbers, as they were printed; `None`: unknown.
+    pub values: [Option<Vec<u8>>; 2],
+    /// How long the device has been up, in words.
+    pub uptime: Option<Vec<u8>>,
+    /// The device's name.
+    pub name: Option<Vec<u8>>,
+}
+
+impl Ask {
+    /// Appends the packet.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let head = |out: &mut Vec<u8>, kind: u8, generation: u32| {
+            out.push(kind);
+            out.extend(generation.to_le_bytes());
+        };
+        match self {
+            Ask::Load { generation } => head(out, b'L', *generation),
+            Ask::Run { generation, number } => {
+                head(out, b'R', *generation);
+                out.extend(number.to_le_bytes());
+            }
+            Ask::Act { generation, action } => {
+                head(out, b'A', *generation);
+                out.extend(action.target.to_le_bytes());
+                let (value, percent) = match action.value {
+                    Value::Rate(value) => (value, false),
+                    Value::Percent(value) => (value, true),
+                };
+                out.extend([
+                    u8::from(action.event == Event::Mended),
+                    u8::from(action.direction == Direction::Out),
+                    u8::from(action.bound == Bound::Max),
+                    u8::from(percent),
+                ]);
+                out.extend(value.to_bits().to_le_bytes());
+            }
+        }
+    }
+
+    /// Of a packet; `None`: it is none.
+    pub(super) fn of(packet: &[u8]) -> Option<Ask> {
+        let mut rest = Rest(packet);
+        let kind = rest.byte()?;
+        let generation = rest.number()?;
+        let ask = match kind {
+            b'L' => Ask::Load { generation },
+            b'R' => Ask::Run {
+                generation,
+                number: rest.number()?,
+            },
+            b'A' => Ask::Act {
+                generation,
+                action: rest.action()?,
+            },
+            _ => return None,
+        };
+        rest.0.is_empty().then_some(ask)
+    }
+}
+
+impl Say {
+    /// Appends the packet.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Say::Loaded {
+                generation,
+                fingerprint,
+            } => {
+                out.push(b'l');
+                out.extend(generation.to_le_bytes());
+                out.extend(fingerprint.to_le_bytes());
+            }
+            Say::Answer {
+                generation,
+                number,
+                answer,
+            } => {
+                out.push(b'a');
+                out.extend(generation.to_le_bytes());
+                out.extend(number.to_le_bytes());
+                let [input, output] = &answer.values;
+                for text in [input, output, &answer.uptime, &answer.name] {
+                    put_text(out, text.as_deref());
+                }
+            }
+            Say::Line(line) => {
+                out.push(b's');
+                put_text(out, Some(line));
+            }
+        }
+    }
+
+    /// Of a packet; `None`: it is none.
+    pub(super) fn of(packet: &[u8]) -> Option<Say> {
+        let mut rest = Rest(packet);
+        let say = match rest.byte()? {
+            b'l' => Say::Loaded {
+                generation: rest.number()?,
+                fingerprint: rest.long()?,
+            },
+            b'a' => Say::Answer {
+                generation: rest.number()?,
+                number: rest.number()?,
+                answer: Answer {
+                    values: [rest.text()?, rest.text()?],
+                    uptime: rest.text()?,
+                    name: rest.text()?,
+                },
+            },
+            b's' => Say::Line(rest.text()??),
+            _ => return None,
+        };
+        rest.0.is_empty().then_some(say)
+    }
+}
+
+/// Its length in two bytes, one more than it is; 0: there is none.
+fn put_text(out: &mut Vec<u8>, text: Option<&[u8]>) {
+    let text = text.map(|text| &text[..text.len().min(LINE_BYTES)]);
+    let length = text.map_or(0, |text| text.len() as u16 + 1);
+    out.extend(length.to_le_bytes());
+    out.extend(text.unwrap_or_default());
+}
+
+/// What is left of a packet.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take().map(|[byte]| byte)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn long(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self) -> Option<Option<Vec<u8>>> {
+        let Some(length) = usize::from(self.take().map(u16::from_le_bytes)?).checked_sub(1) else {
+            return Some(None);
+        };
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        (length <= LINE_BYTES).then(|| Some(text.to_vec()))
+    }
+
+    fn action(&mut self) -> Option<Action> {
+        let target = self.number()?;
+        let event = match self.byte()? {
+            0 => Event::Broken,
+            1 => Event::Mended,
+            _ => return None,
+        };
+        let direction = match self.byte()? {
+            0 => Direction::In,
+            1 => Direction::Out,
+            _ => return None,
+        };
+        let bound = match self.byte()? {
+            0 => Bound::Min,
+            1 => Bound::Max,
+            _ => return None,
+        };
+        let percent = self.byte()?;
+        let value = f64::from_bits(self.long()?);
+        let value = match percent {
+            0 => Value::Rate(value),
+            1 => Value::Percent(value),
+            _ => return None,
+        };
+        Some(Action {
+            target,
+            event,
+            direction,
+            bound,
+            value,
+        })
+    }
+}
+
+/// Any bytes as a packet of either side: what is one comes back as it was.
+#[cfg(any(test, feature = "testing"))]
+pub fn fuzz_runner(input: &[u8]) {
+    let mut again = Vec::new();
+    if let Some(ask) = Ask::of(input) {
+        ask.put(&mut again);
+    } else if let Some(say) = Say::of(input) {
+        say.put(&mut again);
+    } else {
+        return;
+    }
+    assert_eq!(again, input);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packets() -> Vec<Vec<u8>> {
+        let action = Action {
+            target: 3,
+            event: Event::Mended,
+            direction: Direction::Out,
+            bound: Bound::Max,
+            value: Value::Percent(12.5),
+        };
+        let rate = Action {
+            event: Event::Broken,
+            direction: Direction::In,
+            bound: Bound::Min,
+            value: Value::Rate(1e9),
+            ..action
+        };
+        let answer = Answer {
+            values: [Some(b"12".to_vec()), None],
+            uptime: Some(Vec::new()),
+            name: Some(vec![b'n'; LINE_BYTES]),
+        };
+        let (generation, number) = (7, 1 << 30);
+        let asks = [
+            Ask::Load { generation },
+            Ask::Run { generation, number },
+            Ask::Act { generation, action },
+            Ask::Act {
+                generation,
+                action: rate,
+            },
+        ];
+        let says = [
+            Say::Loaded {
+                generation,
+                fingerprint: u64::MAX,
+            },
+            Say::Answer {
+                generation,
+                number,
+                answer,
+            },
+            Say::Line(b"words".to_vec()),
+        ];
+        let mut packets = Vec::new();
+        for ask in asks {
+            let mut packet = Vec::new();
+            ask.put(&mut packet);
+            assert_eq!(Ask::of(&packet), Some(ask));
+            packets.push(packet);
+        }
+        for say in says {
+            let mut packet = Vec::new();
+            say.put(&mut packet);
+            assert_eq!(Say::of(&packet), Some(say));
+            packets.push(packet);
+        }
+        packets
+    }
+
+    #[test]
+    fn packets_come_back_and_nothing_shorter_or_longer_is_one() {
+        for mut packet in packets() {
+            assert!(packet.len() <= PACKET_BYTES);
+            for cut in 0..packet.len() {
+                let piece = &packet[..cut];
+                assert!(
+                    Ask::of(piece).is_none() && Say::of(piece).is_none(),
+                    "{piece:?}"
+                );
+            }
+            fuzz_runner(&packet);
+            packet.push(0);
+            assert!(Ask::of(&packet).is_none() && Say::of(&packet).is_none());
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_one_that_claims_to_be_longer_is_refused() {
+        let mut packet = Vec::new();
+        Say::Line(vec![b'x'; PACKET_BYTES]).put(&mut packet);
+        assert_eq!(Say::of(&packet), Some(Say::Line(vec![b'x'; LINE_BYTES])));
+        packet.push(b'x');
+        packet[1..3].copy_from_slice(&(LINE_BYTES as u16 + 2).to_le_bytes());
+        assert_eq!(Say::of(&packet), None);
+    }
+}

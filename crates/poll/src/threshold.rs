@@ -1,0 +1,368 @@
+//! Thresholds of targets: which bound is broken, which is mended, and which program is to be run for it. As MRTG's
+//! manual says it, which is not always what MRTG does.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use kymo_base::printf::{put_fixed, put_general};
+
+mod state;
+
+/// Where `ThreshHyst` does not say it.
+const HYSTERESIS: f64 = 0.1;
+
+/// A program to be run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Action {
+    /// The target's place in the configuration.
+    pub target: u32,
+    /// What happened.
+    pub event: Event,
+    /// To which of its two rates.
+    pub direction: Direction,
+    /// On which side.
+    pub bound: Bound,
+    /// What it was compared with.
+    pub value: Value,
+}
+
+/// What happens to a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// `ThreshProgI`, `ThreshProgO`.
+    Broken,
+    /// `ThreshProgOKI`, `ThreshProgOKO`.
+    Mended,
+}
+
+/// Which rate of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The first.
+    In,
+    /// The second.
+    Out,
+}
+
+/// Which side of what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// `ThreshMin`.
+    Min,
+    /// `ThreshMax`.
+    Max,
+}
+
+/// What a bound is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A rate as it was stored.
+    Rate(f64),
+    /// Of MaxBytes, with one decimal, as MRTG compares it.
+    Percent(f64),
+}
+
+impl Event {
+    /// In a pair of the two.
+    pub fn place(self) -> usize {
+        usize::from(self == Event::Mended)
+    }
+}
+
+impl Direction {
+    /// In a pair of the two.
+    pub fn place(self) -> usize {
+        usize::from(self == Direction::Out)
+    }
+}
+
+impl Bound {
+    /// In a pair of the two.
+    pub fn place(self) -> usize {
+        usize::from(self == Bound::Max)
+    }
+}
+
+impl Value {
+    fn number(self) -> f64 {
+        match self {
+            Value::Rate(number) | Value::Percent(number) => number,
+        }
+    }
+
+    /// Appends it as MRTG hands it to programs: a rate as Perl prints it.
+    pub fn put(self, out: &mut Vec<u8>) {
+        match self {
+            Value::Rate(rate) => put_general(out, rate, 15),
+            Value::Percent(percent) => put_fixed(out, percent, 1),
+        }
+    }
+}
+
+/// The bounds of all targets, and which are broken now: that is kept in files, if there is a folder for them.
+#[derive(Debug)]
+pub struct Thresholds {
+    /// `ThreshDir`: without it a program is run each time that its bound is broken.
+    folder: Option<PathBuf>,
+    /// How far from the bound a rate must be for the bound to be mended, as a part of it.
+    hysteresis: f64,
+    /// By target's place in the configuration.
+    targets: BTreeMap<u32, TargetBounds>,
+}
+
+/// The bounds of a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetBounds {
+    /// What its files begin with: the configuration's file name, a dot, the target's name.
+    pub file_stem: Vec<u8>,
+    /// `MaxBytes1`, `MaxBytes2`.
+    pub max_bytes: [f64; 2],
+    /// `ThreshMin`, `ThreshMax` as they are written, each for in and out: by bound and direction.
+    pub bounds: [[Option<Vec<u8>>; 2]; 2],
+}
+
+impl Thresholds {
+    /// None is known to be broken but by its file.
+    pub fn new(
+        folder: Option<PathBuf>,
+        hysteresis: Option<f64>,
+        targets: BTreeMap<u32, TargetBounds>,
+    ) -> Thresholds {
+        Thresholds {
+            folder,
+            hysteresis: hysteresis.unwrap_or(HYSTERESIS),
+            targets,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Looks at the rates that a target's update completed, `None` where that is unknown. What is to be run goes to
+    /// `act`; `say` gets what went wrong.
+    pub fn check(
+        &self,
+        target: u32,
+        rates: [Option<f64>; 2],
+        act: &mut dyn FnMut(Action),
+        say: &mut dyn FnMut(String),
+    ) {
+        let Some(bounds) = self.targets.get(&target) else {
+            return;
+        };
+        for (direction, rate) in [Direction::In, Direction::Out].into_iter().zip(rates) {
+            let Some(rate) = rate.filter(|rate| rate.is_finite()) else {
+                continue;
+            };
+            for bound in [Bound::Min, Bound::Max] {
+                let Some((limit, value)) = bounds.compared(direction, bound, rate) else {
+                    continue;
+                };
+                let happened = match &self.folder {
+                    None => is_broken(bound, limit, value).then_some(Event::Broken),
+                    Some(folder) => {
+                        let file = folder.join(bounds.file(direction, bound));
+                        self.turned(&file, bound, limit, value, say)
+                    }
+                };
+                if let Some(event) = happened {
+                    act(Action {
+                        target,
+                        event,
+                        direction,
+                        bound,
+                        value,
+                    });
+                }
+            }
+        }
+    }
+
+    /// What happened, if anything did; the file is there as long as the bound is broken.
+    fn turned(
+        &self,
+        file: &Path,
+        bound: Bound,
+        limit: f64,
+        value: Value,
+        say: &mut dyn FnMut(String),
+    ) -> Option<Event> {
+        let margin = limit * self.hysteresis;
+        let was_broken = state::is_there(file);
+        if is_broken(bound, limit, value) {
+            if was_broken {
+                return None;
+            }
+            if let Err(error) = state::make(file) {
+                say(format!("cannot make {}: {error}", file.display()));
+            }
+            return Some(Event::Broken);
+        }
+        let far = match bound {
+            Bound::Min => value.number() >= limit + margin,
+            Bound::Max => value.number() <= limit - margin,
+        };
+        if !was_broken || !far {
+            return None;
+        }
+        if let Err(error) = state::remove(file) {
+            say(format!("cannot remove {}: {error}", file.display()));
+        }
+        Some(Event::Mended)
+    }
+}
+
+fn is_broken(bound: Bound, limit: f64, value: Value) -> bool {
+    match bound {
+        Bound::Min => limit > value.number(),
+        Bound::Max => limit < value.number(),
+    }
+}
+
+impl TargetBounds {
+    /// The bound and what is compared with it; `None`: there is no such bound.
+    fn compared(&self, direction: Direction, bound: Bound, rate: f64) -> Option<(f64, Value)> {
+        let text = self.bounds[bound.place()][direction.place()].as_deref()?;
+        let Some(text) = text.strip_suffix(b"%") else {
+            return Some((leading_number(text), Value::Rate(rate)));
+        };
+        let percent = rate / self.max_bytes[direction.place()] * 100.0;
+        let mut shown = Vec::new();
+        put_fixed(&mut shown, percent, 1);
+        // What is compared is what is shown.
+        let shown = std::str::from_utf8(&shown).ok()?.parse().ok()?;
+        Some((leading_number(text), Value::Percent(shown)))
+    }
+
+    fn file(&self, direction: Direction, bound: Bound) -> PathBuf {
+        let end = match (bound, direction) {
+            (Bound::Min, Direction::In) => ".threshminI",
+            (Bound::Min, Direction::Out) => ".threshminO",
+            (Bound::Max, Direction::In) => ".threshmaxI",
+            (Bound::Max, Direction::Out) => ".threshmaxO",
+        };
+        let name = [&self.file_stem, end.as_bytes()].concat();
+        PathBuf::from(OsStr::from_bytes(&name))
+    }
+}
+
+/// What Perl makes of a text in arithmetic: the number it begins with, or 0.
+fn leading_number(text: &[u8]) -> f64 {
+    let text = text.trim_ascii_start();
+    let sign = usize::from(matches!(text.first(), Some(b'+' | b'-')));
+    let whole = sign + digits(&text[sign..]);
+    let mut end = whole;
+    if text.get(whole) == Some(&b'.') {
+        end = whole + 1 + digits(&text[whole + 1..]);
+    }
+    if let Some(b'e' | b'E') = text.get(end) {
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+        let exponent = text.get(end + 1 + sign..).map_or(0, digits);
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    let number = std::str::from_utf8(&text[..end]);
+    number
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0.0)
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_read_as_perl_reads_numbers() {
+        for (text, number) in [
+            ("100", 100.0),
+            (" -1.5e3x", -1500.0),
+            ("2e", 2.0),
+            ("2e+", 2.0),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("+7 k", 7.0),
+            ("", 0.0),
+            ("-", 0.0),
+            ("x", 0.0),
+            (".", 0.0),
+        ] {
+            assert_eq!(leading_number(text.as_bytes()), number, "{text:?}");
+        }
+    }
+
+    /// A bound of each side with a margin of a tenth: a rate after the other, and what happens.
+    #[test]
+    fn a_bound_is_mended_only_from_a_distance() {
+        let folder = std::env::temp_dir().join(format!("kymo-threshold-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let bounds = TargetBounds {
+            file_stem: b"m.cfg.t".to_vec(),
+            max_bytes: [200.0, 200.0],
+            bounds: [
+                [Some(b"10".to_vec()), None],
+                [Some(b"50%".to_vec()), Some(b"50".to_vec())],
+            ],
+        };
+        let targets = BTreeMap::from([(4, bounds)]);
+        let seen = |thresholds: &Thresholds, rates: [Option<f64>; 2]| {
+            let mut seen = String::new();
+            let mut act = |action: Action| {
+                let mut value = Vec::new();
+                action.value.put(&mut value);
+                let value = String::from_utf8(value).unwrap();
+                seen += &format!(
+                    "{:?} {:?} {:?} {value},",
+                    action.event, action.direction, action.bound
+                );
+            };
+            thresholds.check(4, rates, &mut act, &mut |line| panic!("{line}"));
+            seen
+        };
+        let with = Thresholds::new(Some(folder.clone()), None, targets.clone());
+        for (input, output, expected, files) in [
+            (Some(50.0), Some(50.0), "", ""),
+            (Some(101.0), None, "Broken In Max 50.5,", "maxI"),
+            (Some(140.0), None, "", "maxI"),
+            (Some(91.0), None, "", "maxI"),
+            (None, None, "", "maxI"),
+            (Some(90.0), None, "Mended In Max 45.0,", ""),
+            (
+                Some(9.5),
+                Some(51.0),
+                "Broken In Min 9.5,Broken Out Max 51,",
+                "minI maxO",
+            ),
+            (Some(10.5), Some(46.0), "", "minI maxO"),
+            (
+                Some(11.0),
+                Some(45.0),
+                "Mended In Min 11,Mended Out Max 45,",
+                "",
+            ),
+        ] {
+            assert_eq!(
+                seen(&with, [input, output]),
+                expected,
+                "{input:?} {output:?}"
+            );
+            let names = ["minI", "maxI", "minO", "maxO"].into_iter();
+            let there = |name: &&str| folder.join(format!("m.cfg.t.thresh{name}")).exists();
+            let there: Vec<_> = names.filter(there).collect();
+            assert_eq!(there.join(" "), files, "{input:?} {output:?}");
+        }
+        let without = Thresholds::new(None, None, targets);
+        for _ in 0..2 {
+            assert_eq!(seen(&without, [Some(101.0), None]), "Broken In Max 50.5,");
+        }
+        assert_eq!(seen(&without, [Some(50.0), None]), "");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
