@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 /// No datagram is longer.
 pub const DATAGRAM_MAX: usize = 1 << 16;
-/// Room for one control message of 32 bits, aligned as the kernel wants it.
-const CONTROL_WORDS: usize = 4;
+/// Room for a control message of 32 bits and one of an address, aligned as the kernel wants it.
+const CONTROL_WORDS: usize = 8;
 
 /// A UDP socket, and the bytes that its queue holds.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ pub struct UdpSocket {
 /// Makes a UDP socket with a queue of `queue_bytes`, as far as this process may: beyond `net.core.rmem_max` it takes
 /// CAP_NET_ADMIN.
 pub fn bind_udp(address: SocketAddr, queue_bytes: usize) -> io::Result<UdpSocket> {
+    bind_udp_on(address, queue_bytes, |_| Ok(()))
+}
+
+fn bind_udp_on(
+    address: SocketAddr,
+    queue_bytes: usize,
+    prepare: impl FnOnce(&OwnedFd) -> io::Result<()>,
+) -> io::Result<UdpSocket> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -41,6 +49,7 @@ pub fn bind_udp(address: SocketAddr, queue_bytes: usize) -> io::Result<UdpSocket
         sockopt::set_socket_recv_buffer_size(&socket, queue_bytes)?;
     }
     count_dropped(&socket)?;
+    prepare(&socket)?;
     rustix::net::bind(&socket, &address)?;
     let queue_bytes = sockopt::socket_recv_buffer_size(&socket)?;
     Ok(UdpSocket {
@@ -49,18 +58,46 @@ pub fn bind_udp(address: SocketAddr, queue_bytes: usize) -> io::Result<UdpSocket
     })
 }
 
+/// Makes a UDP socket that hears a port at each address of the loopback interface, 127.0.0.0/8, and nothing from outside:
+/// [`Datagram::local`] says which of them was sent to, [`Outbox::push_from`] from which is answered. Port 0: any that is free.
+pub fn bind_udp_loopback(port: u16, queue_bytes: usize) -> io::Result<UdpSocket> {
+    bind_udp_on(
+        SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        queue_bytes,
+        |socket| {
+            set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, b"lo")?;
+            let on: libc::c_int = 1;
+            set_option(
+                socket,
+                libc::IPPROTO_IP,
+                libc::IP_PKTINFO,
+                &on.to_ne_bytes(),
+            )
+        },
+    )
+}
+
 /// Has the kernel say with each datagram how many were dropped before it.
-#[allow(unsafe_code)]
 fn count_dropped(socket: &OwnedFd) -> io::Result<()> {
     let on: libc::c_int = 1;
-    // SAFETY: the option takes an int, which lives as long as the call.
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_RXQ_OVFL,
+        &on.to_ne_bytes(),
+    )
+}
+
+#[allow(unsafe_code)]
+fn set_option(socket: &OwnedFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the value is read, as many bytes as are said, during the call.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RXQ_OVFL,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
+            level,
+            name,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
         )
     };
     match done {
@@ -84,6 +121,7 @@ pub struct Datagrams {
 struct Filled {
     length: usize,
     truncated: bool,
+    local: Option<Ipv4Addr>,
 }
 
 /// One datagram.
@@ -93,6 +131,8 @@ pub struct Datagram<'a> {
     pub bytes: &'a mut [u8],
     /// Who says that he sent it.
     pub sender: SocketAddr,
+    /// The address it was sent to, where the socket hears several ([`bind_udp_loopback`]).
+    pub local: Option<Ipv4Addr>,
     /// Its end is missing.
     pub truncated: bool,
 }
@@ -147,14 +187,14 @@ impl Datagrams {
             };
         };
         for head in &heads[..count] {
+            // SAFETY: the kernel has just filled in the control buffer of this head, up to the length it says there.
+            let beside = unsafe { said_beside(&head.msg_hdr) };
             self.filled.push(Filled {
                 length: (head.msg_len as usize).min(DATAGRAM_MAX),
                 truncated: head.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                local: beside.local,
             });
-            // SAFETY: the kernel has just filled in the control buffer of this head, up to the length it says there.
-            if let Some(dropped) = unsafe { dropped_before(&head.msg_hdr) } {
-                self.dropped = Some(dropped);
-            }
+            self.dropped = beside.dropped.or(self.dropped);
         }
         Ok(count)
     }
@@ -166,6 +206,7 @@ impl Datagrams {
         filled.map(|(filled, (room, name))| Datagram {
             bytes: &mut room[..filled.length],
             sender: sender(name),
+            local: filled.local,
             truncated: filled.truncated,
         })
     }
@@ -200,25 +241,39 @@ fn head(
     head
 }
 
-/// What SO_RXQ_OVFL says, which it does once something was dropped.
-///
+/// What the kernel says beside a datagram.
+#[derive(Default)]
+struct Beside {
+    /// SO_RXQ_OVFL, once something was dropped.
+    dropped: Option<u32>,
+    /// IP_PKTINFO, where that is asked for.
+    local: Option<Ipv4Addr>,
+}
+
 /// # Safety
 /// The control buffer of `head` is what the kernel filled in, and `msg_controllen` is its length.
 #[allow(unsafe_code)]
-unsafe fn dropped_before(head: &libc::msghdr) -> Option<u32> {
+unsafe fn said_beside(head: &libc::msghdr) -> Beside {
+    let mut beside = Beside::default();
     // SAFETY: the caller's promise; the macros stay within `msg_controllen`.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(head);
         while !message.is_null() {
-            if ((*message).cmsg_level, (*message).cmsg_type)
-                == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
-            {
-                return Some(libc::CMSG_DATA(message).cast::<u32>().read_unaligned());
+            let content = libc::CMSG_DATA(message);
+            match ((*message).cmsg_level, (*message).cmsg_type) {
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    beside.dropped = Some(content.cast::<u32>().read_unaligned());
+                }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let packet = content.cast::<libc::in_pktinfo>().read_unaligned();
+                    beside.local = Some(Ipv4Addr::from(packet.ipi_addr.s_addr.to_ne_bytes()));
+                }
+                _ => {}
             }
             message = libc::CMSG_NXTHDR(head, message);
         }
     }
-    None
+    beside
 }
 
 #[allow(unsafe_code)]

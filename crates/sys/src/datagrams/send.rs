@@ -2,20 +2,31 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use super::blank_name;
+
+/// What an address takes as a control message: 16 bytes of head, 12 of content, up to a whole word.
+const CONTROL_WORDS: usize = 4;
 
 /// Datagrams to be sent together; memory is used again.
 #[derive(Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
-    /// Where each begins and ends, and whom it is for.
-    parts: Vec<(usize, usize, SocketAddr)>,
+    parts: Vec<Part>,
     names: Vec<libc::sockaddr_storage>,
+    controls: Vec<[u64; CONTROL_WORDS]>,
     pieces: Vec<libc::iovec>,
     heads: Vec<libc::mmsghdr>,
+}
+
+/// Where a datagram begins and ends, whom it is for, and from which address it goes unless the kernel is to choose.
+struct Part {
+    from: usize,
+    to: usize,
+    address: SocketAddr,
+    local: Option<Ipv4Addr>,
 }
 
 // SAFETY: the pointers in `pieces` and `heads` are used during a call of `send` alone, which fills them in first.
@@ -25,9 +36,34 @@ unsafe impl Send for Outbox {}
 impl Outbox {
     /// Adds one; `put` appends its bytes to what it gets.
     pub fn push(&mut self, address: SocketAddr, put: impl FnOnce(&mut Vec<u8>)) {
+        self.add(None, address, put);
+    }
+
+    /// Adds one that is sent from `local`, an address of this machine that the socket hears
+    /// ([`super::bind_udp_loopback`]).
+    pub fn push_from(
+        &mut self,
+        local: Ipv4Addr,
+        address: SocketAddr,
+        put: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.add(Some(local), address, put);
+    }
+
+    fn add(
+        &mut self,
+        local: Option<Ipv4Addr>,
+        address: SocketAddr,
+        put: impl FnOnce(&mut Vec<u8>),
+    ) {
         let from = self.bytes.len();
         put(&mut self.bytes);
-        self.parts.push((from, self.bytes.len(), address));
+        self.parts.push(Part {
+            from,
+            to: self.bytes.len(),
+            address,
+            local,
+        });
     }
 
     /// How many there are.
@@ -66,19 +102,26 @@ impl Outbox {
     #[allow(unsafe_code)]
     fn address(&mut self) {
         self.names.resize_with(self.parts.len(), blank_name);
+        self.controls.resize(self.parts.len(), [0; CONTROL_WORDS]);
         self.pieces.clear();
-        for &(from, to, _) in &self.parts {
+        for part in &self.parts {
             self.pieces.push(libc::iovec {
-                iov_base: self.bytes[from..to].as_mut_ptr().cast(),
-                iov_len: to - from,
+                iov_base: self.bytes[part.from..part.to].as_mut_ptr().cast(),
+                iov_len: part.to - part.from,
             });
         }
         self.heads.clear();
-        let parts = self.parts.iter().zip(&mut self.names);
-        for ((&(_, _, address), name), piece) in parts.zip(&mut self.pieces) {
+        let rooms = self.names.iter_mut().zip(&mut self.controls);
+        let parts = self.parts.iter().zip(rooms);
+        for ((part, (name, control)), piece) in parts.zip(&mut self.pieces) {
             // SAFETY: numbers, and null pointers that point to nothing.
             let mut head: libc::mmsghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-            head.msg_hdr.msg_namelen = put_address(name, address);
+            head.msg_hdr.msg_namelen = put_address(name, part.address);
+            if let Some(local) = part.local {
+                put_local(control, local);
+                head.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+                head.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            }
             head.msg_hdr.msg_name = (&raw mut *name).cast();
             head.msg_hdr.msg_iov = piece;
             head.msg_hdr.msg_iovlen = 1;
@@ -100,6 +143,30 @@ impl Outbox {
             )
         };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Writes the address to send from as a control message, which takes all of its room.
+#[allow(unsafe_code)]
+fn put_local(control: &mut [u64; CONTROL_WORDS], local: Ipv4Addr) {
+    let address = libc::in_addr {
+        s_addr: u32::from_ne_bytes(local.octets()),
+    };
+    let content = libc::in_pktinfo {
+        ipi_ifindex: 0,
+        ipi_spec_dst: address,
+        ipi_addr: address,
+    };
+    let size = size_of::<libc::in_pktinfo>() as libc::c_uint;
+    let message: *mut libc::cmsghdr = control.as_mut_ptr().cast();
+    // SAFETY: the room is aligned for a head, and has place for one and this content.
+    unsafe {
+        (*message).cmsg_level = libc::IPPROTO_IP;
+        (*message).cmsg_type = libc::IP_PKTINFO;
+        (*message).cmsg_len = libc::CMSG_LEN(size) as _;
+        libc::CMSG_DATA(message)
+            .cast::<libc::in_pktinfo>()
+            .write_unaligned(content);
     }
 }
 
@@ -170,6 +237,34 @@ mod tests {
                 assert_eq!(buffer[..length], [round, n as u8]);
             }
             assert_eq!(receivers[0].recv(&mut buffer).unwrap(), 1);
+        }
+    }
+
+    #[test]
+    fn one_socket_answers_for_many_addresses() {
+        let farm = crate::datagrams::bind_udp_loopback(0, 1 << 20).unwrap();
+        let name: SocketAddr = rustix::net::getsockname(&farm.socket)
+            .unwrap()
+            .try_into()
+            .unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let devices = [[127, 0, 12, 1], [127, 0, 12, 255]].map(Ipv4Addr::from);
+        for device in devices {
+            client.send_to(b"who?", (device, name.port())).unwrap();
+        }
+        let mut datagrams = crate::datagrams::Datagrams::new(4);
+        assert_eq!(datagrams.receive(&farm.socket).unwrap(), 2);
+        let mut outbox = Outbox::default();
+        for (datagram, device) in datagrams.iter_mut().zip(devices) {
+            assert_eq!(datagram.local, Some(device));
+            outbox.push_from(device, datagram.sender, |out| out.extend(device.octets()));
+        }
+        assert_eq!(outbox.send(&farm.socket).0, 0);
+        for device in devices {
+            let mut buffer = [0; 16];
+            let (size, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!(from, SocketAddr::from((device, name.port())));
+            assert_eq!(buffer[..size], device.octets());
         }
     }
 
