@@ -13,7 +13,9 @@ pub use cached::Cached;
 pub use files::Files;
 pub use keeper::Keeper;
 pub use report::{Counts, Rate, Refusal, Report};
-pub use series::{Archives, COLUMNS, Kind, Layout, POINTS_KEPT_S, Series, Spans};
+pub use series::{
+    Archives, COLUMNS, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s, step_s,
+};
 
 use crate::batch::Batch;
 
@@ -55,6 +57,11 @@ impl Sink {
             Sink::Cached(sink) => sink.counts(),
         }
     }
+}
+
+/// A target's place in the list of series.
+fn index(target: u32) -> usize {
+    target as usize
 }
 
 /// Says so of each value.

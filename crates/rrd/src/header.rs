@@ -104,65 +104,64 @@ pub struct CdpPrep {
 }
 
 impl Header {
+    /// Nothing: for [`Header::parse_over`].
+    pub fn empty() -> Header {
+        Header {
+            version: 3,
+            head_pad: [0; 7],
+            pdp_step: 1,
+            head_par: [0; 10],
+            ds: Vec::new(),
+            rra: Vec::new(),
+            last_up: 0,
+            last_up_usec: 0,
+            pdp_prep: Vec::new(),
+            cdp_prep: Vec::new(),
+            cur_row: Vec::new(),
+        }
+    }
+
     /// Reads the front of a file. The error is rrd_open's text without the file's name.
     pub fn parse(bytes: &[u8]) -> Result<Header, Error> {
+        let mut header = Header::empty();
+        header.parse_over(bytes)?;
+        Ok(header)
+    }
+
+    /// The same into memory of another header. After an error what is there is of no use.
+    pub fn parse_over(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let input = &mut &bytes[..];
         let head: [u8; HEAD] = take(input, "stat_head")?;
-        let version = version_of(&head)?;
+        self.version = version_of(&head)?;
         let [ds_cnt, rra_cnt, pdp_step] = [24, 32, 40].map(|at| word(&head, at));
         if ds_cnt > COUNT_MAX || rra_cnt > COUNT_MAX {
             return Err(Error::new(
                 "has more data sources or archives than kymo reads",
             ));
         }
-        let ds: Vec<DsDef> = repeat(input, "ds_def", ds_cnt, |bytes: &[u8; DEFINITION]| DsDef {
-            ds_nam: part(bytes, 0),
-            dst: part(bytes, 20),
-            par: univals(bytes, 40),
-        })?;
-        let rra: Vec<RraDef> = repeat(input, "rra_def", rra_cnt, |bytes: &[u8; DEFINITION]| {
-            RraDef {
-                cf_nam: part(bytes, 0),
-                pad: part(bytes, 20),
-                row_cnt: word(bytes, 24),
-                pdp_cnt: word(bytes, 32),
-                par: univals(bytes, 40),
-            }
-        })?;
-        let (last_up, last_up_usec) = take_live(input, version)?;
-        let pdp_prep = repeat(input, "pdp_prep", ds_cnt, |bytes: &[u8; PDP_PREP]| {
-            PdpPrep {
-                last_ds: part(bytes, 0),
-                pad: part(bytes, 30),
-                scratch: univals(bytes, 32),
-            }
-        })?;
-        let cdp_prep = repeat(
+        (self.pdp_step, self.head_pad) = (pdp_step, part(&head, 9));
+        self.head_par = univals(&head, 48);
+        repeat(input, "ds_def", ds_cnt, &mut self.ds, DsDef::parse)?;
+        repeat(input, "rra_def", rra_cnt, &mut self.rra, RraDef::parse)?;
+        (self.last_up, self.last_up_usec) = take_live(input, self.version)?;
+        repeat(
             input,
-            "cdp_prep",
-            ds_cnt * rra_cnt,
-            |bytes: &[u8; CDP_PREP]| CdpPrep {
-                scratch: univals(bytes, 0),
-            },
+            "pdp_prep",
+            ds_cnt,
+            &mut self.pdp_prep,
+            PdpPrep::parse,
         )?;
-        let cur_row = repeat(input, "rra_ptr", rra_cnt, |bytes: &[u8; 8]| {
+        let (count, cdp) = (ds_cnt * rra_cnt, &mut self.cdp_prep);
+        repeat(input, "cdp_prep", count, cdp, |bytes: &[u8; CDP_PREP]| {
+            CdpPrep {
+                scratch: univals(bytes, 0),
+            }
+        })?;
+        let rows = &mut self.cur_row;
+        repeat(input, "rra_ptr", rra_cnt, rows, |bytes: &[u8; 8]| {
             u64::from_le_bytes(*bytes)
         })?;
-        let header = Header {
-            version,
-            head_pad: part(&head, 9),
-            pdp_step,
-            head_par: univals(&head, 48),
-            ds,
-            rra,
-            last_up,
-            last_up_usec,
-            pdp_prep,
-            cdp_prep,
-            cur_row,
-        };
-        header.check()?;
-        Ok(header)
+        self.check()
     }
 
     /// What the arithmetic relies on and a hostile file may lack.
@@ -266,6 +265,14 @@ impl Header {
 }
 
 impl DsDef {
+    fn parse(bytes: &[u8; DEFINITION]) -> DsDef {
+        DsDef {
+            ds_nam: part(bytes, 0),
+            dst: part(bytes, 20),
+            par: univals(bytes, 40),
+        }
+    }
+
     /// The name without its zeros.
     pub fn name(&self) -> &[u8] {
         until_nul(&self.ds_nam)
@@ -278,6 +285,16 @@ impl DsDef {
 }
 
 impl RraDef {
+    fn parse(bytes: &[u8; DEFINITION]) -> RraDef {
+        RraDef {
+            cf_nam: part(bytes, 0),
+            pad: part(bytes, 20),
+            row_cnt: word(bytes, 24),
+            pdp_cnt: word(bytes, 32),
+            par: univals(bytes, 40),
+        }
+    }
+
     /// Whether updates change its rows in place: they are seasonal coefficients or deviations.
     pub fn is_seasonal(&self) -> bool {
         matches!(self.cf(), b"SEASONAL" | b"DEVSEASONAL")
@@ -286,6 +303,16 @@ impl RraDef {
     /// The consolidation function without its zeros.
     pub fn cf(&self) -> &[u8] {
         until_nul(&self.cf_nam)
+    }
+}
+
+impl PdpPrep {
+    fn parse(bytes: &[u8; PDP_PREP]) -> PdpPrep {
+        PdpPrep {
+            last_ds: part(bytes, 0),
+            pad: part(bytes, 30),
+            scratch: univals(bytes, 32),
+        }
     }
 }
 
@@ -345,19 +372,22 @@ fn take<const N: usize>(input: &mut &[u8], name: &str) -> Result<[u8; N], Error>
     Ok(*front)
 }
 
-/// `count` structs of `N` bytes. Nothing is allocated for what is not there.
+/// `count` structs of `N` bytes in the place of what is in `out`. Nothing is allocated for what is not there.
 fn repeat<const N: usize, T>(
     input: &mut &[u8],
     name: &str,
     count: u64,
+    out: &mut Vec<T>,
     read: impl Fn(&[u8; N]) -> T,
-) -> Result<Vec<T>, Error> {
+) -> Result<(), Error> {
     if count > (input.len() / N) as u64 {
         return Err(cut_short(name));
     }
     let (front, rest) = input.split_at(count as usize * N);
     *input = rest;
-    Ok(front.as_chunks().0.iter().map(read).collect())
+    out.clear();
+    out.extend(front.as_chunks().0.iter().map(read));
+    Ok(())
 }
 
 fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far names reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Access {
     Read,
     /// Reading and writing.
     Write,
+    /// That, and reading leaves no access time behind, which costs as much as reading, where the file is the caller's own.
+    Update,
 }
 
 /// What becomes of a file that has the name already.
@@ -91,6 +94,8 @@ pub trait Tree: Send + Sync {
 pub(crate) struct RealTree {
     base: PathBuf,
     folder: Option<OwnedFd>,
+    /// A file was another user's: with these O_NOATIME is not tried any more.
+    has_foreign: AtomicBool,
 }
 
 impl RealTree {
@@ -103,6 +108,7 @@ impl RealTree {
         Ok(RealTree {
             base: base.into(),
             folder,
+            has_foreign: AtomicBool::new(false),
         })
     }
 
@@ -155,6 +161,18 @@ impl RealTree {
         at.ok_or_else(|| Errno::ISDIR.into())
     }
 
+    fn open_update(&self, path: &Path) -> io::Result<OwnedFd> {
+        if !self.has_foreign.load(Ordering::Relaxed) {
+            let opened = self.open_flags(path, OFlags::RDWR | OFlags::NOATIME);
+            let is_foreign = |error: &io::Error| error.raw_os_error() == Some(libc::EPERM);
+            if !opened.as_ref().is_err_and(is_foreign) {
+                return opened;
+            }
+            self.has_foreign.store(true, Ordering::Relaxed);
+        }
+        self.open_flags(path, OFlags::RDWR)
+    }
+
     fn inside<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
         match path.strip_prefix(&self.base) {
             Ok(inside) if inside.as_os_str().is_empty() => Ok(Path::new(".")),
@@ -181,13 +199,12 @@ impl Tree for RealTree {
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
-        let flags = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Write => OFlags::RDWR,
+        let opened = match access {
+            Access::Read => self.open_flags(path, OFlags::RDONLY)?,
+            Access::Write => self.open_flags(path, OFlags::RDWR)?,
+            Access::Update => self.open_update(path)?,
         };
-        Ok(Box::new(RealFile::new(File::from(
-            self.open_flags(path, flags)?,
-        ))))
+        Ok(Box::new(RealFile::new(File::from(opened))))
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
@@ -406,7 +423,7 @@ mod tests {
         assert!(!three.try_record_lock(RecordLock::Exclusive).unwrap());
         drop((one, two));
         assert!(three.try_record_lock(RecordLock::Exclusive).unwrap());
-        let late = beneath.open(&path, Access::Read).unwrap();
+        let late = beneath.open(&path, Access::Update).unwrap();
         assert!(!late.try_record_lock(RecordLock::Shared).unwrap());
         disk.sync_file_system(&base).unwrap();
         beneath

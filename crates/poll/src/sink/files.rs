@@ -1,37 +1,221 @@
 //! .rrd files where MRTG has them: each is current when a write returns.
+//!
+//! A file is opened, locked as librrd locks it, read up to its rows, updated and closed, value after value: nothing of it is kept in
+//! memory, so that others may write it as they like. Values for a file that somebody has locked wait for the next write.
 
-use super::{Counts, Report, Series};
+mod blank;
+mod pen;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use super::{Counts, Report, Series, index};
 use crate::batch::Batch;
+use kymo_base::name::DisplayName;
+use kymo_sys::disk::{Disk, DiskFile, OpenMode, RecordLock};
+use kymo_sys::tree::{Access, Reach, Tree};
+use pen::{Pen, Seen};
+use std::fmt::Display;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
+use waiting::Waiting;
 
 /// Writes .rrd files.
-#[derive(Debug, Default)]
 pub struct Files {
-    series: Vec<Series>,
+    disk: Arc<dyn Disk>,
+    tree: Box<dyn Tree>,
+    /// Locks that say whose the files are.
+    owned: Vec<Box<dyn DiskFile>>,
+    targets: Vec<Target>,
+    waiting: Waiting,
+    pen: Box<Pen>,
+    /// Where the rows of new files begin.
+    random: u64,
     counts: Counts,
 }
 
+/// A series, and what was done about its file since it is known.
+struct Target {
+    series: Series,
+    is_watched: bool,
+    /// The file has this maximum and this kind.
+    is_tuned: bool,
+}
+
+/// What became of values.
+enum Outcome {
+    Kept,
+    /// Somebody has the file locked.
+    Locked,
+    Refused(String),
+}
+
 impl Files {
-    /// Nothing yet.
-    pub fn new() -> Files {
-        Files::default()
+    /// Nothing yet. `random`: any number, of which rows of new files begin somewhere.
+    pub fn new(disk: Arc<dyn Disk>, random: u64) -> io::Result<Files> {
+        let tree = disk.tree(Path::new("/"), Reach::Anywhere)?;
+        Ok(Files {
+            disk,
+            tree,
+            owned: Vec::new(),
+            targets: Vec::new(),
+            waiting: Waiting::default(),
+            pen: Box::default(),
+            random,
+            counts: Counts::default(),
+        })
     }
 
-    /// Makes sure that no other poller writes for this configuration into this folder, until `self` ends. The cause names the folder.
-    pub fn claim(&mut self, _log_dir: &Path, _config: &Path) -> io::Result<()> {
-        Ok(())
+    /// Makes sure that no other kymo writes for this configuration into this folder as long as `self` is there; `false`: one does.
+    pub fn claim(&mut self, log_dir: &Path, config: &Path) -> io::Result<bool> {
+        let owner = log_dir.join(owner_name(config));
+        let file = self.disk.open(&owner, OpenMode::Create)?;
+        let is_ours = file.try_lock()?;
+        if is_ours {
+            self.owned.push(file);
+        }
+        Ok(is_ours)
     }
 
-    pub(super) fn begin(&mut self, series: Vec<Series>, _watched: &[u32]) {
-        self.series = series;
+    pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
+        let before = std::mem::take(&mut self.targets);
+        self.targets = series.into_iter().map(Target::new).collect();
+        for &target in watched {
+            if let Some(target) = self.targets.get_mut(index(target)) {
+                target.is_watched = true;
+            }
+        }
+        let path_before = |at| Some(&before.get(index(at))?.series.path);
+        let paths = self.targets.iter().map(|target| &target.series.path);
+        self.waiting.follow(path_before, paths);
     }
 
     pub(super) fn write(&mut self, batch: &Batch, report: &mut Report) {
-        super::refuse_all(batch, report, &mut self.counts);
+        for target in self.waiting.targets() {
+            let values = self.waiting.take(target);
+            let arguments: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
+            match self.update(target, &arguments, report) {
+                Outcome::Locked => self.waiting.put_back(target, values),
+                outcome => self.note(target, arguments.len(), outcome, report),
+            }
+        }
+        for update in batch.iter() {
+            let outcome = match self.waiting.has(update.target) {
+                true => Outcome::Locked,
+                false => self.update(update.target, &[update.argument], report),
+            };
+            match outcome {
+                Outcome::Locked => self.wait(update.target, update.argument, report),
+                outcome => self.note(update.target, 1, outcome, report),
+            }
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.counts
+        Counts {
+            waiting: self.waiting.len(),
+            ..self.counts
+        }
     }
+
+    fn wait(&mut self, target: u32, argument: &[u8], report: &mut Report) {
+        self.counts.delayed += 1;
+        if !self.waiting.push(target, argument) {
+            self.counts.dropped += 1;
+            let series = self.targets.get(index(target)).map(|target| &target.series);
+            report.refuse(
+                target,
+                cannot("update", series, &"it is locked for too long"),
+            );
+        }
+    }
+
+    fn note(&mut self, target: u32, values: usize, outcome: Outcome, report: &mut Report) {
+        match outcome {
+            Outcome::Refused(cause) => {
+                self.counts.refused += values as u64;
+                report.refuse(target, cause);
+            }
+            Outcome::Kept | Outcome::Locked => self.counts.kept += values as u64,
+        }
+    }
+
+    /// Values of one target, oldest first.
+    fn update(&mut self, at: u32, arguments: &[&[u8]], report: &mut Report) -> Outcome {
+        let Some(target) = self.targets.get_mut(index(at)) else {
+            return Outcome::Refused(cannot("update", None, &"there is no such target"));
+        };
+        let series = &target.series;
+        let refused =
+            |verb, cause: &dyn Display| Outcome::Refused(cannot(verb, Some(series), cause));
+        let mut opened = open(&*self.tree, &series.path);
+        if is_missing(&opened) {
+            let first = arguments.first().copied().unwrap_or_default();
+            if let Err(error) = blank::create_file(&*self.tree, series, first, &mut self.random) {
+                return refused("create", &error);
+            }
+            self.counts.created += 1;
+            target.is_tuned = true;
+            opened = open(&*self.tree, &series.path);
+        }
+        let file = match opened {
+            Ok(Some(file)) => file,
+            Ok(None) => return Outcome::Locked,
+            Err(error) => return refused("open", &error),
+        };
+        if let Err(error) = self.pen.read(&*file) {
+            return refused("read", &error);
+        }
+        if !std::mem::replace(&mut target.is_tuned, true) {
+            match self.pen.tune(series) {
+                Ok(is_changed) => self.counts.tuned += u64::from(is_changed),
+                // It is updated all the same, as MRTG does.
+                Err(error) => report.refuse(at, cannot("tune", Some(series), &error)),
+            }
+        }
+        let seen = match target.is_watched {
+            true => Seen::By(at, &mut report.rates),
+            false => Seen::ByNone,
+        };
+        match self.pen.update(&*file, arguments, seen) {
+            Ok(()) => Outcome::Kept,
+            Err(error) => refused("update", &error),
+        }
+    }
+}
+
+impl Target {
+    fn new(series: Series) -> Target {
+        Target {
+            series,
+            is_watched: false,
+            is_tuned: false,
+        }
+    }
+}
+
+/// A file under its lock; `None`: somebody else has that.
+fn open(tree: &dyn Tree, path: &Path) -> io::Result<Option<Box<dyn DiskFile>>> {
+    let file = tree.open(path, Access::Update)?;
+    let is_ours = file.try_record_lock(RecordLock::Exclusive)?;
+    Ok(is_ours.then_some(file))
+}
+
+fn is_missing<T>(opened: &io::Result<T>) -> bool {
+    let error = opened.as_ref().err();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+fn cannot(verb: &str, series: Option<&Series>, cause: &dyn Display) -> String {
+    let path = series.map(|series| series.path.as_os_str().as_bytes());
+    let path = DisplayName(path.unwrap_or(b"a file"));
+    format!("cannot {verb} {path}: {cause}")
+}
+
+/// The name of the file whose lock says who writes for a configuration: several of them may share a folder.
+fn owner_name(config: &Path) -> String {
+    let hash = kymo_rrd::spec::hash(config.as_os_str().as_bytes());
+    format!(".kymo-poll-{hash:016x}")
 }

@@ -75,7 +75,7 @@ impl Tree for SimTree {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
         let mode = match access {
             Access::Read => OpenMode::Read,
-            Access::Write => OpenMode::Write,
+            Access::Write | Access::Update => OpenMode::Write,
         };
         self.disk.open(&self.walk(path)?, mode)
     }

@@ -1,0 +1,86 @@
+//! Files that are missing: as MRTG has them made.
+
+use super::super::Series;
+use kymo_rrd::Error;
+use kymo_rrd::create::{Create, create};
+use kymo_sys::tree::{Existing, Safe, Tree};
+use std::fmt::{self, Display};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// MRTG has a file begin that long before its first value.
+const BEGINS_BEFORE_S: i64 = 10;
+
+/// Why there is no file.
+pub(super) enum Trouble {
+    Rrd(Error),
+    Disk(io::Error),
+}
+
+impl Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Rrd(error) => error.fmt(f),
+            Trouble::Disk(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Makes the file, and its folder where that is missing, for a value that comes with this argument.
+pub(super) fn create_file(
+    tree: &dyn Tree,
+    series: &Series,
+    argument: &[u8],
+    random: &mut u64,
+) -> Result<(), Trouble> {
+    let sources = series.sources();
+    let words = sources.iter().chain(series.archives.iter());
+    let words: Vec<&[u8]> = words.map(|word| &word[..]).collect();
+    let request = Create {
+        file_name: series.path.as_os_str().as_bytes(),
+        step: u64::from(series.step_s),
+        start: Some(seconds(argument) - BEGINS_BEFORE_S),
+        definitions: &words,
+    };
+    let made = create(&request, seconds(argument), random, None, &[]).map_err(Trouble::Rrd)?;
+    let bytes = made.to_bytes();
+    let put = || tree.put(&series.path, &bytes, Existing::Keep, Safe::Unsynced);
+    let done = match (put(), series.path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            tree.make_folders(folder).and_then(|()| put())
+        }
+        (done, _) => done,
+    };
+    match done {
+        // Somebody else was quicker; what he made is looked at as any other file.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done.map(|_| ()).map_err(Trouble::Disk),
+    }
+}
+
+/// The whole seconds that an argument begins with.
+pub(crate) fn seconds(argument: &[u8]) -> i64 {
+    let digits = argument.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |seconds: i64, digit| {
+        let more = seconds.saturating_mul(10);
+        more.saturating_add(i64::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_begins_with_seconds() {
+        for (argument, expected) in [
+            (&b"1700000000:1:2"[..], 1_700_000_000),
+            (b"1700000000.250000:U:U", 1_700_000_000),
+            (b"", 0),
+            (b"N:1:2", 0),
+            (b"99999999999999999999:1", i64::MAX),
+        ] {
+            assert_eq!(seconds(argument), expected);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What updates a file that is open and locked, with memory that is used from file to file.
+
+use super::super::series::COLUMNS;
+use super::super::{Rate, Series};
+use kymo_rrd::cf::Cf;
+use kymo_rrd::tune::Tune;
+use kymo_rrd::update::{Now, Scratch, Update, Written, update_with};
+use kymo_rrd::{Error, Header, Rows};
+use kymo_sys::disk::{DiskFile, NameKind};
+use std::io;
+
+/// Bytes that are read at first: the header of most files.
+const FIRST_READ: usize = 4096;
+/// Bytes of a header that is read at all: one of a thousand archives.
+const HEADER_MAX: usize = 1 << 22;
+/// Words of `ds_def_t.par`.
+const MAX: usize = 2;
+
+/// Who wants to hear of points that are completed.
+pub(super) enum Seen<'a> {
+    ByNone,
+    /// Of this target, here.
+    By(u32, &'a mut Vec<Rate>),
+}
+
+/// The file that is at hand.
+pub(super) struct Pen {
+    header: Header,
+    /// The bytes that it was read from.
+    bytes: Vec<u8>,
+    size_bytes: u64,
+    /// How many bytes the headers take, as the last one did.
+    expected: usize,
+    is_tuned: bool,
+    scratch: Scratch,
+    live: Vec<u8>,
+    row: Vec<u8>,
+    written: Vec<Written>,
+}
+
+impl Default for Pen {
+    fn default() -> Pen {
+        Pen {
+            header: Header::empty(),
+            bytes: Vec::new(),
+            size_bytes: 0,
+            expected: FIRST_READ,
+            is_tuned: false,
+            scratch: Scratch::default(),
+            live: Vec::new(),
+            row: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+}
+
+impl Pen {
+    /// Takes up a file.
+    pub(super) fn read(&mut self, file: &dyn DiskFile) -> Result<(), Error> {
+        self.is_tuned = false;
+        let stat = file.metadata().map_err(|error| failed(&error))?;
+        if stat.kind != NameKind::File {
+            return Err(Error::new("it is no file"));
+        }
+        self.size_bytes = stat.size_bytes;
+        let size = usize::try_from(stat.size_bytes).unwrap_or(usize::MAX);
+        if self.parse(file, self.expected.min(size)).is_err() {
+            self.parse(file, size.min(HEADER_MAX))?;
+        }
+        let needed = self.header.file_size_bytes();
+        if self.size_bytes < needed {
+            return Err(Error::new(format!(
+                "it is too small (should be {needed} bytes)"
+            )));
+        }
+        self.expected = usize::try_from(self.header.size_bytes()).unwrap_or(FIRST_READ);
+        self.bytes.truncate(self.expected);
+        Ok(())
+    }
+
+    fn parse(&mut self, file: &dyn DiskFile, bytes: usize) -> Result<(), Error> {
+        self.bytes.resize(bytes, 0);
+        let read = file.read_at(&mut self.bytes, 0);
+        let read = read.map_err(|error| failed(&error))?;
+        self.bytes.truncate(read);
+        self.header.parse_over(&self.bytes)
+    }
+
+    /// Gives the data sources the series' kind and maxima; whether they had others.
+    pub(super) fn tune(&mut self, series: &Series) -> Result<bool, Error> {
+        let kind = series.kind.word();
+        let is_right = |(name, max): (&&str, &Option<u64>)| {
+            let ds = self.header.ds.iter();
+            let mut ds = ds.filter(|ds| ds.name() == name.as_bytes());
+            ds.next().is_some_and(|ds| {
+                let now = f64::from_bits(ds.par[MAX]);
+                let max = max.map_or(f64::NAN, |max| max as f64);
+                ds.dst() == kind.as_bytes() && (now == max || now.is_nan() && max.is_nan())
+            })
+        };
+        if COLUMNS.iter().zip(&series.max).all(is_right) {
+            return Ok(false);
+        }
+        let of = |what: &[String; 2], letter| what.clone().map(|word| (letter, word.into_bytes()));
+        let maxima = [0, 1].map(|i| format!("{}:{}", COLUMNS[i], series.max_word(i)));
+        let kinds = COLUMNS.map(|name| format!("{name}:{kind}"));
+        let options = [of(&maxima, b'a'), of(&kinds, b'd')].concat();
+        let tune = Tune {
+            file_name: b"",
+            daemon: None,
+            options: options.iter().map(|(l, word)| (*l, &word[..])).collect(),
+            bad: None,
+            operations: Vec::new(),
+        };
+        self.is_tuned = true;
+        // No option of these touches rows.
+        tune.apply(&mut self.header, &mut Vec::new())?;
+        Ok(true)
+    }
+
+    /// Updates the file. An argument that is refused ends it; what came before is kept.
+    pub(super) fn update(
+        &mut self,
+        file: &dyn DiskFile,
+        arguments: &[&[u8]],
+        mut seen: Seen,
+    ) -> Result<(), Error> {
+        let how = Update {
+            file_name: b"",
+            template: None,
+            skip_past: false,
+            now: Now { sec: 0, usec: 0 },
+            at_time: &|_| Err("a stamp is a number".into()),
+        };
+        let mut done = Ok(());
+        for argument in arguments {
+            let mut rows = FileRows {
+                file,
+                begin: self.header.size_bytes(),
+                end: self.size_bytes,
+                bytes: &mut self.row,
+            };
+            self.written.clear();
+            let written = match seen {
+                Seen::ByNone => None,
+                Seen::By(..) => Some(&mut self.written),
+            };
+            let one = update_with(
+                &mut self.scratch,
+                &mut self.header,
+                &mut rows,
+                &how,
+                &[argument],
+                written,
+            );
+            if let Seen::By(target, rates) = &mut seen {
+                rates.extend(rate(*target, &self.header, &self.written));
+            }
+            done = done.and(one);
+        }
+        // Even a value that is refused may leave something behind: rrdtool's.
+        self.write(file).map_err(|error| failed(&error))?;
+        done
+    }
+
+    /// The header, behind the rows: what counts is there first.
+    fn write(&mut self, file: &dyn DiskFile) -> io::Result<()> {
+        self.live.clear();
+        if self.is_tuned {
+            self.header.encode(&mut self.live);
+            return file.write_at(&self.live, 0);
+        }
+        self.header.encode_live(&mut self.live);
+        let offset = self.header.live_offset();
+        let before = self.bytes.len().checked_sub(self.live.len());
+        match before.map(|from| &self.bytes[from..]) == Some(&self.live[..]) {
+            true => Ok(()),
+            false => file.write_at(&self.live, offset),
+        }
+    }
+}
+
+/// The point that an update completed, as MRTG finds it in what updatev tells.
+fn rate(target: u32, header: &Header, written: &[Written]) -> Option<Rate> {
+    let step = header.pdp_step as i64;
+    let time_s = header.last_up - header.last_up.rem_euclid(step);
+    let mut rate = None;
+    for cell in written.iter().filter(|cell| cell.time == time_s) {
+        let archive = header.rra.get(cell.archive);
+        let Some(archive) = archive.filter(|archive| archive.pdp_cnt == 1) else {
+            continue;
+        };
+        let rate = rate.get_or_insert(Rate {
+            target,
+            time_s,
+            rates: [f64::NAN; 2],
+            failures: [f64::NAN; 2],
+        });
+        let place = match Cf::of(archive.cf()) {
+            Some(Cf::Average) => &mut rate.rates,
+            Some(Cf::Failures) => &mut rate.failures,
+            _ => continue,
+        };
+        if let Some(place) = place.get_mut(cell.source) {
+            *place = cell.value;
+        }
+    }
+    rate
+}
+
+fn failed(error: &io::Error) -> Error {
+    Error::new(kymo_base::errno::strerror(error))
+}
+
+/// The rows of an open file.
+struct FileRows<'a> {
+    file: &'a dyn DiskFile,
+    /// Where rows begin, and where the file ends.
+    begin: u64,
+    end: u64,
+    bytes: &'a mut Vec<u8>,
+}
+
+impl FileRows<'_> {
+    fn offset(&self, first: u64, cells: usize) -> Result<u64, Error> {
+        let offset = first
+            .checked_mul(8)
+            .and_then(|at| at.checked_add(self.begin));
+        offset
+            .filter(|&at| {
+                at.checked_add(8 * cells as u64)
+                    .is_some_and(|end| end <= self.end)
+            })
+            .ok_or_else(|| Error::new("a row lies outside the file"))
+    }
+}
+
+impl Rows for FileRows<'_> {
+    fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
+        let offset = self.offset(first, cells.len())?;
+        self.bytes.resize(8 * cells.len(), 0);
+        let read = self.file.read_at(self.bytes, offset);
+        if read.map_err(|error| failed(&error))? < self.bytes.len() {
+            return Err(Error::new("a row lies outside the file"));
+        }
+        for (cell, bytes) in cells.iter_mut().zip(self.bytes.as_chunks().0) {
+            *cell = f64::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, first: u64, cells: &[f64]) -> Result<(), Error> {
+        let offset = self.offset(first, cells.len())?;
+        self.bytes.clear();
+        let bytes = cells.iter().flat_map(|cell| cell.to_le_bytes());
+        self.bytes.extend(bytes);
+        let written = self.file.write_at(self.bytes, offset);
+        written.map_err(|error| failed(&error))
+    }
+}

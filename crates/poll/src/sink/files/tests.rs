@@ -1,0 +1,254 @@
+//! On a simulated disk: locks, full disks, changes by others, configurations that are read again.
+
+use super::super::{Kind, Layout, Layouts, POINTS_KEPT_S, Rate, Spans, heartbeat_s};
+use super::*;
+use kymo_rrd::Rrd;
+use kymo_sys::sim_disk::{Faults, SimDisk};
+use std::path::PathBuf;
+
+const INTERVAL_S: u32 = 300;
+const FOLDER: &str = "/log";
+
+fn series(name: &str) -> Series {
+    Series {
+        path: PathBuf::from(format!("{FOLDER}/{name}.rrd")),
+        folder_bytes: FOLDER.len() + 1,
+        name: name.into(),
+        step_s: INTERVAL_S,
+        heartbeat_s: heartbeat_s(INTERVAL_S),
+        kind: Kind::Counter,
+        max: [Some(1000), None],
+        archives: Layouts::default().archives(Layout {
+            interval_s: INTERVAL_S,
+            spans: Spans::Rrd,
+            rows: [Some(5); 4],
+            seasonal: Vec::new(),
+        }),
+        points_kept_s: POINTS_KEPT_S,
+    }
+}
+
+struct Case {
+    disk: SimDisk,
+    files: Files,
+    report: Report,
+}
+
+impl Case {
+    fn new(names: &[&str]) -> Case {
+        let disk = SimDisk::new(1);
+        disk.create_dir_all(Path::new(FOLDER)).unwrap();
+        Case::on(disk, names)
+    }
+
+    fn on(disk: SimDisk, names: &[&str]) -> Case {
+        let mut files = Files::new(Arc::new(disk.clone()), 7).unwrap();
+        files.begin(names.iter().map(|name| series(name)).collect(), &[0]);
+        let report = Report::default();
+        Case {
+            disk,
+            files,
+            report,
+        }
+    }
+
+    /// What was said.
+    fn write(&mut self, updates: &[(u32, &str)]) -> Vec<String> {
+        let mut batch = Batch::default();
+        for (target, argument) in updates {
+            batch.push(*target, |out| out.extend(argument.as_bytes()));
+        }
+        self.report.clear();
+        self.files.write(&batch, &mut self.report);
+        let causes = self.report.refused.iter();
+        causes.map(|refusal| refusal.cause.clone()).collect()
+    }
+
+    fn rrd(&self, name: &str) -> Rrd {
+        let path = PathBuf::from(format!("{FOLDER}/{name}.rrd"));
+        Rrd::parse(&self.disk.bytes(&path).unwrap()).unwrap()
+    }
+
+    fn lock(&self, name: &str) -> Box<dyn DiskFile> {
+        let tree = self.disk.tree(Path::new("/"), Reach::Anywhere).unwrap();
+        let path = PathBuf::from(format!("{FOLDER}/{name}.rrd"));
+        open(&*tree, &path).unwrap().unwrap()
+    }
+}
+
+#[test]
+fn a_point_is_told_once_it_is_complete() {
+    let mut case = Case::new(&["a", "b"]);
+    assert!(case.write(&[(0, "1500:0:0"), (1, "1500:0:0")]).is_empty());
+    // The file began at 1490.
+    assert!(case.report.rates[0].rates.iter().all(|rate| rate.is_nan()));
+    assert!(
+        case.write(&[(0, "1800:3000:600000"), (1, "1800:1:1")])
+            .is_empty()
+    );
+    let expected = Rate {
+        target: 0,
+        time_s: 1800,
+        rates: [10.0, 2000.0],
+        failures: [f64::NAN; 2],
+    };
+    assert_eq!(
+        format!("{:?}", case.report.rates),
+        format!("[{expected:?}]")
+    );
+    // Above the maximum; and no maximum.
+    case.write(&[(0, "2100:903000:900000000")]);
+    assert_eq!(
+        format!("{:?}", case.report.rates[0].rates),
+        "[NaN, 2998000.0]"
+    );
+    case.write(&[(0, "2150:903000:900000000")]);
+    assert!(case.report.rates.is_empty(), "within a point");
+    assert_eq!(case.files.counts().kept, 6);
+    assert_eq!(case.rrd("a").header.last_up, 2150);
+}
+
+#[test]
+fn values_for_a_locked_file_wait_and_come_in_their_order() {
+    let updates = ["1500:0:0", "1800:300:300", "2100:600:900", "2400:700:U"];
+    let mut free = Case::new(&["a"]);
+    updates
+        .iter()
+        .for_each(|update| assert!(free.write(&[(0, update)]).is_empty()));
+    let mut case = Case::new(&["a", "b"]);
+    case.write(&[(0, updates[0])]);
+    let lock = case.lock("a");
+    assert!(case.write(&[(0, updates[1]), (1, "1800:0:0")]).is_empty());
+    assert!(case.write(&[(0, updates[2])]).is_empty());
+    let counts = case.files.counts();
+    assert_eq!((counts.delayed, counts.waiting, counts.kept), (2, 2, 2));
+    // The configuration is read again; the target has another number now.
+    case.files.begin(vec![series("b"), series("a")], &[]);
+    drop(lock);
+    assert!(case.write(&[(1, updates[3])]).is_empty());
+    assert_eq!(case.files.counts().waiting, 0);
+    assert!(case.rrd("a").to_bytes() == free.rrd("a").to_bytes());
+    // Of a target that is there no more they are forgotten.
+    let _lock = case.lock("a");
+    case.write(&[(1, "2700:1:1")]);
+    case.files.begin(vec![series("b")], &[]);
+    assert_eq!(case.files.counts().waiting, 0);
+}
+
+#[test]
+fn no_more_than_a_days_values_wait() {
+    let mut case = Case::new(&["a"]);
+    case.write(&[(0, "1500:0:0")]);
+    let _lock = case.lock("a");
+    for at in 0..288 {
+        assert!(
+            case.write(&[(0, &format!("{}:0:0", 1800 + 300 * at))])
+                .is_empty()
+        );
+    }
+    assert_eq!(
+        case.write(&[(0, "99000:0:0")]),
+        ["cannot update /log/a.rrd: it is locked for too long"]
+    );
+    let counts = case.files.counts();
+    assert_eq!((counts.waiting, counts.dropped), (288, 1));
+}
+
+#[test]
+fn what_others_do_to_a_file_counts() {
+    let mut case = Case::new(&["a"]);
+    case.write(&[(0, "1500:0:0")]);
+    let mut other = Case::on(case.disk.clone(), &["a"]);
+    other.write(&[(0, "1800:300:300")]);
+    assert_eq!(
+        case.write(&[(0, "1700:100:100")]),
+        [
+            "cannot update /log/a.rrd: illegal attempt to update using time 1700 when last update time is 1800 (minimum one second step)"
+        ]
+    );
+    // Somebody makes it blank again, or something else of it.
+    case.disk.unlink(Path::new("/log/a.rrd")).unwrap();
+    assert!(case.write(&[(0, "1900:0:0")]).is_empty());
+    assert_eq!(case.files.counts().created, 2);
+    for (bytes, said) in [
+        (
+            b"<xml>".to_vec(),
+            "cannot read /log/a.rrd: reached EOF while loading header rrd->stat_head",
+        ),
+        (vec![7; 4096], "cannot read /log/a.rrd: is not an RRD file"),
+        (
+            case.rrd("a").to_bytes()[..3000].to_vec(),
+            "cannot read /log/a.rrd: it is too small (should be 3552 bytes)",
+        ),
+    ] {
+        case.disk.set_bytes(Path::new("/log/a.rrd"), bytes);
+        assert_eq!(case.write(&[(0, "2000:0:0")]), [said]);
+    }
+}
+
+#[test]
+fn a_full_disk_costs_the_files_that_it_has_no_room_for() {
+    let mut case = Case::new(&["a", "b"]);
+    assert!(case.write(&[(0, "1500:0:0")]).is_empty());
+    let capacity_bytes = Some(case.disk.allocated_bytes());
+    case.disk.set_faults(Faults {
+        capacity_bytes,
+        ..Faults::default()
+    });
+    let said = case.write(&[(1, "1800:0:0"), (0, "1800:300:300")]);
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].starts_with("cannot create /log/b.rrd: "),
+        "{said:?}"
+    );
+    assert_eq!(case.rrd("a").header.last_up, 1800);
+    assert_eq!(case.disk.files().len(), 1, "{:?}", case.disk.files());
+    case.disk.set_faults(Faults::default());
+    assert!(case.write(&[(1, "2100:0:0")]).is_empty());
+    // A row that cannot be written is lost with its value; the file is whole.
+    case.disk.set_faults(Faults {
+        full_writes: Some((1, 1_000_000)),
+        ..Faults::default()
+    });
+    let said = case.write(&[(1, "2400:300:300")]);
+    assert!(
+        said[0].starts_with("cannot update /log/b.rrd: No space left"),
+        "{said:?}"
+    );
+    assert_eq!(case.rrd("b").header.last_up, 2100);
+}
+
+#[test]
+fn a_definition_follows_the_configuration() {
+    let mut case = Case::new(&["d/a"]);
+    case.write(&[(0, "1500:0:0")]);
+    case.write(&[(0, "1800:300:300")]);
+    let mut changed = series("d/a");
+    changed.max = [None, Some(5)];
+    changed.kind = Kind::Gauge;
+    case.files.begin(vec![changed.clone()], &[]);
+    assert!(case.write(&[(0, "2100:600.5:3")]).is_empty());
+    case.files.begin(vec![changed], &[]);
+    case.write(&[(0, "2200:1:1")]);
+    assert_eq!(case.files.counts().tuned, 1);
+    let header = case.rrd("d/a").header;
+    assert_eq!(header.ds[0].dst(), b"GAUGE");
+    assert!(f64::from_bits(header.ds[0].par[2]).is_nan());
+    assert_eq!(f64::from_bits(header.ds[1].par[2]), 5.0);
+    assert_eq!(header.pdp_prep[0].last_ds[..2], *b"1\0");
+}
+
+#[test]
+fn a_folder_has_one_writer_for_a_configuration() {
+    let case = Case::new(&[]);
+    let claim = |config: &str| {
+        let mut files = Files::new(Arc::new(case.disk.clone()), 1).unwrap();
+        let claimed = files.claim(Path::new(FOLDER), Path::new(config)).unwrap();
+        (files, claimed)
+    };
+    let (first, claimed) = claim("/etc/mrtg.cfg");
+    assert!(claimed && !claim("/etc/mrtg.cfg").1);
+    assert!(claim("/etc/other.cfg").1);
+    drop(first);
+    assert!(claim("/etc/mrtg.cfg").1);
+}
