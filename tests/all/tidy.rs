@@ -32,7 +32,7 @@ const CASTS: &[(&str, usize)] = &[
     ("ingest", 48),
     ("kernel", 15),
     ("kymo", 44),
-    ("poll", 13),
+    ("poll", 30),
     ("query", 29),
     ("recording", 105),
     ("rrd", 205),

@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,
-    ends: Vec<(u32, u32)>,
+    ends: Vec<(u32, usize)>,
 }
 
 /// A value of one target.
@@ -24,19 +24,19 @@ impl Batch {
     }
 
     /// Adds a value; `put` appends its argument to what it gets.
-    pub fn push(&mut self, target: u32, put: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, target: usize, put: impl FnOnce(&mut Vec<u8>)) {
         put(&mut self.text);
-        self.ends.push((target, self.text.len() as u32));
+        self.ends.push((target as u32, self.text.len()));
     }
 
     /// In the order in which they came.
     pub fn iter(&self) -> impl Iterator<Item = Update<'_>> {
         let mut from = 0;
         self.ends.iter().map(move |&(target, end)| {
-            let begin = std::mem::replace(&mut from, end as usize);
+            let begin = std::mem::replace(&mut from, end);
             Update {
                 target,
-                argument: &self.text[begin..end as usize],
+                argument: &self.text[begin..end],
             }
         })
     }

@@ -7,6 +7,8 @@
 
 pub mod batch;
 pub mod description;
+pub mod engine;
+pub mod poller;
 pub mod runner;
 pub mod sink;
 pub mod threshold;

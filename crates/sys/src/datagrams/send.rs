@@ -224,7 +224,7 @@ mod tests {
                     out.extend([round, n as u8])
                 });
             }
-            // Nobody can be sent this; the others get theirs.
+            // This is too long for any datagram; the others get theirs.
             outbox.push("127.0.0.1:9".parse().unwrap(), |out| out.resize(70_000, 0));
             outbox.push(receivers[0].local_addr().unwrap(), |out| out.push(9));
             assert_eq!(outbox.len(), 5);

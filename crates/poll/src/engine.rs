@@ -1,0 +1,406 @@
+//! The poller's engine: who is asked what and when, and what becomes of answers and of silence. It has no socket and no clock:
+//! it gets the time and what came, and says what is to be sent, so that tests drive it through years and lost packets.
+//!
+//! One device, one [`Device`]: its cycle begins when it is due, looks up interfaces that it does not know (`Walking`), asks its
+//! PDUs (`Polling`), then what takes walks of its own (`Chores`), and ends when each reading has its outcome, at the latest after
+//! 0.8 of the interval. An answer belongs to an attempt by its id, a value to a reading by its OID.
+
+mod chores;
+mod cycle;
+mod decimal;
+mod device;
+mod exchanges;
+mod ids;
+mod interfaces;
+mod lane;
+mod outcome;
+mod pdu;
+mod phases;
+mod plan;
+mod receive;
+mod sides;
+mod timers;
+mod transmit;
+mod walk;
+
+pub use device::Account;
+pub use ids::Random;
+pub use interfaces::{Cache, Column};
+pub use outcome::Stamps;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kymo_sys::clock::Stamp;
+use kymo_wire::mrtg_cfg::{Config, Magic, Session, Source};
+
+use crate::batch::Batch;
+use decimal::Decimal;
+use device::{Device, Stage};
+use exchanges::Exchanges;
+use ids::Ids;
+use lane::Lane;
+use outcome::Outcomes;
+use phases::Phases;
+use sides::Sides;
+use timers::Timers;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// How polls are spread over an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// All devices at once, MRTG's way.
+    Burst,
+    /// Each device at a moment of its own.
+    Spread,
+}
+
+/// What the engine is to know besides the configuration.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// When devices are polled.
+    pub pace: Pace,
+    /// How stamps are written.
+    pub stamps: Stamps,
+    /// Bytes that the queue of a socket holds.
+    pub queue_bytes: usize,
+    /// Where ids come from.
+    pub random: Random,
+}
+
+/// Where packets go out.
+pub trait Link {
+    /// Sends a packet to the device of a session.
+    fn send(&mut self, session: usize, to: SocketAddr, packet: &[u8]);
+}
+
+/// News for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A device does not answer any more.
+    Silent {
+        /// Of the configuration's sessions.
+        session: usize,
+    },
+    /// A device answers again.
+    Back {
+        /// Of the configuration's sessions.
+        session: usize,
+    },
+    /// A device was started again.
+    Restarted {
+        /// Of the configuration's sessions.
+        session: usize,
+    },
+    /// An interface is not there, or there are several of that key.
+    NoInterface {
+        /// Of the configuration's sessions.
+        session: usize,
+        /// How it is named.
+        column: Column,
+        /// What it is called; from outside.
+        key: Vec<u8>,
+    },
+}
+
+/// Packets that were of no use, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Not of SNMP, or damaged.
+    pub malformed: u64,
+    /// Of no request that is out: late, sent twice, or forged.
+    pub unknown: u64,
+    /// With another community, of another version, or from an address that may not answer.
+    pub refused: u64,
+    /// Taken although they came from another address than the one that was asked.
+    pub foreign: u64,
+}
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A cycle of a device.
+    Cycle(usize),
+    /// The end of that, by its count.
+    CycleEnd(usize, u64),
+    /// The next PDU of a device, in this cycle.
+    Send(usize, u64),
+    /// The answer to an attempt of an exchange of this serial number.
+    Answer(usize, u32, u8),
+    /// A command, by its reading.
+    Command(usize),
+    /// Targets that need no reading.
+    Constants,
+}
+
+/// The engine.
+pub struct Engine {
+    config: Arc<Config>,
+    interval_ns: u64,
+    devices: Vec<Device>,
+    sides: Sides,
+    outcomes: Outcomes,
+    exchanges: Exchanges,
+    ids: Ids,
+    timers: Timers<Due>,
+    lane: Lane,
+    /// Commands that run, by reading.
+    running: BTreeSet<usize>,
+    /// Commands that have not ended yet for the first time.
+    new_commands: BTreeSet<usize>,
+    command_phases: Vec<u64>,
+    started_ns: u64,
+    /// Devices and commands whose first cycle is not over.
+    unpolled: usize,
+    commands: Vec<usize>,
+    batch: Batch,
+    accounts: Vec<Account>,
+    happenings: Vec<Happening>,
+    strays: Strays,
+    is_cache_changed: bool,
+    /// For one value's text.
+    text: Vec<u8>,
+}
+
+impl Engine {
+    /// For a configuration; everything is polled at once the first time.
+    pub fn new(config: Arc<Config>, settings: Settings, cache: &Cache, now: Stamp) -> Engine {
+        let interval_ns = u64::from(config.globals().interval_s.max(1)) * SECOND_NS;
+        let phases = match settings.pace {
+            Pace::Burst => Phases::burst(&config),
+            Pace::Spread => Phases::spread(&config, interval_ns),
+        };
+        let (sides, mut devices) = Sides::new(&config);
+        let mut timers = Timers::new();
+        let (mut unpolled, mut new_commands) = (0, BTreeSet::new());
+        for (number, device) in devices.iter_mut().enumerate() {
+            let session = &config.sessions()[number];
+            if let Some(known) = cache.0.get(session.mrtg_key.reveal()) {
+                device.interfaces = known.clone();
+            }
+            device.phase_ns = phases.devices[number];
+            device.due_ns = now.mono_ns;
+            unpolled += 1;
+            timers.set(now.mono_ns, Due::Cycle(number));
+        }
+        for (reading, of) in config.readings().iter().enumerate() {
+            if matches!(of.source, Source::Command(_)) {
+                unpolled += 1;
+                new_commands.insert(reading);
+                timers.set(now.mono_ns, Due::Command(reading));
+            }
+        }
+        timers.set(now.mono_ns, Due::Constants);
+        Engine {
+            outcomes: Outcomes::new(&config, settings.stamps),
+            ids: Ids::new(settings.random),
+            lane: Lane::new(settings.queue_bytes),
+            exchanges: Exchanges::default(),
+            running: BTreeSet::new(),
+            new_commands,
+            commands: Vec::new(),
+            batch: Batch::default(),
+            accounts: Vec::new(),
+            happenings: Vec::new(),
+            strays: Strays::default(),
+            is_cache_changed: false,
+            text: Vec::new(),
+            command_phases: phases.readings,
+            started_ns: now.mono_ns,
+            config,
+            interval_ns,
+            devices,
+            sides,
+            timers,
+            unpolled,
+        }
+    }
+
+    /// Goes on where another one stops, which has an earlier state of the configuration: what it knows of devices stays, and
+    /// each is polled when it would have been.
+    pub fn take_over(&mut self, before: Engine) {
+        let mut known: std::collections::HashMap<Vec<u8>, Device> = Default::default();
+        let old = before.config;
+        for device in before.devices {
+            known.insert(key_of(&old.sessions()[device.session]), device);
+        }
+        self.strays = before.strays;
+        if self.interval_ns == before.interval_ns {
+            self.started_ns = before.started_ns;
+        }
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            let Some(old) = known.remove(&key_of(&self.config.sessions()[number])) else {
+                continue;
+            };
+            device.inherit(old);
+        }
+    }
+
+    /// What is due by now is done.
+    pub fn advance(&mut self, now: Stamp, link: &mut dyn Link) {
+        while let Some(due) = self.timers.take(now.mono_ns) {
+            match due {
+                Due::Cycle(device) => self.begin_cycle(device, now, link),
+                Due::CycleEnd(device, count) => {
+                    let of = &self.devices[device];
+                    if of.cycles == count && of.cycle.stage != Stage::Idle {
+                        self.end_cycle(device, now);
+                    }
+                }
+                Due::Send(device, count) => {
+                    if self.devices[device].cycles == count {
+                        self.devices[device].cycle.is_paced = false;
+                        self.pump(device, now, link);
+                    }
+                }
+                Due::Answer(exchange, serial, attempt) => {
+                    self.missed(exchange, serial, attempt, now, link);
+                }
+                Due::Command(reading) => self.begin_command(reading, now),
+                Due::Constants => {
+                    self.outcomes
+                        .put_constants(now.real_ns, &self.config, &mut self.batch);
+                    let next_ns = now.mono_ns + self.interval_ns;
+                    self.timers.set(next_ns, Due::Constants);
+                }
+            }
+        }
+        self.use_room(now, link);
+    }
+
+    /// When [`Engine::advance`] is to be called at the latest.
+    pub fn next_ns(&self) -> Option<u64> {
+        let times = [self.timers.next_ns(), self.lane.next_ns()];
+        times.into_iter().flatten().min()
+    }
+
+    fn begin_command(&mut self, reading: usize, now: Stamp) {
+        if self.running.contains(&reading) {
+            self.command_done(reading, [None; 2], now);
+        }
+        self.outcomes.begin(reading);
+        self.running.insert(reading);
+        self.commands.push(reading);
+        let phase_ns = self.command_phases[reading];
+        let next_ns = self.next_of_phase(phase_ns, now.mono_ns);
+        self.timers.set(next_ns, Due::Command(reading));
+    }
+
+    /// A command has ended: decimal texts of its two lines, as far as they are there.
+    pub fn command_done(&mut self, reading: usize, values: [Option<&[u8]>; 2], now: Stamp) {
+        if !self.running.remove(&reading) {
+            return;
+        }
+        let given = self.outcomes.given(reading);
+        given.values = values.map(|text| text.map_or(Decimal::Unknown, Decimal::of));
+        given.real_ns = now.real_ns;
+        if self.new_commands.remove(&reading) {
+            self.unpolled = self.unpolled.saturating_sub(1);
+        }
+        self.outcomes
+            .complete(reading, now.real_ns, &self.config, &mut self.batch);
+    }
+
+    /// When the next turn of a phase is, after this moment.
+    fn next_of_phase(&self, phase_ns: u64, now_ns: u64) -> u64 {
+        let since = now_ns.saturating_sub(self.started_ns);
+        // A second poll right behind the first one tells nothing.
+        let least = since + self.interval_ns / 20 + 1;
+        let turns = (least.saturating_sub(phase_ns)).div_ceil(self.interval_ns);
+        self.started_ns + phase_ns + turns * self.interval_ns
+    }
+
+    /// The address of a session's device was found, or not: then the one before stays.
+    pub fn resolved(&mut self, session: usize, address: Option<SocketAddr>) {
+        let device = &mut self.devices[session];
+        device.address = address.or(device.address);
+    }
+
+    /// Commands that are to be started now.
+    pub fn take_commands(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.commands)
+    }
+
+    /// Values since the last call, in the place of what is in `batch`.
+    pub fn take_batch(&mut self, batch: &mut Batch) {
+        batch.clear();
+        std::mem::swap(&mut self.batch, batch);
+    }
+
+    /// How many values there are to take.
+    pub fn values(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// What ended cycles were like.
+    pub fn take_accounts(&mut self) -> Vec<Account> {
+        std::mem::take(&mut self.accounts)
+    }
+
+    /// News for people since the last call.
+    pub fn take_happenings(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.happenings)
+    }
+
+    /// Packets that were of no use.
+    pub fn strays(&self) -> Strays {
+        self.strays
+    }
+
+    /// Targets that were polled, and those that lack a number; since the start.
+    pub fn targets_done(&self) -> (u64, u64) {
+        (self.outcomes.done, self.outcomes.unknown)
+    }
+
+    /// Whether everything was polled once.
+    pub fn is_round_over(&self) -> bool {
+        self.unpolled == 0
+    }
+
+    /// Whether nothing is under way: the moment to take another configuration.
+    pub fn is_idle(&self) -> bool {
+        let idle = |device: &Device| device.cycle.stage == Stage::Idle;
+        self.devices.iter().all(idle) && self.running.is_empty()
+    }
+
+    /// The cache of interfaces, if it is other than it was.
+    pub fn changed_cache(&mut self) -> Option<Cache> {
+        if !std::mem::take(&mut self.is_cache_changed) {
+            return None;
+        }
+        let mut cache = Cache::default();
+        for device in &self.devices {
+            let session = &self.config.sessions()[device.session];
+            let key = session.mrtg_key.reveal().to_vec();
+            cache.0.insert(key, device.interfaces.clone());
+        }
+        Some(cache)
+    }
+
+    fn session(&self, device: usize) -> &Session {
+        &self.config.sessions()[self.devices[device].session]
+    }
+
+    fn asks_uptime(&self) -> bool {
+        let globals = self.config.globals();
+        !globals.no_mib2 && !globals.single_request
+    }
+
+    /// Whether a side of a reading takes a walk of its own.
+    fn magic(&self, reading: usize, side: u8) -> Magic {
+        match self.config.readings()[reading].source {
+            Source::Snmp(source) => source.asked[usize::from(side)].magic,
+            Source::Command(_) => Magic::Get,
+        }
+    }
+}
+
+/// What makes a session the same one in another state of the configuration.
+fn key_of(session: &Session) -> Vec<u8> {
+    let mut key = session.mrtg_key.reveal().to_vec();
+    // Secrets do not show in there.
+    key.extend(format!(" {session:?}").bytes());
+    key
+}

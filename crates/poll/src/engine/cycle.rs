@@ -1,0 +1,354 @@
+//! The cycle of a device, from stage to stage.
+
+use kymo_sys::clock::Stamp;
+use kymo_wire::mrtg_cfg::{Magic, Source};
+use kymo_wire::snmp::{Ask, Oid};
+
+use super::decimal::Decimal;
+use super::device::{Account, Cycle, DEAD_CYCLES, Stage};
+use super::exchanges::Purpose;
+use super::interfaces::Found;
+use super::pdu;
+use super::plan::{NAMES_MAX, Planner};
+use super::walk::Walk;
+use super::{Due, Engine, Happening, Link};
+
+impl Engine {
+    pub(super) fn begin_cycle(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let due_ns = self.devices[number].due_ns;
+        if due_ns > now.mono_ns {
+            return self.timers.set(due_ns, Due::Cycle(number));
+        }
+        let next_ns = self.next_of_phase(self.devices[number].phase_ns, now.mono_ns);
+        self.timers.set(next_ns, Due::Cycle(number));
+        let device = &mut self.devices[number];
+        if device.cycle.stage != Stage::Idle {
+            return;
+        }
+        let late_ns = now.mono_ns.saturating_sub(device.due_ns);
+        device.due_ns = next_ns;
+        device.cycle = Cycle {
+            account: Account {
+                session: device.session,
+                late_ns,
+                ..Account::default()
+            },
+            ..Cycle::default()
+        };
+        device.pdus.truncate(device.planned);
+        for reference in &mut device.references {
+            reference.is_refuted = false;
+            reference.absent.1 = reference.absent.1.saturating_sub(1);
+        }
+        let dropped = device.dropped.len();
+        device.dropped.retain(|_, until_ns| *until_ns > now.mono_ns);
+        device.is_plan_stale |= device.dropped.len() < dropped;
+        let end_ns = now.mono_ns + self.interval_ns / 10 * 8;
+        self.timers
+            .set(end_ns, Due::CycleEnd(number, device.cycles));
+        let is_dead = device.dead_cycles >= DEAD_CYCLES;
+        device.cycle.stage = Stage::Probing;
+        self.begin_readings(number, now);
+        if self.devices[number].address.is_none() {
+            self.end_cycle(number, now);
+        } else if is_dead {
+            self.probe(number, now, link);
+        } else {
+            self.look_up(number, now, link);
+        }
+    }
+
+    /// All of them are open; of those that nothing is asked for the outcome is there.
+    fn begin_readings(&mut self, number: usize, now: Stamp) {
+        let readings = std::mem::take(&mut self.devices[number].readings);
+        for &reading in &readings {
+            self.outcomes.begin(reading);
+            self.sides.begin(reading);
+            for side in 0..2 {
+                let constant: &[u8] = match self.magic(reading, side) {
+                    Magic::PseudoZero => b"0",
+                    Magic::PseudoOne => b"1",
+                    _ => continue,
+                };
+                let given = self.outcomes.given(reading);
+                given.values[usize::from(side)] = Decimal::of(constant);
+            }
+            if !self.sides.is_any_open(reading) {
+                self.complete(reading, now);
+            }
+        }
+        self.devices[number].readings = readings;
+    }
+
+    /// Columns of interfaces are walked as far as keys are not known; then PDUs are sent.
+    pub(super) fn look_up(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let device = &mut self.devices[number];
+        device.cycle.stage = Stage::Walking;
+        device.cycle.to_walk = device.columns_wanted();
+        self.walk_on(number, now, link);
+    }
+
+    fn walk_on(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let device = &mut self.devices[number];
+        let Some(column) = device.cycle.to_walk.pop() else {
+            return self.poll(number, now, link);
+        };
+        device.cycle.walked.push(column);
+        device.cycle.rows.clear();
+        let repetitions = self.repetitions(number);
+        if let Some(oid) = Oid::of_arcs(column.oid()) {
+            self.devices[number].cycle.walk = Some(Walk::new(oid, repetitions));
+            self.ask_rows(number, now, link);
+        }
+    }
+
+    /// As many rows as SnmpOptions say, MRTG's 12 otherwise.
+    pub(super) fn repetitions(&self, number: usize) -> u16 {
+        let wanted = self.session(number).max_repetitions;
+        u16::try_from(wanted).unwrap_or(u16::MAX)
+    }
+
+    /// The next request of the walk that the device is at.
+    pub(super) fn ask_rows(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let session = self.session(number);
+        let Some(walk) = &self.devices[number].cycle.walk else {
+            return;
+        };
+        let ask = match pdu::has_bulk(session) {
+            true => Ask::GetBulk {
+                non_repeaters: 0,
+                max_repetitions: walk.repetitions,
+            },
+            false => Ask::GetNext,
+        };
+        let request = pdu::request(session, ask, std::slice::from_ref(walk.at()));
+        let exchange = self.exchanges.add(number, Purpose::Walk(request));
+        self.send(exchange, now, link);
+    }
+
+    /// A column was walked, or could not be.
+    pub(super) fn walked(
+        &mut self,
+        number: usize,
+        is_whole: bool,
+        now: Stamp,
+        link: &mut dyn Link,
+    ) {
+        let device = &mut self.devices[number];
+        device.cycle.walk = None;
+        if let (true, Some(&column)) = (is_whole, device.cycle.walked.last()) {
+            let rows = std::mem::take(&mut device.cycle.rows);
+            device.interfaces.begin(column);
+            for (key, index) in rows {
+                device.interfaces.add(column, key, index);
+            }
+            self.is_cache_changed = true;
+        }
+        self.walk_on(number, now, link);
+    }
+
+    /// Whatever is open, and can be asked, is asked.
+    fn poll(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        self.resolve(number);
+        let device = &mut self.devices[number];
+        device.cycle.stage = Stage::Polling;
+        let is_first = !std::mem::replace(&mut device.cycle.has_polled, true);
+        if device.is_plan_stale || !is_first {
+            if is_first {
+                device.pdus.clear();
+            }
+            let from = device.pdus.len();
+            let open = self.open_readings(number);
+            let pdus = self.plan(number, open);
+            let device = &mut self.devices[number];
+            device.pdus.extend(pdus);
+            device.is_plan_stale = !is_first;
+            if is_first {
+                device.planned = device.pdus.len();
+            }
+            device.cycle.queue.extend(from..device.pdus.len());
+        } else {
+            device.cycle.queue.extend(0..device.planned);
+        }
+        self.pump(number, now, link);
+    }
+
+    pub(super) fn plan(&self, number: usize, readings: Vec<usize>) -> Vec<pdu::Pdu> {
+        let settings = (self.config.globals().single_request, self.asks_uptime());
+        let device = &self.devices[number];
+        Planner::plan(
+            &self.config,
+            device,
+            &self.sides,
+            settings,
+            readings.into_iter(),
+        )
+    }
+
+    fn open_readings(&self, number: usize) -> Vec<usize> {
+        let readings = self.devices[number].readings.iter().copied();
+        readings
+            .filter(|&reading| self.sides.is_any_open(reading))
+            .collect()
+    }
+
+    /// Gives references their index, and says which have none.
+    fn resolve(&mut self, number: usize) {
+        let device = &mut self.devices[number];
+        let before: Vec<bool> = device.references.iter().map(|of| of.is_wanted()).collect();
+        device.resolve();
+        for (reference, was_wanted) in device.references.iter().zip(before) {
+            // Once, when it is missed for the first time.
+            if was_wanted && reference.index.is_none() && reference.absent.0 == 1 {
+                self.happenings.push(Happening::NoInterface {
+                    session: device.session,
+                    column: reference.column,
+                    key: reference.key.to_vec(),
+                });
+            }
+        }
+    }
+
+    /// Nothing is on its way, and nothing is to be sent: what comes next?
+    pub(super) fn proceed(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let device = &mut self.devices[number];
+        if device.cycle.stage == Stage::Polling {
+            if std::mem::take(&mut device.cycle.has_moved) {
+                let missing = device.references.iter_mut();
+                missing
+                    .filter(|reference| reference.index.is_none())
+                    .for_each(|reference| reference.hope());
+            }
+            if !device.columns_wanted().is_empty() {
+                return self.look_up(number, now, link);
+            }
+            self.begin_chores(number);
+        }
+        self.next_chore(number, now, link);
+    }
+
+    fn begin_chores(&mut self, number: usize) {
+        let mut chores = std::collections::VecDeque::new();
+        for &reading in &self.devices[number].readings {
+            for side in 0..2 {
+                let takes_walk = matches!(
+                    self.magic(reading, side),
+                    Magic::Walk(_) | Magic::CountWalk | Magic::GetNext
+                );
+                if takes_walk && self.sides.is_open(reading, side) {
+                    chores.push_back((reading, side));
+                }
+            }
+        }
+        let cycle = &mut self.devices[number].cycle;
+        cycle.stage = Stage::Chores;
+        cycle.chores = chores;
+    }
+
+    /// The cycle is over; what has no outcome is unknown.
+    pub(super) fn end_cycle(&mut self, number: usize, now: Stamp) {
+        while let Some(&exchange) = self.devices[number].cycle.exchanges.last() {
+            self.forget(exchange);
+        }
+        let readings = std::mem::take(&mut self.devices[number].readings);
+        for &reading in &readings {
+            if self.sides.is_any_open(reading) {
+                for side in 0..2 {
+                    self.sides.close(reading, side);
+                }
+                self.complete(reading, now);
+            }
+        }
+        let limit = NAMES_MAX;
+        let device = &mut self.devices[number];
+        device.readings = readings;
+        let cycle = &mut device.cycle;
+        cycle.stage = Stage::Idle;
+        cycle.account.real_ns = now.real_ns;
+        cycle.account.answered = cycle.answered_ns.is_some();
+        cycle.account.was_reset = cycle.was_reset;
+        let (answered, was_dead) = (cycle.account.answered, device.dead_cycles > 0);
+        device.dead_cycles = match answered {
+            true => 0,
+            false => device.dead_cycles.saturating_add(1),
+        };
+        if answered {
+            device.grow(limit);
+        }
+        if device.cycles == 0 {
+            self.unpolled = self.unpolled.saturating_sub(1);
+        }
+        device.cycles += 1;
+        self.accounts.push(device.cycle.account);
+        let session = device.session;
+        match (answered, was_dead) {
+            (true, true) => self.happenings.push(Happening::Back { session }),
+            (false, false) => self.happenings.push(Happening::Silent { session }),
+            _ => {}
+        }
+    }
+
+    /// One side of a reading has its outcome.
+    pub(super) fn settle(&mut self, reading: usize, side: u8, value: Decimal, now: Stamp) {
+        if !self.sides.is_open(reading, side) {
+            return;
+        }
+        self.outcomes.given(reading).values[usize::from(side)] = value;
+        if self.sides.close(reading, side) {
+            self.complete(reading, now);
+        }
+    }
+
+    /// A reading has all that it will have.
+    fn complete(&mut self, reading: usize, now: Stamp) {
+        if let Some(device) = self.sides.device(reading) {
+            let was_reset = self.devices[device].cycle.was_reset;
+            self.outcomes.given(reading).was_reset = was_reset;
+        }
+        self.outcomes
+            .complete(reading, now.real_ns, &self.config, &mut self.batch);
+    }
+
+    /// The device said that an index is not that of the key: it is looked up again, and the reading asked again.
+    pub(super) fn refute(&mut self, number: usize, reference: usize) {
+        let device = &mut self.devices[number];
+        let reference = &mut device.references[reference];
+        if reference.is_refuted {
+            return;
+        }
+        reference.is_refuted = true;
+        reference.index = None;
+        device.interfaces.forget(reference.column, &reference.key);
+        self.is_cache_changed = true;
+        device.is_plan_stale = true;
+        if device.cycle.walked.contains(&reference.column) {
+            reference.is_missed();
+        } else {
+            reference.hope();
+        }
+    }
+
+    /// The OID that a chore walks, or asks for the next one of.
+    pub(super) fn chore_oid(&self, number: usize, reading: usize, side: u8) -> Option<Oid> {
+        let Source::Snmp(source) = self.config.readings()[reading].source else {
+            return None;
+        };
+        let asked = source.asked[usize::from(side)];
+        let mut arcs = self.config.oid(asked.oid).to_vec();
+        match asked.index {
+            kymo_wire::mrtg_cfg::Index::None => {}
+            kymo_wire::mrtg_cfg::Index::Number(index) => arcs.push(index),
+            kymo_wire::mrtg_cfg::Index::Reference(..) => {
+                let device = &self.devices[number];
+                let reference = self.sides.reference(reading, side)?;
+                let reference = &device.references[reference];
+                let found = device.interfaces.find(reference.column, &reference.key);
+                match (reference.index, found) {
+                    (Some(index), _) | (None, Some(Found::Index(index))) => arcs.push(index),
+                    _ => return None,
+                }
+            }
+        }
+        Oid::of_arcs(&arcs)
+    }
+}

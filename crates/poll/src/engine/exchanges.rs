@@ -1,0 +1,84 @@
+//! Requests that are out: each may be sent several times, and any of its attempts may be answered.
+
+use kymo_wire::snmp::RequestMessage;
+
+/// What a request is for.
+pub(crate) enum Purpose {
+    /// This PDU of the device.
+    Pdu(usize),
+    /// The next rows of the walk that the device is at.
+    Walk(RequestMessage),
+    /// Is anybody there?
+    Probe(RequestMessage),
+}
+
+/// A request that is out.
+pub(crate) struct Exchange {
+    pub device: usize,
+    pub purpose: Purpose,
+    /// Of each attempt the id, and when it was sent.
+    pub attempts: Vec<(i32, u64)>,
+    /// Tells it from others that had its place before.
+    pub serial: u32,
+    /// It counts among those whose answers may come in a moment, all at once.
+    pub is_fresh: bool,
+}
+
+/// All of them, by number.
+#[derive(Default)]
+pub(crate) struct Exchanges {
+    places: Vec<Option<Exchange>>,
+    free: Vec<usize>,
+    serials: u32,
+    /// Memory of attempts, to be used again.
+    spare: Vec<Vec<(i32, u64)>>,
+}
+
+impl Exchanges {
+    /// A new one, without an attempt.
+    pub(crate) fn add(&mut self, device: usize, purpose: Purpose) -> usize {
+        self.serials = self.serials.wrapping_add(1);
+        let exchange = Exchange {
+            device,
+            purpose,
+            attempts: self.spare.pop().unwrap_or_default(),
+            serial: self.serials,
+            is_fresh: false,
+        };
+        match self.free.pop() {
+            Some(number) => {
+                self.places[number] = Some(exchange);
+                number
+            }
+            None => {
+                self.places.push(Some(exchange));
+                self.places.len() - 1
+            }
+        }
+    }
+
+    /// One of them, if it is still out.
+    pub(crate) fn get(&mut self, number: usize) -> Option<&mut Exchange> {
+        self.places.get_mut(number)?.as_mut()
+    }
+
+    /// The same, if it is not another one by now.
+    pub(crate) fn same(&mut self, number: usize, serial: u32) -> Option<&mut Exchange> {
+        self.get(number)
+            .filter(|exchange| exchange.serial == serial)
+    }
+
+    /// It is over.
+    pub(crate) fn take(&mut self, number: usize) -> Option<Exchange> {
+        let exchange = self.places.get_mut(number)?.take()?;
+        self.free.push(number);
+        Some(exchange)
+    }
+
+    /// Its memory is used again.
+    pub(crate) fn done_with(&mut self, exchange: Exchange) {
+        let mut attempts = exchange.attempts;
+        attempts.clear();
+        self.spare.push(attempts);
+    }
+}

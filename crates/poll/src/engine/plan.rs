@@ -1,0 +1,210 @@
+//! What of a device is asked in one PDU. A PDU is encoded once and sent again and again; the names of one reading are never in
+//! two of them, so that its numbers are of one moment.
+
+use kymo_wire::mrtg_cfg::{Config, Index, Magic, Session, Source};
+use kymo_wire::snmp::{Ask, Oid, message_bytes, varbind_bytes};
+
+use super::device::{Device, Reference};
+use super::interfaces::Column;
+use super::pdu::{Pdu, UPTIME, Use, request};
+use super::sides::Sides;
+
+/// Names of a PDU at most, however large they may grow.
+pub(crate) const NAMES_MAX: usize = 48;
+/// Bytes of a reply, estimated: it is to fit into one packet.
+const REPLY_BYTES_MAX: usize = 1400;
+/// Bytes of a value, estimated: a Counter64.
+const VALUE_BYTES: usize = 9;
+/// Where fewer names are asked for at a time, sysUpTime stays away.
+const UPTIME_FROM: usize = 5;
+/// ifTableLastChange.0
+const CHANGE: [u32; 10] = [1, 3, 6, 1, 2, 1, 31, 1, 5, 0];
+/// ifNumber.0
+const NUMBER: [u32; 9] = [1, 3, 6, 1, 2, 1, 2, 1, 0];
+
+/// What PDUs of a device have in common.
+pub(crate) struct Planner<'a> {
+    pub config: &'a Config,
+    pub device: &'a Device,
+    pub sides: &'a Sides,
+    /// Each name has a PDU of its own.
+    pub single: bool,
+    /// sysUpTime comes along.
+    pub uptime: bool,
+    pub names_max: usize,
+    pdus: Vec<Pdu>,
+    names: Vec<Oid>,
+    uses: Vec<(u8, Use)>,
+    bytes: usize,
+}
+
+impl<'a> Planner<'a> {
+    /// PDUs for all sides of these readings that are open, known by their index, and simply got.
+    pub(crate) fn plan(
+        config: &'a Config,
+        device: &'a Device,
+        sides: &'a Sides,
+        settings: (bool, bool),
+        readings: impl Iterator<Item = usize>,
+    ) -> Vec<Pdu> {
+        let (single, uptime) = settings;
+        let mut planner = Planner {
+            config,
+            device,
+            sides,
+            single,
+            uptime: uptime && device.has_uptime && device.names_max >= UPTIME_FROM,
+            names_max: device.names_max,
+            pdus: Vec::new(),
+            names: Vec::new(),
+            uses: Vec::new(),
+            bytes: 0,
+        };
+        for reading in readings {
+            planner.add_reading(reading);
+        }
+        planner.close();
+        planner.pdus
+    }
+
+    fn session(&self) -> &'a Session {
+        &self.config.sessions()[self.device.session]
+    }
+
+    fn add_reading(&mut self, reading: usize) {
+        let mut wanted: Vec<(Oid, Use)> = Vec::new();
+        for side in 0..2u8 {
+            if !self.sides.is_open(reading, side) {
+                continue;
+            }
+            if let Some((check, name)) = self.names_of(reading, side) {
+                wanted.extend(check);
+                wanted.push((name, Use::Value { reading, side }));
+            }
+        }
+        // Checks first: a value without them is none.
+        wanted.sort_by_key(|(_, what)| matches!(what, Use::Value { .. }));
+        if self.single {
+            for (name, what) in wanted {
+                self.put(name, what);
+                self.close();
+            }
+            return;
+        }
+        let new = wanted.iter().filter(|(name, _)| !self.names.contains(name));
+        let (mut count, mut bytes) = (0, 0);
+        for (name, _) in new {
+            count += 1;
+            bytes += varbind_bytes(name.len(), VALUE_BYTES);
+        }
+        let community = self.session().community.reveal().len();
+        let is_full = self.names.len() + count > self.names_max
+            || message_bytes(community, self.bytes + bytes) > REPLY_BYTES_MAX;
+        if is_full && !self.names.is_empty() {
+            self.close();
+        }
+        if self.names.is_empty() && !wanted.is_empty() {
+            self.open();
+        }
+        for (name, what) in wanted {
+            self.put(name, what);
+        }
+    }
+
+    /// The name to ask for, and the one that proves its index; `None`: nothing is asked for it this way.
+    #[allow(clippy::type_complexity)]
+    fn names_of(&self, reading: usize, side: u8) -> Option<(Option<(Oid, Use)>, Oid)> {
+        let Source::Snmp(source) = self.config.readings()[reading].source else {
+            return None;
+        };
+        let asked = source.asked[usize::from(side)];
+        let is_got = matches!(asked.magic, Magic::Get | Magic::IsOne);
+        if !is_got || self.device.dropped.contains_key(&(reading, side)) {
+            return None;
+        }
+        let mut arcs = self.config.oid(asked.oid).to_vec();
+        let check = match asked.index {
+            Index::None => None,
+            Index::Number(index) => {
+                place_index(&mut arcs, index, asked.index_position);
+                None
+            }
+            Index::Reference(..) => {
+                let number = self.sides.reference(reading, side)?;
+                let reference = &self.device.references[number];
+                let index = reference.index?;
+                place_index(&mut arcs, index, asked.index_position);
+                Some((check_name(reference, index)?, Use::Check(number)))
+            }
+        };
+        Some((check, Oid::of_arcs(&arcs)?))
+    }
+
+    /// What is asked for the device's own sake.
+    fn open(&mut self) {
+        if self.uptime {
+            self.put_arcs(&UPTIME, Use::Uptime);
+        }
+        if self.pdus.is_empty() && self.device.watches_table() {
+            self.put_arcs(&CHANGE, Use::Table(0));
+            self.put_arcs(&NUMBER, Use::Table(1));
+        }
+    }
+
+    fn put_arcs(&mut self, arcs: &[u32], what: Use) {
+        if let Some(name) = Oid::of_arcs(arcs) {
+            self.put(name, what);
+        }
+    }
+
+    fn put(&mut self, name: Oid, what: Use) {
+        let known = self.names.iter().position(|known| *known == name);
+        let place = known.unwrap_or_else(|| {
+            self.bytes += varbind_bytes(name.len(), VALUE_BYTES);
+            self.names.push(name);
+            self.names.len() - 1
+        });
+        let what = (place as u8, what);
+        if !self.uses.contains(&what) {
+            self.uses.push(what);
+        }
+    }
+
+    fn close(&mut self) {
+        if self.names.is_empty() {
+            return;
+        }
+        let session = self.session();
+        self.uses
+            .sort_by_key(|(_, what)| matches!(what, Use::Value { .. }));
+        self.pdus.push(Pdu {
+            request: request(session, Ask::Get, &self.names),
+            uses: std::mem::take(&mut self.uses),
+            names: self.names.len() as u8,
+        });
+        self.names.clear();
+        self.bytes = 0;
+    }
+}
+
+fn place_index(arcs: &mut Vec<u32>, index: u32, position: Option<u8>) {
+    match position.map(usize::from) {
+        Some(position) if position <= arcs.len() => arcs.insert(position, index),
+        _ => arcs.push(index),
+    }
+}
+
+/// The name whose value is to be the key.
+fn check_name(reference: &Reference, index: u32) -> Option<Oid> {
+    let mut arcs = reference.column.oid().to_vec();
+    match reference.column {
+        Column::Ip => {
+            let address = std::str::from_utf8(&reference.key).ok()?;
+            for part in address.split('.') {
+                arcs.push(part.parse().ok()?);
+            }
+        }
+        _ => arcs.push(index),
+    }
+    Oid::of_arcs(&arcs)
+}

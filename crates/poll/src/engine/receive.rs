@@ -1,0 +1,366 @@
+//! Answers: whose they are, and what they say.
+
+use std::net::SocketAddr;
+
+use kymo_sys::clock::Stamp;
+use kymo_wire::mrtg_cfg::Magic;
+use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, arcs};
+
+use super::decimal::Decimal;
+use super::exchanges::Purpose;
+use super::interfaces::{self, Column};
+use super::pdu::{self, Use};
+use super::plan::NAMES_MAX;
+use super::walk::{Next, index_of};
+use super::{Engine, Happening, Link, SECOND_NS};
+
+/// A name that v1 said is not there is asked for again after an hour.
+const DROPPED_NS: u64 = 3600 * SECOND_NS;
+/// An uptime may be behind the clock by so much without a restart, in hundredths of a second.
+const UPTIME_SLACK: i64 = 1000;
+
+/// What a device's answer is to.
+enum Answered {
+    Pdu(usize),
+    Walk,
+    Probe,
+}
+
+impl Engine {
+    /// A packet came.
+    pub fn receive(&mut self, packet: &[u8], from: SocketAddr, now: Stamp, link: &mut dyn Link) {
+        let Ok(reply) = Message::decode_response(packet) else {
+            self.strays.malformed += 1;
+            return;
+        };
+        let Some(attempt) = self.ids.find(reply.head.id) else {
+            self.strays.unknown += 1;
+            return;
+        };
+        let Some(exchange) = self.exchanges.get(attempt.exchange) else {
+            return;
+        };
+        let number = exchange.device;
+        let sent_ns = exchange.attempts[usize::from(attempt.number)].1;
+        let answered = match exchange.purpose {
+            Purpose::Pdu(pdu) => Answered::Pdu(pdu),
+            Purpose::Walk(_) => Answered::Walk,
+            Purpose::Probe(_) => Answered::Probe,
+        };
+        if !self.is_welcome(number, &reply, from) {
+            self.strays.refused += 1;
+            return;
+        }
+        self.forget(attempt.exchange);
+        let cycle = &mut self.devices[number].cycle;
+        cycle.answered_ns = Some(now.mono_ns);
+        cycle.account.answers += 1;
+        let round_trip_ns = now.mono_ns.saturating_sub(sent_ns);
+        cycle.account.round_trip_ns += round_trip_ns;
+        // The middle between sending and receiving is the best guess at when the device looked.
+        let stamp_ns = now.real_ns - (round_trip_ns / 2) as i64;
+        match answered {
+            Answered::Pdu(pdu) => self.pdu_answered(number, pdu, &reply, stamp_ns, now, link),
+            Answered::Walk => self.rows_came(number, &reply, stamp_ns, now, link),
+            Answered::Probe => self.probe_answered(number, now, link),
+        }
+        self.use_room(now, link);
+    }
+
+    /// Community and version are the session's; and the address is the device's, or it does not matter, as in MRTG.
+    fn is_welcome(&mut self, number: usize, reply: &Message<'_>, from: SocketAddr) -> bool {
+        let device = &self.devices[number];
+        let session = &self.config.sessions()[device.session];
+        if reply.head.community != session.community.reveal()
+            || reply.head.version != pdu::version(session)
+        {
+            return false;
+        }
+        let Some(asked) = device.address else {
+            return false;
+        };
+        if (asked.ip() != from.ip() && !session.lenient_address)
+            || (asked.port() != from.port() && !session.lenient_port)
+        {
+            return false;
+        }
+        self.strays.foreign += u64::from(asked != from);
+        true
+    }
+
+    fn probe_answered(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let cycle = &mut self.devices[number].cycle;
+        cycle.is_probing = false;
+        if cycle.stage == super::Stage::Probing {
+            return self.look_up(number, now, link);
+        }
+        for pdu in std::mem::take(&mut cycle.suspects) {
+            self.halve(number, pdu, now);
+        }
+        self.pump(number, now, link);
+    }
+
+    fn rows_came(
+        &mut self,
+        number: usize,
+        reply: &Message<'_>,
+        stamp_ns: i64,
+        now: Stamp,
+        link: &mut dyn Link,
+    ) {
+        let cycle = &mut self.devices[number].cycle;
+        if cycle.stage != super::Stage::Walking {
+            return self.chore_rows(number, reply, stamp_ns, now, link);
+        }
+        let (Some(walk), Some(&column)) = (&mut cycle.walk, cycle.walked.last()) else {
+            return;
+        };
+        let rows = &mut cycle.rows;
+        let next = walk.take(reply, |behind, value| {
+            rows.extend(row_of(column, behind, value));
+            true
+        });
+        match next {
+            Next::More => self.ask_rows(number, now, link),
+            Next::End => self.walked(number, true, now, link),
+            Next::Broken => self.walked(number, false, now, link),
+        }
+    }
+
+    fn pdu_answered(
+        &mut self,
+        number: usize,
+        pdu: usize,
+        reply: &Message<'_>,
+        stamp_ns: i64,
+        now: Stamp,
+        link: &mut dyn Link,
+    ) {
+        self.devices[number].cycle.in_flight -= 1;
+        match reply.error_status() {
+            ErrorStatus::NO_ERROR => self.take_values(number, pdu, reply, stamp_ns, now),
+            ErrorStatus::TOO_BIG => self.halve(number, pdu, now),
+            status => self.take_error(number, pdu, status, reply.head.index, now),
+        }
+        self.pump(number, now, link);
+    }
+
+    /// One name spoils the whole PDU: the others are asked again without it. Where it is not said which, halves are.
+    fn take_error(
+        &mut self,
+        number: usize,
+        pdu: usize,
+        status: ErrorStatus,
+        index: i32,
+        now: Stamp,
+    ) {
+        let device = &mut self.devices[number];
+        device.cycle.had_error = true;
+        let of = &device.pdus[pdu];
+        let place = usize::try_from(index).ok().and_then(|at| at.checked_sub(1));
+        let Some(place) = place.filter(|&place| place < usize::from(of.names)) else {
+            return self.halve(number, pdu, now);
+        };
+        let spoilt = of.uses.iter().filter(|(at, _)| usize::from(*at) == place);
+        let spoilt: Vec<Use> = spoilt.map(|&(_, what)| what).collect();
+        let readings = of.readings();
+        for what in spoilt {
+            self.without(number, what, status, now);
+        }
+        let open = readings
+            .into_iter()
+            .filter(|&reading| self.sides.is_any_open(reading));
+        let open: Vec<usize> = open.collect();
+        self.ask_again(number, open);
+    }
+
+    /// The device has no such thing.
+    fn without(&mut self, number: usize, what: Use, status: ErrorStatus, now: Stamp) {
+        let device = &mut self.devices[number];
+        device.is_plan_stale = true;
+        match what {
+            Use::Uptime => device.has_uptime = false,
+            Use::Table(_) => device.has_table = false,
+            Use::Check(reference) => self.refute(number, reference),
+            Use::Value { reading, side } => {
+                if status == ErrorStatus::NO_SUCH_NAME {
+                    let until_ns = now.mono_ns + DROPPED_NS;
+                    device.dropped.insert((reading, side), until_ns);
+                }
+                self.settle(reading, side, Decimal::Unknown, now);
+            }
+        }
+    }
+
+    fn take_values(
+        &mut self,
+        number: usize,
+        pdu: usize,
+        reply: &Message<'_>,
+        stamp_ns: i64,
+        now: Stamp,
+    ) {
+        let of = &self.devices[number].pdus[pdu];
+        let mut values = [None; NAMES_MAX + 8];
+        gather(of.request.bytes(), reply, &mut values);
+        let uses = of.uses.len();
+        for at in 0..uses {
+            let (place, what) = self.devices[number].pdus[pdu].uses[at];
+            let value = values.get(usize::from(place)).copied().flatten();
+            self.take_value(number, what, value, stamp_ns, now);
+        }
+    }
+
+    fn take_value(
+        &mut self,
+        number: usize,
+        what: Use,
+        value: Option<ObjectValue<'_>>,
+        stamp_ns: i64,
+        now: Stamp,
+    ) {
+        match (what, value) {
+            (Use::Uptime, Some(ObjectValue::TimeTicks(ticks))) => {
+                self.take_uptime(number, ticks as u32, now);
+            }
+            (Use::Uptime, value) => {
+                let device = &mut self.devices[number];
+                if value.is_some_and(ObjectValue::is_exception) && device.has_uptime {
+                    device.has_uptime = false;
+                    device.is_plan_stale = true;
+                }
+            }
+            (Use::Table(which), value) => self.take_table(number, which, value),
+            (Use::Check(reference), value) => {
+                let of = &self.devices[number].references[reference];
+                if !proves(of.column, &of.key, of.index, value) {
+                    self.refute(number, reference);
+                }
+            }
+            (Use::Value { reading, side }, value) => {
+                let reference = self.sides.reference(reading, side);
+                let references = &self.devices[number].references;
+                if reference.is_some_and(|of| references[of].is_refuted) {
+                    return;
+                }
+                let decimal = self.decimal(reading, side, value);
+                self.outcomes.given(reading).real_ns = stamp_ns;
+                self.settle(reading, side, decimal, now);
+            }
+        }
+    }
+
+    /// A value as the text of a reading.
+    fn decimal(&mut self, reading: usize, side: u8, value: Option<ObjectValue<'_>>) -> Decimal {
+        let Some(value) = value else {
+            return Decimal::Unknown;
+        };
+        if self.magic(reading, side) == Magic::IsOne {
+            return match value.number() {
+                Some(1) => Decimal::of(b"1"),
+                Some(_) => Decimal::of(b"0"),
+                None => Decimal::Unknown,
+            };
+        }
+        self.text.clear();
+        match value.put_reading(&mut self.text) {
+            true => Decimal::of(&self.text),
+            false => Decimal::Unknown,
+        }
+    }
+
+    /// Whether the device was started again; after 497 days its clock begins again without that.
+    fn take_uptime(&mut self, number: usize, ticks: u32, now: Stamp) {
+        let device = &mut self.devices[number];
+        let before = device.uptime.replace((ticks, now.mono_ns));
+        let Some((earlier, at_ns)) = before else {
+            return;
+        };
+        let passed = (now.mono_ns.saturating_sub(at_ns) / 10_000_000) as i64;
+        let expected = i64::from(earlier) + passed;
+        let is_back = i64::from(ticks) + UPTIME_SLACK < i64::from(earlier);
+        let wrapped = expected - (1 << 32);
+        let is_wrap = (wrapped - i64::from(ticks)).abs() <= passed / 10 + UPTIME_SLACK;
+        if is_back && !is_wrap {
+            device.cycle.was_reset = true;
+            device.cycle.has_moved = true;
+            device.dropped.clear();
+            let session = device.session;
+            self.happenings.push(Happening::Restarted { session });
+        }
+    }
+
+    /// Whether interfaces came or went.
+    fn take_table(&mut self, number: usize, which: u8, value: Option<ObjectValue<'_>>) {
+        let device = &mut self.devices[number];
+        let new = value.and_then(|value| match value {
+            ObjectValue::TimeTicks(ticks) => Some(i128::from(ticks)),
+            value => value.number(),
+        });
+        let known = &mut device.table[usize::from(which)];
+        let before = std::mem::replace(known, new);
+        if before.is_some() && new.is_some() && before != new {
+            device.cycle.has_moved = true;
+        }
+    }
+}
+
+/// The values of a reply in the order of the request's names: mostly that is the reply's, too.
+fn gather<'a>(request: &[u8], reply: &Message<'a>, values: &mut [Option<ObjectValue<'a>>]) {
+    let Ok(request) = Message::decode(request) else {
+        return;
+    };
+    let mut answers = reply.varbinds;
+    for (place, asked) in request.varbinds.enumerate() {
+        let (Ok((asked, _)), Some(value)) = (asked, values.get_mut(place)) else {
+            return;
+        };
+        let next = answers.next().and_then(Result::ok);
+        *value = match next {
+            Some((name, value)) if name == asked => Some(value),
+            // In another order, or something else: one that has this name is looked for.
+            _ => {
+                let mut all = reply.varbinds.into_iter().map_while(Result::ok);
+                all.find(|(name, _)| *name == asked).map(|found| found.1)
+            }
+        };
+    }
+}
+
+/// Whether the value is what the key says.
+fn proves(column: Column, key: &[u8], index: Option<u32>, value: Option<ObjectValue<'_>>) -> bool {
+    let Some(value) = value else {
+        return false;
+    };
+    match (column, value) {
+        (Column::Ip, value) => value.number() == index.map(i128::from),
+        (Column::Eth, ObjectValue::OctetString(bytes)) => *interfaces::eth_text(bytes) == *key,
+        (Column::Name | Column::Descr, ObjectValue::OctetString(text)) => {
+            interfaces::is_key(text, key)
+        }
+        (_, value) => {
+            let mut text = Vec::new();
+            value.put_text(&mut text) && interfaces::is_key(&text, key)
+        }
+    }
+}
+
+/// What a row of a column says: key and index.
+fn row_of(column: Column, behind: &[u8], value: ObjectValue<'_>) -> Option<(Vec<u8>, u32)> {
+    if column == Column::Ip {
+        let parts: Vec<String> = arcs(behind).map(|part| part.to_string()).collect();
+        let key = parts.join(".").into_bytes();
+        return Some((key, u32::try_from(value.number()?).ok()?));
+    }
+    let index = index_of(behind)?;
+    let key = match (column, value) {
+        (Column::Eth, ObjectValue::OctetString(bytes)) => interfaces::eth_text(bytes),
+        (Column::Eth, _) => return None,
+        (_, value) => {
+            let mut text = Vec::new();
+            value.put_text(&mut text).then_some(())?;
+            interfaces::clean(&text)
+        }
+    };
+    Some((key, index))
+}

@@ -1,0 +1,60 @@
+//! What is due when. Timers are never taken back: who gets one looks whether it still means anything.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Timers, the next one first.
+#[derive(Debug)]
+pub(crate) struct Timers<T> {
+    heap: BinaryHeap<Reverse<(u64, u64, T)>>,
+    /// Those that are due at the same time come in the order in which they were set.
+    count: u64,
+}
+
+impl<T: Ord> Timers<T> {
+    /// None.
+    pub(crate) fn new() -> Timers<T> {
+        Timers {
+            heap: BinaryHeap::new(),
+            count: 0,
+        }
+    }
+
+    /// At this moment of the monotonic clock.
+    pub(crate) fn set(&mut self, due_ns: u64, what: T) {
+        self.count += 1;
+        self.heap.push(Reverse((due_ns, self.count, what)));
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((due_ns, _, _))| *due_ns)
+    }
+
+    /// The next one that is due by now.
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<T> {
+        if self.next_ns()? > now_ns {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, _, what))| what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_come_in_order_and_not_too_early() {
+        let mut timers = Timers::new();
+        for (due_ns, what) in [(30, 'c'), (10, 'b'), (10, 'a'), (20, 'x')] {
+            timers.set(due_ns, what);
+        }
+        assert_eq!(timers.next_ns(), Some(10));
+        let due: Vec<char> = std::iter::from_fn(|| timers.take(20)).collect();
+        assert_eq!(due, ['b', 'a', 'x']);
+        assert_eq!(timers.take(29), None);
+        assert_eq!(timers.take(30), Some('c'));
+        assert_eq!(timers.next_ns(), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! The poller's loop: the engine, its sockets, names, commands and what is kept. One thread; names and the disk have their own.
+
+mod resolver;
+mod sockets;
+mod writer;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kymo_sys::clock::{Clock, Stamp};
+use kymo_sys::datagrams::Datagrams;
+use kymo_sys::machine;
+use kymo_wire::mrtg_cfg::{Config, Host};
+
+use crate::engine::{Account, Cache, Engine, Happening, Pace, Settings, Stamps, Strays};
+use crate::sink::{Counts, Report, Series, Sink};
+use resolver::Resolver;
+use sockets::Sockets;
+use writer::Writer;
+
+/// How long the first cycle waits for names.
+const NAMES: Duration = Duration::from_secs(10);
+/// Names are asked for again this often.
+const NAMES_AGAIN_NS: u64 = 300_000_000_000;
+/// Values wait for others so long, so that they are kept together.
+const GATHER_NS: u64 = 200_000_000;
+/// So many values do not wait.
+const GATHER_COUNT: usize = 4096;
+/// Datagrams taken at a time.
+const TAKEN: usize = 64;
+/// No longer asleep than this; nothing depends on it.
+const NAP_NS: u64 = 60_000_000_000;
+
+/// What the poller is to know besides the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct PollerSettings {
+    /// When devices are polled.
+    pub pace: Pace,
+    /// How stamps are written.
+    pub stamps: Stamps,
+}
+
+/// What has come to its end, or has to be looked after, when [`Poller::turn`] returns.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// For people.
+    pub happenings: Vec<Happening>,
+    /// Commands to be started, by reading.
+    pub commands: Vec<usize>,
+    /// What sinks reported.
+    pub reports: Vec<Report>,
+    /// The cache of interfaces, where it has changed.
+    pub cache: Option<Cache>,
+    /// One of the caller's files can be read.
+    pub is_called: bool,
+    /// What sockets could not be opened, a line each.
+    pub complaints: Vec<String>,
+}
+
+/// The poller.
+pub struct Poller {
+    config: Arc<Config>,
+    settings: PollerSettings,
+    clock: Arc<dyn Clock>,
+    engine: Engine,
+    sockets: Sockets,
+    received: Datagrams,
+    resolver: Resolver,
+    writer: Writer,
+    /// Since when values wait.
+    gathering_ns: Option<u64>,
+    accounts: Vec<Account>,
+    names_ns: u64,
+    counts: Vec<Counts>,
+}
+
+impl Poller {
+    /// Polls a configuration, and has what it finds kept by `sinks`. `series`: for each of them those of the targets. Names are
+    /// asked for first.
+    pub fn start(
+        config: Arc<Config>,
+        settings: PollerSettings,
+        cache: &Cache,
+        sinks: Vec<(Sink, Vec<Series>)>,
+        watched: Vec<u32>,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Poller> {
+        let sockets = Sockets::open(&config)?;
+        let mut resolver = Resolver::start()?;
+        let now = clock.now();
+        let engine_settings = engine_settings(settings, &sockets);
+        let mut engine = Engine::new(config.clone(), engine_settings, cache, now);
+        resolver.use_for(&config, |session, address| {
+            engine.resolved(session, Some(address));
+        });
+        resolver.ask();
+        let until_ns = now.mono_ns + NAMES.as_nanos() as u64;
+        while resolver.is_busy() && clock.mono_ns() < until_ns {
+            machine::wait_readable(&[resolver.as_fd()], Duration::from_millis(100));
+            resolver.take(|session, address| engine.resolved(session, address));
+        }
+        let (sinks, series): (Vec<Sink>, Vec<Vec<Series>>) = sinks.into_iter().unzip();
+        let mut writer = Writer::start(sinks)?;
+        writer.begin(series, watched, device_names(&config));
+        Ok(Poller {
+            names_ns: now.mono_ns + NAMES_AGAIN_NS,
+            config,
+            settings,
+            clock,
+            engine,
+            sockets,
+            received: Datagrams::new(TAKEN),
+            resolver,
+            writer,
+            gathering_ns: None,
+            accounts: Vec::new(),
+            counts: Vec::new(),
+        })
+    }
+
+    /// Another state of the configuration, while the engine is idle. What is known of devices stays.
+    pub fn reload(&mut self, config: Arc<Config>, series: Vec<Vec<Series>>, watched: Vec<u32>) {
+        self.keep(true);
+        let engine_settings = engine_settings(self.settings, &self.sockets);
+        let cache = Cache::default();
+        let mut engine = Engine::new(config.clone(), engine_settings, &cache, self.clock.now());
+        self.sockets.use_for(&config);
+        self.resolver.use_for(&config, |session, address| {
+            engine.resolved(session, Some(address));
+        });
+        self.writer.begin(series, watched, device_names(&config));
+        let before = std::mem::replace(&mut self.engine, engine);
+        self.engine.take_over(before);
+        self.resolver.ask();
+        self.config = config;
+    }
+
+    /// Waits for what comes next and does it: packets, timers, names, what was kept. `others` are files that the caller waits for.
+    pub fn turn(&mut self, others: &[BorrowedFd<'_>], at_most: Duration) -> io::Result<Turn> {
+        let readable = self.wait(others, at_most);
+        let sockets = self.sockets.len();
+        for number in 0..sockets {
+            if readable.get(number) == Some(&true) {
+                self.take_packets(number)?;
+            }
+        }
+        let now = self.clock.now();
+        self.resolver
+            .take(|session, address| self.engine.resolved(session, address));
+        if now.mono_ns >= self.names_ns {
+            self.names_ns = now.mono_ns + NAMES_AGAIN_NS;
+            self.resolver.ask();
+        }
+        self.engine.advance(now, &mut self.sockets);
+        self.sockets.flush();
+        let mut turn = Turn {
+            happenings: self.engine.take_happenings(),
+            commands: self.engine.take_commands(),
+            cache: self.engine.changed_cache(),
+            is_called: readable.iter().skip(sockets + 2).any(|ready| *ready),
+            complaints: self.sockets.take_complaints(),
+            reports: Vec::new(),
+        };
+        while let Some(written) = self.writer.take() {
+            turn.reports.push(written.report);
+            self.counts = written.counts;
+            self.writer.done_with(written.batch);
+        }
+        self.keep(false);
+        Ok(turn)
+    }
+
+    fn wait(&self, others: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {
+        let mut files: Vec<BorrowedFd<'_>> = self.sockets.files().collect();
+        files.push(self.resolver.as_fd());
+        files.push(self.writer.as_fd());
+        files.extend(others);
+        let now_ns = self.clock.mono_ns();
+        let gathered = self.gathering_ns.filter(|_| self.writer.has_room());
+        let due_ns = [
+            self.engine.next_ns(),
+            gathered.map(|since_ns| since_ns + GATHER_NS),
+            Some(now_ns + NAP_NS),
+        ];
+        let due_ns = due_ns.into_iter().flatten().min().unwrap_or(now_ns);
+        let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(at_most);
+        machine::wait_readable(&files, wait)
+    }
+
+    /// All that has come to a socket. What answers bring about is sent before more of them is taken.
+    fn take_packets(&mut self, number: usize) -> io::Result<()> {
+        loop {
+            let count = self.received.receive(&self.sockets.file(number))?;
+            let now = self.clock.now();
+            for datagram in self.received.iter_mut().filter(|one| !one.truncated) {
+                let (packet, from) = (&*datagram.bytes, datagram.sender);
+                self.engine.receive(packet, from, now, &mut self.sockets);
+            }
+            self.sockets.flush();
+            if count < TAKEN {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hands values over that have waited long enough, or all of them.
+    fn keep(&mut self, all: bool) {
+        let now_ns = self.clock.mono_ns();
+        self.accounts.extend(self.engine.take_accounts());
+        let count = self.engine.values();
+        if count == 0 {
+            return;
+        }
+        let since_ns = *self.gathering_ns.get_or_insert(now_ns);
+        let is_due = all || count >= GATHER_COUNT || now_ns >= since_ns + GATHER_NS;
+        if !is_due || !self.writer.has_room() {
+            return;
+        }
+        let mut batch = self.writer.batch();
+        self.engine.take_batch(&mut batch);
+        self.writer.write(batch, std::mem::take(&mut self.accounts));
+        self.gathering_ns = None;
+    }
+
+    /// A command has ended.
+    pub fn command_done(&mut self, reading: usize, values: [Option<&[u8]>; 2]) {
+        let now: Stamp = self.clock.now();
+        self.engine.command_done(reading, values, now);
+    }
+
+    /// Whether everything was polled once, and is kept.
+    pub fn is_round_over(&mut self) -> bool {
+        if !self.engine.is_round_over() {
+            return false;
+        }
+        self.keep(true);
+        self.engine.values() == 0 && self.writer.is_idle()
+    }
+
+    /// Whether nothing is under way: the moment for [`Poller::reload`].
+    pub fn is_idle(&self) -> bool {
+        self.engine.is_idle() && self.writer.has_room()
+    }
+
+    /// Targets that were polled, and those that lack a number; since the start.
+    pub fn targets_done(&self) -> (u64, u64) {
+        self.engine.targets_done()
+    }
+
+    /// Packets that were of no use, and those that the kernel did not take.
+    pub fn strays(&self) -> (Strays, u64) {
+        (self.engine.strays(), self.sockets.unsent)
+    }
+
+    /// What each sink has done.
+    pub fn counts(&self) -> &[Counts] {
+        &self.counts
+    }
+
+    /// What is polled.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+}
+
+fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {
+    Settings {
+        pace: settings.pace,
+        stamps: settings.stamps,
+        queue_bytes: sockets.queue_bytes(),
+        random,
+    }
+}
+
+/// Without random bytes ids are of the time: better than no poll.
+fn random(bytes: &mut [u8]) {
+    if machine::random(bytes).is_err() {
+        let mut state = kymo_sys::clock::RealClock.mono_ns() | 1;
+        for byte in bytes {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = state as u8;
+        }
+    }
+}
+
+/// What devices are called, by session: never with a community.
+pub fn device_names(config: &Config) -> Vec<String> {
+    let sessions = config.sessions().iter();
+    sessions
+        .map(|session| {
+            let host = match &session.host {
+                Host::V6(Some(address)) => address.to_string(),
+                Host::V6(None) => "[]".into(),
+                Host::Name(name) => name.to_string(),
+            };
+            match session.port {
+                161 => host,
+                port => format!("{host}:{port}"),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,168 @@
+//! The sockets that requests go out of and answers come in at: one for each family of addresses, and one for each place that the
+//! configuration says to send from.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use kymo_sys::datagrams::{Outbox, UdpSocket, bind_udp};
+use kymo_wire::mrtg_cfg::{Config, Session};
+
+use crate::engine::Link;
+
+/// Bytes of answers that may wait for us, as far as the kernel allows.
+const QUEUE_BYTES: usize = 8 << 20;
+
+/// Where packets leave from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    host: Option<Box<str>>,
+    port: u16,
+    is_v6: bool,
+}
+
+struct Open {
+    socket: UdpSocket,
+    outbox: Outbox,
+}
+
+/// All of them.
+pub(super) struct Sockets {
+    places: HashMap<Place, usize>,
+    open: Vec<Open>,
+    /// By session and family; a place that could not be opened is none.
+    of_session: HashMap<(usize, bool), Option<usize>>,
+    wanted: Vec<Place>,
+    complaints: Vec<String>,
+    /// Packets that the kernel did not take.
+    pub(super) unsent: u64,
+}
+
+impl Sockets {
+    /// For the sessions of a configuration. The one for IPv4 is there from the beginning.
+    pub(super) fn open(config: &Config) -> io::Result<Sockets> {
+        let mut sockets = Sockets {
+            places: HashMap::new(),
+            open: Vec::new(),
+            of_session: HashMap::new(),
+            wanted: Vec::new(),
+            complaints: Vec::new(),
+            unsent: 0,
+        };
+        sockets.use_for(config);
+        let any = Place {
+            host: None,
+            port: 0,
+            is_v6: false,
+        };
+        sockets.open_place(any)?;
+        Ok(sockets)
+    }
+
+    /// From now on sessions are those of this configuration.
+    pub(super) fn use_for(&mut self, config: &Config) {
+        let place = |session: &Session| Place {
+            host: session.local_host.clone(),
+            port: session.local_port.unwrap_or(0),
+            is_v6: false,
+        };
+        self.wanted = config.sessions().iter().map(place).collect();
+        self.of_session.clear();
+    }
+
+    /// Bytes that the queue of the first one holds.
+    pub(super) fn queue_bytes(&self) -> usize {
+        let sizes = self.open.iter().map(|open| open.socket.queue_bytes);
+        sizes.min().unwrap_or(QUEUE_BYTES)
+    }
+
+    /// To wait for answers.
+    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.open.iter().map(|open| open.socket.socket.as_fd())
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// One of them.
+    pub(super) fn file(&self, number: usize) -> BorrowedFd<'_> {
+        self.open[number].socket.socket.as_fd()
+    }
+
+    /// Sends what is in the outboxes.
+    pub(super) fn flush(&mut self) {
+        for open in &mut self.open {
+            if !open.outbox.is_empty() {
+                let (refused, _) = open.outbox.send(&open.socket.socket);
+                self.unsent += refused as u64;
+            }
+        }
+    }
+
+    /// What could not be opened, a line each.
+    pub(super) fn take_complaints(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.complaints)
+    }
+
+    fn number(&mut self, session: usize, is_v6: bool) -> Option<usize> {
+        if let Some(known) = self.of_session.get(&(session, is_v6)) {
+            return *known;
+        }
+        let mut place = self.wanted[session].clone();
+        place.is_v6 = is_v6;
+        let shown = format!(
+            "{}:{}",
+            place.host.as_deref().unwrap_or("any address"),
+            place.port
+        );
+        let number = match self.open_place(place) {
+            Ok(number) => Some(number),
+            Err(error) => {
+                let line = format!("cannot send from {shown}: {error}");
+                self.complaints.push(line);
+                None
+            }
+        };
+        self.of_session.insert((session, is_v6), number);
+        number
+    }
+
+    fn open_place(&mut self, place: Place) -> io::Result<usize> {
+        if let Some(&number) = self.places.get(&place) {
+            return Ok(number);
+        }
+        let socket = bind_udp(address_of(&place)?, QUEUE_BYTES)?;
+        self.open.push(Open {
+            socket,
+            outbox: Outbox::default(),
+        });
+        let number = self.open.len() - 1;
+        self.places.insert(place, number);
+        Ok(number)
+    }
+}
+
+impl Link for Sockets {
+    fn send(&mut self, session: usize, to: SocketAddr, packet: &[u8]) {
+        if let Some(number) = self.number(session, to.is_ipv6()) {
+            let outbox = &mut self.open[number].outbox;
+            outbox.push(to, |bytes| bytes.extend_from_slice(packet));
+        }
+    }
+}
+
+fn address_of(place: &Place) -> io::Result<SocketAddr> {
+    let Some(host) = &place.host else {
+        let any = match place.is_v6 {
+            true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        return Ok(SocketAddr::new(any, place.port));
+    };
+    let mut found = (&**host, place.port).to_socket_addrs()?;
+    let fitting = found.find(|address| address.is_ipv6() == place.is_v6);
+    fitting.ok_or_else(|| io::Error::other("it has no address of the device's kind"))
+}
