@@ -1,0 +1,24 @@
+//! SNMP agents by the hundred in one process, each at an address of its own of the loopback interface. What they count is a
+//! pure function of the clock ([`traffic`]), so that every rate which a poller stores can be checked.
+//!
+//! They answer GET, GETNEXT and GETBULK of v1 and v2c for system, ifTable, ifXTable and ipAddrTable, enough for stock
+//! cfgmaker; and they can be slow, lossy, dead, renumbered, restarted, and lie ([`Behaviour`]).
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod answer;
+mod behaviour;
+mod counts;
+mod delayed;
+mod farm;
+mod lie;
+mod mib;
+mod orders;
+pub mod traffic;
+mod view;
+
+pub use behaviour::{Behaviour, Percent};
+pub use counts::Counts;
+pub use farm::{Farm, Settings};
+pub use lie::{Broken, Lie};
+pub use orders::{Order, USAGE, When};
