@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, keeper, series, serve, status, verify};
+use crate::commands::{config, graph, hub, keeper, poll, series, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -49,6 +49,13 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Keeper,
+    /// The part of poll that runs a configuration's commands; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    PollRunner {
+        /// The configuration
+        file: OsString,
+    },
     /// Draw graphs of a recording into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
@@ -195,6 +202,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Hub) => hub::run(),
         #[cfg(feature = "serve")]
         Some(Command::Keeper) => keeper::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::PollRunner { file }) => poll::run_runner(&file),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
         #[cfg(feature = "serve")]

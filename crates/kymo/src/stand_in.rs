@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::{rrd, rrdcached};
+use crate::commands::{poll, rrd, rrdcached};
 
 /// One of them.
 pub(crate) struct StandIn {
@@ -35,6 +35,13 @@ pub(crate) const ALL: &[StandIn] = &[
         word: "rrdcached",
         about: "Take values from clients of rrdcached and keep .rrd files, see docs/rrdcached.md",
         run: rrdcached::run,
+    },
+    #[cfg(feature = "serve")]
+    StandIn {
+        program: "mrtg",
+        word: "poll",
+        about: "Poll devices by SNMP as an mrtg.cfg says, see docs/mrtg.md",
+        run: poll::run,
     },
 ];
 
@@ -70,6 +77,8 @@ mod tests {
                 Some("rrdcached -g rrdcached"),
             ),
             ("kymo record rrdcached", None),
+            ("/usr/bin/mrtg a.cfg", Some("poll a.cfg")),
+            ("kymo poll a.cfg --check", Some("poll a.cfg --check")),
             ("kymo", None),
             ("", None),
         ] {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use kymo_base::printf::{put_fixed, put_general};
+use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
 
 mod state;
 
@@ -137,6 +138,23 @@ impl Thresholds {
         }
     }
 
+    /// As a configuration says, which is called so.
+    pub fn of(config: &Config, file: &Path) -> Thresholds {
+        let globals = config.globals();
+        let name = file.file_name().unwrap_or_default().as_bytes();
+        let all = (0..).zip(config.targets());
+        let targets = all.filter_map(|(number, target)| {
+            let bounds = TargetBounds::of(target, name);
+            let has_any = bounds.bounds.as_flattened().iter().any(Option::is_some);
+            has_any.then_some((number, bounds))
+        });
+        Thresholds::new(
+            globals.thresh_dir.clone(),
+            globals.thresh_hyst,
+            targets.collect(),
+        )
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
@@ -224,6 +242,19 @@ fn is_broken(bound: Bound, limit: f64, value: Value) -> bool {
 }
 
 impl TargetBounds {
+    fn of(target: Target<'_>, file: &[u8]) -> TargetBounds {
+        use Keyword::*;
+        let text = |keyword| Some(target.value(keyword)?.into_owned());
+        TargetBounds {
+            file_stem: [file, b".", &target.name()].concat(),
+            max_bytes: target.max_bytes().map(|most| most as f64),
+            bounds: [
+                [text(ThreshMinI), text(ThreshMinO)],
+                [text(ThreshMaxI), text(ThreshMaxO)],
+            ],
+        }
+    }
+
     /// The bound and what is compared with it; `None`: there is no such bound.
     fn compared(&self, direction: Direction, bound: Bound, rate: f64) -> Option<(f64, Value)> {
         let text = self.bounds[bound.place()][direction.place()].as_deref()?;

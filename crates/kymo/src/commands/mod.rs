@@ -13,6 +13,8 @@ pub(crate) mod hub;
 pub(crate) mod keeper;
 pub(crate) mod live;
 pub(crate) mod play;
+#[cfg(feature = "serve")]
+pub(crate) mod poll;
 pub(crate) mod record;
 #[cfg(feature = "serve")]
 pub(crate) mod rrd;

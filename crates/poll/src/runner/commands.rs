@@ -2,9 +2,12 @@
 //! both have read the same.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use kymo_wire::mrtg_cfg::{Config, Keyword, Source, Target};
 
 use crate::threshold::{Action, Bound, Direction, Event};
 
@@ -47,7 +50,48 @@ pub struct Programs {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
+/// The part of the interval after which a command is killed: what it says still belongs to its cycle.
+const LIMIT_PART: f64 = 0.8;
+
 impl Commands {
+    /// What a configuration has.
+    pub fn of(config: &Config) -> Commands {
+        let globals = config.globals();
+        let mut commands = Commands {
+            limit: Duration::from_secs_f64(f64::from(globals.interval_s) * LIMIT_PART),
+            path_add: globals.path_add.as_ref().map(|path| bytes_of(path)),
+            files: config
+                .file_paths()
+                .iter()
+                .map(|path| path_of(path))
+                .collect(),
+            ..Commands::default()
+        };
+        for (number, reading) in (0..).zip(config.readings()) {
+            if let Source::Command(text) = reading.source {
+                let text = config.text(text).into_owned();
+                let name = Vec::new();
+                commands
+                    .commands
+                    .insert(number, ShellCommand { text, name });
+            }
+        }
+        for (number, target) in (0..).zip(config.targets()) {
+            for reading in config.readings_of(target.expression()).iter() {
+                if let Some(command) = commands.commands.get_mut(reading)
+                    && command.name.is_empty()
+                {
+                    command.name = target.name().into_owned();
+                }
+            }
+            let programs = Programs::of(target);
+            if !programs.is_empty() {
+                commands.programs.insert(number, programs);
+            }
+        }
+        commands
+    }
+
     /// The same number for the same commands, and hardly ever for others.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Hash::default();
@@ -69,6 +113,31 @@ impl Commands {
 }
 
 impl Programs {
+    fn of(target: Target<'_>) -> Programs {
+        use Keyword::*;
+        let text = |keyword| Some(target.value(keyword)?.into_owned());
+        let program = |keyword| Some(path_of(&target.value(keyword)?));
+        Programs {
+            target: target.name().into_owned(),
+            programs: [
+                [program(ThreshProgI), program(ThreshProgO)],
+                [program(ThreshProgOkI), program(ThreshProgOkO)],
+            ],
+            bounds: [
+                [text(ThreshMinI), text(ThreshMinO)],
+                [text(ThreshMaxI), text(ThreshMaxO)],
+            ],
+            description: text(ThreshDesc),
+            environment: text(SetEnv)
+                .map(|line| assignments(&line))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.programs.as_flattened().iter().all(Option::is_none)
+    }
+
     /// The program for it, if there is one.
     pub fn program(&self, event: Event, direction: Direction) -> Option<&PathBuf> {
         self.programs[event.place()][direction.place()].as_ref()
@@ -108,6 +177,29 @@ impl Programs {
             hash.add(value);
         }
     }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}
+
+/// `A="b" C="d"`: MRTG takes what is before a `=` and a quote, up to the next quote.
+fn assignments(mut line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    while let Some(equals) = line.iter().position(|&byte| byte == b'=')
+        && let Some((b'"', rest)) = line[equals + 1..].split_first()
+        && let Some(end) = rest.iter().position(|&byte| byte == b'"')
+    {
+        found.push((line[..equals].to_vec(), rest[..end].to_vec()));
+        line = rest[end + 1..].trim_ascii_start();
+    }
+    // No environment can have it.
+    found.retain(|(name, value)| !name.is_empty() && !name.contains(&0) && !value.contains(&0));
+    found
 }
 
 /// FNV-1a, with the length of each part.

@@ -1,0 +1,195 @@
+//! `kymo poll`, also under the name `mrtg`: from the command line to a poller in the foreground or in the background. The
+//! order: options, user, lock, configuration, fork, pid file, runner, and only then sandbox and threads.
+
+#![allow(dead_code, reason = "`drive` will use what nothing does yet")]
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use kymo_base::name::DisplayName;
+use kymo_sys::privilege::{self, Account};
+use kymo_wire::mrtg_cfg::Config;
+
+mod daemon;
+mod drive;
+mod lock;
+mod log;
+mod options;
+mod place;
+mod reading;
+mod runner;
+
+pub(crate) use daemon::Ready;
+pub(crate) use log::PollLog;
+pub(crate) use place::Places;
+pub(crate) use runner::run as run_runner;
+
+use daemon::{Detached, PollPidFile};
+use lock::Lock;
+use options::PollOptions;
+
+/// Exit code of what cannot be run.
+const FAILED: u8 = 2;
+/// Exit codes of MRTG for values that are missing.
+const SOME_UNKNOWN: u8 = 91;
+const ALL_UNKNOWN: u8 = 92;
+
+/// All that is decided before anything is polled.
+pub(crate) struct Settings {
+    /// The configurations, as absolute paths, in the order of `configs`.
+    pub files: Vec<PathBuf>,
+    /// As they were read.
+    pub configs: Vec<Config>,
+    /// The poller's own files; it holds the locks.
+    pub places: Places,
+    /// Whether to go on for ever.
+    pub forever: bool,
+    /// Takes the place of the configurations' LogDir.
+    pub log_dir: Option<PathBuf>,
+    /// All devices are asked at once. One-shot runs always do so.
+    pub burst: bool,
+    /// Stamps are whole seconds.
+    pub integer_stamps: bool,
+    /// The keeper's socket for writing.
+    pub keeper: Option<PathBuf>,
+    /// `.rrd` files are written when they are asked for, not each cycle.
+    pub on_demand: bool,
+    /// Where messages go.
+    pub log: Arc<PollLog>,
+    /// What to say once polling has begun.
+    pub ready: Ready,
+    /// Held until the settings are dropped; a daemon says [`Lock::stay`] now and then.
+    pub locks: Vec<Lock>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Every target has both its values, or it was a daemon that was asked to end.
+    Complete,
+    /// Some target lacks one, or was left out.
+    SomeUnknown,
+    /// No target has both.
+    AllUnknown,
+}
+
+/// Runs the command with the words behind its name.
+pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
+    let options = match options::read(words) {
+        Ok(options) => options,
+        Err(line) => return refuse(&format!("{line}; see kymo poll --help")),
+    };
+    if options.help {
+        // A closed pipe ends quietly.
+        let _ = std::io::stdout().write_all(options::HELP.as_bytes());
+        return ExitCode::SUCCESS;
+    }
+    prepare_and_run(options).unwrap_or_else(|line| refuse(&line))
+}
+
+fn refuse(line: &str) -> ExitCode {
+    eprintln!("kymo: {}", DisplayName(line.as_bytes()));
+    ExitCode::from(FAILED)
+}
+
+/// What is made for the poller while it may be another user still.
+fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
+    if options.files.is_empty() {
+        return Err("cannot poll: no configuration is given; see kymo poll --help".into());
+    }
+    let (account, gid) = account(&options)?;
+    let owner = (account.uid, gid);
+    let places = Places::of(&options, owner)?;
+    let pid_file = match options.daemon && !options.check {
+        true => Some(PollPidFile::take(&places.pid, owner)?),
+        false => None,
+    };
+    privilege::become_for_good(&account, gid)
+        .map_err(|error| format!("cannot become {}: {error}", account.name))?;
+    let log = Arc::new(PollLog::new(places.log.as_deref()));
+    let locks = places.locks.iter().map(|path| Lock::take(path));
+    let locks = locks.collect::<Result<Vec<_>, _>>()?;
+    let settings = Settings {
+        files: options.files.iter().map(|file| absolute(file)).collect(),
+        configs: reading::read_all(&options.files, &log)?,
+        forever: options.daemon,
+        places,
+        log_dir: options.log_dir,
+        burst: options.burst,
+        integer_stamps: options.integer_stamps,
+        keeper: options.keeper,
+        on_demand: options.on_demand,
+        log,
+        ready: Ready::here(),
+        locks,
+    };
+    if options.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    start(settings, pid_file)
+}
+
+/// As whom to run: the user's own group unless another is said.
+fn account(options: &PollOptions) -> Result<(Account, u32), String> {
+    let account = match &options.user {
+        Some(name) => {
+            Account::named(name).ok_or(format!("cannot become {name}: there is no such user"))?
+        }
+        None => Account::own(),
+    };
+    let gid = match (&options.group, &options.user) {
+        (Some(name), _) => privilege::group_named(name).ok_or(format!(
+            "cannot become group {name}: there is no such group"
+        ))?,
+        (None, Some(_)) => account.gid,
+        (None, None) => privilege::own_group(),
+    };
+    Ok((account, gid))
+}
+
+/// The fork, where there is one; then the poller.
+fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<ExitCode, String> {
+    let says = |yes: fn(&Config) -> bool| settings.configs.iter().any(yes);
+    settings.forever |= says(|config| config.globals().run_as_daemon);
+    let stays = says(|config| config.globals().no_detach);
+    if settings.forever && !stays {
+        if pid_file.is_none() {
+            let owner = (Account::own().uid, privilege::own_group());
+            pid_file = Some(PollPidFile::take(&settings.places.pid, owner)?);
+        }
+        match daemon::detach()? {
+            Detached::Parent(code) => {
+                settings.locks.into_iter().for_each(Lock::leave);
+                pid_file.into_iter().for_each(PollPidFile::leave);
+                return Ok(code);
+            }
+            Detached::Daemon(ready) => settings.ready = ready,
+        }
+        for lock in &settings.locks {
+            lock.inherit()
+                .map_err(|error| format!("cannot keep the lock: {error}"))?;
+        }
+        settings.log.leave_terminal();
+    }
+    if let Some(file) = &pid_file {
+        file.write()?;
+    }
+    let log = settings.log.clone();
+    Ok(match drive::drive(settings) {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::SomeUnknown) => ExitCode::from(SOME_UNKNOWN),
+        Ok(Outcome::AllUnknown) => ExitCode::from(ALL_UNKNOWN),
+        Err(line) => {
+            log.say(&line);
+            ExitCode::from(FAILED)
+        }
+    })
+}
+
+/// Without a current folder the path stays as it is.
+fn absolute(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.into())
+}

@@ -1,0 +1,87 @@
+//! Where a poller's messages go: stderr, the file of `--logging`, or syslog once it is in the background.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use jiff::Zoned;
+use kymo_base::name::DisplayName;
+
+/// syslog's number for a daemon's warning.
+const DAEMON_WARNING: u32 = (3 << 3) + 4;
+
+/// A poller's messages.
+#[derive(Debug)]
+pub(crate) struct PollLog(Mutex<To>);
+
+#[derive(Debug)]
+enum To {
+    Stderr,
+    /// Opened for each line, as MRTG does it, so that it may be moved away at any time.
+    File(PathBuf),
+    Syslog(UnixDatagram),
+    Nowhere,
+}
+
+impl PollLog {
+    /// To the file, or to stderr.
+    pub(super) fn new(file: Option<&Path>) -> PollLog {
+        let to = file.map_or(To::Stderr, |file| To::File(file.into()));
+        PollLog(Mutex::new(to))
+    }
+
+    /// Nowhere.
+    pub(super) fn silent() -> PollLog {
+        PollLog(Mutex::new(To::Nowhere))
+    }
+
+    /// There is no stderr from now on: what would go there goes to syslog.
+    pub(super) fn leave_terminal(&self) {
+        let Ok(mut to) = self.0.lock() else {
+            return;
+        };
+        if matches!(*to, To::Stderr) {
+            *to = syslog().map_or(To::Nowhere, To::Syslog);
+        }
+    }
+
+    /// A line for people. Names in it are made safe to show.
+    pub(crate) fn say(&self, line: &str) {
+        let line = DisplayName(line.as_bytes());
+        let Ok(to) = self.0.lock() else {
+            return;
+        };
+        // A log that cannot be written to is no reason to end.
+        let _ = match &*to {
+            To::Stderr => writeln!(io::stderr(), "kymo: {line}"),
+            To::File(path) => {
+                append(path, &line).or_else(|_| writeln!(io::stderr(), "kymo: {line}"))
+            }
+            To::Syslog(socket) => {
+                let pid = std::process::id();
+                let text = format!("<{DAEMON_WARNING}>kymo[{pid}]: poll: {line}");
+                socket.send(text.as_bytes()).map(drop)
+            }
+            To::Nowhere => Ok(()),
+        };
+    }
+}
+
+/// `2026-11-22 03:04:05 -- `, in the machine's time zone, before it: as MRTG writes it.
+fn append(path: &Path, line: &DisplayName<'_>) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.append(true).create(true).mode(0o640).open(path)?;
+    let stamp = Zoned::now().strftime("%Y-%m-%d %H:%M:%S");
+    file.write_all(format!("{stamp} -- {line}\n").as_bytes())
+}
+
+fn syslog() -> Option<UnixDatagram> {
+    let socket = UnixDatagram::unbound().ok()?;
+    socket.connect("/dev/log").ok()?;
+    // Whoever reads the log slowly must not make the poller wait.
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
+}

@@ -1,0 +1,376 @@
+//! The command line: MRTG's options, read as Getopt::Long reads them, and kymo's own. Names may be shortened as long as
+//! MRTG would know which is meant.
+
+use std::path::PathBuf;
+
+use kymo_base::name::DisplayName;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// MRTG's usage, where no file is given and there is none in its usual place.
+const DEFAULT_FILE: &str = "/etc/mrtg/mrtg.cfg";
+
+/// What the command line says, unjudged but for its form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PollOptions {
+    /// Configurations.
+    pub files: Vec<PathBuf>,
+    /// As whom to run.
+    pub user: Option<String>,
+    /// In which group.
+    pub group: Option<String>,
+    /// `--lock-file`
+    pub lock_file: Option<PathBuf>,
+    /// `--confcache-file`
+    pub cache_file: Option<PathBuf>,
+    /// `--logging`
+    pub logging: Option<PathBuf>,
+    /// `--pid-file`
+    pub pid_file: Option<PathBuf>,
+    /// `--debug`, word by word.
+    pub debug: Vec<String>,
+    /// `--daemon`
+    pub daemon: bool,
+    /// `--fhs`
+    pub fhs: bool,
+    /// `--check`
+    pub check: bool,
+    /// `--log-only`, which says what is done anyway: no pictures, no pages.
+    pub log_only: bool,
+    /// Takes the place of the configuration's LogDir.
+    pub log_dir: Option<PathBuf>,
+    /// All devices are asked at once, as MRTG does it.
+    pub burst: bool,
+    /// Stamps are whole seconds, as MRTG's.
+    pub integer_stamps: bool,
+    /// The keeper's socket for writing.
+    pub keeper: Option<PathBuf>,
+    /// `.rrd` files are written when they are asked for, not each cycle.
+    pub on_demand: bool,
+    /// `--debug` shows communities.
+    pub secrets: bool,
+    /// `--help`
+    pub help: bool,
+}
+
+/// Which option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    User,
+    Group,
+    LockFile,
+    CacheFile,
+    Logging,
+    Check,
+    Fhs,
+    Daemon,
+    PidFile,
+    Debug,
+    LogOnly,
+    LogDir,
+    Burst,
+    IntegerStamps,
+    Keeper,
+    Files,
+    Secrets,
+    Help,
+}
+
+/// An option's word, and whether a value follows.
+type Known = (&'static str, bool, Name);
+
+const MRTGS: &[Known] = &[
+    ("user", true, Name::User),
+    ("group", true, Name::Group),
+    ("lock-file", true, Name::LockFile),
+    ("confcache-file", true, Name::CacheFile),
+    ("logging", true, Name::Logging),
+    ("check", false, Name::Check),
+    ("fhs", false, Name::Fhs),
+    ("daemon", false, Name::Daemon),
+    ("pid-file", true, Name::PidFile),
+    ("debug", true, Name::Debug),
+    ("log-only", false, Name::LogOnly),
+];
+
+const OWN: &[Known] = &[
+    ("log-dir", true, Name::LogDir),
+    ("burst", false, Name::Burst),
+    ("integer-stamps", false, Name::IntegerStamps),
+    ("keeper", true, Name::Keeper),
+    ("files", true, Name::Files),
+    ("secrets", false, Name::Secrets),
+    ("help", false, Name::Help),
+];
+
+/// For `--help`.
+pub(super) const HELP: &str = "\
+Usage: kymo poll [OPTION]... [CONFIGURATION]...
+
+Polls what an mrtg.cfg says, as MRTG would: once, or for ever with --daemon or RunAsDaemon. Without a configuration
+/etc/mrtg/mrtg.cfg is taken. Exit codes: 0, 91 (some targets have no value), 92 (none has), 2 (cannot run).
+
+MRTG's options:
+  --check               read the configuration, say what is wrong with it, and end
+  --daemon              go on for ever, in the background
+  --user NAME, --group NAME
+                        as whom to run; the user's own group without --group
+  --logging FILE        where messages go
+  --pid-file FILE       of the daemon
+  --lock-file FILE      one process at a time polls a configuration
+  --confcache-file FILE where interfaces' numbers are kept
+  --fhs                 these four below /run, /var/lib, /var/lock and /var/log
+  --debug WORD,...      print what was read of the configuration (cfg, tarp, snpo ...)
+  --log-only            no pictures and pages, which are never made
+
+Others:
+  --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
+  --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
+  --integer-stamps      stamp values with whole seconds, as MRTG does
+  --keeper SOCKET       store values with a running kymo serve
+  --files current|ask   write .rrd files each cycle (default), or when they are asked for
+  --secrets             show communities in what --debug prints
+";
+
+/// Reads the words behind the program's name; `Err`: what is wrong, in a line.
+pub(super) fn read(words: Vec<OsString>) -> Result<PollOptions, String> {
+    let mut options = PollOptions::default();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let bytes = word.as_bytes();
+        match bytes {
+            b"--" => {
+                options.files.extend(words.by_ref().map(PathBuf::from));
+            }
+            // A lone dash is standard input.
+            b"-" => options.files.push("-".into()),
+            [b'-', b'-', rest @ ..] | [b'-', rest @ ..] => options.take(rest, &mut words)?,
+            _ => options.files.push(word.into()),
+        }
+    }
+    if options.files.is_empty() && PathBuf::from(DEFAULT_FILE).exists() {
+        options.files.push(DEFAULT_FILE.into());
+    }
+    Ok(options)
+}
+
+impl PollOptions {
+    fn take(
+        &mut self,
+        word: &[u8],
+        words: &mut impl Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        let (name, value) = match word.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&word[..at], Some(word[at + 1..].to_vec())),
+            None => (word, None),
+        };
+        let shown = DisplayName(name);
+        let &(known, takes_value, name) = find(name)?;
+        let value = match (takes_value, value) {
+            (true, Some(value)) => OsString::from_vec(value),
+            (true, None) => words
+                .next()
+                .ok_or(format!("cannot use --{known}: its value is missing"))?,
+            (false, Some(_)) => return Err(format!("cannot use --{shown}: it takes no value")),
+            (false, None) => OsString::new(),
+        };
+        self.set(name, value)
+    }
+
+    fn set(&mut self, name: Name, value: OsString) -> Result<(), String> {
+        let text = || value.to_string_lossy().into_owned();
+        let path = || Some(PathBuf::from(&value));
+        match name {
+            Name::User => self.user = Some(text()),
+            Name::Group => self.group = Some(text()),
+            Name::LockFile => self.lock_file = path(),
+            Name::CacheFile => self.cache_file = path(),
+            Name::Logging => self.logging = path(),
+            Name::PidFile => self.pid_file = path(),
+            Name::Check => self.check = true,
+            Name::Fhs => self.fhs = true,
+            Name::Daemon => self.daemon = true,
+            Name::LogOnly => self.log_only = true,
+            Name::Debug => {
+                let words = text();
+                self.debug = words.split(',').map(|word| word.trim().into()).collect();
+            }
+            Name::LogDir => self.log_dir = path(),
+            Name::Burst => self.burst = true,
+            Name::IntegerStamps => self.integer_stamps = true,
+            Name::Keeper => self.keeper = path(),
+            Name::Files => {
+                self.on_demand = match value.as_bytes() {
+                    b"current" => false,
+                    b"ask" => true,
+                    _ => return Err("cannot use --files: it takes current or ask".into()),
+                }
+            }
+            Name::Secrets => self.secrets = true,
+            Name::Help => self.help = true,
+        }
+        Ok(())
+    }
+}
+
+/// In any case, and shortened: first of all as MRTG would understand it.
+fn find(name: &[u8]) -> Result<&'static Known, String> {
+    let shown = DisplayName(name);
+    let begins = |known: &&Known| {
+        let word = known.0.as_bytes();
+        word.get(..name.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+    };
+    for table in [MRTGS, OWN] {
+        let mut found: Vec<_> = table.iter().filter(begins).collect();
+        if let Some(at) = found.iter().position(|known| known.0.len() == name.len()) {
+            found = vec![found[at]];
+        }
+        match found[..] {
+            [] => {}
+            [known] => return Ok(known),
+            _ => {
+                let words: Vec<_> = found.iter().map(|known| known.0).collect();
+                let words = words.join(", ");
+                return Err(format!("cannot use --{shown}: it may be {words}"));
+            }
+        }
+    }
+    Err(format!("cannot use --{shown}: no such option"))
+}
+
+/// `a` next to the configuration: its name without what follows the last dot, and `ending`.
+pub(super) fn beside(file: &std::path::Path, ending: &str) -> PathBuf {
+    let text = file.as_os_str().as_bytes();
+    let slash = text
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |at| at + 1);
+    let dot = text[slash..].iter().rposition(|&byte| byte == b'.');
+    // Nothing is taken away if nothing follows the dot.
+    let dot = dot.map(|at| slash + at).filter(|&at| at + 1 < text.len());
+    let stem = &text[..dot.unwrap_or(text.len())];
+    PathBuf::from(OsStr::from_bytes(&[stem, ending.as_bytes()].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Result<PollOptions, String> {
+        read(line.split_whitespace().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn options_are_read_as_mrtg_reads_them() {
+        let some = |text: &str| Some(text.to_string());
+        for (line, expected) in [
+            (
+                "a.cfg --check",
+                PollOptions {
+                    check: true,
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--DAEMON a.cfg -fhs",
+                PollOptions {
+                    daemon: true,
+                    fhs: true,
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--user=me --group us a.cfg",
+                PollOptions {
+                    user: some("me"),
+                    group: some("us"),
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--u me a.cfg --f",
+                PollOptions {
+                    user: some("me"),
+                    fhs: true,
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--log-o a.cfg",
+                PollOptions {
+                    log_only: true,
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--debug=cfg,tarp a.cfg",
+                PollOptions {
+                    debug: vec!["cfg".into(), "tarp".into()],
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--logg --check a.cfg",
+                PollOptions {
+                    logging: Some("--check".into()),
+                    ..PollOptions::default()
+                },
+            ),
+            (
+                "--log-d x --files=ask a.cfg",
+                PollOptions {
+                    log_dir: Some("x".into()),
+                    on_demand: true,
+                    ..PollOptions::default()
+                },
+            ),
+            ("-- a.cfg", PollOptions::default()),
+        ] {
+            let expected = PollOptions {
+                files: vec!["a.cfg".into()],
+                ..expected
+            };
+            assert_eq!(said(line), Ok(expected), "{line}");
+        }
+        assert_eq!(said("--check -").unwrap().files, [PathBuf::from("-")]);
+        assert_eq!(
+            said("-- --check b").unwrap().files,
+            [PathBuf::from("--check"), "b".into()]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_said() {
+        for (line, error) in [
+            ("--gibberish", "cannot use --gibberish: no such option"),
+            (
+                "--l x",
+                "cannot use --l: it may be lock-file, logging, log-only",
+            ),
+            ("--d", "cannot use --d: it may be daemon, debug"),
+            ("--check=1", "cannot use --check: it takes no value"),
+            ("a.cfg --user", "cannot use --user: its value is missing"),
+            (
+                "--files sometimes",
+                "cannot use --files: it takes current or ask",
+            ),
+        ] {
+            assert_eq!(said(line).unwrap_err(), error, "{line}");
+        }
+    }
+
+    #[test]
+    fn files_have_their_places_beside_the_configuration() {
+        for (file, pid) in [
+            ("/a/b.cfg", "/a/b.pid"),
+            ("b", "b.pid"),
+            ("a.d/b", "a.d/b.pid"),
+            ("a.d/b.c.cfg", "a.d/b.c.pid"),
+            ("a/.cfg", "a/.pid"),
+            ("a/b.", "a/b..pid"),
+        ] {
+            assert_eq!(beside(file.as_ref(), ".pid"), PathBuf::from(pid), "{file}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Configurations are read; what is wrong with them is said.
+
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use std::ffi::{OsStr, OsString};
+
+use kymo_wire::mrtg_cfg::{self, Config, Files};
+
+use super::log::PollLog;
+
+/// Reads all of them. `Err`: that they cannot be used, after their problems have been said.
+pub(super) fn read_all(files: &[PathBuf], log: &PollLog) -> Result<Vec<Config>, String> {
+    let mut configs = Vec::new();
+    let mut problems = 0;
+    for file in files {
+        match mrtg_cfg::read(file.as_os_str().as_bytes(), &mut Disk) {
+            Ok(config) => configs.push(config),
+            Err(found) => {
+                problems += found.0.len();
+                found
+                    .0
+                    .iter()
+                    .for_each(|problem| log.say(&problem.to_string()));
+            }
+        }
+    }
+    match problems {
+        0 => Ok(configs),
+        _ => Err("cannot poll: the configuration has to be mended first".into()),
+    }
+}
+
+/// The files of this machine, as this process sees them.
+pub(super) struct Disk;
+
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+impl Files for Disk {
+    fn read(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
+        fs::read(path(name)).map_err(|error| error.to_string())
+    }
+
+    fn is_readable(&mut self, name: &[u8]) -> bool {
+        fs::File::open(path(name)).is_ok()
+    }
+
+    fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>> {
+        let pattern = path(pattern);
+        let folder = pattern.parent().unwrap_or(Path::new("."));
+        let (Some(wanted), Ok(entries)) = (pattern.file_name(), fs::read_dir(folder)) else {
+            return Vec::new();
+        };
+        let matches = |name: &OsString| {
+            let pieces: Vec<_> = wanted.as_bytes().split(|&byte| byte == b'*').collect();
+            fits(name.as_bytes(), &pieces)
+        };
+        let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+        let found = names.filter(matches).map(|name| folder.join(name));
+        let mut found: Vec<_> = found.map(|path| path.into_os_string().into_vec()).collect();
+        found.sort();
+        found
+    }
+
+    fn is_dir(&mut self, name: &[u8]) -> bool {
+        path(name).is_dir()
+    }
+
+    fn exists(&mut self, name: &[u8]) -> bool {
+        path(name).exists()
+    }
+}
+
+/// Whether the pieces stand in the name in their order, the first at its beginning, the last at its end.
+fn fits(name: &[u8], pieces: &[&[u8]]) -> bool {
+    match pieces {
+        [] => true,
+        [only] => name == *only,
+        [first, rest @ ..] => name
+            .strip_prefix(*first)
+            .is_some_and(|name| (0..=name.len()).any(|skipped| fits(&name[skipped..], rest))),
+    }
+}

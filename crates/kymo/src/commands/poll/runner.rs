@@ -1,0 +1,35 @@
+//! `kymo poll-runner`: the process that runs a configuration's commands, started by `kymo poll` and not by people.
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+use kymo_poll::runner::{self, Commands, Runner};
+
+use super::log::PollLog;
+use super::reading;
+
+/// kymo's word for it.
+const WORD: &str = "poll-runner";
+
+/// Runs the command.
+pub(crate) fn run(file: &OsStr) -> Result<ExitCode> {
+    let files = [PathBuf::from(file)];
+    let mut read = || {
+        // What is wrong with a configuration the poller has said.
+        let configs = reading::read_all(&files, &PollLog::silent())
+            .map_err(|_| "cannot run commands: the configuration cannot be read".to_string())?;
+        Ok(configs.first().map(Commands::of).unwrap_or_default())
+    };
+    runner::serve(&mut read).context("cannot run commands")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the runner of a configuration, which is named by an absolute path.
+pub(super) fn start(file: &std::path::Path) -> Result<Runner, String> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("kymo").arg(WORD).arg(file);
+    Runner::start(command).map_err(|error| format!("cannot start the runner of commands: {error}"))
+}
