@@ -1,4 +1,4 @@
-//! The guardian of `kymo serve`: starts the recorder, the keeper and the hub, starts each again when it dies, and
+//! The guardian of `kymo serve`: starts the recorder, the keeper, the hub and pollers, starts each again when it dies, and
 //! ends all. It keeps what privileges it was given, so it does nothing else: it holds the sockets, and no byte from
 //! the network and none of a recording passes through it.
 
@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub recorder: Option<Recorder>,
     /// The keeper; `None`: nothing is taken from others.
     pub keeper: Option<Keeper>,
+    /// The pollers of devices, one for each mrtg.cfg.
+    pub pollers: Vec<Poller>,
     /// For the hub; its files and its code are filled in at each start.
     pub order: Order,
     /// As whom the hub runs.
@@ -91,6 +93,16 @@ pub(crate) struct Keeper {
     pub role: Role,
 }
 
+/// How to poll what an mrtg.cfg says.
+pub(crate) struct Poller {
+    /// The configuration.
+    pub file: PathBuf,
+    /// Words of the command line.
+    pub words: Vec<std::ffi::OsString>,
+    /// As whom.
+    pub role: Role,
+}
+
 /// Guards until a signal says stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     let signals = SignalFile::block().context("cannot wait for signals")?;
@@ -100,6 +112,11 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
         keeper: Answering::new("keeper", now),
         keeper_is_behind: false,
         hub: Answering::new("hub", now),
+        pollers: plan
+            .pollers
+            .iter()
+            .map(|poller| Ward::new(format!("poller of {}", poller.file.display()), now))
+            .collect(),
         plan,
         signals,
         code: None,
@@ -118,6 +135,8 @@ struct Guardian {
     /// The AuthFile has changed since the keeper that is just starting read it, maybe.
     keeper_is_behind: bool,
     hub: Answering,
+    /// As they are in the plan.
+    pollers: Vec<Ward>,
     /// The code that the present hub takes.
     code: Option<String>,
     /// The hub has answered once.
@@ -146,6 +165,8 @@ impl Guardian {
                     Signal::HangUp => {
                         self.flush();
                         self.read_again();
+                        let pollers = self.pollers.iter().filter_map(Ward::pid);
+                        pollers.for_each(machine::hang_up);
                     }
                     Signal::Wake | Signal::Child => {}
                 }
@@ -191,7 +212,8 @@ impl Guardian {
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
         let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
         let due = [recorder, keeper, self.hub.ward.due()];
-        let next = due.into_iter().flatten().min();
+        let pollers = self.pollers.iter().map(Ward::due);
+        let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
         let nap = self.watchdog.map_or(nap, |often| nap.min(often));
         let (keeper, hub) = (self.keeper.file(), self.hub.file());
@@ -230,6 +252,14 @@ impl Guardian {
         }
         if self.hub.ward.is_due(now) {
             self.start_hub(now)?;
+        }
+        for (ward, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
+            if ward.is_due(now) {
+                let mut command = own_command("poll");
+                command.args(&poller.words).stdin(Stdio::null());
+                privilege::confine(&mut command, poller.role.clone());
+                ward.start(command.spawn(), now);
+            }
         }
         Ok(())
     }
@@ -340,8 +370,10 @@ impl Guardian {
             }
             self.keeper.ward.failed(now, &words(status));
         }
-        if let Some(status) = self.recorder.ended() {
-            self.recorder.failed(now, &words(status));
+        for ward in self.pollers.iter_mut().chain([&mut self.recorder]) {
+            if let Some(status) = ward.ended() {
+                ward.failed(now, &words(status));
+            }
         }
         None
     }
@@ -353,7 +385,7 @@ impl Guardian {
         for ward in self.wards() {
             ward.pid().into_iter().for_each(machine::ask_to_end);
         }
-        while self.wards().iter().any(|ward| ward.is_running()) {
+        while self.wards().any(|ward| ward.is_running()) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -365,6 +397,7 @@ impl Guardian {
             }
         }
         self.hub.ward.kill();
+        self.pollers.iter_mut().for_each(Ward::kill);
         for (ward, name) in [(&self.recorder, "recorder"), (&self.keeper.ward, "keeper")] {
             if ward.is_running() {
                 say(&format!("the {name} is still writing, and ends by itself"));
@@ -376,12 +409,13 @@ impl Guardian {
         }
     }
 
-    fn wards(&mut self) -> [&mut Ward; 3] {
-        [
+    fn wards(&mut self) -> impl Iterator<Item = &mut Ward> {
+        let others = [
             &mut self.recorder,
             &mut self.keeper.ward,
             &mut self.hub.ward,
-        ]
+        ];
+        self.pollers.iter_mut().chain(others)
     }
 }
 

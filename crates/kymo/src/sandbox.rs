@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
@@ -18,14 +19,23 @@ const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"
 /// Shuts this thread, and those it starts from now on, in: files to read, folders to write, no
 /// connection out, no signal to others. The state in words.
 pub(crate) fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
-    match restrict(read, write) {
+    enter_with_ports(read, write, &[])
+}
+
+/// The same, but for connections by TCP to these ports.
+pub(crate) fn enter_with_ports(read: &[PathBuf], write: &[PathBuf], ports: &[u16]) -> String {
+    match restrict(read, write, ports) {
         Ok(Some(version)) => format!("landlock v{version}"),
         Ok(None) => "no landlock (this kernel has none)".into(),
         Err(error) => format!("no landlock ({error})"),
     }
 }
 
-fn restrict(read: &[PathBuf], write: &[PathBuf]) -> Result<Option<i32>, RulesetError> {
+fn restrict(
+    read: &[PathBuf],
+    write: &[PathBuf],
+    ports: &[u16],
+) -> Result<Option<i32>, RulesetError> {
     let read_access = AccessFs::ReadFile | AccessFs::ReadDir;
     let always = ALWAYS_READ.map(PathBuf::from);
     let status = Ruleset::default()
@@ -36,6 +46,9 @@ fn restrict(read: &[PathBuf], write: &[PathBuf]) -> Result<Option<i32>, RulesetE
         .create()?
         .add_rules(path_beneath_rules(read.iter().chain(&always), read_access))?
         .add_rules(path_beneath_rules(write, read_access | write_access()))?
+        .add_rules(ports.iter().map(|&port| -> Result<NetPort, RulesetError> {
+            Ok(NetPort::new(port, AccessNet::ConnectTcp))
+        }))?
         .restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => None,

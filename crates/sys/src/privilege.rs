@@ -280,6 +280,9 @@ pub fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
+/// Groups of a child at most.
+const GROUPS_MAX: usize = 64;
+
 /// Which capabilities a child keeps of those that there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
@@ -294,6 +297,8 @@ pub enum Keep {
 pub struct Role {
     /// As whom it runs; `None`: as its parent.
     pub account: Option<Account>,
+    /// Groups that it is in besides its own.
+    pub groups: Vec<u32>,
     /// What it may do beyond that.
     pub keep: Keep,
     /// Whether it gets SIGTERM when its parent ends, however that ends.
@@ -328,7 +333,7 @@ fn enter(role: &Role, parent: u32) -> io::Result<()> {
     } & had;
     lower_bounds(keep);
     if let Some(account) = &role.account {
-        become_user(account)?;
+        become_user(account, &role.groups)?;
     }
     keep_only(keep)?;
     // Also where the bounds could not be lowered, nothing is gained by what is started from now on.
@@ -396,10 +401,16 @@ fn lower_bounds(keep: CapabilitySet) {
     }
 }
 
-fn become_user(account: &Account) -> io::Result<()> {
+fn become_user(account: &Account, groups: &[u32]) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
     set_keep_capabilities(true)?;
-    set_thread_groups(&[gid])?;
+    // No memory is asked for between fork and exec.
+    let mut all = [gid; GROUPS_MAX];
+    let count = groups.len().min(GROUPS_MAX - 1);
+    for (place, &group) in all[1..].iter_mut().zip(groups) {
+        *place = Gid::from_raw(group);
+    }
+    set_thread_groups(&all[..=count])?;
     set_thread_res_gid(gid, gid, gid)?;
     set_thread_res_uid(uid, uid, uid)?;
     Ok(())
@@ -550,6 +561,7 @@ mod tests {
         ]);
         let role = Role {
             account: None,
+            groups: Vec::new(),
             keep: Keep::Nothing,
             ends_with_parent: true,
             inherits: vec![theirs.as_raw_fd()],

@@ -159,6 +159,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     Ok(Plan {
         recorder: Some(recorder(config, &dir, account.clone())?),
         keeper: Some(keeper(config, &dir, account.clone())?),
+        pollers: Vec::new(),
         order,
         hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
@@ -197,6 +198,7 @@ fn open_plan(
     Ok(Plan {
         recorder: None,
         keeper: None,
+        pollers: Vec::new(),
         order,
         hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
@@ -253,6 +255,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
 fn role_without_rights(account: Option<Account>) -> Role {
     Role {
         account,
+        groups: Vec::new(),
         keep: Keep::Nothing,
         ends_with_parent: true,
         inherits: Vec::new(),
@@ -398,6 +401,7 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
         words,
         role: Role {
             account,
+            groups: Vec::new(),
             keep: Keep::Reading,
             ends_with_parent: false,
             inherits: Vec::new(),

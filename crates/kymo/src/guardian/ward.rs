@@ -14,7 +14,7 @@ const HEALTHY: Duration = Duration::from_secs(60);
 
 /// A child, or when there will be one.
 pub(super) struct Ward {
-    name: &'static str,
+    name: String,
     state: State,
     /// Until the start after the next death.
     pause: Duration,
@@ -29,9 +29,9 @@ enum State {
 
 impl Ward {
     /// One to be started at once.
-    pub(super) fn new(name: &'static str, now: Instant) -> Ward {
+    pub(super) fn new(name: impl Into<String>, now: Instant) -> Ward {
         Ward {
-            name,
+            name: name.into(),
             state: State::Due(now),
             pause: FIRST_PAUSE,
             said: String::new(),

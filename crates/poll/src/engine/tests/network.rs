@@ -1,0 +1,377 @@
+//! Agents, and the network between them and the engine, on a simulated clock.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kymo_sys::clock::{Clock as _, Stamp};
+use kymo_sys::sim_clock::SimClock;
+use kymo_wire::mrtg_cfg::{Config, MemoryFiles, read};
+use kymo_wire::snmp::{
+    ErrorStatus, Message, MessageHead, ObjectValue, Oid, PduKind, Version, compare_oids,
+    put_message, put_varbind,
+};
+
+use crate::batch::Batch;
+use crate::engine::{Account, Cache, Engine, Happening, Link, Pace, Settings, Stamps};
+
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const S: u64 = 1000 * MS;
+/// When simulations begin, seconds since 1970.
+pub(super) const BEGIN_S: u64 = 1_800_000_000;
+
+/// What an object is.
+#[derive(Clone, Debug)]
+pub(super) enum Object {
+    Count(u64),
+    /// Counts up by this each second.
+    Rate(u64),
+    Text(&'static [u8]),
+    Number(i64),
+}
+
+/// A device.
+#[derive(Clone, Debug)]
+pub(super) struct Agent {
+    /// By name: sub-identifiers.
+    pub objects: BTreeMap<Vec<u32>, Object>,
+    /// Names that fit into a reply.
+    pub names_max: usize,
+    pub is_dead: bool,
+    pub delay_ns: u64,
+    /// When it was started, in simulated nanoseconds.
+    pub started_ns: u64,
+    pub has_uptime: bool,
+    /// Of this number of packets one is not answered.
+    pub loses: u64,
+    /// Packets that came, with their kind and how many names they had.
+    pub asked: Vec<(PduKind, usize)>,
+    /// Each answer is sent twice.
+    pub is_double: bool,
+    /// Changes an answer before it is sent.
+    pub spoil: Option<fn(&mut Vec<u8>)>,
+    /// Answers come from there.
+    pub from: Option<SocketAddr>,
+}
+
+impl Agent {
+    /// With interfaces `if1`, `if2` ... of ifIndex 1, 2 ...
+    pub(super) fn new(interfaces: u32) -> Agent {
+        let mut objects = BTreeMap::new();
+        for n in 1..=interfaces {
+            let name: &'static [u8] = format!("if{n}").leak().as_bytes();
+            objects.insert(column(&[31, 1, 1, 1, 1], n), Object::Text(name));
+            objects.insert(column(&[2, 2, 1, 2], n), Object::Text(name));
+            let rate = u64::from(n) * 100;
+            objects.insert(column(&[31, 1, 1, 1, 6], n), Object::Rate(rate));
+            objects.insert(column(&[31, 1, 1, 1, 10], n), Object::Rate(rate + 1));
+            objects.insert(column(&[2, 2, 1, 10], n), Object::Rate(rate));
+            objects.insert(column(&[2, 2, 1, 16], n), Object::Rate(rate + 1));
+        }
+        Agent {
+            objects,
+            names_max: 1000,
+            is_dead: false,
+            delay_ns: 5 * MS,
+            started_ns: 0,
+            has_uptime: true,
+            loses: u64::MAX,
+            asked: Vec::new(),
+            is_double: false,
+            spoil: None,
+            from: None,
+        }
+    }
+
+    fn value(&self, name: &[u32], now_ns: u64) -> Option<ObjectValue<'_>> {
+        if name == [1, 3, 6, 1, 2, 1, 1, 3, 0] && self.has_uptime {
+            let ticks = (now_ns - self.started_ns) / (10 * MS);
+            return Some(ObjectValue::TimeTicks(ticks & 0xffff_ffff));
+        }
+        Some(match self.objects.get(name)? {
+            Object::Count(count) => ObjectValue::Counter64(*count),
+            Object::Rate(rate) => {
+                ObjectValue::Counter64((now_ns - self.started_ns) / MS * rate / 1000)
+            }
+            Object::Text(text) => ObjectValue::OctetString(text),
+            Object::Number(number) => ObjectValue::Integer(*number),
+        })
+    }
+
+    fn after(&self, name: &[u32]) -> Option<Vec<u32>> {
+        let mut behind = self
+            .objects
+            .range::<[u32], _>((std::ops::Bound::Excluded(name), std::ops::Bound::Unbounded));
+        behind.next().map(|(name, _)| name.clone())
+    }
+
+    fn answer(&mut self, packet: &[u8], now_ns: u64) -> Option<Vec<u8>> {
+        let request = Message::decode(packet).unwrap();
+        let names: Vec<Vec<u32>> = request
+            .varbinds
+            .map(|one| kymo_wire::snmp::arcs(one.unwrap().0).collect())
+            .collect();
+        self.asked.push((request.head.kind, names.len()));
+        if self.is_dead || (self.asked.len() as u64).is_multiple_of(self.loses) {
+            return None;
+        }
+        let mut answers: Vec<(Vec<u32>, Option<ObjectValue<'_>>)> = Vec::new();
+        match request.head.kind {
+            PduKind::Get => {
+                answers.extend(
+                    names
+                        .iter()
+                        .map(|name| (name.clone(), self.value(name, now_ns))),
+                );
+            }
+            PduKind::GetNext | PduKind::GetBulk => {
+                let mut at = names[0].clone();
+                let times = match request.head.kind {
+                    PduKind::GetBulk => request.head.index,
+                    _ => 1,
+                };
+                for _ in 0..times {
+                    let Some(next) = self.after(&at) else {
+                        answers.push((at.clone(), None));
+                        break;
+                    };
+                    answers.push((next.clone(), self.value(&next, now_ns)));
+                    at = next;
+                }
+            }
+            PduKind::Response => unreachable!(),
+        }
+        let is_v1 = request.head.version == Version::V1;
+        let missing = answers.iter().position(|(_, value)| value.is_none());
+        let (status, index) = match (answers.len() > self.names_max, missing) {
+            (true, _) => (ErrorStatus::TOO_BIG, 0),
+            (_, Some(at)) if is_v1 => (ErrorStatus::NO_SUCH_NAME, at as i32 + 1),
+            _ => (ErrorStatus::NO_ERROR, 0),
+        };
+        let mut varbinds = Vec::new();
+        if status != ErrorStatus::TOO_BIG {
+            for (name, value) in &answers {
+                let missing = match request.head.kind {
+                    PduKind::Get => ObjectValue::NoSuchInstance,
+                    _ => ObjectValue::EndOfMibView,
+                };
+                let name = Oid::of_arcs(name).unwrap();
+                put_varbind(&mut varbinds, &name, value.unwrap_or(missing));
+            }
+        }
+        let head = MessageHead {
+            kind: PduKind::Response,
+            status: status.0,
+            index,
+            ..request.head
+        };
+        let mut out = Vec::new();
+        put_message(&mut out, &head, &varbinds);
+        if let Some(spoil) = self.spoil {
+            spoil(&mut out);
+        }
+        Some(out)
+    }
+}
+
+fn column(behind: &[u32], index: u32) -> Vec<u32> {
+    [&[1, 3, 6, 1, 2, 1], behind, &[index]].concat()
+}
+
+/// What is on its way to the engine: when it comes, in which order it was sent, from whom.
+type Flying = BTreeMap<(u64, u64), (SocketAddr, Vec<u8>)>;
+
+/// Agents by their address, and packets under way.
+pub(super) struct Network {
+    pub agents: BTreeMap<SocketAddr, Agent>,
+    flying: Flying,
+    sent: u64,
+    now_ns: u64,
+    /// Packets that were sent, by session.
+    pub packets: Vec<u32>,
+}
+
+impl Link for Network {
+    fn send(&mut self, session: u32, to: SocketAddr, packet: &[u8]) {
+        self.packets.push(session);
+        let Some(agent) = self.agents.get_mut(&to) else {
+            return;
+        };
+        let Some(answer) = agent.answer(packet, self.now_ns) else {
+            return;
+        };
+        let from = agent.from.unwrap_or(to);
+        for _ in 0..=u32::from(agent.is_double) {
+            self.sent += 1;
+            let when = (self.now_ns + agent.delay_ns, self.sent);
+            self.flying.insert(when, (from, answer.clone()));
+        }
+    }
+}
+
+/// All of it.
+pub(super) struct Simulation {
+    pub clock: SimClock,
+    pub network: Network,
+    pub engine: Engine,
+    pub config: Arc<Config>,
+    pub values: Vec<(u32, String)>,
+    pub accounts: Vec<Account>,
+    pub happenings: Vec<Happening>,
+}
+
+fn random(bytes: &mut [u8]) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static STATE: AtomicU64 = AtomicU64::new(0x1234_5678_9abc_def1);
+    for byte in bytes {
+        let mut state = STATE.load(Ordering::Relaxed);
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        STATE.store(state, Ordering::Relaxed);
+        *byte = (state >> 24) as u8;
+    }
+}
+
+pub(super) fn settings(pace: Pace) -> Settings {
+    Settings {
+        pace,
+        stamps: Stamps::Exact,
+        queue_bytes: 1 << 20,
+        random,
+    }
+}
+
+/// The address of the n-th agent.
+pub(super) fn address(n: u8) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, n], 161))
+}
+
+pub(super) fn config_of(text: &str) -> Arc<Config> {
+    let mut files = MemoryFiles::default();
+    let whole = format!("LogFormat: rrdtool\nWorkDir: /w\n{text}");
+    files.add(b"mrtg.cfg", whole.as_bytes());
+    files.add_dir(b"/w");
+    Arc::new(read(b"mrtg.cfg", &mut files).unwrap())
+}
+
+/// `Target[name]: spec` with what is required.
+pub(super) fn target(name: &str, spec: &str) -> String {
+    format!("Target[{name}]: {spec}\nMaxBytes[{name}]: 1000000\nTitle[{name}]: t\n")
+}
+
+impl Simulation {
+    pub(super) fn new(text: &str, agents: Vec<Agent>, pace: Pace) -> Simulation {
+        let clock = SimClock::new(Stamp {
+            real_ns: (BEGIN_S * S) as i64,
+            mono_ns: 1000 * S,
+            boot_ns: 1000 * S,
+        });
+        let config = config_of(text);
+        let agents = agents.into_iter().enumerate();
+        let network = Network {
+            agents: agents
+                .map(|(n, agent)| (address(n as u8 + 1), agent))
+                .collect(),
+            flying: Flying::new(),
+            sent: 0,
+            now_ns: 1000 * S,
+            packets: Vec::new(),
+        };
+        let cache = Cache::default();
+        let mut engine = Engine::new(config.clone(), settings(pace), &cache, clock.now());
+        resolve(&mut engine, &config);
+        Simulation {
+            clock,
+            network,
+            engine,
+            config,
+            values: Vec::new(),
+            accounts: Vec::new(),
+            happenings: Vec::new(),
+        }
+    }
+
+    /// Another state of the configuration.
+    pub(super) fn reload(&mut self, text: &str) {
+        let config = config_of(text);
+        let cache = Cache::default();
+        let engine = Engine::new(
+            config.clone(),
+            settings(Pace::Burst),
+            &cache,
+            self.clock.now(),
+        );
+        let before = std::mem::replace(&mut self.engine, engine);
+        resolve(&mut self.engine, &config);
+        self.engine.take_over(before);
+        self.config = config;
+    }
+
+    /// Goes on for so long.
+    pub(super) fn run(&mut self, ns: u64) {
+        let end_ns = self.clock.mono_ns() + ns;
+        loop {
+            let now = self.clock.now();
+            self.network.now_ns = now.mono_ns;
+            self.engine.advance(now, &mut self.network);
+            while let Some(first) = self.network.flying.first_entry() {
+                if first.key().0 > now.mono_ns {
+                    break;
+                }
+                let (from, packet) = first.remove();
+                self.engine.receive(&packet, from, now, &mut self.network);
+            }
+            self.collect();
+            let next = [
+                self.engine.next_ns(),
+                self.network.flying.keys().next().map(|key| key.0),
+            ];
+            let next_ns = next.into_iter().flatten().min().unwrap_or(end_ns);
+            if next_ns >= end_ns {
+                return self.clock.advance_ns(end_ns - now.mono_ns);
+            }
+            self.clock.advance_ns(next_ns.saturating_sub(now.mono_ns));
+        }
+    }
+
+    fn collect(&mut self) {
+        let mut batch = Batch::default();
+        self.engine.take_batch(&mut batch);
+        for update in batch.iter() {
+            let text = String::from_utf8(update.argument.to_vec()).unwrap();
+            self.values.push((update.target, text));
+        }
+        self.accounts.extend(self.engine.take_accounts());
+        self.happenings.extend(self.engine.take_happenings());
+    }
+
+    /// Values of a target since the last call: in and out, without their stamps.
+    pub(super) fn take(&mut self, target: u32) -> Vec<String> {
+        let (own, others) = self.values.drain(..).partition(|value| value.0 == target);
+        self.values = others;
+        let own: Vec<(u32, String)> = own;
+        let behind = |text: String| text.split_once(':').unwrap().1.to_string();
+        own.into_iter().map(|(_, text)| behind(text)).collect()
+    }
+
+    pub(super) fn agent(&mut self, n: u8) -> &mut Agent {
+        self.network.agents.get_mut(&address(n)).unwrap()
+    }
+}
+
+fn resolve(engine: &mut Engine, config: &Config) {
+    for (number, session) in config.sessions().iter().enumerate() {
+        let kymo_wire::mrtg_cfg::Host::Name(name) = &session.host else {
+            continue;
+        };
+        let address = SocketAddr::new(name.parse().unwrap(), session.port);
+        engine.resolved(number as u32, Some(address));
+    }
+}
+
+/// Whether one name comes before another.
+#[allow(dead_code)]
+pub(super) fn is_before(one: &Oid, other: &Oid) -> bool {
+    compare_oids(one, other) == std::cmp::Ordering::Less
+}
