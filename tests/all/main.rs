@@ -9,6 +9,7 @@ mod graph;
 mod kill9;
 mod live;
 mod playback;
+mod poll_files;
 mod prometheus;
 mod record;
 mod rrd_at_time;

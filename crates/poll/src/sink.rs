@@ -14,7 +14,8 @@ pub use files::Files;
 pub use keeper::Keeper;
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
-    Archives, COLUMNS, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s, step_s,
+    Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,
+    step_s,
 };
 
 use crate::batch::Batch;

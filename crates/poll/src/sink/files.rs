@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, OpenMode, RecordLock};
 use kymo_sys::tree::{Access, Reach, Tree};
-use pen::{Pen, Seen};
+use pen::{Pen, Watcher};
 use std::fmt::Display;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -151,9 +151,9 @@ impl Files {
         let refused =
             |verb, cause: &dyn Display| Outcome::Refused(cannot(verb, Some(series), cause));
         let mut opened = open(&*self.tree, &series.path);
+        let first_s = arguments.first().map_or(0, |first| blank::seconds(first));
         if is_missing(&opened) {
-            let first = arguments.first().copied().unwrap_or_default();
-            if let Err(error) = blank::create_file(&*self.tree, series, first, &mut self.random) {
+            if let Err(error) = blank::create_file(&*self.tree, series, first_s, &mut self.random) {
                 return refused("create", &error);
             }
             self.counts.created += 1;
@@ -165,7 +165,7 @@ impl Files {
             Ok(None) => return Outcome::Locked,
             Err(error) => return refused("open", &error),
         };
-        if let Err(error) = self.pen.read(&*file) {
+        if let Err(error) = self.pen.read(&*file, series.max_age_s, first_s) {
             return refused("read", &error);
         }
         if !std::mem::replace(&mut target.is_tuned, true) {
@@ -176,8 +176,8 @@ impl Files {
             }
         }
         let seen = match target.is_watched {
-            true => Seen::By(at, &mut report.rates),
-            false => Seen::ByNone,
+            true => Watcher::Of(at, &mut report.rates),
+            false => Watcher::None,
         };
         match self.pen.update(&*file, arguments, seen) {
             Ok(()) => Outcome::Kept,

@@ -1,5 +1,9 @@
 //! What a target's series consists of: MRTG's data sources and archives, where its .rrd file lies, and what it is called in a store.
 
+mod configured;
+
+pub use configured::Home;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -154,6 +158,8 @@ pub struct Series {
     pub archives: Archives,
     /// Seconds that values are kept as they were sent, where a store keeps them.
     pub points_kept_s: u32,
+    /// Seconds: a file that was changed longer ago is not updated any more.
+    pub max_age_s: Option<u64>,
 }
 
 impl Series {

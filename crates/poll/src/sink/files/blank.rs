@@ -26,11 +26,11 @@ impl Display for Trouble {
     }
 }
 
-/// Makes the file, and its folder where that is missing, for a value that comes with this argument.
+/// Makes the file, and its folder where that is missing, for a value of this second.
 pub(super) fn create_file(
     tree: &dyn Tree,
     series: &Series,
-    argument: &[u8],
+    first_s: i64,
     random: &mut u64,
 ) -> Result<(), Trouble> {
     let sources = series.sources();
@@ -39,10 +39,10 @@ pub(super) fn create_file(
     let request = Create {
         file_name: series.path.as_os_str().as_bytes(),
         step: u64::from(series.step_s),
-        start: Some(seconds(argument) - BEGINS_BEFORE_S),
+        start: Some(first_s - BEGINS_BEFORE_S),
         definitions: &words,
     };
-    let made = create(&request, seconds(argument), random, None, &[]).map_err(Trouble::Rrd)?;
+    let made = create(&request, first_s, random, None, &[]).map_err(Trouble::Rrd)?;
     let bytes = made.to_bytes();
     let put = || tree.put(&series.path, &bytes, Existing::Keep, Safe::Unsynced);
     let done = match (put(), series.path.parent()) {

@@ -17,10 +17,10 @@ const HEADER_MAX: usize = 1 << 22;
 const MAX: usize = 2;
 
 /// Who wants to hear of points that are completed.
-pub(super) enum Seen<'a> {
-    ByNone,
+pub(super) enum Watcher<'a> {
+    None,
     /// Of this target, here.
-    By(u32, &'a mut Vec<Rate>),
+    Of(u32, &'a mut Vec<Rate>),
 }
 
 /// The file that is at hand.
@@ -55,12 +55,21 @@ impl Default for Pen {
 }
 
 impl Pen {
-    /// Takes up a file.
-    pub(super) fn read(&mut self, file: &dyn DiskFile) -> Result<(), Error> {
+    /// Takes up a file, for a value of this second.
+    pub(super) fn read(
+        &mut self,
+        file: &dyn DiskFile,
+        max_age_s: Option<u64>,
+        now_s: i64,
+    ) -> Result<(), Error> {
         self.is_tuned = false;
         let stat = file.metadata().map_err(|error| failed(&error))?;
         if stat.kind != NameKind::File {
             return Err(Error::new("it is no file"));
+        }
+        let age_s = now_s.saturating_sub(stat.mtime_ns.div_euclid(1_000_000_000));
+        if let Some(max) = max_age_s.filter(|&max| age_s > 0 && age_s.unsigned_abs() > max) {
+            return Err(Error::new(format!("it is older than MaxAge ({max} s)")));
         }
         self.size_bytes = stat.size_bytes;
         let size = usize::try_from(stat.size_bytes).unwrap_or(usize::MAX);
@@ -123,7 +132,7 @@ impl Pen {
         &mut self,
         file: &dyn DiskFile,
         arguments: &[&[u8]],
-        mut seen: Seen,
+        mut seen: Watcher,
     ) -> Result<(), Error> {
         let how = Update {
             file_name: b"",
@@ -142,8 +151,8 @@ impl Pen {
             };
             self.written.clear();
             let written = match seen {
-                Seen::ByNone => None,
-                Seen::By(..) => Some(&mut self.written),
+                Watcher::None => None,
+                Watcher::Of(..) => Some(&mut self.written),
             };
             let one = update_with(
                 &mut self.scratch,
@@ -153,7 +162,7 @@ impl Pen {
                 &[argument],
                 written,
             );
-            if let Seen::By(target, rates) = &mut seen {
+            if let Watcher::Of(target, rates) = &mut seen {
                 rates.extend(rate(*target, &self.header, &self.written));
             }
             done = done.and(one);

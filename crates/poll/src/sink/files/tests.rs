@@ -25,6 +25,7 @@ fn series(name: &str) -> Series {
             seasonal: Vec::new(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        max_age_s: None,
     }
 }
 

@@ -1,0 +1,137 @@
+//! The series of a configuration's targets.
+
+use super::{Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s, step_s};
+use kymo_wire::mrtg_cfg::{Config, Globals, Keyword, LogFormat, SourceKind, Target};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Where the series of a configuration are.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// `LogDir`, or the folder that takes its place.
+    pub log_dir: PathBuf,
+    /// What is in front of names in a store.
+    pub prefix: Vec<u8>,
+}
+
+impl Home {
+    /// Of a configuration's file, and of a store whose files lie below `base`. A LogDir there has names of its own in the store, so that
+    /// the files that the store writes are MRTG's; otherwise they begin with `mrtg/` and the name of the configuration.
+    pub fn new(log_dir: &Path, config: &Path, base: Option<&Path>) -> Home {
+        let below = base.and_then(|base| log_dir.strip_prefix(base).ok());
+        let mut prefix = match below {
+            Some(below) => below.as_os_str().as_bytes().to_vec(),
+            None => {
+                let stem = config.file_stem().unwrap_or_default();
+                [b"mrtg/", stem.as_bytes()].concat()
+            }
+        };
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        Home {
+            log_dir: log_dir.into(),
+            prefix,
+        }
+    }
+}
+
+impl Series {
+    /// The series of all targets, in their order.
+    pub fn of_all(config: &Config, home: &Home) -> Vec<Series> {
+        let mut layouts = Layouts::default();
+        let targets = config.targets();
+        let series = targets.map(|target| Series::of(config.globals(), target, home, &mut layouts));
+        series.collect()
+    }
+
+    /// The series of one.
+    pub fn of(globals: &Globals, target: Target, home: &Home, layouts: &mut Layouts) -> Series {
+        let max = match target.abs_max() {
+            Some(max) => [max; 2],
+            None => target.max_bytes(),
+        };
+        let mut below = folder(target);
+        below.extend_from_slice(&target.name());
+        below.extend_from_slice(b".rrd");
+        let mut path = home.log_dir.as_os_str().as_bytes().to_vec();
+        if !path.ends_with(b"/") {
+            path.push(b'/');
+        }
+        let folder_bytes = path.len();
+        path.extend_from_slice(&below);
+        Series {
+            path: PathBuf::from(OsString::from_vec(path)),
+            folder_bytes,
+            name: [&home.prefix[..], &below].concat(),
+            step_s: step_s(globals.interval_s),
+            heartbeat_s: heartbeat_s(globals.interval_s),
+            kind: match target.source_kind() {
+                SourceKind::Counter => Kind::Counter,
+                SourceKind::Gauge => Kind::Gauge,
+                SourceKind::Absolute => Kind::Absolute,
+                SourceKind::Derive => Kind::Derive,
+            },
+            max: max.map(|max| (max > 0).then_some(max)),
+            archives: layouts.archives(layout(globals, target)),
+            points_kept_s: POINTS_KEPT_S,
+            max_age_s: globals.max_age_s,
+        }
+    }
+}
+
+/// `Directory`, with a slash behind it.
+fn folder(target: Target) -> Vec<u8> {
+    let folder = target.value(Keyword::Directory);
+    let mut folder = folder.map_or(Vec::new(), |folder| folder.into_owned());
+    if !folder.is_empty() && !folder.ends_with(b"/") {
+        folder.push(b'/');
+    }
+    folder
+}
+
+fn layout(globals: &Globals, target: Target) -> Layout {
+    let number = |keyword| {
+        let text = target.value(keyword)?;
+        std::str::from_utf8(&text).ok()?.trim().parse().ok()
+    };
+    let seasonal = target.value(Keyword::RrdHwRras).unwrap_or_default();
+    let words = seasonal.split(u8::is_ascii_whitespace);
+    Layout {
+        interval_s: globals.interval_s,
+        spans: match globals.log_format {
+            LogFormat::Rrdtool => Spans::Rrd,
+            LogFormat::Rateup => Spans::Log,
+        },
+        rows: [
+            number(Keyword::RrdRowCount),
+            number(Keyword::RrdRowCount30m),
+            number(Keyword::RrdRowCount2h),
+            number(Keyword::RrdRowCount1d),
+        ],
+        seasonal: words
+            .filter(|word| !word.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_store() {
+        for (log_dir, base, prefix) in [
+            ("/var/www/mrtg", None, "mrtg/core/"),
+            ("/var/www/mrtg", Some("/var/lib/rrd"), "mrtg/core/"),
+            ("/var/lib/rrd/x/y", Some("/var/lib/rrd"), "x/y/"),
+            ("/var/lib/rrd/", Some("/var/lib/rrd"), ""),
+        ] {
+            let config = Path::new("/etc/mrtg/core.cfg");
+            let home = Home::new(Path::new(log_dir), config, base.map(Path::new));
+            assert_eq!(home.prefix, prefix.as_bytes(), "{log_dir} {base:?}");
+        }
+    }
+}
