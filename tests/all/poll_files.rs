@@ -155,7 +155,7 @@ fn files_are_rrdtools_to_the_last_bit() {
             }
             let done = pipe.ask(&format!("update {file} {argument}"));
             said += usize::from(done.is_err());
-            batch.push(at as u32, |out| out.extend(argument.as_bytes()));
+            batch.push(at, |out| out.extend(argument.as_bytes()));
         }
         sink.write(&batch, &mut report);
         assert_eq!(report.refused.len(), said, "{:?}", report.refused);
@@ -242,7 +242,7 @@ fn files_are_tuned_as_rrdtool_does() {
 }
 
 /// A batch of one value for each of these targets.
-fn write(sink: &mut Sink, targets: &[u32], stamp: u64) -> Vec<String> {
+fn write(sink: &mut Sink, targets: &[usize], stamp: u64) -> Vec<String> {
     let (mut batch, mut report) = (Batch::default(), Report::default());
     for &target in targets {
         batch.push(target, |out| write!(out, "{stamp}:1:2").expect("memory"));
@@ -327,7 +327,7 @@ fn a_full_disk_is_said_and_passes() {
     };
     let all: Vec<Series> = (0..60).map(|at| series(&folder, at)).collect();
     let mut sink = sink(all);
-    let targets: Vec<u32> = (0..60).collect();
+    let targets: Vec<usize> = (0..60).collect();
     let said = write(&mut sink, &targets, BEGIN_S);
     assert!(!said.is_empty() && said.len() < 60, "{}", said.len());
     assert!(

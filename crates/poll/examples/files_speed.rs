@@ -97,9 +97,9 @@ fn fill(batch: &mut Batch, files: usize, cycle: u64) {
     use std::io::Write as _;
     batch.clear();
     let stamp = BEGIN_S + cycle * u64::from(INTERVAL_S);
-    for at in 0..files as u64 {
-        let (taken, sent) = (stamp * (1000 + at), stamp * (2000 + at));
-        batch.push(at as u32, |out| {
+    for (at, number) in (0u64..).take(files).enumerate() {
+        let (taken, sent) = (stamp * (1000 + number), stamp * (2000 + number));
+        batch.push(at, |out| {
             write!(out, "{stamp}.123456:{taken}:{sent}").expect("memory");
         });
     }

@@ -54,7 +54,7 @@ impl Case {
     }
 
     /// What was said.
-    fn write(&mut self, updates: &[(u32, &str)]) -> Vec<String> {
+    fn write(&mut self, updates: &[(usize, &str)]) -> Vec<String> {
         let mut batch = Batch::default();
         for (target, argument) in updates {
             batch.push(*target, |out| out.extend(argument.as_bytes()));
