@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
-	rrdtool rrdcached librrds-perl collectd-core mrtg dc
+	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp
 # And those that only the bench runs beside us.
 BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
