@@ -19,6 +19,10 @@ use serde::{Deserialize, Deserializer};
 use crate::intervals::{Intervals, Scans};
 use crate::options;
 
+mod poll;
+
+pub(crate) use poll::Poll;
+
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 
@@ -51,6 +55,8 @@ pub(crate) struct Config {
     pub collectd: Collectd,
     /// What users of collectd's AuthFile may do; one who is not here may do all.
     pub users: BTreeMap<String, User>,
+    /// The poller's keys.
+    pub poll: Poll,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -182,6 +188,7 @@ impl Default for Config {
             store: Store::default(),
             collectd: Collectd::default(),
             users: BTreeMap::new(),
+            poll: Poll::default(),
             record: Record::default(),
         }
     }
@@ -576,6 +583,7 @@ pub(crate) fn text(config: &Config) -> String {
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
     users_text(&mut file, &c.users);
+    poll::text(&mut file, &c.poll);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -876,6 +884,14 @@ mod tests {
                     hosts: vec!["web-*".into(), "db?".into()],
                 },
             )]),
+            poll: Poll {
+                mrtg: vec!["/etc/mrtg/*.cfg".into(), "/m.cfg".into()],
+                user: "mrtg".into(),
+                files: poll::FilesWritten::Ask,
+                burst: true,
+                integer_stamps: true,
+                log_dir: Some("/l".into()),
+            },
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -933,6 +949,15 @@ mod tests {
                 "line 2: \"10/8\" is not a network",
             ),
             ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
+            (
+                "[poll]\nmrtg = [\"m.cfg\"]",
+                "line 2: \"m.cfg\" is not a file's absolute path",
+            ),
+            (
+                "[poll]\nmrtg = [\"/*/m.cfg\"]",
+                "line 2: \"/*/m.cfg\" is not a file's",
+            ),
+            ("[poll]\nfiles = \"5m\"", "line 2: unknown variant"),
             ("[users.web]\nhost = []", "line 2: unknown key `host`"),
             ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
             ("insecure = maybe", "line 1: "),

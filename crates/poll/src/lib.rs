@@ -8,7 +8,9 @@
 pub mod batch;
 pub mod description;
 pub mod engine;
+pub mod graphite;
 pub mod poller;
 pub mod runner;
 pub mod sink;
 pub mod threshold;
+pub mod watch;

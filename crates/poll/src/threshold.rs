@@ -11,6 +11,13 @@ use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
 
 mod state;
 
+/// Bounds of what Holt-Winters' archives count.
+const HW_BOUNDS: [Keyword; 4] = [
+    Keyword::HwThreshMinI,
+    Keyword::HwThreshMinO,
+    Keyword::HwThreshMaxI,
+    Keyword::HwThreshMaxO,
+];
 /// Where `ThreshHyst` does not say it.
 const HYSTERESIS: f64 = 0.1;
 
@@ -153,6 +160,29 @@ impl Thresholds {
             globals.thresh_hyst,
             targets.collect(),
         )
+    }
+
+    /// What a configuration asks for in vain, a line each.
+    pub fn not_done(config: &Config) -> Vec<String> {
+        let count = |keywords: &[Keyword]| {
+            let has =
+                |target: &Target<'_>| keywords.iter().any(|&word| target.value(word).is_some());
+            config.targets().filter(has).count()
+        };
+        let mut lines = Vec::new();
+        match count(&[Keyword::ThreshMailAddress, Keyword::HwThreshMailAddress]) {
+            0 => {}
+            targets => lines.push(format!(
+                "mail of thresholds is not sent, for {targets} targets: let ThreshProg do it"
+            )),
+        }
+        match count(&HW_BOUNDS) {
+            0 => {}
+            targets => lines.push(format!(
+                "HWThresh bounds are not checked, for {targets} targets"
+            )),
+        }
+        lines
     }
 
     /// Whether there is none.

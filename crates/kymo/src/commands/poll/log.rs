@@ -15,10 +15,10 @@ const DAEMON_WARNING: u32 = (3 << 3) + 4;
 
 /// A poller's messages.
 #[derive(Debug)]
-pub(crate) struct PollLog(Mutex<To>);
+pub(crate) struct PollLog(Mutex<Destination>);
 
 #[derive(Debug)]
-enum To {
+enum Destination {
     Stderr,
     /// Opened for each line, as MRTG does it, so that it may be moved away at any time.
     File(PathBuf),
@@ -29,13 +29,13 @@ enum To {
 impl PollLog {
     /// To the file, or to stderr.
     pub(super) fn new(file: Option<&Path>) -> PollLog {
-        let to = file.map_or(To::Stderr, |file| To::File(file.into()));
+        let to = file.map_or(Destination::Stderr, |file| Destination::File(file.into()));
         PollLog(Mutex::new(to))
     }
 
     /// Nowhere.
     pub(super) fn silent() -> PollLog {
-        PollLog(Mutex::new(To::Nowhere))
+        PollLog(Mutex::new(Destination::Nowhere))
     }
 
     /// There is no stderr from now on: what would go there goes to syslog.
@@ -43,8 +43,8 @@ impl PollLog {
         let Ok(mut to) = self.0.lock() else {
             return;
         };
-        if matches!(*to, To::Stderr) {
-            *to = syslog().map_or(To::Nowhere, To::Syslog);
+        if matches!(*to, Destination::Stderr) {
+            *to = syslog().map_or(Destination::Nowhere, Destination::Syslog);
         }
     }
 
@@ -56,16 +56,16 @@ impl PollLog {
         };
         // A log that cannot be written to is no reason to end.
         let _ = match &*to {
-            To::Stderr => writeln!(io::stderr(), "kymo: {line}"),
-            To::File(path) => {
+            Destination::Stderr => writeln!(io::stderr(), "kymo: {line}"),
+            Destination::File(path) => {
                 append(path, &line).or_else(|_| writeln!(io::stderr(), "kymo: {line}"))
             }
-            To::Syslog(socket) => {
+            Destination::Syslog(socket) => {
                 let pid = std::process::id();
                 let text = format!("<{DAEMON_WARNING}>kymo[{pid}]: poll: {line}");
                 socket.send(text.as_bytes()).map(drop)
             }
-            To::Nowhere => Ok(()),
+            Destination::Nowhere => Ok(()),
         };
     }
 }

@@ -1,0 +1,103 @@
+//! `[poll]`: which configurations of MRTG are polled, as whom, and how.
+
+use std::path::PathBuf;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::{File, quoted};
+
+/// The poller's keys.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Poll {
+    /// Configurations, absolute paths whose last part may have `*`; none: nothing is polled.
+    #[serde(deserialize_with = "patterns")]
+    pub mrtg: Vec<String>,
+    /// User to run as when started by root; empty: as all of serve.
+    pub user: String,
+    /// When `.rrd` files are written.
+    pub files: FilesWritten,
+    /// Whether all devices are asked at once.
+    pub burst: bool,
+    /// Whether stamps are whole seconds.
+    pub integer_stamps: bool,
+    /// Takes the place of the configurations' LogDir.
+    pub log_dir: Option<PathBuf>,
+}
+
+/// When the poller's `.rrd` files are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FilesWritten {
+    /// Each cycle.
+    #[default]
+    Current,
+    /// When somebody asks for them.
+    Ask,
+}
+
+impl FilesWritten {
+    /// As the file has it.
+    fn word(self) -> &'static str {
+        match self {
+            FilesWritten::Current => "current",
+            FilesWritten::Ask => "ask",
+        }
+    }
+}
+
+fn patterns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let is_plain = |text: &String| {
+        let folder = text.rsplit_once('/').map(|(folder, _)| folder);
+        folder.is_some_and(|folder| text.starts_with('/') && !folder.contains('*'))
+    };
+    match texts.iter().find(|text| !is_plain(text)) {
+        Some(text) => Err(D::Error::custom(format!(
+            "{text:?} is not a file's absolute path such as /etc/mrtg/*.cfg"
+        ))),
+        None => Ok(texts),
+    }
+}
+
+/// All keys, with what they are.
+pub(super) fn text(file: &mut File, poll: &Poll) {
+    file.0.push_str("\n[poll]\n");
+    let patterns: Vec<_> = poll.mrtg.iter().map(|text| quoted(text)).collect();
+    file.key(
+        "mrtg",
+        "Configurations of MRTG whose devices are polled, such as [\"/etc/mrtg/*.cfg\"]; []: none.\n\
+         Values go to the store, and into .rrd files where a configuration says `LogFormat: rrdtool`.",
+        Ok(format!("[{}]", patterns.join(", "))),
+    );
+    file.key(
+        "user",
+        "User to poll as, who also runs the configurations' commands; empty: the one of all.",
+        Ok(quoted(&poll.user)),
+    );
+    file.key(
+        "files",
+        "When .rrd files are written: \"current\" each cycle, for programs that read them; \"ask\" on demand.",
+        Ok(quoted(poll.files.word())),
+    );
+    file.key(
+        "burst",
+        "Ask all devices at the beginning of each interval, as MRTG does, instead of spreading them over it.",
+        Ok(poll.burst.to_string()),
+    );
+    file.key(
+        "integer_stamps",
+        "Stamp values with whole seconds, as MRTG does.",
+        Ok(poll.integer_stamps.to_string()),
+    );
+    let log_dir = poll
+        .log_dir
+        .as_ref()
+        .map(|path| quoted(&path.to_string_lossy()));
+    file.key(
+        "log_dir",
+        "Folder of .rrd files instead of each configuration's LogDir: to run beside MRTG.",
+        log_dir.ok_or("\"/var/lib/kymo/mrtg\""),
+    );
+}
