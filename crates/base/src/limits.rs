@@ -72,3 +72,16 @@ pub const TURN_ANSWERS_MAX: usize = 16 << 20;
 pub const STALL_SECONDS: u64 = 60;
 /// See [`STALL_SECONDS`].
 pub const TAKEN_AT_LEAST: usize = 64 << 10;
+
+/// mrtg.cfg: bytes of a configuration with all that it includes, and of what is put together from it.
+pub const MRTG_CFG_BYTES_MAX: usize = 512 << 20;
+/// mrtg.cfg: files of a configuration. One that includes itself ends here.
+pub const MRTG_CFG_FILES_MAX: usize = 10_000;
+/// mrtg.cfg: targets.
+pub const MRTG_CFG_TARGETS_MAX: usize = 2_000_000;
+/// mrtg.cfg: bytes of a `Target[]` without a blank; patterns are looked for in these.
+pub const MRTG_TARGET_RUN_MAX: usize = 4096;
+/// mrtg.cfg: bytes of a `Target[]`.
+pub const MRTG_TARGET_BYTES_MAX: usize = 1 << 20;
+/// mrtg.cfg: parentheses within parentheses in an expression.
+pub const MRTG_EXPRESSION_DEPTH_MAX: usize = 64;

@@ -8,7 +8,6 @@ pub mod collectd;
 #[cfg(feature = "testing")]
 pub mod fuzz;
 pub mod keeper;
-#[allow(dead_code)] // Until its parser is there.
 pub mod mrtg_cfg;
 pub mod rrdcached;
 pub mod snmp;

@@ -4,27 +4,53 @@
 //! place in a file ([`Config::text`]), so that a file of 30,000 targets costs little more than its bytes. What MRTG refuses is
 //! refused; a target that needs Perl is left out, the others work. `docs/mrtg.md` has the differences.
 
+mod assemble;
+mod checks;
 mod config;
+mod decimal;
+mod evaluate;
 mod expression;
 mod files;
+mod formula;
+mod global;
+mod global_values;
 mod globals;
 mod keyword;
 mod lines;
+mod looks;
+#[cfg(any(test, feature = "testing"))]
+mod memory_files;
+mod mib;
+mod numbered;
+mod oid_names;
+mod oids;
 mod options;
+mod perl;
+mod reader;
 mod reading;
+mod readings;
 mod secret;
 mod session;
+mod snmp_options;
 mod target;
+mod target_parser;
+mod target_text;
 mod text;
+mod trace;
 
-pub use config::{Config, LeftOut, Problem, Problems, Target, read};
+pub use crate::snmp::Version;
+pub use assemble::{read, read_traced};
+pub use config::{Config, LeftOut, Problem, Problems, Target};
 pub use expression::{Direction, Expression, Rounding};
 pub use files::Files;
 pub use globals::{Globals, LogFormat};
 pub use keyword::Keyword;
+#[cfg(any(test, feature = "testing"))]
+pub use memory_files::MemoryFiles;
 pub use options::{Choice, Options};
 pub use reading::{Asked, Index, Magic, OidRange, Reading, ReferenceKind, SnmpReading, Source};
 pub use secret::Secret;
-pub use session::{Host, Session, Version};
+pub use session::{Host, Session};
 pub use target::SourceKind;
 pub use text::Text;
+pub use trace::{Secrets, Trace};

@@ -1,7 +1,7 @@
 //! A configuration that was read, and how it is asked.
 
-use super::expression::{Direction, Expression, Rounding};
-use super::files::Files;
+use super::evaluate::evaluate;
+use super::expression::{Direction, Expression, Formulas, Rounding};
 use super::globals::Globals;
 use super::keyword::Keyword;
 use super::options::Options;
@@ -22,7 +22,7 @@ pub struct Config {
     pub(super) readings: Vec<Reading>,
     pub(super) sessions: Vec<Session>,
     pub(super) oids: Vec<u32>,
-    pub(super) sums: Vec<u32>,
+    pub(super) formulas: Formulas,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
 }
@@ -97,16 +97,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Reads a configuration with all that it includes.
-pub fn read(path: &[u8], files: &mut dyn Files) -> Result<Config, Problems> {
-    let _ = files;
-    Err(Problems(vec![Problem {
-        file: path.into(),
-        line: 0,
-        what: "reading mrtg.cfg is not there yet".into(),
-    }]))
-}
-
 impl Config {
     /// What is said once for all targets.
     pub fn globals(&self) -> &Globals {
@@ -144,13 +134,7 @@ impl Config {
 
     /// The readings that an expression needs, each once.
     pub fn readings_of(&self, expression: Expression) -> Cow<'_, [u32]> {
-        match expression {
-            Expression::Reading(number) => Cow::Owned(vec![number]),
-            Expression::Sum(range) => {
-                Cow::Borrowed(&self.sums[wide(range.start)..][..wide(range.len)])
-            }
-            Expression::Program(_) => Cow::Borrowed(&[]),
-        }
+        self.formulas.readings_of(expression)
     }
 
     /// Appends the decimal number that an expression has, or says `false` and appends nothing: unknown. `value_of` gives a
@@ -163,11 +147,14 @@ impl Config {
         value_of: &dyn Fn(u32, Direction) -> Option<&'v [u8]>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let _ = (rounding, &out);
-        match expression {
-            Expression::Reading(number) => value_of(number, direction).is_some(),
-            _ => false,
-        }
+        evaluate(
+            &self.formulas,
+            expression,
+            direction,
+            rounding,
+            value_of,
+            out,
+        )
     }
 
     /// A text.

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub struct Globals {
     /// Seconds from one cycle to the next; 300 unless said.
     pub interval_s: u32,
+    /// The same in minutes, from which MRTG makes rows and steps.
+    pub interval_minutes: f64,
     /// What MRTG would write.
     pub log_format: LogFormat,
     /// Where `.rrd` files are; from `WorkDir`, where that is said.

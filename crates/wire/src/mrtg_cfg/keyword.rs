@@ -168,7 +168,30 @@ impl Keyword {
 
     /// As the reference spells it.
     pub fn word(self) -> &'static str {
-        Keyword::ALL[self as usize].1
+        Keyword::ALL[self.number()].1
+    }
+
+    /// By its spelling in any case; MRTG takes American colours and a slip, too.
+    pub(super) fn of(word: &[u8]) -> Option<Keyword> {
+        let word = match word {
+            _ if word.eq_ignore_ascii_case(b"colors") => &b"colours"[..],
+            _ if word.eq_ignore_ascii_case(b"supress") => b"suppress",
+            _ => word,
+        };
+        let mut all = Keyword::ALL.into_iter();
+        let found = all.find(|(_, known)| {
+            known.len() == word.len() && word.eq_ignore_ascii_case(known.as_bytes())
+        });
+        found.map(|(keyword, _)| keyword)
+    }
+
+    pub(super) fn number(self) -> usize {
+        self as usize
+    }
+
+    /// Of a set.
+    pub(super) fn bit(self) -> u128 {
+        1 << self.number()
     }
 }
 
@@ -179,7 +202,8 @@ mod tests {
     #[test]
     fn keywords_are_at_their_number() {
         for (at, (keyword, word)) in Keyword::ALL.into_iter().enumerate() {
-            assert_eq!(keyword as usize, at, "{word}");
+            assert_eq!(keyword.number(), at, "{word}");
+            assert_eq!(Keyword::of(word.to_lowercase().as_bytes()), Some(keyword));
         }
     }
 }

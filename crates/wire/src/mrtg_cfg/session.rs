@@ -1,6 +1,7 @@
 //! How a device is asked: address, version, community, patience. Readings of one session share it.
 
 use super::secret::Secret;
+use crate::snmp::Version;
 use std::net::Ipv6Addr;
 
 /// What readings of a device have in common. Two readings have the same session exactly if all of this is equal.
@@ -16,7 +17,7 @@ pub struct Session {
     pub local_port: Option<u16>,
     /// With what.
     pub community: Secret,
-    /// v1 unless said.
+    /// v1 unless said; also where 3 is said without `EnableSnmpV3`, as in MRTG.
     pub version: Version,
     /// Seconds until the first attempt is given up; 2 unless said.
     pub timeout_s: f64,
@@ -48,13 +49,4 @@ pub enum Host {
     V6(Option<Ipv6Addr>),
     /// To be resolved unless it is an IPv4 address.
     Name(Box<str>),
-}
-
-/// Of SNMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
-    /// Also for `:::::3` without `EnableSnmpV3`, as in MRTG.
-    V1,
-    /// `:::::2`
-    V2c,
 }

@@ -46,6 +46,19 @@ impl Text {
         }
     }
 
+    /// What it has is not in one piece as it is.
+    pub(super) fn is_joined(self) -> bool {
+        self.len & JOINED != 0
+    }
+
+    /// The same, with blanks in the place of tabs.
+    pub(super) fn to_be_joined(self) -> Text {
+        Text {
+            len: self.len | JOINED,
+            ..self
+        }
+    }
+
     /// The same beginning, up to `end`; the lines between them are continuations.
     pub(super) fn with_lines_until(self, end: usize) -> Text {
         Text {
@@ -85,6 +98,23 @@ impl Texts {
         Text::in_file(MADE, start, bytes.len())
     }
 
+    /// A text, and more behind it. Who made a text last makes it longer without a copy.
+    pub(super) fn append(&mut self, text: Text, more: &[&[u8]]) -> Text {
+        let is_last = text.file == MADE && wide(text.start) + wide(text.len) == self.made.len();
+        let text = match is_last {
+            true => text,
+            false => {
+                let copy = self.get(text).into_owned();
+                self.make(&copy)
+            }
+        };
+        for more in more {
+            self.made.extend_from_slice(more);
+        }
+        let len = narrow(self.made.len()) - text.start;
+        Text { len, ..text }
+    }
+
     pub(super) fn get(&self, text: Text) -> Cow<'_, [u8]> {
         let bytes = match text.file {
             MADE => &self.made,
@@ -96,6 +126,14 @@ impl Texts {
             0 => Cow::Borrowed(bytes),
             _ => Cow::Owned(super::lines::joined(bytes)),
         }
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.made.shrink_to_fit();
+    }
+
+    pub(super) fn made_bytes(&self) -> usize {
+        self.made.len()
     }
 
     pub(super) fn size_bytes(&self) -> usize {

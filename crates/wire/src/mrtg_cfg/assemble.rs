@@ -1,0 +1,328 @@
+//! Makes a configuration of what was read: the checks that MRTG makes at the end, defaults, and each target's readings.
+
+use super::config::{Config, Kept, LAST, LeftOut, Problem, Problems};
+use super::expression::{Expression, Formulas};
+use super::files::Files;
+use super::global::Global;
+use super::global_values::globals;
+use super::globals::{Globals, LogFormat};
+use super::keyword::Keyword;
+use super::oids::Oids;
+use super::options::{Choice, Options};
+use super::reader::{Named, Place, Reader};
+use super::readings::{Manner, Readings};
+use super::snmp_options::SnmpOptions;
+use super::target_parser::TargetParser;
+use super::text::{Text, wide};
+use super::trace::Trace;
+
+/// Problems after which no more are looked for.
+const PROBLEMS_MAX: usize = 100;
+
+/// Reads a configuration with all that it includes.
+pub fn read(path: &[u8], files: &mut dyn Files) -> Result<Config, Problems> {
+    read_traced(path, files, &mut Trace::Off)
+}
+
+/// The same, with a word on each step that `--debug=tarp` shows.
+pub fn read_traced(
+    path: &[u8],
+    files: &mut dyn Files,
+    trace: &mut Trace,
+) -> Result<Config, Problems> {
+    let one = |problem| Problems(vec![problem]);
+    let reader = Reader::read(path, files).map_err(one)?;
+    let mut assembling = Assembling::begin(reader)?;
+    for number in 0..assembling.reader.targets.len() {
+        assembling.target(number, trace);
+        if assembling.problems.len() >= PROBLEMS_MAX {
+            break;
+        }
+    }
+    assembling.end()
+}
+
+struct Assembling<'f> {
+    reader: Reader<'f>,
+    globals: Globals,
+    readings: Readings,
+    formulas: Formulas,
+    kept: Vec<Kept>,
+    left_out: Vec<LeftOut>,
+    problems: Vec<Problem>,
+    has_no_mail_server: bool,
+    /// Those of the target before, which are often those of the next one: where they are said, and what they are.
+    snmp_options: (Option<Text>, SnmpOptions, u32),
+    options: (Option<Text>, Options),
+}
+
+impl<'f> Assembling<'f> {
+    fn begin(mut reader: Reader<'f>) -> Result<Assembling<'f>, Problems> {
+        let mut problems = Vec::new();
+        let globals = globals(&mut reader, &mut problems);
+        let globals = globals.ok_or_else(|| Problems(std::mem::take(&mut problems)))?;
+        let mib_files = reader.globals[Global::LoadMibs.number()].map(|(text, _)| {
+            let text = reader.texts.get(text);
+            let names = text.split(|byte| *byte == b',' || byte.is_ascii_whitespace());
+            let names = names.filter(|name| !name.is_empty());
+            names.map(<[u8]>::to_vec).collect::<Vec<_>>()
+        });
+        Ok(Assembling {
+            globals,
+            readings: Readings::new(Oids::new(mib_files.unwrap_or_default())),
+            formulas: Formulas::default(),
+            kept: Vec::with_capacity(reader.targets.len()),
+            left_out: Vec::new(),
+            problems,
+            has_no_mail_server: false,
+            snmp_options: (None, SnmpOptions::default(), 0),
+            options: (None, Options::default()),
+            reader,
+        })
+    }
+
+    fn end(self) -> Result<Config, Problems> {
+        if !self.problems.is_empty() {
+            return Err(Problems(self.problems));
+        }
+        let mut reader = self.reader;
+        reader.texts.shrink();
+        Ok(Config {
+            texts: reader.texts,
+            globals: self.globals,
+            paths: reader.paths,
+            targets: self.kept,
+            values: reader.values,
+            readings: self.readings.all,
+            sessions: self.readings.sessions,
+            oids: self.readings.oids.numbers,
+            formulas: self.formulas,
+            left_out: self.left_out,
+            warnings: reader.warnings,
+        })
+    }
+
+    fn wrong(&mut self, place: Place, what: String) {
+        let problem = self.reader.problem(place, what);
+        self.problems.push(problem);
+    }
+
+    fn target(&mut self, number: usize, trace: &mut Trace) {
+        let Named {
+            name,
+            place,
+            first_value,
+            ..
+        } = self.reader.targets[number];
+        let mut values = [None; Keyword::ALL.len()];
+        let mut at = first_value;
+        while at != LAST {
+            let value = self.reader.values[wide(at)];
+            values[value.keyword.number()] = Some(value.text);
+            at = value.next;
+        }
+        let value = |keyword: Keyword| values[keyword.number()];
+        let problems = self.problems.len();
+        let shown =
+            |this: &Self| String::from_utf8_lossy(&this.reader.texts.get(name)).into_owned();
+        self.check_mail(value(Keyword::ThreshMailAddress), place, &shown);
+        if value(Keyword::Title).is_none() {
+            let what = format!("Title[{}] is not said", shown(self));
+            self.wrong(place, what);
+        }
+        let max_bytes = self.max_bytes(&value, place, &shown);
+        let options = self.options(value(Keyword::Options), place, &shown);
+        self.check_colours(&value, options, place, &shown);
+        let abs_max = value(Keyword::AbsMax).map(|text| self.bytes_a_second(text));
+        if abs_max.is_some_and(|most| most < max_bytes[0].max(max_bytes[1])) {
+            let what = format!("AbsMax[{}] is smaller than MaxBytes", shown(self));
+            self.wrong(place, what);
+        }
+        let Some(text) = value(Keyword::Target) else {
+            let what = format!("Target[{}] is not said", shown(self));
+            self.wrong(place, what);
+            return;
+        };
+        if self.problems.len() > problems {
+            return;
+        }
+        match self.expression(&value, text, name, trace) {
+            Ok(expression) => self.kept.push(Kept {
+                name,
+                file: place.file,
+                line: place.line,
+                first_value,
+                options,
+                max_bytes,
+                abs_max,
+                expression,
+            }),
+            Err(why) => {
+                let Place { file, line } = self.reader.targets[number].target_place;
+                self.left_out.push(LeftOut {
+                    target: self.reader.texts.get(name).into_owned(),
+                    file: self.reader.paths[wide(file)].clone(),
+                    line,
+                    why,
+                });
+            }
+        }
+    }
+
+    fn check_mail(&mut self, address: Option<Text>, place: Place, shown: &dyn Fn(&Self) -> String) {
+        if address.is_some() && self.globals.thresh_mail.is_none() && !self.has_no_mail_server {
+            self.has_no_mail_server = true;
+            let what = format!(
+                "ThreshMailAddress[{}] needs ThreshMailServer and ThreshMailSender",
+                shown(self)
+            );
+            self.wrong(place, what);
+        }
+    }
+
+    fn bytes_a_second(&self, text: Text) -> u64 {
+        let text = self.reader.texts.get(text);
+        // Digits: beyond 64 bits it is as much as there can be.
+        let digits = std::str::from_utf8(&text).unwrap_or_default();
+        digits.parse().unwrap_or(u64::MAX)
+    }
+
+    fn max_bytes(
+        &mut self,
+        value: &dyn Fn(Keyword) -> Option<Text>,
+        place: Place,
+        shown: &dyn Fn(&Self) -> String,
+    ) -> [u64; 2] {
+        let mut bytes = [0; 2];
+        let both = value(Keyword::MaxBytes);
+        let each = [
+            (Keyword::MaxBytes1, "MaxBytes1"),
+            (Keyword::MaxBytes2, "MaxBytes2"),
+        ];
+        let is_silent = each
+            .iter()
+            .all(|(keyword, _)| value(*keyword).or(both).is_none());
+        if is_silent {
+            let what = format!("MaxBytes[{}] is not said", shown(self));
+            self.wrong(place, what);
+            return bytes;
+        }
+        for (bytes, (keyword, word)) in bytes.iter_mut().zip(each) {
+            match value(keyword).or(both) {
+                Some(text) => *bytes = self.bytes_a_second(text),
+                None => {
+                    let what = format!("{word}[{}] is not said", shown(self));
+                    self.wrong(place, what);
+                }
+            }
+        }
+        bytes
+    }
+
+    fn options(
+        &mut self,
+        text: Option<Text>,
+        place: Place,
+        shown: &dyn Fn(&Self) -> String,
+    ) -> Options {
+        let Some(text) = text else {
+            return Options::default();
+        };
+        if self.options.0 == Some(text) {
+            return self.options.1;
+        }
+        let bytes = self.reader.texts.get(text).into_owned();
+        let options = match Options::parse(&bytes) {
+            Ok(options) => options,
+            Err(word) => {
+                let word = String::from_utf8_lossy(word);
+                let what = format!("Options[{}]: {word} is unknown", shown(self));
+                self.wrong(place, what);
+                return Options::default();
+            }
+        };
+        if options.has(Choice::Derive) && self.globals.log_format != LogFormat::Rrdtool {
+            let name = shown(self);
+            let what = format!("Options[{name}]: derive needs LogFormat: rrdtool");
+            self.wrong(place, what);
+        } else {
+            self.options = (Some(text), options);
+        }
+        options
+    }
+
+    fn check_colours(
+        &mut self,
+        value: &dyn Fn(Keyword) -> Option<Text>,
+        options: Options,
+        place: Place,
+        shown: &dyn Fn(&Self) -> String,
+    ) {
+        let count = match options.has(Choice::Dorelpercent) {
+            true => 5,
+            false => 4,
+        };
+        if let Some(text) = value(Keyword::Colours)
+            && super::looks::colours(&self.reader.texts.get(text), count).is_none()
+        {
+            let name = shown(self);
+            let what = format!("Colours[{name}]: {count} are needed, as Name#rrggbb, Name#rrggbb");
+            self.wrong(place, what);
+        }
+        for keyword in [Keyword::Background, Keyword::TextColor] {
+            if let Some(text) = value(keyword)
+                && super::looks::colour(&self.reader.texts.get(text)).is_none()
+            {
+                let what = format!("{}[{}]: must be #rrggbb", keyword.word(), shown(self));
+                self.wrong(place, what);
+            }
+        }
+    }
+
+    fn expression(
+        &mut self,
+        value: &dyn Fn(Keyword) -> Option<Text>,
+        text: Text,
+        name: Text,
+        trace: &mut Trace,
+    ) -> Result<Expression, String> {
+        let said = |keyword: Keyword| {
+            let text = value(keyword).map(|text| self.reader.texts.get(text));
+            text.is_some_and(|text| text.eq_ignore_ascii_case(b"yes"))
+        };
+        let (no_hc, only_v4) = (said(Keyword::NoHc), said(Keyword::Ipv4Only));
+        let own = value(Keyword::SnmpOptions);
+        let options =
+            own.or(self.reader.globals[Global::SnmpOptions.number()].map(|(text, _)| text));
+        if options != self.snmp_options.0 {
+            let parsed = options.map(|text| SnmpOptions::parse(&self.reader.texts.get(text)));
+            let parsed = parsed.and_then(Result::ok).unwrap_or_default();
+            if parsed != self.snmp_options.1 {
+                self.snmp_options.2 += 1;
+                for other in &parsed.others {
+                    let warning = format!("SnmpOptions: {other} has no effect");
+                    if !self.reader.warnings.contains(&warning) {
+                        self.reader.warnings.push(warning);
+                    }
+                }
+            }
+            self.snmp_options = (options, parsed, self.snmp_options.2);
+        }
+        let manner = Manner {
+            ipv4_only: only_v4 || !self.globals.enable_ipv6,
+            no_hc,
+            has_v3: self.globals.enable_snmp_v3,
+            snmp_options: &self.snmp_options.1,
+            options_number: self.snmp_options.2,
+        };
+        let (texts, files) = self.reader.texts_and_files();
+        let mut parser = TargetParser {
+            readings: &mut self.readings,
+            formulas: &mut self.formulas,
+            texts,
+            files,
+            manner: &manner,
+        };
+        parser.parse(text, name, trace)
+    }
+}

@@ -1,0 +1,613 @@
+//! Reads a configuration's lines with those of the files that it includes, and keeps what each target says.
+
+use super::checks;
+use super::config::{LAST, Problem, Setting};
+use super::files::Files;
+use super::global::Global;
+use super::keyword::Keyword;
+use super::lines::{Line, classify, included, is_space, without_end};
+use super::numbered::Numbered;
+use super::text::{Text, Texts, narrow, wide};
+use kymo_base::limits::{MRTG_CFG_BYTES_MAX, MRTG_CFG_FILES_MAX, MRTG_CFG_TARGETS_MAX};
+use std::collections::HashSet;
+
+/// A place in a configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) file: u32,
+    pub(super) line: u32,
+}
+
+/// A target's keywords.
+pub(super) struct Named {
+    pub(super) name: Text,
+    pub(super) place: Place,
+    /// Of its `Target[]`.
+    pub(super) target_place: Place,
+    pub(super) first_value: u32,
+    last_value: u32,
+    has: u128,
+    defaulted: u128,
+    said: u128,
+}
+
+/// What `[^]`, `[$]` and `[_]` say of a keyword.
+#[derive(Clone, Copy, Default)]
+struct Added {
+    before: Option<Text>,
+    after: Option<Text>,
+    default: Option<Text>,
+}
+
+/// Whose value the lines that follow may continue.
+#[derive(Clone, Copy, PartialEq)]
+enum Current {
+    Nothing,
+    /// A keyword of another program, or one that MRTG takes no continuation of.
+    Foreign,
+    Global(Global),
+    Before(Keyword),
+    After(Keyword),
+    Default(Keyword),
+    Value(Keyword, u32),
+}
+
+/// A file that is being read.
+struct Open {
+    file: u32,
+    at: usize,
+    line: u32,
+}
+
+/// All of a configuration's lines.
+pub(super) struct Reader<'f> {
+    files: &'f mut dyn Files,
+    pub(super) texts: Texts,
+    pub(super) paths: Vec<Vec<u8>>,
+    pub(super) values: Vec<Setting>,
+    pub(super) targets: Vec<Named>,
+    pub(super) globals: [Option<(Text, Place)>; Global::ALL.len()],
+    pub(super) warnings: Vec<String>,
+    names: Numbered,
+    added: [Added; Keyword::ALL.len()],
+    /// Keywords that have a `[_]` or a `[^]`.
+    springing: Vec<Keyword>,
+    foreign_said: HashSet<Vec<u8>>,
+    current: Current,
+    current_place: Place,
+    last_name: Vec<u8>,
+    last_target: u32,
+    /// Since the current value began no other file was read.
+    is_unbroken: bool,
+}
+
+type Checked = Result<(), Problem>;
+
+impl<'f> Reader<'f> {
+    /// Reads everything.
+    pub(super) fn read(path: &[u8], files: &'f mut dyn Files) -> Result<Reader<'f>, Problem> {
+        let mut reader = Reader {
+            files,
+            texts: Texts::default(),
+            paths: Vec::new(),
+            values: Vec::new(),
+            targets: Vec::new(),
+            globals: [None; _],
+            warnings: Vec::new(),
+            names: Numbered::default(),
+            added: [Added::default(); _],
+            springing: Vec::new(),
+            foreign_said: HashSet::new(),
+            current: Current::Nothing,
+            current_place: Place { file: 0, line: 0 },
+            last_name: Vec::new(),
+            last_target: 0,
+            is_unbroken: false,
+        };
+        let mut stack = Vec::new();
+        reader.open(path.to_vec(), None, &mut stack)?;
+        while let Some(open) = stack.last_mut() {
+            let bytes = reader.texts.file(open.file);
+            if open.at >= bytes.len() {
+                stack.pop();
+                reader.is_unbroken = false;
+                continue;
+            }
+            let rest = &bytes[open.at..];
+            let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let from = open.at;
+            open.at = (from + len + 1).min(bytes.len());
+            open.line += 1;
+            let place = Place {
+                file: open.file,
+                line: open.line,
+            };
+            if let b'i' | b'I' = rest[0]
+                && let Some(path) = included(&rest[..len])
+            {
+                let path = path.to_vec();
+                reader.include(&path, place, &mut stack)?;
+                continue;
+            }
+            reader.line(place, from, len)?;
+        }
+        reader.finish()?;
+        Ok(reader)
+    }
+
+    /// What is wrong at a place.
+    pub(super) fn problem(&self, place: Place, what: impl Into<String>) -> Problem {
+        Problem {
+            file: self
+                .paths
+                .get(wide(place.file))
+                .cloned()
+                .unwrap_or_default(),
+            line: place.line,
+            what: what.into(),
+        }
+    }
+
+    pub(super) fn texts_and_files(&mut self) -> (&mut Texts, &mut dyn Files) {
+        (&mut self.texts, self.files)
+    }
+
+    fn open(&mut self, path: Vec<u8>, by: Option<Place>, stack: &mut Vec<Open>) -> Checked {
+        let shown = String::from_utf8_lossy(&path).into_owned();
+        let found = self.files.read(&path).and_then(|bytes| {
+            let size = self.texts.size_bytes() + bytes.len();
+            match size > MRTG_CFG_BYTES_MAX || self.paths.len() >= MRTG_CFG_FILES_MAX {
+                true => Err("there are too many files, or too many bytes in them".into()),
+                false => Ok(bytes),
+            }
+        });
+        match (found, by) {
+            (Ok(bytes), _) => {
+                let file = self.texts.add_file(bytes);
+                self.paths.push(path);
+                self.is_unbroken = false;
+                stack.push(Open {
+                    file,
+                    at: 0,
+                    line: 0,
+                });
+                Ok(())
+            }
+            (Err(cause), Some(place)) => {
+                Err(self.problem(place, format!("cannot open include file {shown}: {cause}")))
+            }
+            (Err(cause), None) => Err(Problem {
+                file: path,
+                line: 0,
+                what: format!("cannot open it: {cause}"),
+            }),
+        }
+    }
+
+    /// A pattern's files are put on a stack, as MRTG does it: the last one is read first. Paths that lead nowhere are looked
+    /// for beside the configuration.
+    fn include(&mut self, path: &[u8], place: Place, stack: &mut Vec<Open>) -> Checked {
+        let main = &self.paths[0];
+        let folder = match memchr::memrchr(b'/', main) {
+            Some(slash) if slash > 0 => &main[..slash],
+            _ => b"",
+        };
+        let beside = [folder, b"/", path].concat();
+        let paths = match path.contains(&b'*') {
+            true => match self.files.glob(path) {
+                found if found.is_empty() => self.files.glob(&beside),
+                found => found,
+            },
+            false if self.files.is_readable(path) => vec![path.to_vec()],
+            false => vec![beside],
+        };
+        for path in paths {
+            self.open(path, Some(place), stack)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, place: Place, from: usize, len: usize) -> Checked {
+        let bytes = self.texts.file(place.file);
+        let line = without_end(&bytes[from..from + len]);
+        match classify(line) {
+            Line::Nothing => Ok(()),
+            Line::Continuation(text) => {
+                let text = text_in(place.file, bytes, text);
+                self.continuation(place, text, from + line.len())
+            }
+            Line::Target(word, name, value) => {
+                let keyword = Keyword::of(word);
+                let is_foreign = is_foreign(word);
+                let name = text_in(place.file, bytes, name);
+                let value =
+                    Text::in_file(place.file, from + value, line.len() - value.min(line.len()));
+                let word = text_in(place.file, bytes, word);
+                self.finish()?;
+                self.current_place = place;
+                match (keyword, is_foreign) {
+                    (Some(keyword), _) => self.target_line(keyword, name, value),
+                    (None, true) => self.foreign_line(word, name),
+                    (None, false) => self.unknown_line(word, name, value),
+                }
+            }
+            Line::Global(word, value) => {
+                let keyword = Global::of(word);
+                let is_known = keyword.is_some() || is_foreign(word);
+                let last = line.iter().rposition(|byte| !is_space(*byte));
+                let value_len = last.map_or(0, |last| last + 1 - value);
+                let value = Text::in_file(place.file, from + value, value_len);
+                let word = text_in(place.file, bytes, word);
+                self.finish()?;
+                self.current_place = place;
+                if !is_known {
+                    return Err(self.unknown(word));
+                }
+                self.current = keyword.map_or(Current::Foreign, Current::Global);
+                if let Some(keyword) = keyword {
+                    self.globals[keyword.number()] = Some((self.tidied(value), place));
+                }
+                Ok(())
+            }
+            Line::Nonsense => {
+                let shown = String::from_utf8_lossy(line).into_owned();
+                self.finish()?;
+                Err(self.problem(place, format!("{shown:?} does not make sense")))
+            }
+        }
+    }
+
+    fn unknown(&self, word: Text) -> Problem {
+        let word = self.texts.get(word);
+        let word = String::from_utf8_lossy(&word);
+        self.problem(self.current_place, format!("{word}: unknown keyword"))
+    }
+
+    /// What MRTG does not know it looks at only where a target or `[_]` has a value of it.
+    fn unknown_line(&mut self, word: Text, name: Text, value: Text) -> Checked {
+        let is_empty = self.texts.get(value).is_empty();
+        match &*self.texts.get(name) {
+            b"^" | b"$" => {}
+            b"_" if is_empty => {}
+            _ => return Err(self.unknown(word)),
+        }
+        self.current = Current::Foreign;
+        Ok(())
+    }
+
+    /// A keyword of another program makes a target, too, and may be said once for it.
+    fn foreign_line(&mut self, word: Text, name: Text) -> Checked {
+        self.current = Current::Foreign;
+        if matches!(&*self.texts.get(name), b"^" | b"$" | b"_") {
+            return Ok(());
+        }
+        let target = self.target(name)?;
+        self.spring(target)?;
+        let key = [&*self.texts.get(word), b"[", &*self.texts.get(name)].concat();
+        match self.foreign_said.insert(key.to_ascii_lowercase()) {
+            true => Ok(()),
+            false => Err(self.duplicate(&self.texts.get(word), name)),
+        }
+    }
+
+    fn duplicate(&self, word: &[u8], name: Text) -> Problem {
+        let word = String::from_utf8_lossy(word);
+        let name = self.texts.get(name);
+        let name = String::from_utf8_lossy(&name);
+        self.problem(
+            self.current_place,
+            format!("{word}[{name}]: duplicate definition"),
+        )
+    }
+
+    fn target_line(&mut self, keyword: Keyword, name: Text, value: Text) -> Checked {
+        let value = self.tidied(value);
+        let added = match &*self.texts.get(name) {
+            b"^" => Some(Current::Before(keyword)),
+            b"$" => Some(Current::After(keyword)),
+            b"_" => Some(Current::Default(keyword)),
+            _ => None,
+        };
+        if let Some(current) = added {
+            self.current = current;
+            let is_empty = self.texts.get(value).is_empty();
+            self.set_added(current, (!is_empty).then_some(value));
+            return Ok(());
+        }
+        let target = self.target(name)?;
+        self.spring(target)?;
+        let named = &mut self.targets[wide(target)];
+        if named.said & keyword.bit() != 0 {
+            return Err(self.duplicate(keyword.word().as_bytes(), name));
+        }
+        named.said |= keyword.bit();
+        if keyword == Keyword::Target {
+            named.target_place = self.current_place;
+        }
+        let before = match named.defaulted & keyword.bit() {
+            0 if named.has & keyword.bit() != 0 => self.value(target, keyword),
+            _ => None,
+        };
+        self.targets[wide(target)].defaulted &= !keyword.bit();
+        let value = match before {
+            Some(before) => {
+                let value = self.texts.get(value).into_owned();
+                self.texts.append(before, &[&value])
+            }
+            None => value,
+        };
+        self.set(target, keyword, value);
+        self.current = Current::Value(keyword, target);
+        self.is_unbroken = true;
+        Ok(())
+    }
+
+    fn set_added(&mut self, current: Current, value: Option<Text>) {
+        match current {
+            Current::Before(keyword) => self.added[keyword.number()].before = value,
+            Current::After(keyword) => self.added[keyword.number()].after = value,
+            Current::Default(keyword) => self.added[keyword.number()].default = value,
+            _ => unreachable!("BUG: not added"),
+        }
+        self.springing = Keyword::ALL.map(|(keyword, _)| keyword).to_vec();
+        let added = &self.added;
+        self.springing.retain(|keyword| {
+            let added = added[keyword.number()];
+            added.default.or(added.before).is_some()
+        });
+    }
+
+    /// The number of a target; its first mention makes it.
+    fn target(&mut self, name: Text) -> Result<u32, Problem> {
+        let raw = self.texts.get(name);
+        if *raw == *self.last_name {
+            return Ok(self.last_target);
+        }
+        let lower = raw.to_ascii_lowercase();
+        if lower == b"0" {
+            // "0" is false in Perl: MRTG takes the keyword for a global one.
+            return Err(self.problem(self.current_place, "a target cannot be called 0"));
+        }
+        let is_it = |number: u32| {
+            let named = &self.targets[wide(number)];
+            *self.texts.get(named.name) == *lower
+        };
+        let found = self.names.find(&lower, is_it);
+        self.last_name = raw.to_vec();
+        let is_lower = *self.last_name == *lower;
+        self.last_target = match found {
+            Ok(number) => number,
+            Err(_) if self.targets.len() >= MRTG_CFG_TARGETS_MAX => {
+                return Err(self.problem(self.current_place, "too many targets"));
+            }
+            Err(slot) => {
+                let number = narrow(self.targets.len());
+                self.names.insert(slot, number);
+                let name = match is_lower {
+                    true => name,
+                    false => self.texts.make(&lower),
+                };
+                self.targets.push(Named {
+                    name,
+                    place: self.current_place,
+                    target_place: self.current_place,
+                    first_value: LAST,
+                    last_value: LAST,
+                    has: 0,
+                    defaulted: 0,
+                    said: 0,
+                });
+                number
+            }
+        };
+        Ok(self.last_target)
+    }
+
+    /// Values that a target has without saying them: defaults, and then what comes in front of values, for what it has not yet.
+    fn spring(&mut self, target: u32) -> Checked {
+        for at in 0..self.springing.len() {
+            let keyword = self.springing[at];
+            if self.targets[wide(target)].has & keyword.bit() != 0 {
+                continue;
+            }
+            let added = self.added[keyword.number()];
+            if let Some(default) = added.default {
+                self.set(target, keyword, default);
+                self.targets[wide(target)].defaulted |= keyword.bit();
+            } else if let Some(before) = added.before {
+                let text = self.texts.get(before).into_owned();
+                let text = match self.without_no_space(&text) {
+                    Some(text) => text.to_vec(),
+                    None => [&text, &b" "[..]].concat(),
+                };
+                let text = self.texts.make(&text);
+                self.set(target, keyword, text);
+                if self.texts.made_bytes() > MRTG_CFG_BYTES_MAX {
+                    return Err(self.problem(self.current_place, "the texts are too long"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A text that ends with `NoSpaceChar`, as MRTG cuts it: what its last line has before that.
+    fn without_no_space<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let (no_space, _) = self.globals[Global::NoSpaceChar.number()]?;
+        let cut = text.strip_suffix(&*self.texts.get(no_space))?;
+        Some(cut.rsplit(|byte| *byte == b'\n').next().unwrap_or(cut))
+    }
+
+    pub(super) fn value(&self, target: u32, keyword: Keyword) -> Option<Text> {
+        self.value_at(target, keyword)
+            .map(|at| self.values[wide(at)].text)
+    }
+
+    fn value_at(&self, target: u32, keyword: Keyword) -> Option<u32> {
+        let mut at = self.targets[wide(target)].first_value;
+        while at != LAST && self.values[wide(at)].keyword != keyword {
+            at = self.values[wide(at)].next;
+        }
+        (at != LAST).then_some(at)
+    }
+
+    fn set(&mut self, target: u32, keyword: Keyword, text: Text) {
+        let is_there = self.targets[wide(target)].has & keyword.bit() != 0;
+        if let Some(at) = is_there.then(|| self.value_at(target, keyword)).flatten() {
+            self.values[wide(at)].text = text;
+            return;
+        }
+        let number = narrow(self.values.len());
+        let next = LAST;
+        self.values.push(Setting {
+            text,
+            next,
+            keyword,
+        });
+        let named = &mut self.targets[wide(target)];
+        named.has |= keyword.bit();
+        let last = std::mem::replace(&mut named.last_value, number);
+        match last {
+            LAST => named.first_value = number,
+            last => self.values[wide(last)].next = number,
+        }
+    }
+
+    /// A text that has tabs is another one.
+    fn tidied(&mut self, text: Text) -> Text {
+        match memchr::memchr(b'\t', &self.texts.get(text)) {
+            Some(_) => text.to_be_joined(),
+            None => text,
+        }
+    }
+
+    fn continuation(&mut self, place: Place, text: Text, end: usize) -> Checked {
+        match self.current {
+            Current::Nothing => {
+                let shown = self.texts.get(text);
+                let shown = String::from_utf8_lossy(&shown).into_owned();
+                Err(self.problem(place, format!("{shown:?} does not make sense")))
+            }
+            Current::Foreign => Ok(()),
+            Current::Global(keyword) => {
+                let Place { line, .. } = place;
+                let word = keyword.word();
+                self.warnings.push(format!(
+                    "line {line} continues {word}, of which MRTG reads the first line only"
+                ));
+                Ok(())
+            }
+            Current::Value(keyword, target) => {
+                let Some(before) = self.value(target, keyword) else {
+                    unreachable!("BUG: the current value is not there")
+                };
+                let longer = match self.is_unbroken && before.is_in_file(place.file) {
+                    true => before.with_lines_until(end),
+                    false => self.longer(before, b" ", text),
+                };
+                self.set(target, keyword, longer);
+                Ok(())
+            }
+            added => {
+                // Where there was nothing, MRTG begins with the line end, too.
+                let before = self.added_text(added).unwrap_or(Text::EMPTY);
+                let longer = self.longer(before, b"\n", text);
+                self.set_added(added, Some(longer));
+                Ok(())
+            }
+        }
+    }
+
+    fn longer(&mut self, before: Text, between: &[u8], text: Text) -> Text {
+        let text = self.tidied(text);
+        let text = self.texts.get(text).into_owned();
+        self.texts.append(before, &[between, &text])
+    }
+
+    fn added_text(&self, current: Current) -> Option<Text> {
+        match current {
+            Current::Before(keyword) => self.added[keyword.number()].before,
+            Current::After(keyword) => self.added[keyword.number()].after,
+            Current::Default(keyword) => self.added[keyword.number()].default,
+            _ => None,
+        }
+    }
+
+    /// The current value is complete: what comes behind it is added, and it is looked at.
+    fn finish(&mut self) -> Checked {
+        let current = std::mem::replace(&mut self.current, Current::Nothing);
+        let place = self.current_place;
+        match current {
+            Current::Value(keyword, target) => {
+                if let Some(after) = self.added[keyword.number()].after {
+                    self.add_behind(keyword, target, after);
+                    if self.texts.made_bytes() > MRTG_CFG_BYTES_MAX {
+                        return Err(self.problem(place, "the texts are too long"));
+                    }
+                }
+                let Some(text) = self.value(target, keyword) else {
+                    unreachable!("BUG: the current value is not there")
+                };
+                self.check_value(keyword, text, place, |reader| {
+                    reader.texts.get(reader.targets[wide(target)].name)
+                })
+            }
+            Current::Default(keyword) => match self.added[keyword.number()].default {
+                Some(text) => self.check_value(keyword, text, place, |_| b"_"[..].into()),
+                None => Ok(()),
+            },
+            Current::Global(keyword) => {
+                let Some((text, _)) = self.globals[keyword.number()] else {
+                    return Ok(());
+                };
+                let text = self.texts.get(text);
+                match checks::global(keyword, &text, self.files) {
+                    Ok(()) => Ok(()),
+                    Err(why) => {
+                        let word = keyword.word();
+                        Err(self.problem(place, format!("{word}: {why}")))
+                    }
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_value<'t>(
+        &'t mut self,
+        keyword: Keyword,
+        text: Text,
+        place: Place,
+        name: impl Fn(&'t Self) -> std::borrow::Cow<'t, [u8]>,
+    ) -> Checked {
+        let why = match checks::target(keyword, &self.texts.get(text), self.files) {
+            Ok(()) => return Ok(()),
+            Err(why) => why,
+        };
+        let name = name(self);
+        let (word, name) = (keyword.word(), String::from_utf8_lossy(&name));
+        Err(self.problem(place, format!("{word}[{name}]: {why}")))
+    }
+
+    fn add_behind(&mut self, keyword: Keyword, target: u32, after: Text) {
+        let after = self.texts.get(after).into_owned();
+        let Some(before) = self.value(target, keyword) else {
+            return;
+        };
+        let text = match self.without_no_space(&after) {
+            Some(cut) => self.texts.append(before, &[cut]),
+            None => self.texts.append(before, &[b" ", &after]),
+        };
+        self.set(target, keyword, text);
+    }
+}
+
+/// `prefix*keyword`
+fn is_foreign(word: &[u8]) -> bool {
+    memchr::memchr(b'*', word).is_some_and(|star| star > 0 && star + 1 < word.len())
+}
+
+/// A part of a file's bytes as a place in it.
+fn text_in(file: u32, bytes: &[u8], part: &[u8]) -> Text {
+    let start = part.as_ptr().addr() - bytes.as_ptr().addr();
+    Text::in_file(file, start, part.len())
+}
