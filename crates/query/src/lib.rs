@@ -18,3 +18,4 @@ pub mod series;
 pub mod sheet;
 pub mod source;
 pub mod stored;
+pub mod targets;

@@ -1,0 +1,36 @@
+//! Targets of the poller: what its files say of them (`files.rs`), and what is shown of their series: MRTG's four graphs with the
+//! numbers below them, the 95th percentile, and how they are now. Values come as rows from the keeper; nothing here asks for them.
+
+pub mod files;
+mod graph;
+mod percentile;
+mod recent;
+mod unit;
+
+pub use graph::{Direction, Period, TargetGraph, TargetLine};
+pub use percentile::{PERCENT, Percentile};
+pub use recent::Recent;
+pub use unit::{TargetUnit, percent};
+
+use kymo_wire::keeper::Rows;
+
+/// Names of a target's columns: in and out.
+const COLUMNS: [&[u8]; 2] = [b"ds0", b"ds1"];
+
+/// Which columns of rows are in and out: those that MRTG has, or else the first two.
+fn columns(rows: &Rows) -> [Option<usize>; 2] {
+    let found = COLUMNS.map(|name| rows.columns.iter().position(|column| column == name));
+    match found {
+        [Some(_), Some(_)] => found,
+        _ => [0, 1].map(|at| Some(at).filter(|&at| at < rows.columns.len())),
+    }
+}
+
+/// A column, row after row; nothing is known of one that is not there.
+fn column(rows: &Rows, cells: &[f64], column: Option<usize>) -> Vec<f64> {
+    let width = rows.columns.len().max(1);
+    let cells = cells.chunks_exact(width);
+    cells
+        .map(|row| column.map_or(f64::NAN, |at| row[at]))
+        .collect()
+}
