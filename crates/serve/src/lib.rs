@@ -23,6 +23,7 @@ mod rollups;
 mod server;
 mod stored;
 mod tally;
+mod targets;
 mod tls;
 
 use std::path::PathBuf;

@@ -5,6 +5,7 @@ use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
 use crate::memtable::series::Series;
 use crate::names::SeriesName;
+use crate::read::point_rows::Use;
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::read::view::View;
@@ -45,19 +46,19 @@ impl Store {
     }
 
     /// Rows of a series and their peaks, without a trace: what counts as written stays what it was. Where archives of a series
-    /// without a file are coarser, they are made of its points.
+    /// without a file are coarser, they are made of its points, and so are those of a file whose points are kept for long.
     pub fn look(&self, name: SeriesName<'_>, range: &LookRange) -> Result<Looked, FetchError> {
         let inner = &*self.inner;
         let name = match name {
             SeriesName::File(name) => name,
             SeriesName::Labels(labels) => {
                 let id = inner.lock().series.by_path(labels.text());
-                return inner.look_at(id.ok_or(FileError::NoSuchFile)?, range, Finest::Points);
+                return inner.look_at(id.ok_or(FileError::NoSuchFile)?, range, Use::WhereFiner);
             }
         };
         let spelled = inner.checked(name)?;
         let found = match inner.any(name, &spelled) {
-            Some(id) => inner.look_at(id, range, Finest::Rows),
+            Some(id) => inner.look_at(id, range, Use::WhereNearer),
             None => {
                 let Opened { header, mut rows } = self.read(name, Fresh::AsIs)?;
                 let mut ask = |wanted: &Wanted| Some(wanted.of(&header, &mut rows));
@@ -131,13 +132,6 @@ pub struct Looked {
 
 /// Which archives tell what a series was like, best first.
 const MEANS: [&[u8]; 4] = [b"AVERAGE", b"LAST", b"MAX", b"MIN"];
-
-/// What the finest that a series has is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Finest {
-    Points,
-    Rows,
-}
 
 impl LookRange {
     fn wanted<'a>(&self, cf: &'a [u8]) -> Wanted<'a> {
@@ -215,10 +209,8 @@ type Read<'a, T> = &'a mut dyn FnMut(&mut CachedSeries, Option<&mut View>) -> Op
 
 impl Inner {
     /// Looks at a series.
-    fn look_at(&self, id: u32, range: &LookRange, finest: Finest) -> Result<Looked, FetchError> {
-        if finest == Finest::Points
-            && let Some(mean) = self.rows_of_points(id, &range.wanted(MEANS[0]))?
-        {
+    fn look_at(&self, id: u32, range: &LookRange, points: Use) -> Result<Looked, FetchError> {
+        if let Some(mean) = self.rows_of_points(id, &range.wanted(MEANS[0]), points)? {
             let (min, max) = (None, None);
             return Ok(Looked { mean, min, max });
         }

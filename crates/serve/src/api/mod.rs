@@ -13,6 +13,7 @@ mod processes;
 mod series;
 mod session;
 mod stored;
+mod targets;
 mod texts;
 
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ use crate::now::Now;
 use crate::rollups::Rollups;
 use crate::stored::Stored;
 use crate::tally::Counter;
+use crate::targets::Targets;
 use crate::{Settings, assets, number};
 
 /// Questions that read the recording at a time; more wait.
@@ -53,6 +55,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(40);
 pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
+    targets: Option<Arc<Targets>>,
     feeder: Option<Feeder>,
     history: Begin,
     now: Arc<Now>,
@@ -69,6 +72,8 @@ pub(crate) struct Hub {
 impl Hub {
     /// A hub as it was told to be.
     pub(crate) fn new(settings: Settings) -> Hub {
+        let targets = settings.what.ring().zip(settings.keeper.clone());
+        let targets = targets.map(|(data, keeper)| Targets::new(data, keeper));
         let archive = Arc::new(Archive::new(
             settings.what,
             settings.rollups.map(Rollups::new),
@@ -81,6 +86,7 @@ impl Hub {
                 .map(|socket| Feeder::new(&socket, archive.clone())),
             archive,
             stored: settings.keeper.map(Stored::new),
+            targets: targets.map(Arc::new),
             access: Access::new(
                 &settings.hosts,
                 settings.loopback,
@@ -177,6 +183,9 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/processes", get(processes::answer))
         .route("/api/v1/stored", get(stored::answer))
         .route("/api/v1/hosts", get(hosts::answer))
+        .route("/api/v1/targets", get(targets::list))
+        .route("/api/v1/targets/devices", get(targets::devices))
+        .route("/api/v1/targets/graphs", get(targets::graphs))
         .route("/api/v1/sources", get(texts::sources))
         .route("/api/v1/text", get(texts::text))
         .route("/api/v1/session", post(session::begin))

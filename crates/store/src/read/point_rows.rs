@@ -1,8 +1,10 @@
 //! Rows that are finer than the archives of a series: made of its points, by the same arithmetic, and kept nowhere.
 
+use crate::consolidation::schema::{Archive, Schema};
 use crate::engine::Inner;
 use crate::error::{FetchError, FileError};
 use crate::hole;
+use crate::layout::POINTS_KEPT_S;
 use crate::read::raw_points::sent;
 use crate::read::series_cache::Wanted;
 use kymo_rrd::create::{self, Create};
@@ -15,29 +17,66 @@ const ARCHIVE: &[u8] = b"AVERAGE";
 /// Rows before those that are wanted, so that the first of them is whole.
 const ROWS_BEFORE: i64 = 2;
 
+/// Where points are used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Where the archives that reach back as far have coarser rows than are wanted.
+    WhereFiner,
+    /// Of a series whose points are kept for longer than others, where their step is nearer to what is wanted: an archive
+    /// that is nearly as fine is read in a fraction of the time.
+    WhereNearer,
+}
+
+impl Use {
+    /// Whether points are used for rows of a series that has values up to `newest`.
+    fn fits(self, schema: &Schema, wanted: &Wanted, newest: f64) -> bool {
+        let reaches = |archive: &&Archive| {
+            let newest = newest as i64 - newest as i64 % archive.step.max(1) as i64;
+            let length = archive.step.saturating_mul(archive.row_cnt);
+            newest.saturating_sub_unsigned(length) <= wanted.start
+        };
+        let steps = |archives: &mut dyn Iterator<Item = &Archive>| {
+            archives.map(|archive| archive.step).min()
+        };
+        let archives = || schema.archives.iter();
+        let finest = steps(&mut archives().filter(reaches)).or_else(|| steps(&mut archives()));
+        let step = schema.template.pdp_step;
+        let Some(finest) = finest.filter(|&finest| step < finest) else {
+            return false;
+        };
+        match self {
+            Use::WhereFiner => wanted.step < finest,
+            Use::WhereNearer => {
+                schema.points_kept_s > POINTS_KEPT_S
+                    && wanted.step.abs_diff(step) < wanted.step.abs_diff(finest)
+            }
+        }
+    }
+}
+
 impl Inner {
-    /// Rows of a step of the series; `None`: archives have rows that are as fine as is wanted, or points do not reach
-    /// that far, or would be too many.
+    /// Rows of a step of the series; `None`: archives are to be read, or points do not reach that far, or would be too many.
     pub(crate) fn rows_of_points(
         &self,
         id: u32,
         wanted: &Wanted,
+        points: Use,
     ) -> Result<Option<Fetched>, FetchError> {
         let (snapshot, slot, chunk) = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
             let until = series.values.last;
+            let chunk = state.chunks.get(series.chunk);
+            if !chunk.is_some_and(|chunk| points.fits(&chunk.schema, wanted, until)) {
+                return Ok(None);
+            }
             let snapshot = self.snapshot(&state, series, until);
             (snapshot, series.slot, series.chunk)
         };
         let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
         let schema = snapshot.schema();
-        let finest = schema.archives.iter().map(|archive| archive.step).min();
-        let step = schema.template.pdp_step;
-        if finest.is_none_or(|finest| wanted.step >= finest || step >= finest) {
-            return Ok(None);
-        }
-        let Some(step) = i64::try_from(step).ok().filter(|&step| step > 0) else {
+        let step = i64::try_from(schema.template.pdp_step);
+        let Some(step) = step.ok().filter(|&step| step > 0) else {
             return Ok(None);
         };
         let width = u64::try_from(schema.width).unwrap_or(u64::MAX);

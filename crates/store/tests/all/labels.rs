@@ -1,4 +1,5 @@
-//! Series that are named by label sets: they have no files, and rows finer than their archives for as long as points are kept.
+//! Series that are named by label sets: they have no files, and rows finer than their archives for as long as points are kept. So have
+//! files whose points are kept for long.
 
 use crate::common::{Bench, SECOND, START, base};
 use kymo_base::label_set::LabelSet;
@@ -211,6 +212,67 @@ fn points_are_kept_as_long_as_the_schema_says() {
     long.append(500);
     long.check(0, "all of it");
     assert!(kept(&long) > kept(&all), "{} {}", kept(&long), kept(&all));
+}
+
+/// A series with a file, whose archives have 20 rows of 10 seconds and 50 of 60.
+fn look_at_file(kept_s: u32, first: i64, step: u64) -> (Vec<f64>, Looked) {
+    let mut bench = Bench::new(7, 0);
+    bench.open();
+    let request = Create {
+        file_name: b"",
+        step: 10,
+        start: Some(START),
+        definitions: &[
+            b"DS:value:GAUGE:60:U:U",
+            b"RRA:AVERAGE:0.5:1:20",
+            b"RRA:AVERAGE:0.5:6:50",
+        ],
+    };
+    let mut header = define(&request, START, &mut 1, None, false).unwrap().0;
+    keep_points(&mut header, kept_s);
+    let name = b"mrtg/a/b.rrd";
+    let definition = Definition {
+        name: SeriesName::File(name),
+        header,
+    };
+    assert!(bench.store().define(vec![definition]).remove(0).unwrap());
+    let values: Vec<f64> = (1..=200)
+        .map(|at| f64::from(at * 37 % 101) + 0.125)
+        .collect();
+    for (at, value) in (1..).zip(&values) {
+        bench.clock.advance_ns(10 * SECOND);
+        let value = format!("{}:{value}", START + at * 10);
+        bench.update("mrtg/a/b.rrd", &[&value]).unwrap();
+        bench.store().maintain();
+    }
+    let range = LookRange {
+        from: START + first * 10,
+        thru: START + 2000,
+        step,
+        cells_max: CELLS_MAX,
+    };
+    let looked = bench.store().look(SeriesName::File(name), &range).unwrap();
+    (values, looked)
+}
+
+#[test]
+fn points_of_a_file_are_read_where_they_are_kept_for_that() {
+    const LONG: u32 = 93 * 86_400;
+    let (values, looked) = look_at_file(LONG, 0, 10);
+    assert_eq!(looked.mean.step, 10);
+    for (at, (found, sent)) in looked.mean.rows.iter().zip(&values).enumerate() {
+        assert!((found - sent).abs() < 1e-9, "row {at}: {found} {sent}");
+    }
+    for (kept_s, first, step, expect) in [
+        // Points as others have them are for other uses.
+        (48 * 3600, 0, 10, 60),
+        // An archive that is nearly as fine is enough, and one that is as fine and reaches back.
+        (LONG, 0, 55, 60),
+        (LONG, 185, 10, 10),
+    ] {
+        let (_, looked) = look_at_file(kept_s, first, step);
+        assert_eq!(looked.mean.step, expect, "{kept_s} {first} {step}");
+    }
 }
 
 #[test]

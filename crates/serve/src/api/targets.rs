@@ -1,0 +1,188 @@
+//! `/api/v1/targets`: what the poller asks devices for, as lists of targets and of devices, and the graphs of one.
+
+mod graphs;
+mod order;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use kymo_base::name::DisplayName;
+use kymo_query::targets::percent;
+use kymo_sys::clock::{Clock as _, RealClock};
+use serde_json::{Value as Json, json};
+
+use super::{Hub, Params};
+use crate::answer::{self, Answer, Refusal};
+use crate::targets::{Known, ListedTarget, Targets};
+
+pub(super) use graphs::answer as graphs;
+use order::{DeviceLine, Sort};
+
+/// Targets of an answer at most.
+const TARGETS_MAX: usize = 1000;
+/// Devices of an answer at most.
+const DEVICES_MAX: usize = 10_000;
+
+/// Targets, a part of them at a time.
+pub(super) async fn list(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let params = Params::of(&uri);
+    let limit = params.count("limit", 200, TARGETS_MAX)?;
+    let from = match params.text("first") {
+        Some(_) => params.count("first", 1, usize::MAX >> 1)? - 1,
+        None => 0,
+    };
+    let asked = Asked::of(&params)?;
+    let device = params.text("device").map(String::from);
+    let body = hub
+        .ask(move |hub| {
+            let known = hub.known_targets()?;
+            let found = asked.targets(&known, device.as_deref());
+            let shown = found.iter().skip(from).take(limit);
+            let shown: Vec<Json> = shown.map(|&at| target(&known, at)).collect();
+            let mut body = head(&known, found.len());
+            body["first"] = (from + 1).into();
+            body["units"] = known.listed.units.iter().map(graphs::unit).collect();
+            body["targets"] = shown.into();
+            Ok(body.to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// Devices with their targets added up.
+pub(super) async fn devices(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+    let params = Params::of(&uri);
+    let asked = Asked::of(&params)?;
+    let body = hub
+        .ask(move |hub| {
+            let known = hub.known_targets()?;
+            let lines = asked.devices(&known);
+            let shown = lines.iter().take(DEVICES_MAX);
+            let shown: Vec<Json> = shown.map(|line| device(&known, line)).collect();
+            let mut body = head(&known, lines.iter().map(|line| line.targets).sum());
+            body["devices"] = shown.into();
+            Ok(body.to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+impl Hub {
+    /// The targets, if there is a store.
+    fn targets(&self) -> Result<&Arc<Targets>, Refusal> {
+        let none = || Refusal::missing("cannot find targets: there is no store");
+        self.targets.as_ref().ok_or_else(none)
+    }
+
+    fn known_targets(&self) -> Result<Known, Refusal> {
+        Ok(self.targets()?.known())
+    }
+}
+
+/// What is asked of lists.
+struct Asked {
+    /// In lower case.
+    words: Vec<String>,
+    sort: Sort,
+}
+
+impl Asked {
+    fn of(params: &Params) -> Result<Asked, Refusal> {
+        let words = params.text("q").unwrap_or_default().to_lowercase();
+        let sort = params.text("sort").unwrap_or("name");
+        Ok(Asked {
+            words: words.split_whitespace().map(String::from).collect(),
+            sort: Sort::parse(sort).ok_or_else(|| {
+                Refusal::bad(format!(
+                    "cannot use sort {sort:?}: it is name, title, traffic, used or missing, with - the other way round"
+                ))
+            })?,
+        })
+    }
+
+    /// Numbers of the targets that are meant, in order.
+    fn targets(&self, known: &Known, device: Option<&str>) -> Vec<usize> {
+        let listed = &known.listed;
+        let is_meant = |target: &ListedTarget| {
+            let name = listed.devices[target.device].name.as_str();
+            device.is_none_or(|device| device == name) && target.is_meant(name, &self.words)
+        };
+        let targets = listed.targets.iter().enumerate();
+        let meant = targets.filter(|(_, target)| is_meant(target));
+        self.sort.targets(known, meant.map(|(at, _)| at).collect())
+    }
+
+    /// Devices with the targets that are meant, in order.
+    fn devices(&self, known: &Known) -> Vec<DeviceLine> {
+        let mut lines: Vec<DeviceLine> = (0..known.listed.devices.len())
+            .map(DeviceLine::new)
+            .collect();
+        for (at, target) in known.listed.targets.iter().enumerate() {
+            let device = &known.listed.devices[target.device];
+            if target.is_meant(&device.name, &self.words) {
+                lines[target.device].add(known, at);
+            }
+        }
+        lines.retain(|line| line.targets > 0);
+        self.sort.devices(known, &mut lines);
+        lines
+    }
+}
+
+/// What all lists say: how many there are, how many are meant, and of when the numbers are.
+fn head(known: &Known, found: usize) -> Json {
+    json!({
+        "now": RealClock.now().real_ns / 1_000_000_000,
+        "at": Some(known.numbers.at).filter(|&at| at > 0),
+        "pending": known.is_asking,
+        "total": known.listed.targets.len(),
+        "found": found,
+        "problems": known.listed.problems,
+    })
+}
+
+fn target(known: &Known, at: usize) -> Json {
+    let target = &known.listed.targets[at];
+    let recent = known.recent(at);
+    let used = [0, 1].map(|n| percent(recent.rates[n], target.max_bytes[n]));
+    json!({
+        "id": known.listed.id(target),
+        "name": shown(&target.name),
+        "title": shown(&target.title),
+        "device": shown(&known.listed.devices[target.device].name),
+        "unit": target.unit,
+        "shown": target.shown,
+        "rates": recent.rates.map(rounded),
+        "used": used.map(rounded),
+        "missing": recent.missing,
+        "rows": recent.rows,
+    })
+}
+
+fn device(known: &Known, line: &DeviceLine) -> Json {
+    let state = known.device(line.device);
+    json!({
+        "device": known.listed.devices[line.device].name,
+        "state": line.health(known).word(),
+        "targets": line.targets,
+        "rates": line.rates.map(rounded),
+        "used": rounded(line.used),
+        "missing": line.missing,
+        "rows": line.rows,
+        "seen": rounded(state.seen),
+        "rtt": rounded(state.rtt_ms),
+        "lost": rounded(state.lost),
+        "retries": rounded(state.retries),
+        "late": rounded(state.late_s),
+    })
+}
+
+fn shown(text: &str) -> String {
+    DisplayName(text.as_bytes()).to_string()
+}
+
+/// Three digits after the point; what is not known is `null`.
+fn rounded(value: f64) -> Json {
+    Json::from((value * 1e3).round() / 1e3)
+}

@@ -1,0 +1,199 @@
+//! `/api/v1/targets/graphs`: the graphs of one target with their numbers.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use kymo_query::targets::{Direction, PERCENT, Percentile, Period, TargetGraph, TargetUnit};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::keeper::Rows;
+use kymo_wire::targets::DescribedTarget;
+use serde_json::{Value as Json, json};
+
+use super::shown;
+use crate::answer::{self, Answer, Refusal};
+use crate::api::{Hub, Params};
+use crate::number;
+
+/// MRTG's colours: in, out, their peaks, the relation of both.
+const COLOURS: [&str; 5] = ["#00cc00", "#0000ff", "#006600", "#ff00ff", "#ef9f4f"];
+
+pub(in crate::api) async fn answer(
+    State(hub): State<Arc<Hub>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let params = Params::of(&uri);
+    let id = params.text("id").unwrap_or_default().to_string();
+    let body = hub
+        .ask(move |hub| {
+            let targets = hub.targets()?;
+            let missing = || Refusal::missing(format!("cannot find target {}", shown(&id)));
+            let (listed, at, target) = targets.described(&id).ok_or_else(missing)?;
+            let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
+            // A series without rows has graphs without lines: the page says what there is not.
+            let mut problem = None;
+            let mut rows = |range| {
+                targets.rows(&range).unwrap_or_else(|why| {
+                    problem = Some(why);
+                    Rows::default()
+                })
+            };
+            let periods = Period::ALL
+                .into_iter()
+                .filter(|period| period.is_shown(&target));
+            let graphs: Vec<TargetGraph> = periods
+                .map(|period| {
+                    let rows = rows(period.question(&target, now));
+                    TargetGraph::new(period, &target, &rows, now)
+                })
+                .collect();
+            let percentile = Percentile::new(&rows(Percentile::question(&target, now)));
+            let mut body = described(&id, &target, &TargetUnit::of(&target));
+            body["interval"] = listed.interval_s(&listed.targets[at]).into();
+            body["now"] = now.into();
+            body["problem"] = problem.into();
+            body["percentile"] = self::percentile(&percentile);
+            Ok(with_graphs(&body, &target, &graphs))
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {
+    let legends = [0, 1, 2, 3, 4].map(|n| legend(target, n));
+    let direction = |legend: &Option<String>, word: &str, direction: Direction| {
+        let name = legend.as_deref().unwrap_or(word);
+        json!({
+            "name": shown(name),
+            "listed": !name.is_empty() && direction.is_shown(target),
+            "drawn": direction.is_shown(target),
+        })
+    };
+    json!({
+        "id": id,
+        "name": shown(&target.name),
+        "device": shown(&target.device),
+        "series": target.series,
+        "title": shown(&target.title),
+        "page_top": target.page_top.lines().map(shown).collect::<Vec<_>>(),
+        "directions": [
+            direction(&target.legend_i, "In", Direction::In),
+            direction(&target.legend_o, "Out", Direction::Out),
+        ],
+        "legends": legends,
+        "colours": colours(target),
+        "max_bytes": target.max_bytes,
+        "options": target.options,
+        "unit": self::unit(unit),
+        "size": [target.x_size.unwrap_or(400), target.y_size.unwrap_or(100)],
+    })
+}
+
+/// How numbers are written.
+pub(super) fn unit(unit: &TargetUnit) -> Json {
+    json!({
+        "scale": unit.scale,
+        "factor": unit.factor,
+        "tics": unit.tics_factor,
+        "kilo": unit.kilo,
+        "prefixes": unit.prefixes,
+        "name": shown(&unit.name),
+        "axis": shown(&unit.axis),
+        "whole": unit.whole,
+    })
+}
+
+/// What a line is called; MRTG's words where the configuration has none.
+fn legend(target: &DescribedTarget, number: usize) -> String {
+    if let Some(legend) = target.legends[number]
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    {
+        return shown(legend);
+    }
+    let axis = || {
+        TargetUnit::of(&DescribedTarget {
+            y_legend: None,
+            ..target.clone()
+        })
+    };
+    match number {
+        0 => format!("Incoming Traffic in {}", axis().axis),
+        1 => format!("Outgoing Traffic in {}", axis().axis),
+        2 => "Maximal 5 Minute Incoming Traffic".into(),
+        3 => "Maximal 5 Minute Outgoing Traffic".into(),
+        _ => "Incoming of Outgoing Traffic in %".into(),
+    }
+}
+
+fn colours(target: &DescribedTarget) -> Vec<&str> {
+    let own = target.colours.iter().map(String::as_str);
+    own.chain(COLOURS.into_iter().skip(target.colours.len()))
+        .collect()
+}
+
+fn percentile(percentile: &Percentile) -> Json {
+    json!({
+        "percent": PERCENT,
+        "rates": percentile.rates,
+        "values": percentile.values,
+        "from": percentile.from,
+        "step": percentile.step,
+    })
+}
+
+/// The answer with its graphs, whose rows are written as short as those of other series.
+fn with_graphs(body: &Json, target: &DescribedTarget, graphs: &[TargetGraph]) -> String {
+    let mut out = body.to_string();
+    out.truncate(out.len() - 1);
+    out.push_str(",\"graphs\":[");
+    for (n, graph) in graphs.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        let head = json!({
+            "period": graph.period.name(),
+            "from": graph.range.0,
+            "thru": graph.range.1,
+            "first": graph.start + i64::from(graph.step),
+            "step": graph.step,
+            "count": graph.lines[0].averages.len(),
+            "unscaled": graph.period.is_unscaled(target),
+            "peaks": graph.period.has_peaks(target),
+        });
+        let head = head.to_string();
+        out.push_str(&head[..head.len() - 1]);
+        out.push_str(",\"lines\":[");
+        for (n, line) in graph.lines.iter().enumerate() {
+            out.push_str(if n > 0 { ",{" } else { "{" });
+            list(&mut out, "avg", &line.averages);
+            out.push(',');
+            list(&mut out, "peak", &line.peaks);
+            for (name, value) in [
+                ("max", line.max),
+                ("average", line.average),
+                ("current", line.current),
+                ("average_peak", line.average_peak),
+            ] {
+                out.push_str(&format!(",\"{name}\":"));
+                number::push(&mut out, value);
+            }
+            out.push('}');
+        }
+        out.push_str("]}");
+    }
+    out.push_str("]}");
+    out
+}
+
+fn list(out: &mut String, name: &str, values: &[f64]) {
+    out.push_str(&format!("\"{name}\":["));
+    for (n, &value) in values.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        number::push(out, value);
+    }
+    out.push(']');
+}

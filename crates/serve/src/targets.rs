@@ -1,0 +1,218 @@
+//! Targets of the poller, as the hub knows them: what its files say, read again where they have changed, and how each target
+//! and each device is now, asked of the keeper for all of them together. Who asks for a list gets what is known, and has it
+//! brought up to date for the next time: asking for 30,000 targets takes seconds.
+
+mod devices;
+mod listed;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kymo_query::stored::Keeper;
+use kymo_query::targets::Recent;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::disk::RealDisk;
+use kymo_wire::keeper::{NAMES_MAX, Range, Rows};
+use kymo_wire::targets::{DescribedTarget, FOLDER};
+
+pub(crate) use devices::{Device, DeviceState, Health, Rates};
+pub(crate) use listed::{Listed, ListedTarget};
+
+/// For how long files are taken for what they were.
+const LOOK: Duration = Duration::from_secs(5);
+/// For how long numbers are, at least.
+const FRESH: Duration = Duration::from_secs(15);
+/// So many times as long as they take to ask for: a twentieth of a CPU at most.
+const REST: u32 = 20;
+/// How long a list waits for numbers before it goes without.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The targets.
+pub(crate) struct Targets {
+    folder: PathBuf,
+    /// A connection of its own: questions about all targets take longer than others may wait.
+    keeper: Keeper,
+    state: Mutex<State>,
+    numbered: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    listed: Arc<Listed>,
+    looked_ns: Option<u64>,
+    numbers: Arc<Numbers>,
+    asked_ns: Option<u64>,
+    took: Duration,
+    is_asking: bool,
+}
+
+/// How targets are now: of the list with the same number.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    /// Which list they are of.
+    list: u64,
+    /// When they were asked for, seconds since 1970; 0: never.
+    pub(crate) at: i64,
+    /// Of each target.
+    pub(crate) targets: Vec<Recent>,
+    /// Of each device.
+    pub(crate) devices: Vec<DeviceState>,
+}
+
+/// What is known of all targets at a moment.
+pub(crate) struct Known {
+    pub(crate) listed: Arc<Listed>,
+    pub(crate) numbers: Arc<Numbers>,
+    /// Newer numbers are being asked for.
+    pub(crate) is_asking: bool,
+}
+
+impl Known {
+    /// How a target is.
+    pub(crate) fn recent(&self, target: usize) -> Recent {
+        let known = self.numbers.targets.get(target).copied();
+        known.filter(|_| self.fits()).unwrap_or(Recent::NONE)
+    }
+
+    /// How a device is.
+    pub(crate) fn device(&self, device: usize) -> DeviceState {
+        let known = self.numbers.devices.get(device).copied();
+        known.filter(|_| self.fits()).unwrap_or_default()
+    }
+
+    fn fits(&self) -> bool {
+        self.numbers.list == self.listed.number
+    }
+}
+
+impl Targets {
+    /// Those of the poller's files in this folder of `kymo serve`, whose keeper answers on that socket.
+    pub(crate) fn new(data: &std::path::Path, keeper: PathBuf) -> Targets {
+        Targets {
+            folder: data.join(FOLDER),
+            keeper: Keeper::at(keeper),
+            state: Mutex::default(),
+            numbered: Condvar::new(),
+        }
+    }
+
+    /// All targets with their numbers, which are asked for if they are old; a while is waited for them.
+    pub(crate) fn known(self: &Arc<Targets>) -> Known {
+        let mut state = self.looked();
+        let fits = state.numbers.list == state.listed.number;
+        let age = state.asked_ns.map(|at_ns| RealClock.mono_ns() - at_ns);
+        let old = FRESH.max(state.took * REST).as_nanos() as u64;
+        if !state.is_asking && (!fits || age.is_none_or(|age| age > old)) {
+            state.is_asking = true;
+            let targets = self.clone();
+            // Without a thread the numbers stay what they were.
+            let asking = std::thread::Builder::new()
+                .name("targets".into())
+                .spawn(move || targets.ask());
+            state.is_asking = asking.is_ok();
+        }
+        if state.is_asking {
+            let waits = |state: &mut State| state.is_asking;
+            let waited = self.numbered.wait_timeout_while(state, PATIENCE, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Known {
+            listed: state.listed.clone(),
+            numbers: state.numbers.clone(),
+            is_asking: state.is_asking,
+        }
+    }
+
+    /// What is said of a target.
+    pub(crate) fn described(&self, id: &str) -> Option<(Arc<Listed>, usize, DescribedTarget)> {
+        let listed = self.looked().listed.clone();
+        let at = listed.find(id)?;
+        let target = listed.read(&RealDisk, &self.folder, at)?;
+        Some((listed, at, target))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, with files that have changed read.
+    fn looked(&self) -> MutexGuard<'_, State> {
+        let mut state = self.locked();
+        let now_ns = RealClock.mono_ns();
+        let is_new = |at_ns: u64| now_ns - at_ns < LOOK.as_nanos() as u64;
+        if !state.looked_ns.is_some_and(is_new) {
+            if let Some(listed) = state.listed.again(&RealDisk, &self.folder) {
+                state.listed = Arc::new(listed);
+            }
+            state.looked_ns = Some(RealClock.mono_ns());
+        }
+        state
+    }
+
+    /// Asks for all numbers.
+    fn ask(&self) {
+        let begin_ns = RealClock.mono_ns();
+        let listed = self.locked().listed.clone();
+        let now_ns = RealClock.now().real_ns;
+        let at = now_ns.div_euclid(1_000_000_000);
+        let numbers = Numbers {
+            list: listed.number,
+            at,
+            targets: self.recent(&listed, at),
+            devices: self.devices(&listed, at),
+        };
+        let mut state = self.locked();
+        state.numbers = Arc::new(numbers);
+        state.is_asking = false;
+        let end_ns = RealClock.mono_ns();
+        state.asked_ns = Some(end_ns);
+        state.took = Duration::from_nanos(end_ns - begin_ns);
+        self.numbered.notify_all();
+    }
+
+    /// Of each target.
+    fn recent(&self, listed: &Listed, now: i64) -> Vec<Recent> {
+        let (from, thru, rows_max) = Recent::question(now);
+        let mut found = Vec::with_capacity(listed.targets.len());
+        for part in listed.targets.chunks(NAMES_MAX) {
+            let names = part.iter().map(|target| target.series.as_bytes().to_vec());
+            let range = Range {
+                names: names.collect(),
+                from,
+                thru,
+                rows_max,
+            };
+            // While the keeper does not answer nothing is known.
+            let answers = self.keeper.range(&range).unwrap_or_default();
+            let mut answers = answers.into_iter();
+            found.extend(part.iter().map(|target| match answers.next() {
+                Some(Ok(rows)) => Recent::new(&rows, listed.interval_s(target), now),
+                _ => Recent::NONE,
+            }));
+        }
+        found
+    }
+
+    /// Of each device.
+    fn devices(&self, listed: &Listed, now: i64) -> Vec<DeviceState> {
+        let mut found = Vec::with_capacity(listed.devices.len());
+        for part in listed.devices.chunks(NAMES_MAX) {
+            let names = part.iter().map(|device| device.series());
+            let question = DeviceState::question(names.collect(), now);
+            let answers = self.keeper.range(&question).unwrap_or_default();
+            let mut answers = answers.into_iter();
+            found.extend(part.iter().map(|_| match answers.next() {
+                Some(Ok(rows)) => DeviceState::of(&rows),
+                _ => DeviceState::default(),
+            }));
+        }
+        found
+    }
+
+    /// Rows of one series; why there are none.
+    pub(crate) fn rows(&self, range: &Range) -> Result<Rows, String> {
+        let answer = self.keeper.range(range)?.pop();
+        answer.unwrap_or_else(|| Err("cannot read a target: the keeper says nothing".into()))
+    }
+}
