@@ -53,6 +53,7 @@ const MAKERS = {
   fields: async () => (await import('./fields.js')).createFields,
   series: async () => (await import('./series.js')).createSeries,
   hosts: async () => (await import('./hosts.js')).createHosts,
+  targets: async () => (await import('./targets.js')).createTargets,
   events: async () => (await import('./events.js')).createEvents,
   raw: async () => (await import('./raw.js')).createRaw,
 };
@@ -71,7 +72,7 @@ function set(patch, { soon = false } = {}) {
   );
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
-  const step = ['range', 'from', 'thru', 'view'].some((name) => changed.has(name));
+  const step = ['range', 'from', 'thru', 'view', 'target'].some((name) => changed.has(name));
   // a wheel that turns is one step
   const again = performance.now() - stepped < ONE_STEP_MS;
   if (step) stepped = performance.now();
@@ -288,6 +289,8 @@ const exportName = (kind) => `kymo-${ctx.state.view ?? 'now'}-${Math.round(ctx.v
 
 async function saveCsv() {
   const { csv, csvFile, frameRows } = await import('./csv.js');
+  const own = current().csvRows?.();
+  if (own) return csvFile(exportName('csv'), csv(own));
   const frame = current().rows?.();
   const { from, thru } = ctx.view();
   if (frame) csvFile(exportName('csv'), csv(frameRows(frame, from, thru)));
@@ -295,7 +298,7 @@ async function saveCsv() {
 
 async function savePng() {
   const { pngFile } = await import('./png.js');
-  const pictures = (current().board?.cards() ?? []).map((card) => card.picture());
+  const pictures = current().pictures?.() ?? (current().board?.cards() ?? []).map((card) => card.picture());
   if (pictures.length) pngFile(exportName('png'), heading(), pictures);
 }
 

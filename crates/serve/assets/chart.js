@@ -8,16 +8,18 @@ import { fade, inks, pen } from './theme.js';
 const FONT = '11px system-ui, sans-serif';
 const LABEL_PX = 14;
 const CLICK_PX = 5;
+const TURN_INK = 'rgba(213, 40, 10, 0.55)';
 // what changes no number is a tick at the top; a clock that was set, a boot or a warning is a line; a failure is thick
 const TALL = { slow: 1 / 12, note: 1 / 12, okay: 1 / 3 };
 
 /**
- * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range}],
- * layers: [{colour, scale, band}]}; `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift),
+ * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range, logarithmic}],
+ * layers: [{colour, scale, band, fill, width}]}, and where it is MRTG's: {rules: [{value, colour, dash}], turns: [time],
+ * leftward: time runs to the left}; `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift),
  * select(from, thru), pan(seconds), zoom(factor, about).
  */
 export function createChart(host, size, plan, clock, on) {
-  const view = { from: 0, thru: 1, marks: [] };
+  const view = { from: 0, thru: 1, marks: [], leftward: Boolean(plan.leftward) };
   const plot = new uPlot(options(plan, clock, view, size), [[]], host);
   const lines = overlay(plot.over);
   pointer(plot, lines.selection, view, on);
@@ -73,13 +75,19 @@ function options(plan, clock, view, size) {
     select: { show: false },
     tzDate: (time) => (clock.zone ? uPlot.tzDate(new Date(time * 1000), clock.zone) : new Date(time * 1000)),
     scales: Object.fromEntries([
-      ['x', { time: true, range: () => [view.from, view.thru] }],
-      ...plan.scales.map((scale) => [scale.key, { range: (_, low, high) => scale.range(low, high) }]),
+      ['x', { time: true, dir: view.leftward ? -1 : 1, range: () => [view.from, view.thru] }],
+      ...plan.scales.map((scale) => [
+        scale.key,
+        { distr: scale.logarithmic ? 3 : 1, range: (_, low, high) => scale.range(low, high) },
+      ]),
     ]),
     axes: [timeAxis(clock, ink), ...plan.scales.slice(0, 2).map((scale, n) => valueAxis(scale, n, ink))],
     series,
     bands,
-    hooks: { drawClear: [(plot) => shade(plot, view, ink)], draw: [(plot) => rule(plot, view, ink)] },
+    hooks: {
+      drawClear: [(plot) => shade(plot, view, ink)],
+      draw: [(plot) => rule(plot, view, ink), (plot) => ruleMrtg(plot, plan)],
+    },
   };
 }
 
@@ -87,17 +95,12 @@ const edge = ({ scale }) => ({ scale, stroke: 'transparent', width: 0, points: {
 
 function line(each, plan) {
   const { colour, dash } = pen(each.colour);
-  const fill = plan.stacked
-    ? each.hollow
-      ? undefined
-      : fade(colour, 0.85)
-    : plan.filled
-      ? fade(colour, 0.16)
-      : undefined;
+  const opacity = each.fill ?? (plan.stacked ? (each.hollow ? 0 : 0.85) : plan.filled ? 0.16 : 0);
+  const fill = opacity ? fade(colour, opacity) : undefined;
   return {
     scale: each.scale,
     stroke: each.hollow ? inks().text : colour,
-    width: plan.stacked ? (each.hollow ? 1 : 0) : 1.4,
+    width: each.width ?? (plan.stacked ? (each.hollow ? 1 : 0) : 1.4),
     dash: each.hollow ? [2, 2] : dash,
     fill,
     points: { show: false, size: 3, fill: colour, filter: lonely },
@@ -172,6 +175,30 @@ function rule(plot, { marks, from, thru }, ink) {
   ctx.restore();
 }
 
+/** Limits as lines across, turns of days or years as lines in red, as MRTG has them. */
+function ruleMrtg(plot, { rules = [], turns = [] }) {
+  const { left, top, width, height } = plot.bbox;
+  const { ctx } = plot;
+  const stroke = (colour, dash, ...ends) => {
+    ctx.strokeStyle = colour;
+    ctx.setLineDash(dash.map((each) => each * devicePixelRatio));
+    ctx.beginPath();
+    ends.forEach(([x, y], n) => (n ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+    ctx.stroke();
+  };
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  for (const time of turns) {
+    const x = Math.round(plot.valToPos(time, 'x', true));
+    stroke(TURN_INK, [], [x, top], [x, top + height]);
+  }
+  for (const { value, colour, dash } of rules) {
+    const y = Math.round(plot.valToPos(value, 'y', true));
+    if (y >= top && y <= top + height) stroke(colour, dash, [left, y], [left + width, y]);
+  }
+  ctx.restore();
+}
+
 function overlay(over) {
   const lines = {
     cursor: h('div', { class: 'line cursor', hidden: true }),
@@ -189,7 +216,10 @@ function pointer(plot, selection, view, on) {
   const down = new Map();
   let drag = null;
   const offset = (event) => Math.min(Math.max(event.clientX - over.getBoundingClientRect().left, 0), over.clientWidth);
-  const timeOf = (px) => view.from + (px / over.clientWidth) * (view.thru - view.from);
+  const timeOf = (px) => {
+    const part = px / over.clientWidth;
+    return view.from + (view.leftward ? 1 - part : part) * (view.thru - view.from);
+  };
 
   over.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;

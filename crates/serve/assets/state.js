@@ -1,6 +1,6 @@
 // What is seen, as the page's address: every view can be sent to somebody else.
 
-const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'hosts'];
+const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'hosts', 'targets'];
 const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
 const list = {
@@ -32,6 +32,9 @@ const PARTS = {
   q: word,
   source: word,
   host: word,
+  target: word,
+  by: word,
+  flat: word,
 };
 
 function escape(id) {

@@ -23,8 +23,9 @@ export function onTheme(listener) {
 }
 scheme.addEventListener('change', () => listeners.forEach((each) => each()));
 
-/** Colour and dash of the n-th line, counted from one. */
+/** Colour and dash of the n-th line, counted from one; a colour of its own is what it is. */
 export function pen(n) {
+  if (typeof n === 'string') return { colour: n };
   const colours = isDark() ? DARK : LIGHT;
   return {
     colour: colours[(n - 1) % colours.length],

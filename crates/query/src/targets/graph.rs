@@ -188,11 +188,36 @@ impl TargetGraph {
         }
     }
 
-    /// The largest of what a target shows.
-    pub fn max(&self, target: &DescribedTarget) -> f64 {
+    /// Where its axis ends: at MaxBytes where it is unscaled, else at the largest of what is drawn; with `secondmean` at
+    /// the mean of what is above the mean. 0: nothing is known.
+    pub fn top(&self, target: &DescribedTarget) -> f64 {
+        let [one, other] = target.max_bytes;
+        if self.period.is_unscaled(target) && one.max(other) > 0 {
+            return one.max(other) as f64;
+        }
         let shown = Direction::ALL.into_iter().zip(&self.lines);
         let shown = shown.filter(|(direction, _)| direction.is_shown(target));
-        shown.map(|(_, line)| line.max).fold(0.0, f64::max)
+        let shown = shown.map(|(_, line)| line);
+        match target.has("secondmean") {
+            true => second_mean(shown.flat_map(|line| line.drawn())),
+            false => shown.map(|line| line.max).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// The mean of the values that are above the mean.
+fn second_mean<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    let values: Vec<f64> = values.copied().filter(|value| !value.is_nan()).collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let first = mean(&values);
+    let above: Vec<f64> = values
+        .iter()
+        .copied()
+        .filter(|&value| value > first)
+        .collect();
+    match above.is_empty() {
+        true => first,
+        false => mean(&above),
     }
 }
 
@@ -217,6 +242,14 @@ impl TargetLine {
             average_peak: mean(&largest, counts),
             peaks: if has_peaks { largest } else { Vec::new() },
             averages,
+        }
+    }
+
+    /// What is drawn highest.
+    fn drawn(&self) -> &[f64] {
+        match self.peaks.is_empty() {
+            true => &self.averages,
+            false => &self.peaks,
         }
     }
 }
@@ -297,6 +330,37 @@ mod tests {
         let [in_, _] = graph("my", Period::Week);
         assert_eq!((in_.max, in_.average_peak, in_.peaks.len()), (3.0, 6.0, 0));
         assert_eq!(graph("d", Period::Day)[0].max, 3.0);
+    }
+
+    #[test]
+    fn axes_end_where_mrtg_ends_them() {
+        let top = |words: &[&str], unscaled: &str, with_peak: &str| {
+            let target = DescribedTarget {
+                unscaled: unscaled.into(),
+                max_bytes: [50, 70],
+                ..target(words, with_peak)
+            };
+            let rows = rows(
+                1800,
+                &[1.0, 2.0, 3.0, 4.0, NAN, NAN],
+                &[5.0, 2.0, 7.0, 8.0, NAN, NAN],
+            );
+            TargetGraph::new(Period::Week, &target, &rows, 3 * 1800).top(&target)
+        };
+        for (words, unscaled, with_peak, expect) in [
+            (&[][..], "d", "", 4.0),
+            (&[], "d", "w", 8.0),
+            (&[], "w", "w", 70.0),
+            (&["noo"], "", "", 3.0),
+            (&["secondmean"], "", "", 3.5),
+            (&["noi", "noo"], "", "", 0.0),
+        ] {
+            assert_eq!(
+                top(words, unscaled, with_peak),
+                expect,
+                "{words:?} {unscaled} {with_peak}"
+            );
+        }
     }
 
     #[test]

@@ -159,6 +159,7 @@ fn with_graphs(body: &Json, target: &DescribedTarget, graphs: &[TargetGraph]) ->
             "first": graph.start + i64::from(graph.step),
             "step": graph.step,
             "count": graph.lines[0].averages.len(),
+            "top": graph.top(target),
             "unscaled": graph.period.is_unscaled(target),
             "peaks": graph.period.has_peaks(target),
         });
