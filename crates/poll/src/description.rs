@@ -1,7 +1,10 @@
 //! What the page has to know of targets, for whoever draws them: a file for each configuration, written when it is loaded. See
 //! docs/formats/targets.md; nothing secret is in it.
 
+mod of_config;
 pub mod plain_text;
+
+pub use of_config::described;
 
 use std::io;
 use std::path::Path;

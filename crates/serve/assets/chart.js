@@ -14,9 +14,9 @@ const TALL = { slow: 1 / 12, note: 1 / 12, okay: 1 / 3 };
 
 /**
  * Draws into `host`, `size` large. `plan`: {stacked, filled, scales: [{key, ticks, increments, range, logarithmic}],
- * layers: [{colour, scale, band, fill, width}]}, and where it is MRTG's: {rules: [{value, colour, dash}], turns: [time],
- * leftward: time runs to the left}; `clock`: {label(time, step), zone}; `on`: hover(time|null), pick(time, shift),
- * select(from, thru), pan(seconds), zoom(factor, about).
+ * layers: [{colour, scale, band, fill, width}]}, and where it is MRTG's: {rules: [{value, colour, dash}],
+ * turns: [time], leftward: time runs to the left}; `clock`: {label(time, step), zone}; `on`: hover(time|null),
+ * pick(time, shift), select(from, thru), pan(seconds), zoom(factor, about).
  */
 export function createChart(host, size, plan, clock, on) {
   const view = { from: 0, thru: 1, marks: [], leftward: Boolean(plan.leftward) };

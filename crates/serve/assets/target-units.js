@@ -1,5 +1,5 @@
-// Numbers, times and colours of targets, as MRTG has them. No elements here. A `unit` is that of /targets: {scale, factor,
-// tics, kilo, prefixes, name, whole}.
+// Numbers, times and colours of targets, as MRTG has them. No elements here. A `unit` is that of /targets: {scale,
+// factor, tics, kilo, prefixes, name, whole}.
 
 const TURN = 10;
 const DAY = 86400;
@@ -32,7 +32,7 @@ export function numberText(rate, unit, maxBytes, nopercent) {
 
 /** A number beside a graph: what is drawn is multiplied with `scale` already. */
 export function ticText(value, unit) {
-  if (value === 0) return '0';
+  if (!value) return value === 0 ? '0' : '';
   const [number, prefix] = prefixed(value * unit.tics, unit, 1);
   return `${Number(number.toPrecision(4))} ${prefix}`.trimEnd();
 }

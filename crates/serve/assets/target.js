@@ -25,7 +25,7 @@ export function createTarget(ctx, answer, on) {
       { class: 'grid' },
       cards.map((card) => card.element),
     ),
-    answer.graphs.length ? legend(answer) : h('p', { class: 'hint' }, 'All graphs of this target are suppressed.'),
+    answer.graphs.length ? legendOf(answer) : h('p', { class: 'hint' }, 'All graphs of this target are suppressed.'),
   );
   return {
     element,
@@ -189,7 +189,7 @@ function numbers(ctx, answer, graph) {
   const listed = ofDirections(answer, 'listed');
   return h(
     'div',
-    {},
+    { class: 'below' },
     h(
       'table',
       { class: 'numbers' },
@@ -228,18 +228,16 @@ function peaksLine(answer, { lines }, listed, write) {
 /** Says from what the percentile is: it is worth as much as its values. */
 function percentileLine(ctx, { percentile }) {
   const { percent, values, from, step } = percentile;
-  const rates =
-    step === 300 ? '5-minute rates' : `averages of ${ROWS[step] ?? span(step)}, as older ones are not kept finer`;
-  const count = Math.max(...values).toLocaleString(ctx.settings.locale);
-  const since = stamp(from, ctx.zone(), ctx.settings.locale);
-  return h(
-    'p',
-    { class: 'sub percentile' },
-    `${percent} %: no more than this in ${percent} % of ${count} ${rates}, since ${since}`,
-  );
+  const { locale } = ctx.settings;
+  const rates = step === 300 ? '5-minute rates' : `averages of ${ROWS[step] ?? span(step)}`;
+  const less = step > 300 ? ', as rates of 5 minutes do not reach back as far' : '';
+  const count = Math.max(...values).toLocaleString(locale);
+  const said = `${percent}th percentile of ${count} ${rates} since ${stamp(from, ctx.zone(), locale)}${less}`;
+  return h('p', { class: 'sub percentile' }, said);
 }
 
-function legend(answer) {
+function legendOf(answer) {
+  if (has(answer, 'nolegend')) return null;
   const peaks = answer.graphs.some((graph) => graph.peaks);
   const drawn = ofDirections(answer, 'drawn');
   const items = [...drawn, ...(peaks ? drawn.map((n) => n + 2) : []), ...(has(answer, 'dorelpercent') ? [4] : [])];

@@ -1,11 +1,13 @@
-// The view of targets that the poller asks devices for: devices with their targets, those that do not answer first, or all
-// targets in a row; with `target` in the address the graphs of one.
+// The view of targets that the poller asks devices for: devices with their targets, those that do not answer first, or
+// all targets in a row; with `target` in the address the graphs of one.
 import { h, text } from './dom.js';
 import { rateText } from './target-units.js';
 import { createTarget } from './target.js';
 import { ago, span, stamp } from './time.js';
 
 const EVERY_MS = 15000;
+/** Graphs of one target, whose rows are of minutes. */
+const PAGE_MS = 60000;
 /** Numbers that are still being asked for are looked for so soon. */
 const SOON_MS = 1500;
 const TYPING_MS = 200;
@@ -28,7 +30,7 @@ export function createTargets(ctx, host) {
   Object.assign(view, listElements(view));
   host.append(view.list);
   new ResizeObserver(() => view.page?.resize()).observe(host);
-  setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
+  setInterval(() => !host.hidden && !document.hidden && isOld(view) && load(view), EVERY_MS);
   return {
     show: () => load(view),
     refresh: () => load(view),
@@ -39,6 +41,8 @@ export function createTargets(ctx, host) {
     csvRows: () => view.page?.csvRows() ?? listRows(view),
   };
 }
+
+const isOld = ({ page, drawn }) => !page || performance.now() - drawn > PAGE_MS;
 
 function listElements(view) {
   const { ctx } = view;
@@ -130,16 +134,19 @@ function leave(view) {
 }
 
 function showPage(view, answer) {
-  const { ctx } = view;
-  leave(view);
-  view.list.hidden = true;
+  const { ctx, page: before } = view;
   const look = (from, thru) => {
     const ids = ['ds0', 'ds1'].map((column) => `@${answer.series}:${column}`);
     const [low, high] = [from, thru].sort((a, b) => a - b);
     ctx.set({ view: 'series', fields: [ids], host: undefined, range: undefined, from: low, thru: high });
   };
   view.page = createTarget(ctx, answer, { back: () => ctx.set({ target: undefined }), range: look });
-  view.host.append(view.page.element);
+  // in the place of the one before nothing moves
+  if (before) before.element.replaceWith(view.page.element);
+  else view.host.append(view.page.element);
+  before?.destroy();
+  view.list.hidden = true;
+  view.drawn = performance.now();
   view.page.draw();
 }
 

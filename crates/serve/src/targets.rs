@@ -23,7 +23,7 @@ pub(crate) use listed::{Listed, ListedTarget};
 const LOOK: Duration = Duration::from_secs(5);
 /// For how long numbers are, at least.
 const FRESH: Duration = Duration::from_secs(15);
-/// So many times as long as they take to ask for: a twentieth of a CPU at most.
+/// How many times as long as it took to ask for them: a twentieth of a CPU at most.
 const REST: u32 = 20;
 /// How long a list waits for numbers before it goes without.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -101,8 +101,8 @@ impl Targets {
     pub(crate) fn known(self: &Arc<Targets>) -> Known {
         let mut state = self.looked();
         let fits = state.numbers.list == state.listed.number;
-        let age = state.asked_ns.map(|at_ns| RealClock.mono_ns() - at_ns);
-        let old = FRESH.max(state.took * REST).as_nanos() as u64;
+        let age = state.asked_ns.map(since);
+        let old = FRESH.max(state.took * REST);
         if !state.is_asking && (!fits || age.is_none_or(|age| age > old)) {
             state.is_asking = true;
             let targets = self.clone();
@@ -139,9 +139,7 @@ impl Targets {
     /// The state, with files that have changed read.
     fn looked(&self) -> MutexGuard<'_, State> {
         let mut state = self.locked();
-        let now_ns = RealClock.mono_ns();
-        let is_new = |at_ns: u64| now_ns - at_ns < LOOK.as_nanos() as u64;
-        if !state.looked_ns.is_some_and(is_new) {
+        if !state.looked_ns.is_some_and(|at_ns| since(at_ns) < LOOK) {
             if let Some(listed) = state.listed.again(&RealDisk, &self.folder) {
                 state.listed = Arc::new(listed);
             }
@@ -167,7 +165,7 @@ impl Targets {
         state.is_asking = false;
         let end_ns = RealClock.mono_ns();
         state.asked_ns = Some(end_ns);
-        state.took = Duration::from_nanos(end_ns - begin_ns);
+        state.took = Duration::from_nanos(end_ns.saturating_sub(begin_ns));
         self.numbered.notify_all();
     }
 
@@ -215,4 +213,9 @@ impl Targets {
         let answer = self.keeper.range(range)?.pop();
         answer.unwrap_or_else(|| Err("cannot read a target: the keeper says nothing".into()))
     }
+}
+
+/// How long ago that was.
+fn since(mono_ns: u64) -> Duration {
+    Duration::from_nanos(RealClock.mono_ns().saturating_sub(mono_ns))
 }

@@ -69,7 +69,7 @@ const ENTITY_MAX: usize = 10;
 /// Lines as a browser would break them, without empty ones. `\n` spelled out is a space, as MRTG makes of it a line of the
 /// document.
 pub fn lines(html: &[u8]) -> String {
-    let mut seen = Seen::default();
+    let mut seen = Visible::default();
     let html = decoded(html).replace("\\n", " ");
     let mut rest = html.as_str();
     while let Some(at) = rest.find(['<', '&']) {
@@ -98,15 +98,15 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// What is seen so far.
+/// What is seen so far, and what comes before the next of it.
 #[derive(Default)]
-struct Seen {
+struct Visible {
     out: String,
     /// A space or a line's end comes before what follows.
     gap: Option<char>,
 }
 
-impl Seen {
+impl Visible {
     fn text(&mut self, text: &str) {
         text.chars().for_each(|c| self.put(c));
     }
@@ -134,7 +134,7 @@ impl Seen {
 }
 
 /// A tag, a comment, or a `<` that is none; what follows it.
-fn tag<'a>(html: &'a str, seen: &mut Seen) -> &'a str {
+fn tag<'a>(html: &'a str, seen: &mut Visible) -> &'a str {
     if let Some(comment) = html.strip_prefix("<!--") {
         return comment.split_once("-->").map_or("", |(_, rest)| rest);
     }
@@ -180,7 +180,7 @@ fn behind_element<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 /// An entity, or a `&` that is none; what follows it.
-fn entity<'a>(html: &'a str, seen: &mut Seen) -> &'a str {
+fn entity<'a>(html: &'a str, seen: &mut Visible) -> &'a str {
     let inner = &html[1..];
     let end = inner
         .bytes()

@@ -29,7 +29,7 @@ pub struct TargetsFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     offset: u64,
-    bytes: u32,
+    bytes: usize,
 }
 
 /// The files of a folder, by their names. A folder that is not there, or cannot be listed, has none.
@@ -99,7 +99,7 @@ impl TargetsFile {
         folder: &Path,
         place: LinePlace,
     ) -> Result<DescribedTarget, String> {
-        let mut line = vec![0; (place.bytes as usize).min(LINE_MAX)];
+        let mut line = vec![0; place.bytes.min(LINE_MAX)];
         let file = self.open(disk, folder)?;
         let read = file.read_at(&mut line, place.offset);
         line.truncate(read.map_err(|error| self.cannot(&error))?);
@@ -134,22 +134,27 @@ fn each_line(
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let place = LinePlace {
                 offset: at,
-                bytes: u32::try_from(end).unwrap_or(u32::MAX),
+                bytes: end,
             };
             let is_line = !std::mem::take(&mut is_rest);
             if is_line && !wanted(place, &rest[..end]) {
                 return Ok(());
             }
-            at += end as u64 + 1;
+            at += length(end) + 1;
             rest = &rest[end + 1..];
         }
         // A line that fills the piece is too long; one at the end of the file has no end.
         if rest.len() == piece.len() {
-            (at, is_rest) = (at + rest.len() as u64, true);
+            (at, is_rest) = (at + length(rest.len()), true);
         } else if read < piece.len() {
             return Ok(());
         }
     }
+}
+
+/// In a file.
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

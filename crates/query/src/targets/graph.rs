@@ -145,7 +145,7 @@ impl Period {
     }
 }
 
-/// Rows of about so many seconds. The keeper puts rows together where there are more than were asked for: there may be
+/// Rows of about `row_s` seconds. The keeper puts rows together where there are more than were asked for: there may be
 /// two more than the range holds, since it begins and ends within one.
 pub(super) fn rows_of(target: &DescribedTarget, from: i64, thru: i64, row_s: u32) -> Range {
     let rows = thru.abs_diff(from).div_ceil(row_s.into()) + 2;

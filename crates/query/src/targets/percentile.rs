@@ -7,7 +7,7 @@ use super::graph::{Period, rows_of};
 use super::{column, columns};
 
 /// Which percentile.
-pub const PERCENT: u32 = 95;
+pub const PERCENT: usize = 95;
 
 /// Of in and out, and of what.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Percentile {
 
 /// The least of the values that is no less than 95 % of them: when the largest 5 % are struck off, the largest that is left.
 fn nearest_rank(mut values: Vec<f64>) -> f64 {
-    let rank = (values.len() * PERCENT as usize).div_ceil(100);
+    let rank = (values.len() * PERCENT).div_ceil(100);
     let Some(at) = rank.checked_sub(1) else {
         return f64::NAN;
     };

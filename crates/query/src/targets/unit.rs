@@ -4,7 +4,7 @@ use kymo_wire::targets::DescribedTarget;
 
 /// MRTG's prefixes, as `kMG` writes them.
 const PREFIXES: &str = ",k,M,G,T,P";
-/// A number gets the next prefix where it is no less than so many kilos.
+/// Kilos from which on a number gets the next prefix.
 const TURN: f64 = 10.0;
 /// Prefixes at most.
 const PREFIXES_MAX: usize = 16;

@@ -55,7 +55,7 @@ pub(crate) enum Health {
     Slow,
     /// It answers.
     Good,
-    /// Nobody has asked it yet.
+    /// It has not been asked yet.
     Unknown,
 }
 
@@ -99,7 +99,7 @@ impl DeviceState {
             let cells = cells.filter_map(move |row| column.map(|at| row[at]));
             cells.filter(|cell| !cell.is_nan())
         };
-        let last = |name: &[u8]| known(name).last().unwrap_or(f64::NAN);
+        let last = |name: &[u8]| known(name).next_back().unwrap_or(f64::NAN);
         let sum = |name: &[u8]| known(name).reduce(|a, b| a + b).unwrap_or(f64::NAN);
         DeviceState {
             seen: last(b"seen"),
@@ -110,7 +110,7 @@ impl DeviceState {
         }
     }
 
-    /// In a word, at a moment, of a device that is asked each `interval_s` and has rates of so many of its targets.
+    /// In a word, at a moment, of a device that is asked each `interval_s` and has these rates.
     pub(crate) fn health(&self, now: i64, interval_s: u32, rates: Rates) -> Health {
         let silent_s = now as f64 - self.seen;
         if silent_s > 2.5 * f64::from(interval_s) {

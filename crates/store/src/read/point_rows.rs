@@ -31,9 +31,9 @@ impl Use {
     /// Whether points are used for rows of a series that has values up to `newest`.
     fn fits(self, schema: &Schema, wanted: &Wanted, newest: f64) -> bool {
         let reaches = |archive: &&Archive| {
-            let newest = newest as i64 - newest as i64 % archive.step.max(1) as i64;
-            let length = archive.step.saturating_mul(archive.row_cnt);
-            newest.saturating_sub_unsigned(length) <= wanted.start
+            let step = archive.step.max(1) as f64;
+            let length = step * archive.row_cnt as f64;
+            newest - newest % step - length <= wanted.start as f64
         };
         let steps = |archives: &mut dyn Iterator<Item = &Archive>| {
             archives.map(|archive| archive.step).min()
