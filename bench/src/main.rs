@@ -26,6 +26,7 @@ mod hub;
 mod load;
 mod machine;
 mod peer;
+mod poll;
 mod procfs;
 mod progress;
 mod report;
@@ -54,12 +55,15 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--series N] [--steps N] [--records N] [--dir DIR] [--results FILE]
        kymo-bench hub    [--quick] [--only ROW,...] [--kymo PATH] [--minutes N] [--series N] [--steps N]
                          [--dir DIR] [--results FILE]
+       kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
        kymo-bench crowd  [--count N] [--seconds N]
        kymo-bench ring   --dir DIR [--days N] [--cold]
        kymo-bench world  --dir DIR [--days N] [--mib N] [--processes N]
+       kymo-bench ask    --first ADDRESS --port PORT --devices N --interfaces N [--rounds N] [--varbinds N]
+       kymo-bench touch  --dir DIR [--rounds N]
        kymo-bench rows
 ";
 
@@ -82,6 +86,9 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "rrdcached" => return rrdcached::CACHING.run(args),
         "drum" => return drum::DRUM.run(args),
         "hub" => return hub::HUB.run(args),
+        "poll" => return poll::POLLING.run(args),
+        "ask" => poll::ask::run(args)?,
+        "touch" => poll::touch::run(args)?,
         "floor" => floor::run(args)?,
         "tick" => ticks::run(args)?,
         "ring" => ring::run(args)?,
@@ -91,12 +98,13 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
             drum::DRUM.list(),
-            hub::HUB.list()
+            hub::HUB.list(),
+            poll::POLLING.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

@@ -103,6 +103,8 @@ pub(crate) struct Process {
     pub group: u32,
     /// User and system, with those of the children it waited for.
     pub ticks: u64,
+    /// Of the children it waited for alone.
+    pub ended_ticks: u64,
 }
 
 /// A process and all below it.
@@ -131,6 +133,7 @@ fn process(stat: &str) -> Option<Process> {
         parent: number(1)? as u32,
         group: number(2)? as u32,
         ticks: number(11)? + number(12)? + number(13)? + number(14)?,
+        ended_ticks: number(13)? + number(14)?,
     })
 }
 
@@ -169,6 +172,7 @@ mod tests {
             parent: 5,
             group: 70,
             ticks: 100,
+            ended_ticks: 70,
         };
         assert_eq!(process(stat), Some(want));
         assert_eq!(process("77 (cut"), None);

@@ -26,6 +26,10 @@ pub struct Counts {
     pub bytes_in: u64,
     /// Replies likewise.
     pub bytes_out: u64,
+    /// When the first request came, nanoseconds since 1970; 0: none did.
+    pub first_ns: u64,
+    /// When the last reply went, or was to go; 0: none was.
+    pub last_ns: u64,
 }
 
 impl AddAssign for Counts {
@@ -40,6 +44,11 @@ impl AddAssign for Counts {
         self.walks += more.walks;
         self.bytes_in += more.bytes_in;
         self.bytes_out += more.bytes_out;
+        self.first_ns = match (self.first_ns, more.first_ns) {
+            (0, ns) | (ns, 0) => ns,
+            (one, other) => one.min(other),
+        };
+        self.last_ns = self.last_ns.max(more.last_ns);
     }
 }
 

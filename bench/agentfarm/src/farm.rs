@@ -258,6 +258,9 @@ impl Agents {
                 continue;
             };
             counts.requests += 1;
+            if counts.first_ns == 0 {
+                counts.first_ns = now_ns;
+            }
             counts.bytes_in += datagram.bytes.len() as u64;
             let request = Request {
                 device: shape(&self.settings, number),
@@ -357,6 +360,7 @@ impl Request<'_> {
         match status {
             Ok(status) => {
                 counts.replies += copies;
+                counts.last_ns = counts.last_ns.max(self.now_ns + delay_us * 1000);
                 counts.bytes_out += copies * size as u64;
                 counts.too_big += u64::from(status == ErrorStatus::TOO_BIG);
             }

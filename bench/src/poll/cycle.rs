@@ -1,0 +1,71 @@
+//! A cycle of a daemon whose values are stored: MRTG writes its files, kymo gives them to its keeper.
+
+use super::poller::{Daemon, Who};
+use super::site::{Globals, Site};
+use super::{DEVICES, DEVICES_QUICK, INTERVAL_S, TARGETS, TARGETS_QUICK, ask};
+use crate::bench::Bench;
+use crate::fault::Result;
+use crate::figures::{ratio, significant};
+use crate::report::Outcome;
+use crate::row::Row;
+
+pub(super) const ROW: Row = Row {
+    name: "poll-cycle",
+    work: "CPU of a cycle of a daemon, 3,164 targets of 32 devices, values stored; kymo: .rrd on demand, poller and keeper together, in a burst and spread",
+    bar: "≤ 10 ms in a burst, ≤ 40 ms spread",
+    aim: "6, 20",
+    run,
+};
+
+fn run(bench: &Bench) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let (devices, targets) = (
+        bench.pick(DEVICES, DEVICES_QUICK),
+        bench.pick(TARGETS, TARGETS_QUICK),
+    );
+    let site = Site::new(bench, devices, targets)?;
+    let cycles = bench.pick(12, 2);
+    let mut of_mrtg = None;
+    for (who, bar, aim) in [
+        (Who::Mrtg, None, 0.0),
+        (Who::KymoStored, Some(10.0), 6.0),
+        (Who::KymoSpread, Some(40.0), 20.0),
+    ] {
+        if !who.is_here(bench) {
+            continue;
+        }
+        let globals = Globals {
+            interval_s: INTERVAL_S,
+            is_daemon: true,
+        };
+        let configuration = site.configure(bench, globals, "")?;
+        site.farm.forget_counts();
+        let daemon = Daemon::start(bench, who, &configuration)?;
+        daemon.settle(&site, INTERVAL_S)?;
+        site.farm.forget_counts();
+        let spent = daemon.cycle(INTERVAL_S, cycles)?;
+        let counts = site.farm.counts();
+        daemon.end()?;
+        let ms = (spent.poller + spent.keeper) * 1e3;
+        let mut figure = format!("{}: {} ms", who.name(), significant(ms));
+        if spent.keeper > 0.0 {
+            figure += &format!(" ({} of it the keeper)", significant(spent.keeper * 1e3));
+        }
+        figure += &format!(", {} requests", counts.requests / cycles);
+        match (who, of_mrtg) {
+            (Who::Mrtg, _) => of_mrtg = Some(ms),
+            (_, Some(of_mrtg)) => figure += &format!(", {}", ratio(ms, of_mrtg)),
+            _ => {}
+        }
+        outcome.figure(figure);
+        if let Some(bar) = bar {
+            outcome.check(Some(ms), bar, aim);
+        }
+    }
+    let floor = ask::floor(bench, &site)? * 1e3;
+    outcome.figure(format!(
+        "bare SNMP, 48 varbinds a request: {} ms",
+        significant(floor)
+    ));
+    Ok(outcome)
+}

@@ -1,0 +1,75 @@
+//! `kymo-bench touch`: the floor of files. Opens each .rrd file of a folder, takes librrd's lock, looks at it, writes three
+//! pieces where an update writes (header, a row of each of two archives), and closes it.
+
+use crate::args::Args;
+use crate::bench::Bench;
+use crate::child::Running;
+use crate::fault::{Cannot, Fault, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_lock, fstat, open};
+use rustix::io::pwrite;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Rounds that are measured.
+const ROUNDS: u32 = 20;
+/// What of a header changes: the last update, and the rest of it behind the definitions.
+const HEADER_BYTES: usize = 1_000;
+/// Of two data sources.
+const ROW_BYTES: usize = 16;
+
+/// Runs it as a child on copies of the files of a folder; CPU seconds of a round.
+pub(super) fn floor(bench: &Bench, folder: &Path) -> Result<f64> {
+    let rounds = bench.pick(ROUNDS, 5);
+    let copies = bench.new_path("copies");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(folder)
+        .arg(&copies)
+        .status();
+    copied.cannot("copy the files")?;
+    let mut command = Command::new(&bench.own);
+    command
+        .arg("touch")
+        .arg("--dir")
+        .arg(&copies)
+        .args(["--rounds", &rounds.to_string()]);
+    let usage = Running::start(bench, &mut command)?.finish(Duration::from_secs(300))?;
+    fs::remove_dir_all(&copies).cannot("remove the copies")?;
+    Ok(usage.cpu.as_secs_f64() / f64::from(rounds))
+}
+
+/// The child.
+pub(crate) fn run(mut args: Args) -> Result<()> {
+    let dir: PathBuf = args
+        .value("--dir")?
+        .ok_or_else(|| Fault::new("touch needs --dir"))?;
+    let rounds: u32 = args.value("--rounds")?.unwrap_or(1);
+    args.done()?;
+    let entries = fs::read_dir(&dir).cannot(format_args!("list {}", dir.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "rrd"))
+        .collect();
+    if paths.is_empty() {
+        return Err(Fault::new(format!("{} has no .rrd file", dir.display())));
+    }
+    for round in 0..rounds {
+        for path in &paths {
+            touch(path, round).cannot(format_args!("write {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn touch(path: &Path, round: u32) -> rustix::io::Result<()> {
+    let file = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let size = fstat(&file)?.st_size.unsigned_abs();
+    let row = u64::from(round) * 16 % 10_000;
+    pwrite(&file, &[0; HEADER_BYTES], 1_900)?;
+    pwrite(&file, &[0; ROW_BYTES], 3_000 + row)?;
+    pwrite(&file, &[0; ROW_BYTES], size / 2 + row)?;
+    Ok(())
+}
