@@ -22,6 +22,8 @@ mod child;
 mod commands;
 mod frame;
 mod job;
+#[cfg(test)]
+mod tests;
 
 pub use child::serve;
 pub use commands::{Commands, Programs};

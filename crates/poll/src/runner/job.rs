@@ -10,6 +10,8 @@ use super::frame::{Answer, LINE_BYTES};
 /// More output than this is not read: four lines are all that counts.
 const OUTPUT_BYTES: usize = 64 << 10;
 const LINES: usize = 4;
+/// A number that is longer is none: MRTG is exact with 40 digits.
+const DIGITS_MAX: usize = 100;
 
 /// A running program with what it has printed.
 pub(super) struct Job {
@@ -97,6 +99,9 @@ fn number(line: &[u8]) -> Option<Vec<u8>> {
     let negative = first > 0 && line[first - 1] == b'-';
     let (whole, rest) = digits(&line[first..]);
     let (fraction, _) = digits(rest.get(1..).unwrap_or_default());
+    if whole.len().max(fraction.len()) > DIGITS_MAX {
+        return None;
+    }
     let mut number = without_zeros(whole).to_vec();
     if !fraction.is_empty() {
         match (rest[0], whole) {
