@@ -8,6 +8,7 @@ mod assemble;
 mod checks;
 mod config;
 mod decimal;
+mod dump;
 mod evaluate;
 mod expression;
 mod files;

@@ -13,6 +13,7 @@ use kymo_base::name::DisplayName;
 use kymo_sys::privilege::{self, Account};
 use kymo_wire::mrtg_cfg::Config;
 
+mod check;
 mod daemon;
 mod drive;
 mod lock;
@@ -112,9 +113,10 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     let log = Arc::new(PollLog::new(places.log.as_deref()));
     let locks = places.locks.iter().map(|path| Lock::take(path));
     let locks = locks.collect::<Result<Vec<_>, _>>()?;
+    let debugging = check::Debugging::new(&options.debug, options.secrets);
     let settings = Settings {
         files: options.files.iter().map(|file| absolute(file)).collect(),
-        configs: reading::read_all(&options.files, &log)?,
+        configs: reading::read_all(&options.files, &debugging, &log)?,
         forever: options.daemon,
         places,
         log_dir: options.log_dir,

@@ -87,6 +87,17 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (file, target) = (
+            String::from_utf8_lossy(&self.file),
+            String::from_utf8_lossy(&self.target),
+        );
+        let (line, why) = (self.line, &self.why);
+        write!(f, "cannot poll {target} of {file} line {line}: {why}")
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = String::from_utf8_lossy(&self.file);

@@ -1,15 +1,16 @@
 //! What `--debug=tarp` shows: each step from a target's text to its readings, in MRTG's words.
 
-use super::readings::{Manner, Seen};
+use super::readings::{Manner, Seen, unescaped};
 use super::secret::Secret;
-use super::target_text::{Ref, Turned, What};
+use super::target_text::{Device, Ref, Turned, What};
 
 /// Who gets to know of each step.
 pub enum Trace<'t> {
     /// No one.
     Off,
-    /// Gets each message, without a line end.
-    On(Secrets, &'t mut dyn FnMut(&[u8])),
+    /// Gets each message with MRTG's word for its kind, without a line end: `tarp`, how a target's text is read, and `snpo`, what
+    /// is going to be asked.
+    On(Secrets, &'t mut dyn FnMut(&str, &[u8])),
 }
 
 /// What becomes of communities in messages.
@@ -23,7 +24,7 @@ pub enum Secrets {
 
 /// The messages of one target. They are shown when all of its communities are known.
 pub(super) struct Steps {
-    messages: Vec<Vec<u8>>,
+    messages: Vec<(&'static str, Vec<u8>)>,
     secrets: Vec<Secret>,
 }
 
@@ -36,7 +37,7 @@ impl Steps {
     }
 
     pub(super) fn say(&mut self, parts: &[&[u8]]) {
-        self.messages.push(parts.concat());
+        self.messages.push(("tarp", parts.concat()));
     }
 
     pub(super) fn found(&mut self, seen: Seen, text: &[u8], what: &What, manner: &Manner) {
@@ -46,7 +47,9 @@ impl Steps {
             _ => "simple",
         };
         if let What::Pair(_, device) | What::Interface(_, _, device) = what {
-            self.secrets.push(Secret::new(device.community));
+            for community in [device.community, &unescaped(device.community, b"@ ")] {
+                self.secrets.push(Secret::new(community));
+            }
         }
         let number = seen.number().to_string();
         let (number, kind) = (number.as_bytes(), kind.as_bytes());
@@ -56,12 +59,16 @@ impl Steps {
             }
             (Seen::New(_), What::Command(_)) => {
                 self.say(&[b"New program target [", number, b"] '", text, b"'"]);
+                let command = unescaped(text, b"`");
+                let message = [b"run external ", &command[..]].concat();
+                self.messages.push(("snpo", message));
             }
             (Seen::New(_), _) => {
                 let mut message =
                     [b"New ", kind, b" target [", number, b"] '", text, b"':\n"].concat();
                 put_details(&mut message, what, manner);
-                self.messages.push(message);
+                self.messages.push(("tarp", message));
+                self.messages.push(("snpo", run_line(what, manner)));
             }
         }
     }
@@ -70,13 +77,13 @@ impl Steps {
         let Trace::On(secrets, out) = trace else {
             return;
         };
-        for mut message in self.messages {
+        for (kind, mut message) in self.messages {
             if *secrets == Secrets::Masked {
                 for secret in &self.secrets {
                     message = masked(&message, secret.reveal());
                 }
             }
-            out(&message);
+            out(kind, &message);
         }
     }
 }
@@ -104,23 +111,49 @@ fn masked(message: &[u8], secret: &[u8]) -> Vec<u8> {
     out
 }
 
-fn put_details(out: &mut Vec<u8>, what: &What, manner: &Manner) {
-    let (oids, refs, device) = match what {
-        What::Pair(specs, device) => (
-            specs.map(|spec| spec.oid),
-            specs.map(|spec| spec.of),
-            device,
-        ),
-        What::Interface(turned, of, device) => {
+fn oids_of<'t>(what: &What<'t>, manner: &Manner) -> Option<([&'t [u8]; 2], Device<'t>)> {
+    match what {
+        What::Pair(specs, device) => Some((specs.map(|spec| spec.oid), *device)),
+        What::Interface(turned, _, device) => {
             let mut oids = manner.octets(device.options);
             if *turned == Turned::Yes {
                 oids.reverse();
             }
-            (oids, [Some(*of); 2], device)
+            Some((oids, *device))
         }
-        What::Command(_) | What::Neither => return,
+        What::Command(_) | What::Neither => None,
+    }
+}
+
+/// What MRTG says when it asks.
+fn run_line(what: &What, manner: &Manner) -> Vec<u8> {
+    let Some(([input, output], device)) = oids_of(what, manner) else {
+        return Vec::new();
     };
-    let community = super::readings::unescaped(device.community, b"@ ");
+    let community = unescaped(device.community, b"@ ");
+    let parts = [
+        b"run snmpget from ",
+        input,
+        b"&",
+        output,
+        b":",
+        &community,
+        b"@",
+        device.host,
+    ];
+    parts.concat()
+}
+
+fn put_details(out: &mut Vec<u8>, what: &What, manner: &Manner) {
+    let refs = match what {
+        What::Pair(specs, _) => specs.map(|spec| spec.of),
+        What::Interface(_, of, _) => [Some(*of); 2],
+        What::Command(_) | What::Neither => [None; 2],
+    };
+    let Some((oids, device)) = oids_of(what, manner) else {
+        return;
+    };
+    let community = unescaped(device.community, b"@ ");
     let ipv4 = match manner.ipv4_only {
         true => b"1",
         false => b"0",

@@ -6,17 +6,25 @@ use std::path::{Path, PathBuf};
 
 use std::ffi::{OsStr, OsString};
 
-use kymo_wire::mrtg_cfg::{self, Config, Files};
+use kymo_wire::mrtg_cfg::{Config, Files};
 
+use super::check::Debugging;
 use super::log::PollLog;
 
 /// Reads all of them. `Err`: that they cannot be used, after their problems have been said.
-pub(super) fn read_all(files: &[PathBuf], log: &PollLog) -> Result<Vec<Config>, String> {
+pub(super) fn read_all(
+    files: &[PathBuf],
+    debugging: &Debugging,
+    log: &PollLog,
+) -> Result<Vec<Config>, String> {
     let mut configs = Vec::new();
     let mut problems = 0;
     for file in files {
-        match mrtg_cfg::read(file.as_os_str().as_bytes(), &mut Disk) {
-            Ok(config) => configs.push(config),
+        match debugging.run(file, &mut Disk) {
+            Ok(config) => {
+                say_oddities(&config, log);
+                configs.push(config);
+            }
             Err(found) => {
                 problems += found.0.len();
                 found
@@ -29,6 +37,20 @@ pub(super) fn read_all(files: &[PathBuf], log: &PollLog) -> Result<Vec<Config>, 
     match problems {
         0 => Ok(configs),
         _ => Err("cannot poll: the configuration has to be mended first".into()),
+    }
+}
+
+/// What is read and does not do what it says.
+fn say_oddities(config: &Config, log: &PollLog) {
+    for warning in config.warnings() {
+        log.say(warning);
+    }
+    for left_out in config.left_out() {
+        log.say(&left_out.to_string());
+    }
+    let without_effect = &config.globals().without_effect;
+    if !without_effect.is_empty() {
+        log.say(&format!("without effect: {}", without_effect.join(", ")));
     }
 }
 
@@ -61,7 +83,8 @@ impl Files for Disk {
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
         let found = names.filter(matches).map(|name| folder.join(name));
         let mut found: Vec<_> = found.map(|path| path.into_os_string().into_vec()).collect();
-        found.sort();
+        // As Perl sorts them.
+        found.sort_by_cached_key(|name| (name.to_ascii_lowercase(), name.clone()));
         found
     }
 

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result};
 use kymo_poll::runner::{self, Commands, Runner};
 
+use super::check::Debugging;
 use super::log::PollLog;
 use super::reading;
 
@@ -19,7 +20,7 @@ pub(crate) fn run(file: &OsStr) -> Result<ExitCode> {
     let files = [PathBuf::from(file)];
     let mut read = || {
         // What is wrong with a configuration the poller has said.
-        let configs = reading::read_all(&files, &PollLog::silent())
+        let configs = reading::read_all(&files, &Debugging::new(&[], false), &PollLog::silent())
             .map_err(|_| "cannot run commands: the configuration cannot be read".to_string())?;
         Ok(configs.first().map(Commands::of).unwrap_or_default())
     };

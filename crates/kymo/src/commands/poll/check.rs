@@ -1,0 +1,74 @@
+//! `--debug`: what was read of a configuration, on stderr, as MRTG prints it: `--word: message`.
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use kymo_base::name::DisplayName;
+use kymo_wire::mrtg_cfg::{Config, Files, Problems, Secrets, Target, Trace, read_traced};
+
+/// What `--debug` and `--secrets` say.
+#[derive(Clone, Debug)]
+pub(super) struct Debugging {
+    /// `cfg`: each target; `tarp` and `snpo`: how its text is read, and what it asks. Others show nothing.
+    pub words: Vec<String>,
+    pub secrets: Secrets,
+}
+
+impl Debugging {
+    pub(super) fn new(words: &[String], shows_secrets: bool) -> Debugging {
+        Debugging {
+            words: words.to_vec(),
+            secrets: match shows_secrets {
+                true => Secrets::Shown,
+                false => Secrets::Masked,
+            },
+        }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|known| known == word)
+    }
+
+    /// Reads a configuration and shows what it is asked to show.
+    pub(super) fn run(&self, file: &Path, files: &mut dyn Files) -> Result<Config, Problems> {
+        let name = file.as_os_str().as_bytes();
+        let mut say = |word: &str, message: &[u8]| {
+            if self.has(word) {
+                show(word, message);
+            }
+        };
+        let mut trace = match self.has("tarp") || self.has("snpo") {
+            true => Trace::On(self.secrets, &mut say),
+            false => Trace::Off,
+        };
+        let config = read_traced(name, files, &mut trace)?;
+        if self.has("cfg") {
+            config.targets().for_each(|target| self.show_target(target));
+        }
+        Ok(config)
+    }
+
+    fn show_target(&self, target: Target) {
+        let mut lines = Vec::new();
+        target.put_dump(self.secrets, &mut lines);
+        for line in lines.split(|byte| *byte == b'\n') {
+            if !line.is_empty() {
+                show("cfg", line);
+            }
+        }
+    }
+}
+
+/// Messages are from outside: what a terminal would obey is escaped. Line ends are MRTG's.
+fn show(word: &str, message: &[u8]) {
+    let mut text = format!("--{word}: ");
+    for (at, line) in message.split(|byte| *byte == b'\n').enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        text.push_str(&DisplayName(line).to_string());
+    }
+    // Without a stderr there is no one to show it to.
+    let _ = writeln!(io::stderr(), "{text}");
+}

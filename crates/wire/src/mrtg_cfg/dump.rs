@@ -1,0 +1,102 @@
+//! A target as it was understood, for people.
+
+use super::config::{Config, Target};
+use super::expression::Expression;
+use super::keyword::Keyword;
+use super::reading::{Asked, Index, Magic, Reading, ReferenceKind, Source};
+use super::text::wide;
+use super::trace::Secrets;
+use kymo_base::printf::put_unsigned;
+
+impl Target<'_> {
+    /// Appends some lines: the name and its place, each keyword's value, and what is asked of whom. Texts are as they are.
+    pub fn put_dump(self, secrets: Secrets, out: &mut Vec<u8>) {
+        let (file, line) = self.place();
+        put(out, &[b"target ", &self.name(), b" (", file, b" line "]);
+        put_unsigned(out, line.into(), 0);
+        out.extend_from_slice(b")\n");
+        for (keyword, word) in Keyword::ALL {
+            let value = self.value(keyword);
+            if let Some(value) = value.filter(|_| !shows_secrets(keyword, secrets)) {
+                put(out, &[b"  ", word.as_bytes(), b": ", &value, b"\n"]);
+            }
+        }
+        let how = match self.expression() {
+            Expression::Reading(_) => &b"one reading"[..],
+            Expression::Sum(_) => b"a sum",
+            Expression::Formula(..) => b"a formula",
+        };
+        put(out, &[b"  is ", how, b"\n"]);
+        for reading in self.config.readings_of(self.expression()).iter() {
+            out.extend_from_slice(b"    [");
+            put_unsigned(out, u64::from(*reading), 0);
+            out.extend_from_slice(b"] ");
+            put_reading(out, self.config, &self.config.readings()[wide(*reading)]);
+            out.push(b'\n');
+        }
+    }
+}
+
+/// Values that have communities and keys in them.
+fn shows_secrets(keyword: Keyword, secrets: Secrets) -> bool {
+    let has = [
+        Keyword::Target,
+        Keyword::RouterName,
+        Keyword::RouterUptime,
+        Keyword::SnmpOptions,
+    ];
+    secrets == Secrets::Masked && has.contains(&keyword)
+}
+
+fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading) {
+    let snmp = match reading.source {
+        Source::Snmp(snmp) => snmp,
+        Source::Command(command) => {
+            return put(out, &[b"runs ", &config.text(command)]);
+        }
+    };
+    for (at, asked) in snmp.asked.iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b", ");
+        }
+        put_asked(out, config, asked);
+    }
+    let session = &config.sessions()[wide(snmp.session)];
+    let how = format!(
+        " of {:?} port {}, {:?}, {} attempts of {} s",
+        session.host, session.port, session.version, session.attempts, session.timeout_s
+    );
+    out.extend_from_slice(how.as_bytes());
+}
+
+fn put_asked(out: &mut Vec<u8>, config: &Config, asked: &Asked) {
+    if asked.magic != Magic::Get {
+        out.extend_from_slice(format!("{:?} ", asked.magic).as_bytes());
+    }
+    let numbers = config.oid(asked.oid).iter().map(u32::to_string);
+    let mut numbers: Vec<String> = numbers.collect();
+    let of = match asked.index {
+        Index::None => None,
+        Index::Number(number) => Some(number.to_string()),
+        Index::Reference(..) => Some("(index)".into()),
+    };
+    let position = asked.index_position.map_or(numbers.len(), usize::from);
+    if let Some(of) = of {
+        numbers.insert(position.min(numbers.len()), of);
+    }
+    out.extend_from_slice(numbers.join(".").as_bytes());
+    if let Index::Reference(kind, key) = asked.index {
+        let kind = match kind {
+            ReferenceKind::Descr => &b"ifDescr "[..],
+            ReferenceKind::Name => b"ifName ",
+            ReferenceKind::Ip => b"address ",
+            ReferenceKind::Eth => b"ifPhysAddress ",
+            ReferenceKind::Type => b"ifType ",
+        };
+        put(out, &[b" of ", kind, &config.text(key)]);
+    }
+}
