@@ -1,6 +1,7 @@
 //! The listener that the hub and the command line ask what is stored, by the keeper's protocol, and an administrator's, who
 //! has series removed. Each connection has a thread of its own, so that no answer holds up what comes in.
 
+mod file_series;
 mod range;
 mod role;
 mod write;
@@ -181,7 +182,12 @@ impl Answers {
                 let events = self.events.range(range);
                 stream.write_all(&Answer::Events(events).frame())
             }
-            Question::Define(_) | Question::Write(_) if !self.role.takes(question) => {
+            Question::Define(_)
+            | Question::Write(_)
+            | Question::Create(_)
+            | Question::Update(_)
+                if !self.role.takes(question) =>
+            {
                 let why = "cannot write: this socket only answers what is stored";
                 stream.write_all(&Answer::Refused(why.into()).frame())
             }
@@ -192,6 +198,14 @@ impl Answers {
             Question::Write(series) => {
                 let labels = series.iter().map(|series| &series.labels);
                 answer_done("write", labels, write::write(store, series), stream)
+            }
+            Question::Create(series) => {
+                let taken = file_series::create(store, series);
+                stream.write_all(&Answer::Taken(taken).frame())
+            }
+            Question::Update(values) => {
+                let taken = file_series::update(store, values);
+                stream.write_all(&Answer::Taken(taken).frame())
             }
             Question::Remove(names) => self.remove(names, store, stream),
         }

@@ -3,15 +3,17 @@
 //! A sink learns the series of a configuration, and then gets batches of values. It makes and changes what a series needs when its
 //! first value comes, as MRTG does. What goes wrong with one target stands in a [`Report`] and touches no other.
 
+mod backlog;
 mod cached;
 mod files;
 mod keeper;
+mod rates;
 mod report;
 mod series;
 
 pub use cached::Cached;
 pub use files::Files;
-pub use keeper::Keeper;
+pub use keeper::{DeviceReading, Keeper};
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
     Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,
@@ -47,6 +49,18 @@ impl Sink {
             Sink::Files(sink) => sink.write(batch, report),
             Sink::Keeper(sink) => sink.write(batch, report),
             Sink::Cached(sink) => sink.write(batch, report),
+        }
+    }
+
+    /// Keeps how devices did in a cycle of `interval_s`, where there is a place for that: with the keeper.
+    pub fn write_devices(
+        &mut self,
+        readings: &[DeviceReading],
+        interval_s: u32,
+        report: &mut Report,
+    ) {
+        if let Sink::Keeper(sink) = self {
+            sink.write_devices(readings, interval_s, report);
         }
     }
 

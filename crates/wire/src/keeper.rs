@@ -4,12 +4,14 @@
 mod accounts;
 mod body;
 mod events;
+mod file_series;
 mod frame;
 mod remove;
 mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
 pub use events::{Event, EventRange};
+pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 pub use write::{LabelledSeries, LabelledValues};
 
@@ -33,11 +35,14 @@ const ASK_EVENTS: u8 = 4;
 const DEFINE: u8 = 5;
 const WRITE: u8 = 6;
 const REMOVE: u8 = 7;
+const CREATE: u8 = 8;
+const UPDATE: u8 = 9;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
 const EVENTS: u8 = 0x84;
 const DONE: u8 = 0x85;
+const TAKEN: u8 = 0x86;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -58,6 +63,10 @@ pub enum Question {
     Write(Vec<LabelledValues>),
     /// That these go, with values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name, in order.
     Remove(Vec<Vec<u8>>),
+    /// Series named as files are begin, or get other definitions: answered with one [`Answer::Taken`].
+    Create(Vec<FileSeries>),
+    /// Their values: answered likewise.
+    Update(FileValues),
 }
 
 /// Rows of series.
@@ -86,6 +95,8 @@ pub enum Answer {
     Events(Vec<Event>),
     /// It is done.
     Done,
+    /// What became of many series.
+    Taken(Taken),
     /// Why not, or why there are none, for people.
     Refused(String),
 }
@@ -144,6 +155,10 @@ impl Question {
             Question::Define(series) => framed(DEFINE, |out| write::put_definitions(out, series)),
             Question::Write(series) => framed(WRITE, |out| write::put_values(out, series)),
             Question::Remove(names) => framed(REMOVE, |out| remove::put(out, names)),
+            Question::Create(series) => {
+                framed(CREATE, |out| file_series::put_definitions(out, series))
+            }
+            Question::Update(values) => framed(UPDATE, |out| values.put(out)),
         }
     }
 
@@ -158,6 +173,8 @@ impl Question {
             DEFINE => Question::Define(write::definitions(&mut body).ok_or("is cut short")?),
             WRITE => Question::Write(write::values(&mut body).ok_or("is cut short")?),
             REMOVE => Question::Remove(remove::take(&mut body).ok_or("is cut short")?),
+            CREATE => Question::Create(file_series::definitions(&mut body).ok_or("is cut short")?),
+            UPDATE => Question::Update(FileValues::take(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -213,6 +230,7 @@ impl Answer {
             Answer::Accounts(accounts) => framed(ACCOUNTS, |out| accounts.put(out)),
             Answer::Events(events) => framed(EVENTS, |out| put_events(out, events)),
             Answer::Done => framed(DONE, |_| {}),
+            Answer::Taken(taken) => framed(TAKEN, |out| taken.put(out)),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -226,6 +244,7 @@ impl Answer {
             ACCOUNTS => Accounts::take(&mut body).map(Answer::Accounts),
             EVENTS => take_events(&mut body).map(Answer::Events),
             DONE => Some(Answer::Done),
+            TAKEN => Taken::take(&mut body).map(Answer::Taken),
             REFUSED => {
                 let why = body
                     .text()

@@ -11,7 +11,7 @@ use kymo_wire::keeper::Question;
 pub enum Role {
     /// What is stored: whoever can open the socket may.
     Read,
-    /// That, and to add to series that are named by label sets. Only root and the keeper's own user are answered.
+    /// That, and to add to series. Only root and the keeper's own user are answered.
     Write,
     /// What is stored, and that series go. Only root and this user are answered.
     Admin {
@@ -37,7 +37,10 @@ impl Role {
     /// Whether this may be asked.
     pub(super) fn takes(self, question: &Question) -> bool {
         match question {
-            Question::Define(_) | Question::Write(_) => self == Role::Write,
+            Question::Define(_)
+            | Question::Write(_)
+            | Question::Create(_)
+            | Question::Update(_) => self == Role::Write,
             Question::Remove(_) => matches!(self, Role::Admin { .. }),
             _ => true,
         }

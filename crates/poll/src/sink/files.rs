@@ -10,6 +10,8 @@ mod tests;
 mod waiting;
 
 use super::{Counts, Report, Series, index};
+pub(super) use blank::seconds;
+
 use crate::batch::Batch;
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, OpenMode, RecordLock};
@@ -151,7 +153,7 @@ impl Files {
         let refused =
             |verb, cause: &dyn Display| Outcome::Refused(cannot(verb, Some(series), cause));
         let mut opened = open(&*self.tree, &series.path);
-        let first_s = arguments.first().map_or(0, |first| blank::seconds(first));
+        let first_s = arguments.first().map_or(0, |first| seconds(first));
         if is_missing(&opened) {
             if let Err(error) = blank::create_file(&*self.tree, series, first_s, &mut self.random) {
                 return refused("create", &error);

@@ -1,41 +1,290 @@
-//! The keeper of `kymo serve`, by its protocol (docs/formats/keeper.md).
+//! The keeper of `kymo serve`, by its protocol (docs/formats/keeper.md): a question a cycle, as a rule.
+//!
+//! While it is away values wait in memory, so many of them as there is room for; as it is back it gets them in their order. It says
+//! which series it does not know, and those are defined.
 
-use super::{Counts, Report, Series};
-use crate::batch::Batch;
+mod connection;
+mod devices;
+
+pub use devices::DeviceReading;
+
+use super::backlog::{Backlog, all};
+use super::files::seconds;
+use super::rates::{BEGINS_BEFORE_S, Rates};
+use super::{Counts, Report, Series, index};
+use crate::batch::{Batch, Update};
+use connection::Connection;
+use devices::Devices;
 use kymo_sys::clock::Clock;
+use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};
+use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Series that are defined together.
+const DEFINED_TOGETHER: usize = 500;
+
 /// Hands values to the keeper.
 pub struct Keeper {
-    #[expect(dead_code, reason = "the keeper has no question for it yet")]
-    socket: PathBuf,
-    #[expect(dead_code, reason = "the keeper has no question for it yet")]
-    clock: Arc<dyn Clock>,
+    connection: Connection,
     series: Vec<Series>,
+    /// Of each series, whether the keeper was asked to have it.
+    is_defined: Vec<bool>,
+    backlog: Backlog,
+    rates: Box<Rates>,
+    devices: Devices,
+    question: Together,
+    /// Targets that the keeper refuses to define; until the next write.
+    refused: HashSet<u32>,
+    /// A question was not answered: what it said may have been heard.
+    may_be_heard: bool,
     counts: Counts,
+}
+
+/// Values of one question.
+#[derive(Default)]
+struct Together {
+    values: FileValues,
+    /// Whose each is.
+    targets: Vec<u32>,
 }
 
 impl Keeper {
     /// The keeper that answers on this socket, `keeper-write.sock`. Nothing is connected yet.
     pub fn at(socket: PathBuf, clock: Arc<dyn Clock>) -> Keeper {
         Keeper {
-            socket,
-            clock,
+            connection: Connection::to(socket, clock),
             series: Vec::new(),
+            is_defined: Vec::new(),
+            backlog: Backlog::default(),
+            rates: Box::default(),
+            devices: Devices::default(),
+            question: Together::default(),
+            refused: HashSet::new(),
+            may_be_heard: false,
             counts: Counts::default(),
         }
     }
 
-    pub(super) fn begin(&mut self, series: Vec<Series>, _watched: &[u32]) {
+    pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
+        self.backlog.follow(&self.series, &series);
+        self.rates.begin(&series, watched);
+        self.is_defined = vec![false; series.len()];
         self.series = series;
     }
 
     pub(super) fn write(&mut self, batch: &Batch, report: &mut Report) {
-        super::refuse_all(batch, report, &mut self.counts);
+        for update in batch.iter() {
+            let rate = self.rates.add(update.target, update.argument);
+            report.rates.extend(rate);
+        }
+        if batch.is_empty() && self.backlog.len() == 0 {
+            return;
+        }
+        let backlog = std::mem::take(&mut self.backlog);
+        let mut done = 0;
+        let sent = self.send(all(&backlog, batch), &mut done, report);
+        self.backlog = backlog;
+        match sent {
+            Ok(()) => self.backlog = Backlog::default(),
+            Err(error) => {
+                report.troubles.extend(self.connection.failed(&error));
+                let waited = self.backlog.len();
+                self.backlog.drop_first(done.min(waited));
+                self.wait(batch.iter().skip(done.saturating_sub(waited)));
+            }
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.counts
+        Counts {
+            waiting: self.backlog.len() as u64,
+            reconnected: self.connection.reconnected(),
+            ..self.counts
+        }
+    }
+
+    fn wait<'a>(&mut self, updates: impl Iterator<Item = Update<'a>>) {
+        for update in updates {
+            self.counts.delayed += 1;
+            self.counts.dropped += self.backlog.push(update.target, update.argument);
+        }
+    }
+
+    /// Sends values, question after question; `done`: how many of them are done with, even after an error.
+    fn send<'a>(
+        &mut self,
+        updates: impl Iterator<Item = Update<'a>>,
+        done: &mut usize,
+        report: &mut Report,
+    ) -> io::Result<()> {
+        self.refused.clear();
+        let mut updates = updates.peekable();
+        while updates.peek().is_some() {
+            let (mut count, mut new) = (0, Vec::new());
+            self.question.clear();
+            while let Some(update) = updates.peek() {
+                let at = index(update.target);
+                match self.series.get(at) {
+                    Some(series) if !self.question.push(series, update) => {
+                        if !self.question.targets.is_empty() {
+                            break;
+                        }
+                        self.refuse(update.target, "cannot keep a value: it is too long", report);
+                    }
+                    Some(_) if !self.is_defined[at] => {
+                        new.push((update.target, seconds(update.argument)));
+                        self.is_defined[at] = true;
+                    }
+                    Some(_) => {}
+                    None => {
+                        let cause = "cannot keep a value: there is no such target";
+                        self.refuse(update.target, cause, report);
+                    }
+                }
+                count += 1;
+                updates.next();
+            }
+            self.hand_over(&new, report)?;
+            *done += count;
+        }
+        Ok(())
+    }
+
+    /// Defines what is new, and hands over what is together; what the keeper turns out not to know is defined, and comes again.
+    fn hand_over(&mut self, new: &[(u32, i64)], report: &mut Report) -> io::Result<()> {
+        self.define(new, report)?;
+        let missing = self.update(report)?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let again = std::mem::take(&mut self.question);
+        let arguments = again
+            .values
+            .iter()
+            .filter_map(|(_, mut arguments)| arguments.next());
+        let mut new = Vec::new();
+        for (place, (&target, argument)) in again.targets.iter().zip(arguments).enumerate() {
+            if missing.contains(&place) {
+                new.push((target, seconds(argument)));
+                let update = Update { target, argument };
+                // There was room for all of them.
+                self.question.push(&self.series[index(target)], &update);
+            }
+        }
+        self.define(&new, report)?;
+        for place in self.update(report)? {
+            self.counts.refused += 1;
+            let target = self.question.targets[place];
+            if !self.refused.contains(&target) {
+                report.refuse(
+                    target,
+                    "cannot keep a value: the keeper does not know its series",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for what is together; places of those whose series are missing.
+    fn update(&mut self, report: &mut Report) -> io::Result<HashSet<usize>> {
+        let mut missing = HashSet::new();
+        if self.question.targets.is_empty() {
+            return Ok(missing);
+        }
+        let question = Question::Update(std::mem::take(&mut self.question.values));
+        let taken = self.ask(&question);
+        if let Question::Update(values) = question {
+            self.question.values = values;
+        }
+        let taken = taken?;
+        self.counts.kept += self.question.targets.len() as u64;
+        for refused in taken.refused {
+            let place = refused.place as usize;
+            let Some(&target) = self.question.targets.get(place) else {
+                continue;
+            };
+            if refused.fault == Fault::Past && self.may_be_heard {
+                continue;
+            }
+            self.counts.kept -= 1;
+            match refused.fault {
+                Fault::Missing => {
+                    missing.insert(place);
+                }
+                Fault::Past | Fault::Other => self.refuse(target, &refused.why, report),
+            }
+        }
+        self.may_be_heard = false;
+        Ok(missing)
+    }
+
+    fn refuse(&mut self, target: u32, cause: &str, report: &mut Report) {
+        self.counts.refused += 1;
+        report.refuse(target, cause);
+    }
+
+    /// Has series begin, or change; their first values come at these seconds.
+    fn define(&mut self, new: &[(u32, i64)], report: &mut Report) -> io::Result<()> {
+        for part in new.chunks(DEFINED_TOGETHER) {
+            let series = part.iter().map(|&(target, first_s)| {
+                let series = &self.series[index(target)];
+                definition(series, first_s)
+            });
+            let question = Question::Create(series.collect());
+            let taken = self.ask(&question).inspect_err(|_| {
+                let targets = new.iter().map(|(target, _)| index(*target));
+                targets.for_each(|at| self.is_defined[at] = false);
+            })?;
+            self.counts.created += u64::from(taken.began);
+            self.counts.tuned += u64::from(taken.changed);
+            for refused in taken.refused {
+                if let Some(&(target, _)) = part.get(refused.place as usize) {
+                    self.refused.insert(target);
+                    report.refuse(target, refused.why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &Question) -> io::Result<Taken> {
+        let answers = self.connection.ask(question, 1, &mut self.may_be_heard)?;
+        match answers.into_iter().next() {
+            Some(Answer::Taken(taken)) => Ok(taken),
+            Some(Answer::Refused(why)) => Err(io::Error::other(why)),
+            _ => Err(io::Error::other("its answer is about something else")),
+        }
     }
 }
+
+impl Together {
+    fn clear(&mut self) {
+        self.values.clear();
+        self.targets.clear();
+    }
+
+    /// Adds a value; `false`: there is no room for it.
+    fn push(&mut self, series: &Series, update: &Update) -> bool {
+        let is_added = self.values.push(&series.name, &[update.argument]);
+        if is_added {
+            self.targets.push(update.target);
+        }
+        is_added
+    }
+}
+
+fn definition(series: &Series, first_s: i64) -> FileSeries {
+    let words = series.sources().into_iter();
+    FileSeries {
+        name: series.name.clone(),
+        step: series.step_s,
+        start: first_s.saturating_sub(BEGINS_BEFORE_S),
+        points_kept_s: series.points_kept_s,
+        words: words.chain(series.archives.iter().cloned()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

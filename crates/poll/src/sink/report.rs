@@ -7,6 +7,8 @@ pub struct Report {
     pub refused: Vec<Refusal>,
     /// Points that were completed of targets that are watched.
     pub rates: Vec<Rate>,
+    /// What concerns no single target, once: a keeper that is away.
+    pub troubles: Vec<String>,
 }
 
 /// A value that was not kept.
@@ -57,6 +59,7 @@ impl Report {
     pub fn clear(&mut self) {
         self.refused.clear();
         self.rates.clear();
+        self.troubles.clear();
     }
 
     /// Notes a value that was not kept.

@@ -70,12 +70,21 @@ impl Store {
 
     /// Seconds of a primary data point of a series; `None`: there is none of this name.
     pub fn step(&self, name: &[u8]) -> Option<u64> {
+        self.defined(name, |template| template.pdp_step)
+    }
+
+    /// The definitions of a series, with nothing known in it; `None`: there is none of this name.
+    pub fn definition(&self, name: &[u8]) -> Option<Header> {
+        self.defined(name, Header::clone)
+    }
+
+    fn defined<T>(&self, name: &[u8], of: impl Fn(&Header) -> T) -> Option<T> {
         let inner = &*self.inner;
         let state = inner.lock();
         let spelled = || names::spelled(&inner.settings, name);
         let series = state.series.get(state.series.find(name, spelled)?)?;
         let chunk = state.chunks.get(series.chunk)?;
-        Some(chunk.schema.template.pdp_step)
+        Some(of(&chunk.schema.template))
     }
 }
 

@@ -61,6 +61,7 @@ impl Put for Vec<u8> {
 }
 
 /// Reads them; `None`: there is too little left.
+#[derive(Clone)]
 pub(super) struct Take<'a>(&'a [u8]);
 
 impl<'a> Take<'a> {
@@ -76,6 +77,11 @@ impl<'a> Take<'a> {
     /// Of bytes that are no frame.
     pub(super) fn of(bytes: &'a [u8]) -> Take<'a> {
         Take(bytes)
+    }
+
+    /// What is left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.0
     }
 
     /// Nothing may be left.

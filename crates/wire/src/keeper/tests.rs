@@ -44,9 +44,47 @@ fn questions() -> Vec<Question> {
                 cells: Vec::new(),
             },
         ]),
+        Question::Create(vec![FileSeries {
+            name: b"mrtg/core/r1_1.rrd".to_vec(),
+            step: 300,
+            start: 1_000_000_000,
+            points_kept_s: 93 * 86_400,
+            words: vec![
+                b"DS:ds0:COUNTER:600:0:U".to_vec(),
+                b"RRA:MAX:0.5:1:9".to_vec(),
+            ],
+        }]),
+        Question::Update(FileValues::default()),
+        Question::Update(file_values()),
         Question::Remove(Vec::new()),
         Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
     ]
+}
+
+fn file_values() -> FileValues {
+    let mut values = FileValues::default();
+    assert!(values.push(b"a.rrd", &[b"1:2:U", b"2.5:18446744073709551616:4"]));
+    assert!(values.push(b"b.rrd", &[]));
+    values
+}
+
+#[test]
+fn values_of_files_come_back_in_their_order() {
+    let values = file_values();
+    let all = values
+        .iter()
+        .map(|(name, arguments)| (name, arguments.collect()));
+    let all: Vec<(&[u8], Vec<&[u8]>)> = all.collect();
+    let first: [&[u8]; 2] = [b"1:2:U", b"2.5:18446744073709551616:4"];
+    assert_eq!(all, [(&b"a.rrd"[..], first.to_vec()), (b"b.rrd", vec![])]);
+    let mut many = FileValues::default();
+    while many.push(&[b'n'; 1000], &[&[b'1'; 1000]]) {}
+    let frame = Question::Update(many.clone()).frame();
+    assert!(many.len() > 500 && frame.len() <= HEAD + QUESTION_MAX);
+    many.clear();
+    while many.push(b"n", &[b"1:1"]) {}
+    assert_eq!(many.len(), 4096);
+    assert!(Question::read(&Question::Update(many).frame()[HEAD..]).is_ok());
 }
 
 fn labels(field: &str) -> LabelSet {
@@ -130,6 +168,16 @@ fn answers() -> Vec<Answer> {
         Answer::Events(Vec::new()),
         Answer::Events(vec![event(), event()]),
         Answer::Done,
+        Answer::Taken(Taken::default()),
+        Answer::Taken(Taken {
+            began: 1,
+            changed: 2,
+            refused: vec![Refused {
+                place: 3,
+                fault: Fault::Missing,
+                why: "there is no such series".into(),
+            }],
+        }),
         Answer::Refused("cannot read a.rrd: no such file".into()),
     ]
 }
@@ -186,7 +234,7 @@ fn what_is_cut_or_longer_is_refused() {
         Question::read(&[1, 1]),
         Err("is of another version of kymo")
     );
-    assert_eq!(Question::read(&[2, 9]), Err("is of an unknown kind"));
+    assert_eq!(Question::read(&[2, 99]), Err("is of an unknown kind"));
     assert_eq!(body_bytes([1, 0, 0, 0], 100), Err("has no kind"));
     assert_eq!(body_bytes([101, 0, 0, 0], 100), Err("is too long"));
 }

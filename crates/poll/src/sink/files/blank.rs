@@ -1,15 +1,13 @@
 //! Files that are missing: as MRTG has them made.
 
 use super::super::Series;
+use super::super::rates::BEGINS_BEFORE_S;
 use kymo_rrd::Error;
 use kymo_rrd::create::{Create, create};
 use kymo_sys::tree::{Existing, Safe, Tree};
 use std::fmt::{self, Display};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-
-/// MRTG has a file begin that long before its first value.
-const BEGINS_BEFORE_S: i64 = 10;
 
 /// Why there is no file.
 pub(super) enum Trouble {
@@ -59,7 +57,7 @@ pub(super) fn create_file(
 }
 
 /// The whole seconds that an argument begins with.
-pub(crate) fn seconds(argument: &[u8]) -> i64 {
+pub(in crate::sink) fn seconds(argument: &[u8]) -> i64 {
     let digits = argument.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |seconds: i64, digit| {
         let more = seconds.saturating_mul(10);

@@ -1,10 +1,10 @@
 //! What updates a file that is open and locked, with memory that is used from file to file.
 
+use super::super::rates::{HOW, completed};
 use super::super::series::COLUMNS;
 use super::super::{Rate, Series};
-use kymo_rrd::cf::Cf;
 use kymo_rrd::tune::Tune;
-use kymo_rrd::update::{Now, Scratch, Update, Written, update_with};
+use kymo_rrd::update::{Scratch, Written, update_with};
 use kymo_rrd::{Error, Header, Rows};
 use kymo_sys::disk::{DiskFile, NameKind};
 use std::io;
@@ -134,13 +134,6 @@ impl Pen {
         arguments: &[&[u8]],
         mut seen: Watcher,
     ) -> Result<(), Error> {
-        let how = Update {
-            file_name: b"",
-            template: None,
-            skip_past: false,
-            now: Now { sec: 0, usec: 0 },
-            at_time: &|_| Err("a stamp is a number".into()),
-        };
         let mut done = Ok(());
         for argument in arguments {
             let mut rows = FileRows {
@@ -158,12 +151,12 @@ impl Pen {
                 &mut self.scratch,
                 &mut self.header,
                 &mut rows,
-                &how,
+                &HOW,
                 &[argument],
                 written,
             );
             if let Watcher::Of(target, rates) = &mut seen {
-                rates.extend(rate(*target, &self.header, &self.written));
+                rates.extend(completed(*target, &self.header, &self.written));
             }
             done = done.and(one);
         }
@@ -187,34 +180,6 @@ impl Pen {
             false => file.write_at(&self.live, offset),
         }
     }
-}
-
-/// The point that an update completed, as MRTG finds it in what updatev tells.
-fn rate(target: u32, header: &Header, written: &[Written]) -> Option<Rate> {
-    let step = header.pdp_step as i64;
-    let time_s = header.last_up - header.last_up.rem_euclid(step);
-    let mut rate = None;
-    for cell in written.iter().filter(|cell| cell.time == time_s) {
-        let archive = header.rra.get(cell.archive);
-        let Some(archive) = archive.filter(|archive| archive.pdp_cnt == 1) else {
-            continue;
-        };
-        let rate = rate.get_or_insert(Rate {
-            target,
-            time_s,
-            rates: [f64::NAN; 2],
-            failures: [f64::NAN; 2],
-        });
-        let place = match Cf::of(archive.cf()) {
-            Some(Cf::Average) => &mut rate.rates,
-            Some(Cf::Failures) => &mut rate.failures,
-            _ => continue,
-        };
-        if let Some(place) = place.get_mut(cell.source) {
-            *place = cell.value;
-        }
-    }
-    rate
 }
 
 fn failed(error: &io::Error) -> Error {

@@ -1,0 +1,190 @@
+//! Series that are named as .rrd files are: they begin, get other definitions, and get values as rrdtool takes them.
+
+use std::collections::HashMap;
+
+use kymo_base::name::DisplayName;
+use kymo_rrd::Header;
+use kymo_rrd::create::{self, Create};
+use kymo_store::{Definition, Redefinition, Refusal, SeriesName, Store, keep_points};
+use kymo_wire::keeper::{Fault, FileSeries, FileValues, Refused, Taken};
+
+/// Steps that are taken: up to an hour.
+const STEP_MAX: u32 = 3600;
+/// The parameter of a data source that is its maximum.
+const MAXIMUM: usize = 2;
+
+/// Headers of definitions that many series have in common.
+type Headers<'a> = HashMap<(u32, u32, &'a [Vec<u8>]), Result<Header, String>>;
+
+/// What became of them.
+pub(super) fn create(store: &Store, series: &[FileSeries]) -> Taken {
+    let (mut headers, mut taken) = (Headers::new(), Taken::default());
+    let (mut places, mut definitions) = (Vec::new(), Vec::new());
+    for (place, series) in (0..).zip(series) {
+        match header(series, &mut headers) {
+            Ok(header) => {
+                places.push((place, series));
+                definitions.push(Definition {
+                    name: SeriesName::File(&series.name),
+                    header,
+                });
+            }
+            Err(why) => taken
+                .refused
+                .push(refused("define", place, &series.name, &why)),
+        }
+    }
+    let wanted: Vec<Header> = definitions.iter().map(|one| one.header.clone()).collect();
+    let outcomes = store.define(definitions);
+    let mut changes = Vec::new();
+    for (((place, series), wanted), outcome) in places.into_iter().zip(wanted).zip(outcomes) {
+        match outcome {
+            Ok(true) => taken.began += 1,
+            Ok(false) => changes.extend(change(store, place, series, &wanted)),
+            Err(error) => {
+                let why = error.to_string();
+                taken
+                    .refused
+                    .push(refused("define", place, &series.name, &why));
+            }
+        }
+    }
+    redefine(store, &changes, &mut taken);
+    taken
+}
+
+/// A series that is there, with other definitions than are wanted.
+struct Change<'a> {
+    place: u32,
+    series: &'a FileSeries,
+    from: Header,
+    to: Header,
+}
+
+/// What is to change of one that is there: kinds and maxima, as MRTG tunes them, and for how long points are kept. Its archives stay.
+fn change<'a>(
+    store: &Store,
+    place: u32,
+    series: &'a FileSeries,
+    wanted: &Header,
+) -> Option<Change<'a>> {
+    let from = store.definition(&series.name)?;
+    let mut to = from.clone();
+    for ds in &mut to.ds {
+        if let Some(wanted) = wanted.ds.iter().find(|wanted| wanted.name() == ds.name()) {
+            (ds.dst, ds.par[MAXIMUM]) = (wanted.dst, wanted.par[MAXIMUM]);
+        }
+    }
+    keep_points(&mut to, series.points_kept_s);
+    (to != from).then_some(Change {
+        place,
+        series,
+        from,
+        to,
+    })
+}
+
+fn redefine(store: &Store, changes: &[Change], taken: &mut Taken) {
+    let wanted = changes.iter().map(|change| Redefinition {
+        name: &change.series.name,
+        from: &change.from,
+        to: &change.to,
+        since: change.series.start as f64,
+    });
+    let wanted: Vec<Redefinition<'_>> = wanted.collect();
+    for (change, outcome) in changes.iter().zip(store.redefine(&wanted)) {
+        let why = match outcome {
+            Ok(true) => {
+                taken.changed += 1;
+                continue;
+            }
+            Ok(false) => "it is in use".to_string(),
+            Err(error) => error.to_string(),
+        };
+        let name = &change.series.name;
+        taken
+            .refused
+            .push(refused("change", change.place, name, &why));
+    }
+}
+
+/// What such a series consists of.
+fn header<'a>(series: &'a FileSeries, headers: &mut Headers<'a>) -> Result<Header, String> {
+    let key = (series.step, series.points_kept_s, &series.words[..]);
+    let plain = headers.entry(key).or_insert_with(|| {
+        let (words, step) = (&series.words, series.step);
+        if !(1..=STEP_MAX).contains(&step) {
+            return Err(format!("a step is 1 to {STEP_MAX} seconds"));
+        }
+        let words: Vec<&[u8]> = words.iter().map(|word| &word[..]).collect();
+        let mut header = made(step, 1, &words, None)?;
+        keep_points(&mut header, series.points_kept_s);
+        Ok(header)
+    });
+    let plain = plain.as_ref().map_err(Clone::clone)?;
+    let mut header = made(series.step, series.start, &[], Some(plain))?;
+    header.head_par = plain.head_par;
+    Ok(header)
+}
+
+/// As `rrdtool create --start` makes it.
+fn made(
+    step: u32,
+    start: i64,
+    words: &[&[u8]],
+    template: Option<&Header>,
+) -> Result<Header, String> {
+    let request = Create {
+        file_name: b"",
+        step: step.into(),
+        start: Some(start),
+        definitions: words,
+    };
+    let made = create::define(&request, start, &mut 1, template, false);
+    made.map(|(header, _)| header).map_err(|error| error.text)
+}
+
+/// One write of the journal for all.
+pub(super) fn update(store: &Store, values: &FileValues) -> Taken {
+    let mut taken = Taken::default();
+    let mut batch = store.write_batch();
+    for (place, (name, arguments)) in (0..).zip(values.iter()) {
+        if let Err(refusal) = batch.update(name, arguments) {
+            let mut refused = refused("update", place, name, &worded(&refusal));
+            refused.fault = match refusal {
+                Refusal::Untouched => Fault::Missing,
+                Refusal::Past { .. } => Fault::Past,
+                _ => Fault::Other,
+            };
+            taken.refused.push(refused);
+        }
+    }
+    if let Err(error) = batch.commit() {
+        let why = format!("cannot write journal: {error}");
+        let failed = (0..).zip(values.iter());
+        let failed = failed.map(|(place, (name, _))| refused("update", place, name, &why));
+        taken.refused = failed.collect();
+    }
+    taken
+}
+
+/// In rrdtool's words, as far as it has some.
+fn worded(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Untouched => "there is no such series".into(),
+        Refusal::NoValues => "there is no value".into(),
+        Refusal::Held => "another sender writes it".into(),
+        Refusal::NoStamp { value } => format!("no timestamp in {}", DisplayName(value)),
+        Refusal::Past { stamp, last } => format!(
+            "illegal attempt to update using time {stamp:.6} when last update time is {last:.6}"
+        ),
+    }
+}
+
+fn refused(verb: &str, place: u32, name: &[u8], why: &str) -> Refused {
+    Refused {
+        place,
+        fault: Fault::Other,
+        why: format!("cannot {verb} {}: {why}", DisplayName(name)),
+    }
+}

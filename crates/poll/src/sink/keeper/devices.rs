@@ -1,0 +1,109 @@
+//! What is kept of devices themselves: series that are named by label sets, `{device="..",job="poll"}`.
+
+use super::Keeper;
+use crate::sink::Report;
+use kymo_base::label_set::LabelSet;
+use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
+use std::collections::HashSet;
+use std::io;
+
+/// What is kept.
+const COLUMNS: [&str; 5] = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
+/// Devices of one question.
+const TOGETHER: usize = 1000;
+
+/// How a device did in a cycle; what is not known is NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeviceReading<'a> {
+    /// How it is addressed: `host` or `host:port`, nothing secret.
+    pub device: &'a [u8],
+    /// Milliseconds since 1970.
+    pub stamp_ms: i64,
+    /// Seconds from a request to its reply.
+    pub round_trip_s: f64,
+    /// Requests that were not answered in this cycle.
+    pub losses: f64,
+    /// Requests that were sent again in this cycle.
+    pub retries: f64,
+    /// Seconds since it answered last.
+    pub unseen_s: f64,
+    /// Seconds that its poll was begun too late.
+    pub late_s: f64,
+}
+
+/// Devices whose series the keeper was asked to have.
+#[derive(Default)]
+pub(super) struct Devices(HashSet<Vec<u8>>);
+
+impl Keeper {
+    /// Keeps how devices did, one reading a cycle of `interval_s`. What cannot be kept is lost.
+    pub(in crate::sink) fn write_devices(
+        &mut self,
+        readings: &[DeviceReading],
+        interval_s: u32,
+        report: &mut Report,
+    ) {
+        for readings in readings.chunks(TOGETHER) {
+            if let Err(error) = self.send_devices(readings, interval_s) {
+                report.troubles.extend(self.connection.failed(&error));
+                return;
+            }
+        }
+    }
+
+    fn send_devices(&mut self, readings: &[DeviceReading], interval_s: u32) -> io::Result<()> {
+        let new = readings
+            .iter()
+            .filter(|reading| !self.devices.0.contains(reading.device));
+        let new: Vec<&DeviceReading> = new.collect();
+        let defined = new.iter().filter_map(|reading| {
+            Some(LabelledSeries {
+                labels: labels(reading.device)?,
+                step: interval_s,
+                heartbeat: interval_s.saturating_mul(3),
+                start: reading.stamp_ms.div_euclid(1000) - i64::from(interval_s),
+                columns: COLUMNS
+                    .map(|name| (name.into(), b"GAUGE".to_vec()))
+                    .to_vec(),
+            })
+        });
+        let defined: Vec<LabelledSeries> = defined.collect();
+        if !defined.is_empty() {
+            self.ask_all(&Question::Define(defined.clone()), defined.len())?;
+            let names = new.iter().map(|reading| reading.device.to_vec());
+            self.devices.0.extend(names);
+        }
+        let values = readings.iter().filter_map(|reading| {
+            Some(LabelledValues {
+                labels: labels(reading.device)?,
+                stamps_ms: vec![reading.stamp_ms],
+                cells: vec![
+                    reading.round_trip_s,
+                    reading.losses,
+                    reading.retries,
+                    reading.unseen_s,
+                    reading.late_s,
+                ],
+            })
+        });
+        let values: Vec<LabelledValues> = values.collect();
+        let answers = self.ask_all(&Question::Write(values.clone()), values.len())?;
+        if answers
+            .iter()
+            .any(|answer| matches!(answer, Answer::Refused(_)))
+        {
+            // The keeper may have begun with nothing.
+            self.devices.0.clear();
+        }
+        Ok(())
+    }
+
+    fn ask_all(&mut self, question: &Question, answers: usize) -> io::Result<Vec<Answer>> {
+        let mut no_matter = false;
+        self.connection.ask(question, answers, &mut no_matter)
+    }
+}
+
+fn labels(device: &[u8]) -> Option<LabelSet> {
+    LabelSet::new([("device", device), ("job", b"poll")]).ok()
+}
