@@ -10,6 +10,7 @@ mod kill9;
 mod live;
 mod playback;
 mod poll_files;
+mod poll_keeper;
 mod poll_snmp;
 mod prometheus;
 mod record;

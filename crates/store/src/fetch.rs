@@ -5,7 +5,7 @@ use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
 use crate::memtable::series::Series;
 use crate::names::SeriesName;
-use crate::read::point_rows::Use;
+use crate::read::point_rows::{Use, known_from};
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::read::view::View;
@@ -130,6 +130,14 @@ pub struct Looked {
     pub max: Option<Fetched>,
 }
 
+impl Looked {
+    /// Rows without peaks.
+    fn plain(mean: Fetched) -> Looked {
+        let (min, max) = (None, None);
+        Looked { mean, min, max }
+    }
+}
+
 /// Which archives tell what a series was like, best first.
 const MEANS: [&[u8]; 4] = [b"AVERAGE", b"LAST", b"MAX", b"MIN"];
 
@@ -210,16 +218,29 @@ type Read<'a, T> = &'a mut dyn FnMut(&mut CachedSeries, Option<&mut View>) -> Op
 impl Inner {
     /// Looks at a series.
     fn look_at(&self, id: u32, range: &LookRange, points: Use) -> Result<Looked, FetchError> {
-        if let Some(mean) = self.rows_of_points(id, &range.wanted(MEANS[0]), points)? {
-            let (min, max) = (None, None);
-            return Ok(Looked { mean, min, max });
-        }
-        self.fetch_id(id, ReadMode::Looks, &mut |series, mut view| {
+        let made = self.rows_of_points(id, &range.wanted(MEANS[0]), points)?;
+        let is_whole = |mean: &Fetched| known_from(mean) <= mean.start;
+        let made = match made {
+            Some(mean) if is_whole(&mean) => return Ok(Looked::plain(mean)),
+            made => made,
+        };
+        let rows = self.fetch_id(id, ReadMode::Looks, &mut |series, mut view| {
             let step = series.state.header.pdp_step;
             range.of(step, &mut |wanted| {
                 series.fetch(wanted, view.as_deref_mut())
             })
-        })
+        });
+        // What was before the first point, as when definitions changed since, archives alone may know.
+        let knows_more = |points: &Fetched| {
+            let rows = rows.as_ref().ok().map(|rows| &rows.mean);
+            rows.is_some_and(|rows| {
+                known_from(rows).saturating_add_unsigned(rows.step) <= known_from(points)
+            })
+        };
+        match made {
+            Some(points) if !knows_more(&points) => Ok(Looked::plain(points)),
+            _ => rows,
+        }
     }
 
     /// Reads a series.

@@ -6,7 +6,8 @@ use kymo_base::label_set::LabelSet;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
 use kymo_store::{
-    Definition, FetchError, Files, LookRange, Looked, Refusal, SeriesName, Store, keep_points,
+    Definition, FetchError, Files, LookRange, Looked, Redefinition, Refusal, SeriesName, Store,
+    keep_points,
 };
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -382,4 +383,92 @@ fn a_removed_one_begins_again() {
     all.values.clear();
     all.append(9);
     all.check(0, "the next one");
+}
+
+/// Where rows of five minutes begin.
+const BEGIN: i64 = START + 200;
+
+/// A counter each 300 seconds, as MRTG lays out its file: 8 rows of it, 8 of half an hour.
+#[test]
+fn points_of_a_file_reach_where_its_fine_rows_do_not() {
+    let name = SeriesName::File(b"mrtg/r1.rrd");
+    for files in [Files::Never, Files::Asked] {
+        let mut bench = Bench::new(11, 0);
+        bench.settings.files = files;
+        bench.open();
+        let mut made = header_of_mrtg(BEGIN);
+        keep_points(&mut made, 93 * 86_400);
+        let header = made.clone();
+        let defined = bench.store().define(vec![Definition { name, header }]);
+        assert!(matches!(defined[..], [Ok(true)]));
+        let update = |bench: &Bench, at: i64| {
+            bench.clock.advance_ns(300 * SECOND);
+            let mut batch = bench.store().write_batch();
+            // Beyond what 64 bits hold, and a rate that changes with each value.
+            let counted = 3 * u128::from(u64::MAX) + u128::from((at * at) as u64) * 150;
+            let value = format!("{}:{counted}:0", BEGIN + at * 300);
+            assert_eq!(batch.update(b"mrtg/r1.rrd", [value.as_bytes()]), Ok(1));
+            batch.commit().unwrap();
+            bench.store().maintain();
+        };
+        (0..200).for_each(|at| update(&bench, at));
+        let look = |bench: &Bench, first: i64, last: i64, step| {
+            let range = LookRange {
+                from: BEGIN + first * 300,
+                thru: BEGIN + last * 300,
+                step,
+                cells_max: CELLS_MAX,
+            };
+            bench.store().look(name, &range).unwrap().mean
+        };
+        let check = |bench: &Bench, first: i64| {
+            let found = look(bench, first, 199, 300);
+            assert_eq!(found.step, 300, "{files:?}");
+            for (row, cells) in (first..)
+                .zip(found.rows.chunks(2))
+                .take(199 - first as usize)
+            {
+                let end = row + 1;
+                let rate = (end * end - row * row) as f64 / 2.0;
+                assert!((cells[0] - rate).abs() < 1e-6, "{files:?} {row} {cells:?}");
+            }
+        };
+        check(&bench, 20);
+        bench.disk.kill();
+        bench.reopen();
+        check(&bench, 20);
+        // Where archives are near enough they answer.
+        assert_eq!(look(&bench, 160, 199, 1500).step, 1800);
+        assert_eq!(look(&bench, 195, 199, 300).step, 300);
+        // Other definitions: what was before is known from archives alone.
+        let mut wider = made.clone();
+        wider.ds[0].par[2] = 5.0f64.to_bits();
+        let change = Redefinition {
+            name: b"mrtg/r1.rrd",
+            from: &made,
+            to: &wider,
+            since: (BEGIN + 199 * 300 + 10) as f64,
+        };
+        assert!(matches!(bench.store().redefine(&[change])[..], [Ok(true)]));
+        (200..203).for_each(|at| update(&bench, at));
+        assert_eq!(look(&bench, 160, 203, 300).step, 1800);
+        assert_eq!(look(&bench, 198, 203, 300).step, 300);
+    }
+}
+
+fn header_of_mrtg(start: i64) -> Header {
+    let request = Create {
+        file_name: b"",
+        step: 300,
+        start: Some(start - 10),
+        definitions: &[
+            b"DS:ds0:COUNTER:600:0:U",
+            b"DS:ds1:COUNTER:600:0:U",
+            b"RRA:AVERAGE:0.5:1:8",
+            b"RRA:AVERAGE:0.5:6:40",
+            b"RRA:MAX:0.5:1:8",
+            b"RRA:MAX:0.5:6:40",
+        ],
+    };
+    define(&request, start, &mut 1, None, false).unwrap().0
 }
