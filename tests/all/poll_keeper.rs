@@ -134,7 +134,7 @@ fn now_s() -> u64 {
 #[test]
 fn series_are_files_of_mrtg_and_reach_back_for_months() {
     let scratch = Scratch::new("poll-keeper");
-    let mut serving = Serving::start(&scratch);
+    let serving = Serving::start(&scratch);
     let log_dir = serving.base.join("mrtg");
     let all: Vec<Series> = (0..20).map(|at| series(&log_dir, at)).collect();
     let mut sink = serving.sink();

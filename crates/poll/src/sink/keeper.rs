@@ -90,6 +90,7 @@ impl Keeper {
             Ok(()) => self.backlog = Backlog::default(),
             Err(error) => {
                 report.troubles.extend(self.connection.failed(&error));
+                self.may_be_heard = true;
                 let waited = self.backlog.len();
                 self.backlog.drop_first(done.min(waited));
                 self.wait(batch.iter().skip(done.saturating_sub(waited)));
@@ -166,7 +167,7 @@ impl Keeper {
             .filter_map(|(_, mut arguments)| arguments.next());
         let mut new = Vec::new();
         for (place, (&target, argument)) in again.targets.iter().zip(arguments).enumerate() {
-            if missing.contains(&place) {
+            if missing.contains(&place) && !self.gives_up(target) {
                 new.push((target, seconds(argument)));
                 let update = Update { target, argument };
                 // There was room for all of them.
@@ -175,16 +176,20 @@ impl Keeper {
         }
         self.define(&new, report)?;
         for place in self.update(report)? {
-            self.counts.refused += 1;
             let target = self.question.targets[place];
-            if !self.refused.contains(&target) {
-                report.refuse(
-                    target,
-                    "cannot keep a value: the keeper does not know its series",
-                );
+            if !self.gives_up(target) {
+                let cause = "cannot keep a value: the keeper does not know its series";
+                self.refuse(target, cause, report);
             }
         }
         Ok(())
+    }
+
+    /// Whether a value is lost because the keeper refuses to define its series, which was said.
+    fn gives_up(&mut self, target: u32) -> bool {
+        let is_refused = self.refused.contains(&target);
+        self.counts.refused += u64::from(is_refused);
+        is_refused
     }
 
     /// Asks for what is together; places of those whose series are missing.

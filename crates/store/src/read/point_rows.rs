@@ -108,7 +108,9 @@ pub(crate) fn known_from(fetched: &Fetched) -> i64 {
     let is_known = |row: &[f64]| row.iter().any(|cell| !cell.is_nan());
     let at = rows.position(is_known);
     let at = at.and_then(|at| fetched.step.checked_mul(u64::try_from(at).ok()?));
-    at.map_or(fetched.end, |behind| fetched.start.saturating_add_unsigned(behind))
+    at.map_or(fetched.end, |behind| {
+        fetched.start.saturating_add_unsigned(behind)
+    })
 }
 
 /// A file of one archive, with a row for each step, after these values.

@@ -314,4 +314,31 @@ fn the_corpus_can_be_read() {
     assert!(matches!(Question::read(write), Ok(Question::Write(_))));
     let question = include_bytes!("../../../../tests/corpus/keeper_ask_events.bin");
     assert!(matches!(Question::read(question), Ok(Question::Events(_))));
+    let create = include_bytes!("../../../../tests/corpus/keeper_create.bin");
+    assert!(matches!(Question::read(create), Ok(Question::Create(_))));
+    let update = include_bytes!("../../../../tests/corpus/keeper_update.bin");
+    assert!(matches!(Question::read(update), Ok(Question::Update(_))));
+}
+
+/// As docs/formats/keeper.md has them.
+#[test]
+fn values_of_files_as_the_document_has_them() {
+    let mut values = FileValues::default();
+    assert!(values.push(b"a.rrd", &[b"1:2:U"]));
+    let frame = Question::Update(values).frame();
+    assert_eq!(
+        frame,
+        b"\x14\0\0\0\x02\x09\x01\0\x05\0a.rrd\x01\0\x05\01:2:U"
+    );
+    let refused = Refused {
+        place: 0,
+        fault: Fault::Missing,
+        why: "no".into(),
+    };
+    let taken = Taken {
+        refused: vec![refused],
+        ..Taken::default()
+    };
+    let bytes = b"\x17\0\0\0\x02\x86\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\x02\0no";
+    assert_eq!(Answer::Taken(taken).frame(), bytes);
 }
