@@ -19,6 +19,8 @@ mod phases;
 mod plan;
 mod receive;
 mod sides;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 mod walk;
@@ -350,7 +352,7 @@ impl Engine {
     }
 
     /// Targets that were polled, and those that lack a number; since the start.
-    pub fn targets_done(&self) -> (u64, u64) {
+    pub fn targets_done(&self) -> (usize, usize) {
         (self.outcomes.done, self.outcomes.unknown)
     }
 

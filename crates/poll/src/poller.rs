@@ -48,7 +48,7 @@ pub struct Turn {
     /// For people.
     pub happenings: Vec<Happening>,
     /// Commands to be started, by reading.
-    pub commands: Vec<usize>,
+    pub commands: Vec<u32>,
     /// What sinks reported.
     pub reports: Vec<Report>,
     /// The cache of interfaces, where it has changed.
@@ -157,7 +157,12 @@ impl Poller {
         self.sockets.flush();
         let mut turn = Turn {
             happenings: self.engine.take_happenings(),
-            commands: self.engine.take_commands(),
+            commands: self
+                .engine
+                .take_commands()
+                .into_iter()
+                .map(number)
+                .collect(),
             cache: self.engine.changed_cache(),
             is_called: readable.iter().skip(sockets + 2).any(|ready| *ready),
             complaints: self.sockets.take_complaints(),
@@ -225,8 +230,9 @@ impl Poller {
     }
 
     /// A command has ended.
-    pub fn command_done(&mut self, reading: usize, values: [Option<&[u8]>; 2]) {
+    pub fn command_done(&mut self, reading: u32, values: [Option<&[u8]>; 2]) {
         let now: Stamp = self.clock.now();
+        let reading = usize::try_from(reading).unwrap_or(usize::MAX);
         self.engine.command_done(reading, values, now);
     }
 
@@ -245,7 +251,7 @@ impl Poller {
     }
 
     /// Targets that were polled, and those that lack a number; since the start.
-    pub fn targets_done(&self) -> (u64, u64) {
+    pub fn targets_done(&self) -> (usize, usize) {
         self.engine.targets_done()
     }
 
@@ -263,6 +269,11 @@ impl Poller {
     pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
+}
+
+/// As the configuration counts.
+fn number(reading: usize) -> u32 {
+    u32::try_from(reading).unwrap_or(u32::MAX)
 }
 
 fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {

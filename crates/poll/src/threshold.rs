@@ -185,6 +185,11 @@ impl Thresholds {
         lines
     }
 
+    /// The targets that have any.
+    pub fn watched(&self) -> Vec<u32> {
+        self.targets.keys().copied().collect()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()

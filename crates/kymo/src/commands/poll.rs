@@ -1,8 +1,6 @@
 //! `kymo poll`, also under the name `mrtg`: from the command line to a poller in the foreground or in the background. The
 //! order: options, user, lock, configuration, fork, pid file, runner, and only then sandbox and threads.
 
-#![allow(dead_code, reason = "`drive` will use what nothing does yet")]
-
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,13 +11,16 @@ use kymo_base::name::DisplayName;
 use kymo_sys::privilege::{self, Account};
 use kymo_wire::mrtg_cfg::Config;
 
+mod bell;
 mod check;
 mod daemon;
 mod drive;
 mod lock;
 mod log;
 mod options;
+mod part;
 mod place;
+mod rarely;
 mod reading;
 mod runner;
 
@@ -48,6 +49,8 @@ pub(crate) struct Settings {
     pub places: Places,
     /// Whether to go on for ever.
     pub forever: bool,
+    /// In the foreground, whatever the configurations say.
+    pub stays: bool,
     /// Takes the place of the configurations' LogDir.
     pub log_dir: Option<PathBuf>,
     /// All devices are asked at once. One-shot runs always do so.
@@ -56,6 +59,10 @@ pub(crate) struct Settings {
     pub integer_stamps: bool,
     /// The keeper's socket for writing.
     pub keeper: Option<PathBuf>,
+    /// The folder below which names of the keeper's files lie.
+    pub base: Option<PathBuf>,
+    /// Where the page of kymo serve finds what targets are called.
+    pub descriptions: Option<PathBuf>,
     /// `.rrd` files are written when they are asked for, not each cycle.
     pub on_demand: bool,
     /// Where messages go.
@@ -117,12 +124,15 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     let settings = Settings {
         files: options.files.iter().map(|file| absolute(file)).collect(),
         configs: reading::read_all(&options.files, &debugging, &log)?,
-        forever: options.daemon,
+        forever: options.daemon || options.foreground,
+        stays: options.foreground,
         places,
         log_dir: options.log_dir,
         burst: options.burst,
         integer_stamps: options.integer_stamps,
         keeper: options.keeper,
+        base: options.base,
+        descriptions: options.descriptions,
         on_demand: options.on_demand,
         log,
         ready: Ready::here(),
@@ -156,7 +166,7 @@ fn account(options: &PollOptions) -> Result<(Account, u32), String> {
 fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<ExitCode, String> {
     let says = |yes: fn(&Config) -> bool| settings.configs.iter().any(yes);
     settings.forever |= says(|config| config.globals().run_as_daemon);
-    let stays = says(|config| config.globals().no_detach);
+    let stays = settings.stays || says(|config| config.globals().no_detach);
     if settings.forever && !stays {
         if pid_file.is_none() {
             let owner = (Account::own().uid, privilege::own_group());

@@ -105,7 +105,28 @@ impl Engine {
     /// As many rows as SnmpOptions say, MRTG's 12 otherwise.
     pub(super) fn repetitions(&self, number: usize) -> u16 {
         let wanted = self.session(number).max_repetitions;
-        u16::try_from(wanted).unwrap_or(u16::MAX)
+        let most = self.devices[number].rows_max;
+        u16::try_from(wanted).unwrap_or(u16::MAX).min(most)
+    }
+
+    /// The walk at hand asked for more rows than the device answers to, or it cannot be walked at all.
+    pub(super) fn walk_smaller(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        let device = &mut self.devices[number];
+        let walk = device.cycle.walk.as_mut();
+        let Some(walk) = walk.filter(|walk| walk.repetitions > 1) else {
+            return self.walk_failed(number, now, link);
+        };
+        walk.repetitions /= 2;
+        device.rows_max = walk.repetitions;
+        self.ask_rows(number, now, link);
+    }
+
+    /// There is no outcome of the walk at hand.
+    pub(super) fn walk_failed(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
+        match self.devices[number].cycle.stage {
+            Stage::Walking => self.walked(number, false, now, link),
+            _ => self.chore_done(number, Decimal::Unknown, now, link),
+        }
     }
 
     /// The next request of the walk that the device is at.
@@ -268,9 +289,11 @@ impl Engine {
         cycle.account.answered = cycle.answered_ns.is_some();
         cycle.account.was_reset = cycle.was_reset;
         let (answered, was_dead) = (cycle.account.answered, device.dead_cycles > 0);
-        device.dead_cycles = match answered {
-            true => 0,
-            false => device.dead_cycles.saturating_add(1),
+        let was_asked = answered || cycle.account.losses > 0;
+        device.dead_cycles = match (answered, was_asked) {
+            (true, _) => 0,
+            (false, true) => device.dead_cycles.saturating_add(1),
+            (false, false) => device.dead_cycles,
         };
         if answered {
             device.grow(limit);
@@ -283,7 +306,7 @@ impl Engine {
         let session = device.session;
         match (answered, was_dead) {
             (true, true) => self.happenings.push(Happening::Back { session }),
-            (false, false) => self.happenings.push(Happening::Silent { session }),
+            (false, false) if was_asked => self.happenings.push(Happening::Silent { session }),
             _ => {}
         }
     }

@@ -105,6 +105,8 @@ pub(crate) struct Cycle {
     /// PDUs whose attempts are used up while it is asked whether anybody is there.
     pub suspects: Vec<usize>,
     pub is_probing: bool,
+    /// So does a walk.
+    pub walk_waits: bool,
     pub was_probed: bool,
     /// Readings were asked for.
     pub has_polled: bool,
@@ -155,6 +157,8 @@ pub(crate) struct Device {
     pub names_max: usize,
     pub growth: (u32, u32),
     pub interfaces: Interfaces,
+    /// Rows of a GETBULK at most, where the device did not answer to more.
+    pub rows_max: u16,
     /// sysUpTime in hundredths of a second, and when that was.
     pub uptime: Option<(u32, u64)>,
     pub has_uptime: bool,
@@ -185,6 +189,7 @@ impl Device {
             names_max: NAMES_FIRST,
             growth: (0, GROWTH_FIRST),
             interfaces: Interfaces::default(),
+            rows_max: u16::MAX,
             uptime: None,
             has_uptime: true,
             has_table: true,
@@ -205,6 +210,7 @@ impl Device {
         self.names_max = before.names_max;
         self.growth = before.growth;
         self.interfaces = before.interfaces;
+        self.rows_max = before.rows_max;
         self.uptime = before.uptime;
         self.has_uptime = before.has_uptime;
         self.has_table = before.has_table;
@@ -247,6 +253,7 @@ impl Device {
             let found = self.interfaces.find(reference.column, &reference.key);
             if let Some(Found::Index(index)) = found {
                 reference.index = Some(index);
+                reference.is_refuted = false;
                 reference.hope();
                 self.is_plan_stale = true;
             } else if self.cycle.walked.contains(&reference.column) || found.is_some() {

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// An answer that has not come by then comes alone.
-const FRESH_NS: u64 = 250_000_000;
+/// An answer that has not come by then comes alone, and what has come is taken by then.
+const FRESH_NS: u64 = 20_000_000;
 /// Bytes that the kernel counts for an answer of one packet.
 const ANSWER_BYTES: usize = 2560;
 /// At least these, however short the queue is.

@@ -40,9 +40,9 @@ pub(crate) struct Outcomes {
     /// Below this interval there is no room for a second stamp.
     has_room: bool,
     /// Targets that were polled, and those of them that lack one of their two numbers.
-    pub done: u64,
+    pub done: usize,
     /// See [`Outcomes::done`].
-    pub unknown: u64,
+    pub unknown: usize,
     /// For one direction's text.
     text: Vec<u8>,
 }
@@ -168,7 +168,7 @@ impl Outcomes {
         batch.push(number, |out| out.extend_from_slice(&text));
         self.text = text;
         self.done += 1;
-        self.unknown += u64::from(unknown > 0);
+        self.unknown += usize::from(unknown > 0);
     }
 }
 

@@ -64,6 +64,10 @@ impl<'a> Planner<'a> {
             planner.add_reading(reading);
         }
         planner.close();
+        if planner.pdus.is_empty() && device.watches_table() {
+            planner.open();
+            planner.close();
+        }
         planner.pdus
     }
 
@@ -78,7 +82,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             if let Some((check, name)) = self.names_of(reading, side) {
-                wanted.extend(check);
+                wanted.extend(check.filter(|check| !wanted.contains(check)));
                 wanted.push((name, Use::Value { reading, side }));
             }
         }

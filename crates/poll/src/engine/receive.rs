@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::Magic;
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, arcs};
+use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue};
 
 use super::decimal::Decimal;
 use super::exchanges::Purpose;
 use super::interfaces::{self, Column};
 use super::pdu::{self, Use};
 use super::plan::NAMES_MAX;
-use super::walk::{Next, index_of};
+use super::walk::{Next, place_of};
 use super::{Engine, Happening, Link, SECOND_NS};
 
 /// A name that v1 said is not there is asked for again after an hour.
@@ -93,6 +93,9 @@ impl Engine {
         cycle.is_probing = false;
         if cycle.stage == super::Stage::Probing {
             return self.look_up(number, now, link);
+        }
+        if std::mem::take(&mut cycle.walk_waits) {
+            return self.walk_smaller(number, now, link);
         }
         for pdu in std::mem::take(&mut cycle.suspects) {
             self.halve(number, pdu, now);
@@ -348,11 +351,15 @@ fn proves(column: Column, key: &[u8], index: Option<u32>, value: Option<ObjectVa
 /// What a row of a column says: key and index.
 fn row_of(column: Column, behind: &[u8], value: ObjectValue<'_>) -> Option<(Vec<u8>, u32)> {
     if column == Column::Ip {
-        let parts: Vec<String> = arcs(behind).map(|part| part.to_string()).collect();
+        let parts = place_of(behind)?;
+        let parts: Vec<String> = parts.iter().map(u32::to_string).collect();
         let key = parts.join(".").into_bytes();
         return Some((key, u32::try_from(value.number()?).ok()?));
     }
-    let index = index_of(behind)?;
+    let place = place_of(behind)?;
+    let &[index] = place.as_slice() else {
+        return None;
+    };
     let key = match (column, value) {
         (Column::Eth, ObjectValue::OctetString(bytes)) => interfaces::eth_text(bytes),
         (Column::Eth, _) => return None,

@@ -109,7 +109,9 @@ impl Engine {
         of.attempts.push((id, now.mono_ns));
         let serial = of.serial;
         device.cycle.account.retries += u32::from(attempt > 0);
-        if !std::mem::replace(&mut of.is_fresh, true) {
+        // Who was silent once hardly answers together with all others.
+        if attempt == 0 {
+            of.is_fresh = true;
             self.lane.enter(now.mono_ns, exchange, serial);
         }
         let patience_s = session.timeout_s * session.backoff.powi(i32::from(attempt));
@@ -178,8 +180,7 @@ impl Engine {
             return self.silent(exchange, now, link);
         }
         // With the last attempt it is asked whether anybody is there at all. Its silence is known first.
-        let is_pdu = matches!(of.purpose, Purpose::Pdu(_));
-        if is_pdu && made + 1 == allowed && !device.cycle.was_probed {
+        if !is_probe && made + 1 == allowed && !device.cycle.was_probed {
             self.probe(number, now, link);
         }
         self.send(exchange, now, link);
@@ -216,13 +217,15 @@ impl Engine {
             }
             None if is_probe => {
                 cycle.is_probing = false;
-                if cycle.answered_ns.is_none() || !cycle.suspects.is_empty() {
+                let is_last = !cycle.suspects.is_empty() || cycle.walk_waits;
+                if cycle.answered_ns.is_none() || is_last {
                     self.end_cycle(number, now);
                 }
             }
+            None if is_alive => self.walk_smaller(number, now, link),
+            None if cycle.is_probing => cycle.walk_waits = true,
             None if cycle.answered_ns.is_none() => self.end_cycle(number, now),
-            None if cycle.stage == Stage::Walking => self.walked(number, false, now, link),
-            None => self.chore_done(number, Decimal::Unknown, now, link),
+            None => self.walk_failed(number, now, link),
         }
     }
 

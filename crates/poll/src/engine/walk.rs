@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, Oid, arcs, compare_oids};
+use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, Oid, compare_oids};
 
 /// Rows of one column that are believed.
 const ROWS_MAX: u32 = 1 << 17;
@@ -89,9 +89,17 @@ impl Walk {
     }
 }
 
-/// The single sub-identifier that is all there is of a row's place.
-pub(crate) fn index_of(behind: &[u8]) -> Option<u32> {
-    let mut all = arcs(behind);
-    let index = all.next()?;
-    all.next().is_none().then_some(index)
+/// The sub-identifiers behind a column; `None`: one is cut short or too large.
+pub(crate) fn place_of(behind: &[u8]) -> Option<Vec<u32>> {
+    let (mut all, mut value) = (Vec::new(), 0u32);
+    for &byte in behind {
+        value = value.checked_mul(128)? | u32::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            all.push(std::mem::take(&mut value));
+        }
+    }
+    behind
+        .last()
+        .is_none_or(|last| last & 0x80 == 0)
+        .then_some(all)
 }

@@ -45,6 +45,12 @@ pub(crate) struct PollOptions {
     pub integer_stamps: bool,
     /// The keeper's socket for writing.
     pub keeper: Option<PathBuf>,
+    /// The folder below which names of the keeper's files lie.
+    pub base: Option<PathBuf>,
+    /// Where the page of kymo serve finds what targets are called.
+    pub descriptions: Option<PathBuf>,
+    /// For ever, and not in the background.
+    pub foreground: bool,
     /// `.rrd` files are written when they are asked for, not each cycle.
     pub on_demand: bool,
     /// `--debug` shows communities.
@@ -71,6 +77,9 @@ enum Name {
     Burst,
     IntegerStamps,
     Keeper,
+    Base,
+    Descriptions,
+    Foreground,
     Files,
     Secrets,
     Help,
@@ -98,6 +107,9 @@ const OWN: &[Known] = &[
     ("burst", false, Name::Burst),
     ("integer-stamps", false, Name::IntegerStamps),
     ("keeper", true, Name::Keeper),
+    ("base", true, Name::Base),
+    ("descriptions", true, Name::Descriptions),
+    ("foreground", false, Name::Foreground),
     ("files", true, Name::Files),
     ("secrets", false, Name::Secrets),
     ("help", false, Name::Help),
@@ -127,7 +139,10 @@ Others:
   --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
   --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
   --integer-stamps      stamp values with whole seconds, as MRTG does
-  --keeper SOCKET       store values with a running kymo serve
+  --foreground          go on for ever, and stay in the foreground
+  --keeper SOCKET       store values with a running kymo serve (keeper-write.sock in its folder)
+  --base DIR            its folder of .rrd files: names of a LogDir below it are the same there
+  --descriptions DIR    write there what its page has to know of targets
   --files current|ask   write .rrd files each cycle (default), or when they are asked for
   --secrets             show communities in what --debug prints
 ";
@@ -196,6 +211,9 @@ impl PollOptions {
                 self.debug = words.split(',').map(|word| word.trim().into()).collect();
             }
             Name::LogDir => self.log_dir = path(),
+            Name::Base => self.base = path(),
+            Name::Descriptions => self.descriptions = path(),
+            Name::Foreground => self.foreground = true,
             Name::Burst => self.burst = true,
             Name::IntegerStamps => self.integer_stamps = true,
             Name::Keeper => self.keeper = path(),

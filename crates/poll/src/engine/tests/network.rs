@@ -8,8 +8,7 @@ use kymo_sys::clock::{Clock as _, Stamp};
 use kymo_sys::sim_clock::SimClock;
 use kymo_wire::mrtg_cfg::{Config, MemoryFiles, read};
 use kymo_wire::snmp::{
-    ErrorStatus, Message, MessageHead, ObjectValue, Oid, PduKind, Version, compare_oids,
-    put_message, put_varbind,
+    ErrorStatus, Message, MessageHead, ObjectValue, Oid, PduKind, Version, put_message, put_varbind,
 };
 
 use crate::batch::Batch;
@@ -188,11 +187,11 @@ pub(super) struct Network {
     sent: u64,
     now_ns: u64,
     /// Packets that were sent, by session.
-    pub packets: Vec<u32>,
+    pub packets: Vec<usize>,
 }
 
 impl Link for Network {
-    fn send(&mut self, session: u32, to: SocketAddr, packet: &[u8]) {
+    fn send(&mut self, session: usize, to: SocketAddr, packet: &[u8]) {
         self.packets.push(session);
         let Some(agent) = self.agents.get_mut(&to) else {
             return;
@@ -249,9 +248,8 @@ pub(super) fn address(n: u8) -> SocketAddr {
 
 pub(super) fn config_of(text: &str) -> Arc<Config> {
     let mut files = MemoryFiles::default();
-    let whole = format!("LogFormat: rrdtool\nWorkDir: /w\n{text}");
-    files.add(b"mrtg.cfg", whole.as_bytes());
-    files.add_dir(b"/w");
+    let whole = format!("LogFormat: rrdtool\nWorkDir: /tmp\n{text}");
+    files.add("mrtg.cfg", whole.as_bytes());
     Arc::new(read(b"mrtg.cfg", &mut files).unwrap())
 }
 
@@ -366,12 +364,6 @@ fn resolve(engine: &mut Engine, config: &Config) {
             continue;
         };
         let address = SocketAddr::new(name.parse().unwrap(), session.port);
-        engine.resolved(number as u32, Some(address));
+        engine.resolved(number, Some(address));
     }
-}
-
-/// Whether one name comes before another.
-#[allow(dead_code)]
-pub(super) fn is_before(one: &Oid, other: &Oid) -> bool {
-    compare_oids(one, other) == std::cmp::Ordering::Less
 }

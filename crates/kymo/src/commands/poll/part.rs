@@ -1,0 +1,384 @@
+//! One configuration while it is polled: poller, runner, thresholds, cache of interfaces, and what people hear of it.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use kymo_base::name::DisplayName;
+use kymo_poll::engine::{Cache, Column, Happening, Pace, Stamps};
+use kymo_poll::poller::{Poller, PollerSettings, Turn, device_names};
+use kymo_poll::runner::{Heard, Runner};
+use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
+use kymo_poll::threshold::Thresholds;
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::disk::RealDisk;
+use kymo_sys::machine;
+use kymo_wire::mrtg_cfg::{Config, LogFormat};
+
+use super::bell::Bell;
+use super::check::Debugging;
+use super::rarely::Rarely;
+use super::{PollLog, Settings, reading};
+
+/// How often it is looked whether the configuration has changed.
+const WATCH: Duration = Duration::from_secs(10);
+/// Lines about refused values in one go.
+const REFUSALS: usize = 10;
+
+/// A configuration that is polled.
+pub(super) struct Part {
+    file: PathBuf,
+    cache_file: PathBuf,
+    poller: Poller,
+    runner: Option<Runner>,
+    thresholds: Thresholds,
+    homes: Vec<Home>,
+    names: Vec<String>,
+    watched: Watched,
+    rarely: Rarely,
+    log: Arc<PollLog>,
+    left_out: usize,
+}
+
+/// Whether files are still what they were.
+struct Watched {
+    prints: Vec<(PathBuf, Option<Print>)>,
+    looked: Instant,
+}
+
+/// Number, length and time of a file.
+type Print = (u64, u64, i64, i64);
+
+impl Watched {
+    fn of(config: &Config) -> Watched {
+        use std::os::unix::ffi::OsStrExt;
+        let paths = config.file_paths().iter();
+        let paths = paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
+        Watched {
+            prints: paths.map(|path| (path.clone(), print(&path))).collect(),
+            looked: Instant::now(),
+        }
+    }
+
+    /// Whether one of them is another one, or was changed; looked at now and then only.
+    fn have_changed(&mut self) -> bool {
+        if self.looked.elapsed() < WATCH {
+            return false;
+        }
+        self.looked = Instant::now();
+        self.prints.iter().any(|(path, before)| {
+            let now = print(path);
+            // One that is missing for a moment is being replaced.
+            now.is_some() && now != *before
+        })
+    }
+}
+
+fn print(path: &std::path::Path) -> Option<Print> {
+    use std::os::unix::fs::MetadataExt;
+    let stat = std::fs::metadata(path).ok()?;
+    Some((stat.ino(), stat.size(), stat.mtime(), stat.mtime_nsec()))
+}
+
+impl Part {
+    /// The `number`-th configuration of the settings.
+    pub(super) fn prepare(
+        number: usize,
+        config: Config,
+        runner: Option<Runner>,
+        settings: &Settings,
+    ) -> Result<Part, String> {
+        let (file, cache_file) = (&settings.files[number], &settings.places.caches[number]);
+        let log = settings.log.clone();
+        let config = Arc::new(config);
+        let clock: Arc<dyn Clock> = Arc::new(RealClock);
+        let (sinks, homes) = sinks(&config, file, settings, &clock)?;
+        let thresholds = Thresholds::of(&config, file);
+        let poller_settings = PollerSettings {
+            pace: match settings.burst || !settings.forever {
+                true => Pace::Burst,
+                false => Pace::Spread,
+            },
+            stamps: match settings.integer_stamps {
+                true => Stamps::Whole,
+                false => Stamps::Exact,
+            },
+        };
+        let cache = read_cache(cache_file, &config);
+        let watched = thresholds.watched();
+        let names = device_names(&config);
+        let part = Part {
+            watched: Watched::of(&config),
+            left_out: config.left_out().len(),
+            poller: Poller::start(
+                config.clone(),
+                poller_settings,
+                &cache,
+                sinks,
+                watched,
+                clock,
+            )
+            .map_err(|error| format!("cannot poll {}: {error}", file.display()))?,
+            file: file.clone(),
+            cache_file: cache_file.clone(),
+            runner,
+            thresholds,
+            homes,
+            names,
+            rarely: Rarely::new(),
+            log,
+        };
+        part.describe(settings);
+        Ok(part)
+    }
+
+    /// Polls, once or until the bell says to end. Targets that were polled, and those of them that lack a value.
+    pub(super) fn run(
+        &mut self,
+        bell: &Bell,
+        woken: BorrowedFd<'_>,
+        forever: bool,
+        programs: Duration,
+    ) -> Result<(usize, usize), String> {
+        let mut reads = bell.reads.load(Ordering::Acquire);
+        let mut wants_reload = false;
+        loop {
+            self.turn(woken)?;
+            if bell.ends.load(Ordering::Acquire) {
+                return Ok((0, 0));
+            }
+            if !forever {
+                if self.poller.is_round_over() {
+                    break;
+                }
+                continue;
+            }
+            let said = bell.reads.load(Ordering::Acquire);
+            wants_reload |= std::mem::replace(&mut reads, said) != said;
+            wants_reload |= self.watched.have_changed();
+            if wants_reload && self.poller.is_idle() {
+                wants_reload = false;
+                self.reload();
+            }
+        }
+        if let Some(runner) = self.runner.take() {
+            runner.finish(programs);
+        }
+        let (targets, unknown) = self.poller.targets_done();
+        Ok((targets + self.left_out, unknown + self.left_out))
+    }
+
+    fn turn(&mut self, woken: BorrowedFd<'_>) -> Result<(), String> {
+        let turn = {
+            let mut files = vec![woken];
+            files.extend(self.runner.as_ref().map(AsFd::as_fd));
+            self.poller.turn(&files, WATCH)
+        };
+        let turn = turn.map_err(|error| format!("cannot poll: {error}"))?;
+        drain(woken);
+        for &reading in &turn.commands {
+            if let Some(runner) = &mut self.runner {
+                runner.ask(reading);
+            }
+        }
+        self.hear_runner()?;
+        self.tell(&turn);
+        if let Some(cache) = &turn.cache {
+            self.write_cache(cache);
+        }
+        Ok(())
+    }
+
+    fn hear_runner(&mut self) -> Result<(), String> {
+        while let Some(heard) = self.runner.as_mut().and_then(Runner::take) {
+            match heard {
+                Heard::Loaded { .. } => {}
+                Heard::Answer { number, answer } => {
+                    let [first, second] = &answer.values;
+                    let values = [first.as_deref(), second.as_deref()];
+                    self.poller.command_done(number, values);
+                }
+                Heard::Line(line) => self.log.say(&String::from_utf8_lossy(&line)),
+                Heard::Gone => return Err("cannot go on: the runner of commands has ended".into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What people hear, and what thresholds make of rates.
+    fn tell(&mut self, turn: &Turn) {
+        for line in &turn.complaints {
+            self.log.say(line);
+        }
+        for happening in &turn.happenings {
+            let line = words(happening, &self.names);
+            self.log.say(&line);
+        }
+        let mut refused = 0;
+        for report in &turn.reports {
+            for refusal in &report.refused {
+                refused += 1;
+                if refused <= REFUSALS {
+                    self.rarely.say(refusal.cause.clone(), &self.log);
+                }
+            }
+            for rate in &report.rates {
+                let rates = rate.rates.map(|rate| (!rate.is_nan()).then_some(rate));
+                let (runner, log) = (&mut self.runner, &self.log);
+                self.thresholds.check(
+                    rate.target,
+                    rates,
+                    &mut |action| runner.iter_mut().for_each(|runner| runner.act(action)),
+                    &mut |line| log.say(&line),
+                );
+            }
+        }
+        if refused > REFUSALS {
+            let line = format!("and {} values more were refused", refused - REFUSALS);
+            self.rarely.say(line, &self.log);
+        }
+    }
+
+    /// Another state of the configuration, if it can be read; otherwise the one before stays.
+    fn reload(&mut self) {
+        let read = reading::read_all(
+            std::slice::from_ref(&self.file),
+            &Debugging::new(&[], false),
+            &self.log,
+        );
+        let Some(config) = read.ok().and_then(|mut configs| configs.pop()) else {
+            self.log.say("the configuration stays as it was");
+            self.watched.looked = Instant::now();
+            return;
+        };
+        self.watched = Watched::of(&config);
+        let config = Arc::new(config);
+        self.thresholds = Thresholds::of(&config, &self.file);
+        self.names = device_names(&config);
+        let homes = self.homes.iter();
+        let series = homes.map(|home| Series::of_all(&config, home)).collect();
+        self.poller
+            .reload(config, series, self.thresholds.watched());
+        if let Some(runner) = &mut self.runner {
+            runner.load();
+        }
+        self.log
+            .say(&format!("{} was read again", self.file.display()));
+    }
+
+    /// Interfaces' numbers, for the next start. That they cannot be kept costs a few packets then.
+    fn write_cache(&mut self, cache: &Cache) {
+        use std::io::Write;
+        use std::os::unix::fs::OpenOptionsExt;
+        let beside = self.cache_file.with_extension("ok.new");
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options
+            .open(&beside)
+            .and_then(|mut file| file.write_all(&cache.text()))
+            .and_then(|()| std::fs::rename(&beside, &self.cache_file));
+        if let Err(error) = written {
+            let line = format!("cannot write {}: {error}", self.cache_file.display());
+            self.rarely.say(line, &self.log);
+        }
+    }
+
+    /// For the page of kymo serve.
+    fn describe(&self, settings: &Settings) {
+        let _ = settings;
+    }
+}
+
+/// Takes what woke the thread.
+fn drain(woken: BorrowedFd<'_>) {
+    while machine::wait_readable(&[woken], Duration::ZERO) == [true] {
+        match rustix::io::read(woken, &mut [0; 64]) {
+            Ok(count) if count > 0 => {}
+            _ => return,
+        }
+    }
+}
+
+/// Interfaces' numbers as they were kept the last time.
+fn read_cache(file: &std::path::Path, config: &Config) -> Cache {
+    let keys = config.sessions().iter();
+    let wanted: BTreeSet<Vec<u8>> = keys
+        .map(|session| session.mrtg_key.reveal().to_vec())
+        .collect();
+    let text = std::fs::read(file).unwrap_or_default();
+    Cache::read(&text, &wanted)
+}
+
+/// Where values of a configuration go, the keeper first.
+#[allow(clippy::type_complexity)]
+fn sinks(
+    config: &Config,
+    file: &std::path::Path,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Vec<(Sink, Vec<Series>)>, Vec<Home>), String> {
+    let globals = config.globals();
+    let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
+    let home = Home::new(log_dir, file, settings.base.as_deref());
+    let mut sinks = Vec::new();
+    if let Some(socket) = &settings.keeper {
+        sinks.push(Sink::Keeper(Keeper::at(socket.clone(), clock.clone())));
+    }
+    let writes_files = globals.log_format == LogFormat::Rrdtool && !settings.on_demand;
+    if writes_files && let Some(address) = &globals.rrdcached {
+        let address = address.as_bytes().to_vec();
+        sinks.push(Sink::Cached(Cached::at(address, clock.clone())));
+    } else if writes_files {
+        let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
+        let mut random = [0; 8];
+        machine::random(&mut random).map_err(cannot)?;
+        let mut files =
+            Files::new(Arc::new(RealDisk), u64::from_ne_bytes(random)).map_err(cannot)?;
+        if !files.claim(log_dir, file).map_err(cannot)? {
+            return Err(format!(
+                "cannot write into {}: another kymo poll does so for {}",
+                log_dir.display(),
+                file.display()
+            ));
+        }
+        sinks.push(Sink::Files(files));
+    }
+    let homes = vec![home; sinks.len()];
+    let series = homes.iter().map(|home| Series::of_all(config, home));
+    Ok((sinks.into_iter().zip(series).collect(), homes))
+}
+
+fn words(happening: &Happening, names: &[String]) -> String {
+    let name = |session: &usize| names.get(*session).map_or("?", String::as_str);
+    match happening {
+        Happening::Silent { session } => format!("{} does not answer", name(session)),
+        Happening::Back { session } => format!("{} answers again", name(session)),
+        Happening::Restarted { session } => {
+            format!(
+                "{} was started again: its counters begin at zero, and there is a gap",
+                name(session)
+            )
+        }
+        Happening::NoInterface {
+            session,
+            column,
+            key,
+        } => {
+            let what = match column {
+                Column::Name => "name",
+                Column::Descr => "description",
+                Column::Type => "type",
+                Column::Ip => "address",
+                Column::Eth => "hardware address",
+            };
+            format!(
+                "{} has no interface, or several, of the {what} {}",
+                name(session),
+                DisplayName(key)
+            )
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Messages that come again and again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::PollLog;
+
+/// For messages that come again and again: one of a kind in ten minutes.
+pub(super) struct Rarely(HashMap<String, Instant>);
+
+impl Rarely {
+    const AGAIN: Duration = Duration::from_secs(600);
+    const KINDS_MAX: usize = 1024;
+
+    pub(super) fn new() -> Rarely {
+        Rarely(Default::default())
+    }
+
+    /// Says a line unless it was said lately.
+    pub(super) fn say(&mut self, line: String, log: &PollLog) {
+        let now = Instant::now();
+        if self.0.len() > Rarely::KINDS_MAX {
+            self.0
+                .retain(|_, said| now.duration_since(*said) < Rarely::AGAIN);
+        }
+        match self.0.get(&line) {
+            Some(said) if now.duration_since(*said) < Rarely::AGAIN => {}
+            _ => {
+                log.say(&line);
+                self.0.insert(line, now);
+            }
+        }
+    }
+}
