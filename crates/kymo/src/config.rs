@@ -21,7 +21,7 @@ use crate::options;
 
 mod poll;
 
-pub(crate) use poll::Poll;
+pub(crate) use poll::{FilesWritten, Poll};
 
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";

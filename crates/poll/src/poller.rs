@@ -15,9 +15,10 @@ use kymo_sys::machine;
 use kymo_wire::mrtg_cfg::{Config, Host};
 
 use crate::engine::{Account, Cache, Engine, Happening, Pace, Settings, Stamps, Strays};
-use crate::sink::{Counts, Report, Series, Sink};
+use crate::sink::{Counts, Report, Sink};
 use resolver::Resolver;
 use sockets::Sockets;
+pub use writer::Keeping;
 use writer::Writer;
 
 /// How long the first cycle waits for names.
@@ -77,14 +78,13 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Polls a configuration, and has what it finds kept by `sinks`. `series`: for each of them those of the targets. Names are
-    /// asked for first.
+    /// Polls a configuration, and has what it finds kept by `sinks`. Names are asked for first.
     pub fn start(
         config: Arc<Config>,
         settings: PollerSettings,
         cache: &Cache,
-        sinks: Vec<(Sink, Vec<Series>)>,
-        watched: Vec<u32>,
+        sinks: Vec<Sink>,
+        keeping: Keeping,
         clock: Arc<dyn Clock>,
     ) -> io::Result<Poller> {
         let sockets = Sockets::open(&config)?;
@@ -101,9 +101,8 @@ impl Poller {
             machine::wait_readable(&[resolver.as_fd()], Duration::from_millis(100));
             resolver.take(|session, address| engine.resolved(session, address));
         }
-        let (sinks, series): (Vec<Sink>, Vec<Vec<Series>>) = sinks.into_iter().unzip();
         let mut writer = Writer::start(sinks)?;
-        writer.begin(series, watched, device_names(&config));
+        writer.begin(keeping);
         Ok(Poller {
             names_ns: now.mono_ns + NAMES_AGAIN_NS,
             config,
@@ -121,7 +120,7 @@ impl Poller {
     }
 
     /// Another state of the configuration, while the engine is idle. What is known of devices stays.
-    pub fn reload(&mut self, config: Arc<Config>, series: Vec<Vec<Series>>, watched: Vec<u32>) {
+    pub fn reload(&mut self, config: Arc<Config>, keeping: Keeping) {
         self.keep(true);
         let engine_settings = engine_settings(self.settings, &self.sockets);
         let cache = Cache::default();
@@ -130,7 +129,7 @@ impl Poller {
         self.resolver.use_for(&config, |session, address| {
             engine.resolved(session, Some(address));
         });
-        self.writer.begin(series, watched, device_names(&config));
+        self.writer.begin(keeping);
         let before = std::mem::replace(&mut self.engine, engine);
         self.engine.take_over(before);
         self.resolver.ask();

@@ -139,7 +139,7 @@ impl Targets {
     /// The state, with files that have changed read.
     fn looked(&self) -> MutexGuard<'_, State> {
         let mut state = self.locked();
-        if !state.looked_ns.is_some_and(|at_ns| since(at_ns) < LOOK) {
+        if state.looked_ns.is_none_or(|at_ns| since(at_ns) >= LOOK) {
             if let Some(listed) = state.listed.again(&RealDisk, &self.folder) {
                 state.listed = Arc::new(listed);
             }

@@ -178,6 +178,12 @@ pub fn as_user<T>(account: &Account, gid: u32, act: impl FnOnce() -> T) -> io::R
     Ok(done)
 }
 
+/// Numbers of the groups that a user is in.
+pub fn groups(account: &Account) -> Vec<u32> {
+    let all = groups_of(account, account.gid);
+    all.into_iter().map(Gid::as_raw).collect()
+}
+
 /// The groups of a user, and `gid`.
 #[allow(unsafe_code)]
 fn groups_of(account: &Account, gid: u32) -> Vec<Gid> {

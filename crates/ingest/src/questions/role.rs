@@ -11,8 +11,11 @@ use kymo_wire::keeper::Question;
 pub enum Role {
     /// What is stored: whoever can open the socket may.
     Read,
-    /// That, and to add to series. Only root and the keeper's own user are answered.
-    Write,
+    /// That, and to add to series. Only root, the keeper's own user and the poller's are answered.
+    Write {
+        /// The poller's user number.
+        poller: u32,
+    },
     /// What is stored, and that series go. Only root and this user are answered.
     Admin {
         /// His number.
@@ -23,13 +26,13 @@ pub enum Role {
 impl Role {
     /// Whether who is at the other end may ask at all.
     pub(super) fn admits(self, connection: impl AsFd) -> bool {
-        let user = match self {
+        let users = match self {
             Role::Read => return true,
-            Role::Write => machine::user(),
-            Role::Admin { owner } => owner,
+            Role::Write { poller } => [machine::user(), poller],
+            Role::Admin { owner } => [owner; 2],
         };
         match listen::peer(connection) {
-            Some(Peer::User(peer)) => peer == ROOT || peer == user,
+            Some(Peer::User(peer)) => peer == ROOT || users.contains(&peer),
             Some(Peer::Address(_)) | None => false,
         }
     }
@@ -40,7 +43,7 @@ impl Role {
             Question::Define(_)
             | Question::Write(_)
             | Question::Create(_)
-            | Question::Update(_) => self == Role::Write,
+            | Question::Update(_) => matches!(self, Role::Write { .. }),
             Question::Remove(_) => matches!(self, Role::Admin { .. }),
             _ => true,
         }

@@ -58,6 +58,8 @@ pub(crate) struct KeeperOrder {
     pub admin: Option<i32>,
     /// See [`Role::Admin`].
     pub admin_user: u32,
+    /// See [`Role::Write`].
+    pub poll_user: u32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
 }
@@ -99,7 +101,12 @@ impl KeeperOrder {
         let owner = self.admin_user;
         let all = [
             (self.questions, Role::Read),
-            (self.writes, Role::Write),
+            (
+                self.writes,
+                Role::Write {
+                    poller: self.poll_user,
+                },
+            ),
             (self.admin, Role::Admin { owner }),
         ];
         let there = all.into_iter().filter_map(|(fd, role)| Some((fd?, role)));

@@ -24,6 +24,7 @@ use crate::guardian::{self, AuthFile, Keeper, Plan, Recorder};
 use crate::{options, secret};
 
 mod place;
+mod poller;
 mod sockets;
 
 use sockets::Sockets;
@@ -159,7 +160,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     Ok(Plan {
         recorder: Some(recorder(config, &dir, account.clone())?),
         keeper: Some(keeper(config, &dir, account.clone())?),
-        pollers: Vec::new(),
+        pollers: poller::pollers(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
@@ -274,7 +275,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         order: keeper::KeeperOrder {
             ready: -1,
             folder: folder(&store.folder, "store"),
-            base: folder(&store.base, "rrd"),
+            base: base(config, dir),
             files: store.files.clone(),
             store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
@@ -283,6 +284,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             writes: sockets.writes.as_ref().map(AsRawFd::as_raw_fd),
             admin: sockets.admin.as_ref().map(AsRawFd::as_raw_fd),
             admin_user: machine::user(),
+            poll_user: poller::user(config, account.as_ref())?
+                .map_or(machine::user(), |one| one.uid),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
         },
         shown: shown(&sockets),
@@ -306,6 +309,12 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             || config.collectd != config::Collectd::default(),
         role: role_without_rights(account),
     })
+}
+
+/// The folder below which .rrd files of the store lie.
+fn base(config: &Config, dir: &Path) -> PathBuf {
+    let named = config.store.base.clone();
+    named.unwrap_or_else(|| dir.join("rrd"))
 }
 
 /// All that the order has numbers of.

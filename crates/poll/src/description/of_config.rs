@@ -53,14 +53,14 @@ pub fn described(
 /// The device of the first reading that is asked of one.
 fn device(config: &Config, target: Target<'_>, devices: &[String]) -> String {
     let readings = config.readings_of(target.expression());
-    let sources = readings.iter().filter_map(|&reading| {
+    let mut sources = readings.iter().filter_map(|&reading| {
         let reading = config.readings().get(usize::try_from(reading).ok()?)?;
         match &reading.source {
             Source::Snmp(asked) => devices.get(usize::try_from(asked.session).ok()?),
             Source::Command(_) => None,
         }
     });
-    sources.cloned().next().unwrap_or_default()
+    sources.next().cloned().unwrap_or_default()
 }
 
 fn options(target: Target<'_>) -> Vec<String> {

@@ -287,6 +287,7 @@ impl Engine {
         cycle.stage = Stage::Idle;
         cycle.account.real_ns = now.real_ns;
         cycle.account.answered = cycle.answered_ns.is_some();
+        cycle.account.seen_ns = device.seen_ns;
         cycle.account.was_reset = cycle.was_reset;
         let (answered, was_dead) = (cycle.account.answered, device.dead_cycles > 0);
         let was_asked = answered || cycle.account.losses > 0;

@@ -130,6 +130,8 @@ pub struct Account {
     pub real_ns: i64,
     /// Whether the device answered at all.
     pub answered: bool,
+    /// When it answered last, in any cycle, nanoseconds since 1970; 0: never.
+    pub seen_ns: i64,
     /// Sum of the round-trip times of all answers.
     pub round_trip_ns: u64,
     /// Answers that were waited for.
@@ -162,6 +164,8 @@ pub(crate) struct Device {
     /// sysUpTime in hundredths of a second, and when that was.
     pub uptime: Option<(u32, u64)>,
     pub has_uptime: bool,
+    /// When it answered last, nanoseconds since 1970; 0: never.
+    pub seen_ns: i64,
     pub has_table: bool,
     /// ifTableLastChange and ifNumber.
     pub table: [Option<i128>; 2],
@@ -192,6 +196,7 @@ impl Device {
             rows_max: u16::MAX,
             uptime: None,
             has_uptime: true,
+            seen_ns: 0,
             has_table: true,
             table: [None; 2],
             dead_cycles: 0,
@@ -213,6 +218,7 @@ impl Device {
         self.rows_max = before.rows_max;
         self.uptime = before.uptime;
         self.has_uptime = before.has_uptime;
+        self.seen_ns = before.seen_ns;
         self.has_table = before.has_table;
         self.table = before.table;
         self.dead_cycles = before.dead_cycles;

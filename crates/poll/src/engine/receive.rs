@@ -52,6 +52,7 @@ impl Engine {
             return;
         }
         self.forget(attempt.exchange);
+        self.devices[number].seen_ns = now.real_ns;
         let cycle = &mut self.devices[number].cycle;
         cycle.answered_ns = Some(now.mono_ns);
         cycle.account.answers += 1;

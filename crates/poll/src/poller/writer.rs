@@ -7,17 +7,32 @@ use std::thread::{self, JoinHandle};
 
 use crate::batch::Batch;
 use crate::engine::Account;
-use crate::sink::{Counts, Report, Series, Sink};
+use crate::graphite::Graphite;
+use crate::sink::{Counts, DeviceReading, Report, Series, Sink};
 
 /// Batches on their way to the thread.
 const QUEUE: usize = 2;
 
+/// How the values of a configuration are kept.
+pub struct Keeping {
+    /// The series of its targets, for each sink.
+    pub series: Vec<Vec<Series>>,
+    /// Targets whose rates are reported.
+    pub watched: Vec<u32>,
+    /// Values go there, too.
+    pub graphite: Option<Graphite>,
+    /// Seconds between values.
+    pub interval_s: u32,
+    /// What devices are called, by session.
+    pub devices: Vec<String>,
+}
+
 /// What the thread is to do.
-pub(super) enum Order {
+enum Order {
     /// Keep these.
     Write(Batch, Vec<Account>),
-    /// Other series from now on, and those of them whose rates are wanted.
-    Begin(Vec<Vec<Series>>, Vec<u32>, Vec<String>),
+    /// Another configuration from now on.
+    Begin(Box<Keeping>),
 }
 
 /// What became of a batch.
@@ -50,7 +65,7 @@ impl Writer {
         let work = move || {
             let mut thread = Thread {
                 sinks,
-                devices: Vec::new(),
+                keeping: None,
                 wakes,
             };
             while let Ok(order) = ordered.recv() {
@@ -87,16 +102,11 @@ impl Writer {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Other series from now on. Waits until what came before is kept.
-    pub(super) fn begin(
-        &mut self,
-        series: Vec<Vec<Series>>,
-        watched: Vec<u32>,
-        names: Vec<String>,
-    ) {
+    /// Another configuration from now on. Waits until what came before is kept.
+    pub(super) fn begin(&mut self, keeping: Keeping) {
         if let Some(orders) = &self.orders {
             // It is there as long as this is.
-            let _ = orders.send(Order::Begin(series, watched, names));
+            let _ = orders.send(Order::Begin(Box::new(keeping)));
         }
     }
 
@@ -145,35 +155,63 @@ impl Drop for Writer {
 
 struct Thread {
     sinks: Vec<Sink>,
-    /// What devices are called, by session.
-    devices: Vec<String>,
+    keeping: Option<Box<Keeping>>,
     wakes: PipeWriter,
 }
 
 impl Thread {
     fn obey(&mut self, order: Order) -> Option<Written> {
         match order {
-            Order::Begin(series, watched, names) => {
-                self.devices = names;
+            Order::Begin(mut keeping) => {
+                let series = std::mem::take(&mut keeping.series);
                 for (at, (sink, series)) in self.sinks.iter_mut().zip(series).enumerate() {
                     // Rates are the same wherever values go: the first one tells them.
-                    let watched: &[u32] = if at == 0 { &watched } else { &[] };
+                    let watched: &[u32] = if at == 0 { &keeping.watched } else { &[] };
                     sink.begin(series, watched);
                 }
+                self.keeping = Some(keeping);
                 None
             }
-            Order::Write(batch, _accounts) => {
-                let mut report = Report::default();
-                for sink in &mut self.sinks {
-                    sink.write(&batch, &mut report);
-                }
-                let counts = self.sinks.iter().map(Sink::counts).collect();
-                Some(Written {
-                    batch,
-                    report,
-                    counts,
-                })
-            }
+            Order::Write(batch, accounts) => Some(self.write(batch, &accounts)),
         }
     }
+
+    fn write(&mut self, batch: Batch, accounts: &[Account]) -> Written {
+        let mut report = Report::default();
+        if let Some(keeping) = &self.keeping {
+            if let Some(graphite) = &keeping.graphite {
+                graphite.send(&batch);
+            }
+            let readings: Vec<DeviceReading<'_>> = accounts
+                .iter()
+                .filter_map(|account| reading(account, &keeping.devices))
+                .collect();
+            for sink in &mut self.sinks {
+                sink.write(&batch, &mut report);
+                sink.write_devices(&readings, keeping.interval_s, &mut report);
+            }
+        }
+        Written {
+            batch,
+            report,
+            counts: self.sinks.iter().map(Sink::counts).collect(),
+        }
+    }
+}
+
+fn reading<'a>(account: &Account, devices: &'a [String]) -> Option<DeviceReading<'a>> {
+    let seconds = |ns: f64| ns / 1e9;
+    let unseen_ns = match account.seen_ns {
+        0 => f64::NAN,
+        seen_ns => account.real_ns.saturating_sub(seen_ns).max(0) as f64,
+    };
+    Some(DeviceReading {
+        device: devices.get(account.session)?.as_bytes(),
+        stamp_ms: account.real_ns / 1_000_000,
+        round_trip_s: seconds(account.round_trip_ns as f64 / f64::from(account.answers)),
+        losses: account.losses.into(),
+        retries: account.retries.into(),
+        unseen_s: seconds(unseen_ns),
+        late_s: seconds(account.late_ns as f64),
+    })
 }

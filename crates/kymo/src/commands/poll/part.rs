@@ -8,15 +8,19 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
+use kymo_poll::description;
 use kymo_poll::engine::{Cache, Column, Happening, Pace, Stamps};
-use kymo_poll::poller::{Poller, PollerSettings, Turn, device_names};
+use kymo_poll::graphite::Graphite;
+use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Heard, Runner};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
 use kymo_poll::threshold::Thresholds;
+use kymo_poll::watch::Watch;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
 use kymo_wire::mrtg_cfg::{Config, LogFormat};
+use kymo_wire::targets::TargetsHead;
 
 use super::bell::Bell;
 use super::check::Debugging;
@@ -37,50 +41,12 @@ pub(super) struct Part {
     thresholds: Thresholds,
     homes: Vec<Home>,
     names: Vec<String>,
-    watched: Watched,
+    watch: Watch,
+    looked: Instant,
+    descriptions: Option<PathBuf>,
     rarely: Rarely,
     log: Arc<PollLog>,
     left_out: usize,
-}
-
-/// Whether files are still what they were.
-struct Watched {
-    prints: Vec<(PathBuf, Option<Print>)>,
-    looked: Instant,
-}
-
-/// Number, length and time of a file.
-type Print = (u64, u64, i64, i64);
-
-impl Watched {
-    fn of(config: &Config) -> Watched {
-        use std::os::unix::ffi::OsStrExt;
-        let paths = config.file_paths().iter();
-        let paths = paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
-        Watched {
-            prints: paths.map(|path| (path.clone(), print(&path))).collect(),
-            looked: Instant::now(),
-        }
-    }
-
-    /// Whether one of them is another one, or was changed; looked at now and then only.
-    fn have_changed(&mut self) -> bool {
-        if self.looked.elapsed() < WATCH {
-            return false;
-        }
-        self.looked = Instant::now();
-        self.prints.iter().any(|(path, before)| {
-            let now = print(path);
-            // One that is missing for a moment is being replaced.
-            now.is_some() && now != *before
-        })
-    }
-}
-
-fn print(path: &std::path::Path) -> Option<Print> {
-    use std::os::unix::fs::MetadataExt;
-    let stat = std::fs::metadata(path).ok()?;
-    Some((stat.ino(), stat.size(), stat.mtime(), stat.mtime_nsec()))
 }
 
 impl Part {
@@ -97,6 +63,9 @@ impl Part {
         let clock: Arc<dyn Clock> = Arc::new(RealClock);
         let (sinks, homes) = sinks(&config, file, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
+        for line in Thresholds::not_done(&config) {
+            log.say(&line);
+        }
         let poller_settings = PollerSettings {
             pace: match settings.burst || !settings.forever {
                 true => Pace::Burst,
@@ -108,17 +77,19 @@ impl Part {
             },
         };
         let cache = read_cache(cache_file, &config);
-        let watched = thresholds.watched();
         let names = device_names(&config);
-        let part = Part {
-            watched: Watched::of(&config),
+        let keeping = keeping(&config, &homes, &thresholds, &names, &log)?;
+        let mut part = Part {
+            watch: watch(&config),
+            looked: Instant::now(),
+            descriptions: settings.descriptions.clone(),
             left_out: config.left_out().len(),
             poller: Poller::start(
                 config.clone(),
                 poller_settings,
                 &cache,
                 sinks,
-                watched,
+                keeping,
                 clock,
             )
             .map_err(|error| format!("cannot poll {}: {error}", file.display()))?,
@@ -131,7 +102,7 @@ impl Part {
             rarely: Rarely::new(),
             log,
         };
-        part.describe(settings);
+        part.describe();
         Ok(part)
     }
 
@@ -158,7 +129,7 @@ impl Part {
             }
             let said = bell.reads.load(Ordering::Acquire);
             wants_reload |= std::mem::replace(&mut reads, said) != said;
-            wants_reload |= self.watched.have_changed();
+            wants_reload |= self.has_changed();
             if wants_reload && self.poller.is_idle() {
                 wants_reload = false;
                 self.reload();
@@ -219,6 +190,9 @@ impl Part {
         }
         let mut refused = 0;
         for report in &turn.reports {
+            for line in &report.troubles {
+                self.log.say(line);
+            }
             for refusal in &report.refused {
                 refused += 1;
                 if refused <= REFUSALS {
@@ -242,29 +216,36 @@ impl Part {
         }
     }
 
+    /// Whether the configuration is another one than it was; looked at now and then only.
+    fn has_changed(&mut self) -> bool {
+        if self.looked.elapsed() < WATCH {
+            return false;
+        }
+        self.looked = Instant::now();
+        self.watch.changed()
+    }
+
     /// Another state of the configuration, if it can be read; otherwise the one before stays.
     fn reload(&mut self) {
-        let read = reading::read_all(
-            std::slice::from_ref(&self.file),
-            &Debugging::new(&[], false),
-            &self.log,
-        );
+        let debugging = Debugging::new(&[], false);
+        let read = reading::read_all(std::slice::from_ref(&self.file), &debugging, &self.log);
         let Some(config) = read.ok().and_then(|mut configs| configs.pop()) else {
-            self.log.say("the configuration stays as it was");
-            self.watched.looked = Instant::now();
-            return;
+            return self.log.say("the configuration stays as it was");
         };
-        self.watched = Watched::of(&config);
-        let config = Arc::new(config);
-        self.thresholds = Thresholds::of(&config, &self.file);
-        self.names = device_names(&config);
-        let homes = self.homes.iter();
-        let series = homes.map(|home| Series::of_all(&config, home)).collect();
-        self.poller
-            .reload(config, series, self.thresholds.watched());
+        self.watch = watch(&config);
+        let (thresholds, names) = (Thresholds::of(&config, &self.file), device_names(&config));
+        let keeping = keeping(&config, &self.homes, &thresholds, &names, &self.log);
+        let keeping = match keeping {
+            Ok(keeping) => keeping,
+            Err(line) => return self.log.say(&line),
+        };
+        (self.thresholds, self.names) = (thresholds, names);
+        self.left_out = config.left_out().len();
+        self.poller.reload(Arc::new(config), keeping);
         if let Some(runner) = &mut self.runner {
             runner.load();
         }
+        self.describe();
         self.log
             .say(&format!("{} was read again", self.file.display()));
     }
@@ -287,9 +268,53 @@ impl Part {
     }
 
     /// For the page of kymo serve.
-    fn describe(&self, settings: &Settings) {
-        let _ = settings;
+    fn describe(&mut self) {
+        let (Some(folder), Some(home)) = (&self.descriptions, self.homes.first()) else {
+            return;
+        };
+        let config = self.poller.config();
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let count = u32::try_from(config.targets().len()).unwrap_or(u32::MAX);
+        let head = TargetsHead::new(stem.to_string(), config.globals().interval_s, count);
+        let series = Series::of_all(config, home);
+        let mut described = config.targets().zip(&series).map(|(target, series)| {
+            description::described(config, target, &self.names, &series.name)
+        });
+        let written = description::write(&RealDisk, folder, &stem, &head, &mut described);
+        if let Err(error) = written {
+            let line = format!("cannot write into {}: {error}", folder.display());
+            self.log.say(&line);
+        }
     }
+}
+
+/// To see when the configuration changes.
+fn watch(config: &Config) -> Watch {
+    use std::os::unix::ffi::OsStrExt;
+    let paths = config.file_paths().iter();
+    Watch::of(paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))))
+}
+
+/// How values of a configuration are kept by sinks that are at home there.
+fn keeping(
+    config: &Config,
+    homes: &[Home],
+    thresholds: &Thresholds,
+    names: &[String],
+    log: &Arc<PollLog>,
+) -> Result<Keeping, String> {
+    let log = log.clone();
+    let graphite = Graphite::start(config, move |line| log.say(line));
+    Ok(Keeping {
+        series: homes
+            .iter()
+            .map(|home| Series::of_all(config, home))
+            .collect(),
+        watched: thresholds.watched(),
+        graphite: graphite.map_err(|error| format!("cannot send to graphite: {error}"))?,
+        interval_s: config.globals().interval_s,
+        devices: names.to_vec(),
+    })
 }
 
 /// Takes what woke the thread.
@@ -313,13 +338,12 @@ fn read_cache(file: &std::path::Path, config: &Config) -> Cache {
 }
 
 /// Where values of a configuration go, the keeper first.
-#[allow(clippy::type_complexity)]
 fn sinks(
     config: &Config,
     file: &std::path::Path,
     settings: &Settings,
     clock: &Arc<dyn Clock>,
-) -> Result<(Vec<(Sink, Vec<Series>)>, Vec<Home>), String> {
+) -> Result<(Vec<Sink>, Vec<Home>), String> {
     let globals = config.globals();
     let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
     let home = Home::new(log_dir, file, settings.base.as_deref());
@@ -347,8 +371,7 @@ fn sinks(
         sinks.push(Sink::Files(files));
     }
     let homes = vec![home; sinks.len()];
-    let series = homes.iter().map(|home| Series::of_all(config, home));
-    Ok((sinks.into_iter().zip(series).collect(), homes))
+    Ok((sinks, homes))
 }
 
 fn words(happening: &Happening, names: &[String]) -> String {

@@ -40,6 +40,17 @@ pub(super) fn read_all(
     }
 }
 
+/// Configurations that are there of these; the last part of each may have `*`.
+pub(crate) fn configurations(patterns: &[String]) -> Vec<PathBuf> {
+    let found = patterns
+        .iter()
+        .flat_map(|pattern| match pattern.contains('*') {
+            true => Disk.glob(pattern.as_bytes()),
+            false => vec![pattern.clone().into_bytes()],
+        });
+    found.map(|name| path(&name).into()).collect()
+}
+
 /// What is read and does not do what it says.
 fn say_oddities(config: &Config, log: &PollLog) {
     for warning in config.warnings() {
