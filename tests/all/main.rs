@@ -9,6 +9,7 @@ mod graph;
 mod kill9;
 mod live;
 mod playback;
+mod poll_config;
 mod poll_files;
 mod poll_keeper;
 mod poll_snmp;

@@ -124,6 +124,14 @@ pub(super) fn global(keyword: Global, text: &[u8], files: &mut dyn Files) -> Che
     }
 }
 
+/// Whether [`target`] looks at such a value at all.
+pub(super) fn has_rule(keyword: Keyword) -> bool {
+    !matches!(
+        keyword,
+        Keyword::Target | Keyword::Title | Keyword::PageTop | Keyword::Options
+    )
+}
+
 /// Of a target's value.
 pub(super) fn target(keyword: Keyword, text: &[u8], files: &mut dyn Files) -> Checked {
     let at_least = |least: f64| number(text).trunc() >= least;

@@ -7,7 +7,7 @@ use super::expression::{
     Rounding,
 };
 use super::text::wide;
-use kymo_base::printf::put_signed;
+use kymo_base::printf::{put_general, put_signed};
 use std::cmp::Ordering;
 
 /// Longest number that MRTG takes.
@@ -321,6 +321,10 @@ impl Number {
                     text => text,
                 };
                 out.extend_from_slice(text.as_bytes());
+                true
+            }
+            (Number::Double(number), Rounding::Keep) if number.is_finite() => {
+                put_general(out, *number, 15);
                 true
             }
             _ => self.put_decimal(rounding, out),

@@ -49,7 +49,8 @@ enum Current {
     Before(Keyword),
     After(Keyword),
     Default(Keyword),
-    Value(Keyword, u32),
+    /// Its number among the values, and whose it is.
+    Value(u32, u32),
 }
 
 /// A file that is being read.
@@ -77,8 +78,10 @@ pub(super) struct Reader<'f> {
     current_place: Place,
     last_name: Vec<u8>,
     last_target: u32,
-    /// Since the current value began no other file was read.
+    /// The current value is in the file as it is, and no other file was read since.
     is_unbroken: bool,
+    /// Where the last line of the current value ends; 0: it has one line.
+    value_end: usize,
 }
 
 type Checked = Result<(), Problem>;
@@ -103,6 +106,7 @@ impl<'f> Reader<'f> {
             last_name: Vec::new(),
             last_target: 0,
             is_unbroken: false,
+            value_end: 0,
         };
         let mut stack = Vec::new();
         reader.open(path.to_vec(), None, &mut stack)?;
@@ -122,6 +126,10 @@ impl<'f> Reader<'f> {
                 file: open.file,
                 line: open.line,
             };
+            if reader.is_unbroken && goes_on(&rest[..len]) {
+                reader.value_end = from + len;
+                continue;
+            }
             if let b'i' | b'I' = rest[0]
                 && let Some(path) = included(&rest[..len])
             {
@@ -336,9 +344,9 @@ impl<'f> Reader<'f> {
             }
             None => value,
         };
-        self.set(target, keyword, value);
-        self.current = Current::Value(keyword, target);
-        self.is_unbroken = true;
+        let at = self.set(target, keyword, value);
+        self.current = Current::Value(at, target);
+        self.is_unbroken = value.is_in_file(self.current_place.file);
         Ok(())
     }
 
@@ -450,11 +458,11 @@ impl<'f> Reader<'f> {
         (at != LAST).then_some(at)
     }
 
-    fn set(&mut self, target: u32, keyword: Keyword, text: Text) {
+    fn set(&mut self, target: u32, keyword: Keyword, text: Text) -> u32 {
         let is_there = self.targets[wide(target)].has & keyword.bit() != 0;
         if let Some(at) = is_there.then(|| self.value_at(target, keyword)).flatten() {
             self.values[wide(at)].text = text;
-            return;
+            return at;
         }
         let number = narrow(self.values.len());
         let next = LAST;
@@ -470,6 +478,7 @@ impl<'f> Reader<'f> {
             LAST => named.first_value = number,
             last => self.values[wide(last)].next = number,
         }
+        number
     }
 
     /// A text that has tabs is another one.
@@ -496,15 +505,14 @@ impl<'f> Reader<'f> {
                 ));
                 Ok(())
             }
-            Current::Value(keyword, target) => {
-                let Some(before) = self.value(target, keyword) else {
-                    unreachable!("BUG: the current value is not there")
-                };
-                let longer = match self.is_unbroken && before.is_in_file(place.file) {
-                    true => before.with_lines_until(end),
-                    false => self.longer(before, b" ", text),
-                };
-                self.set(target, keyword, longer);
+            Current::Value(..) if self.is_unbroken => {
+                self.value_end = end;
+                Ok(())
+            }
+            Current::Value(at, _) => {
+                self.settle(at);
+                let before = self.values[wide(at)].text;
+                self.values[wide(at)].text = self.longer(before, b" ", text);
                 Ok(())
             }
             added => {
@@ -535,18 +543,19 @@ impl<'f> Reader<'f> {
     /// The current value is complete: what comes behind it is added, and it is looked at.
     fn finish(&mut self) -> Checked {
         let current = std::mem::replace(&mut self.current, Current::Nothing);
+        self.is_unbroken = false;
         let place = self.current_place;
         match current {
-            Current::Value(keyword, target) => {
+            Current::Value(at, target) => {
+                self.settle(at);
+                let keyword = self.values[wide(at)].keyword;
                 if let Some(after) = self.added[keyword.number()].after {
-                    self.add_behind(keyword, target, after);
+                    self.add_behind(at, after);
                     if self.texts.made_bytes() > MRTG_CFG_BYTES_MAX {
                         return Err(self.problem(place, "the texts are too long"));
                     }
                 }
-                let Some(text) = self.value(target, keyword) else {
-                    unreachable!("BUG: the current value is not there")
-                };
+                let text = self.values[wide(at)].text;
                 self.check_value(keyword, text, place, |reader| {
                     reader.texts.get(reader.targets[wide(target)].name)
                 })
@@ -579,6 +588,9 @@ impl<'f> Reader<'f> {
         place: Place,
         name: impl Fn(&'t Self) -> std::borrow::Cow<'t, [u8]>,
     ) -> Checked {
+        if !checks::has_rule(keyword) {
+            return Ok(());
+        }
         let why = match checks::target(keyword, &self.texts.get(text), self.files) {
             Ok(()) => return Ok(()),
             Err(why) => why,
@@ -588,17 +600,34 @@ impl<'f> Reader<'f> {
         Err(self.problem(place, format!("{word}[{name}]: {why}")))
     }
 
-    fn add_behind(&mut self, keyword: Keyword, target: u32, after: Text) {
+    /// The lines of the current value become part of it.
+    fn settle(&mut self, at: u32) {
+        if self.value_end > 0 {
+            let value = &mut self.values[wide(at)];
+            value.text = value.text.with_lines_until(self.value_end);
+            self.value_end = 0;
+        }
+    }
+
+    fn add_behind(&mut self, at: u32, after: Text) {
         let after = self.texts.get(after).into_owned();
-        let Some(before) = self.value(target, keyword) else {
-            return;
-        };
+        let before = self.values[wide(at)].text;
         let text = match self.without_no_space(&after) {
             Some(cut) => self.texts.append(before, &[cut]),
             None => self.texts.append(before, &[b" ", &after]),
         };
-        self.set(target, keyword, text);
+        self.values[wide(at)].text = text;
     }
+}
+
+/// Whether a line continues a value: what [`classify`] finds, too, but most lines are such ones.
+fn goes_on(line: &[u8]) -> bool {
+    let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+    let blanks = blanks.count();
+    let text = line
+        .get(blanks)
+        .filter(|byte| **byte != b'#' && !is_space(**byte));
+    blanks > 0 && text.is_some()
 }
 
 /// `prefix*keyword`

@@ -49,7 +49,8 @@ impl TargetParser<'_> {
                 parsed
             }
         };
-        if parsed.is_err() {
+        // Who looks at the steps compares them with MRTG's, which goes on.
+        if parsed.is_err() && matches!(trace, Trace::Off) {
             self.readings.truncate(before);
         }
         parsed
