@@ -78,14 +78,3 @@ impl Sink {
 fn index(target: u32) -> usize {
     target as usize
 }
-
-/// Says so of each value.
-fn refuse_all(batch: &Batch, report: &mut Report, counts: &mut Counts) {
-    for update in batch.iter() {
-        report.refuse(
-            update.target,
-            "cannot keep values here: this is not built yet",
-        );
-        counts.refused += 1;
-    }
-}

@@ -146,30 +146,70 @@ impl Files {
 
     /// Values of one target, oldest first.
     fn update(&mut self, at: u32, arguments: &[&[u8]], report: &mut Report) -> Outcome {
+        let first_s = arguments.first().map_or(0, |first| seconds(first));
+        let file = match self.take_up(at, first_s, report) {
+            Ok(file) => file,
+            Err(outcome) => return outcome,
+        };
+        let Some(target) = self.targets.get(index(at)) else {
+            return Outcome::Kept;
+        };
+        let watcher = match target.is_watched {
+            true => Watcher::Of(at, &mut report.rates),
+            false => Watcher::None,
+        };
+        match self.pen.update(&*file, arguments, watcher) {
+            Ok(()) => Outcome::Kept,
+            Err(error) => Outcome::Refused(cannot("update", Some(&target.series), &error)),
+        }
+    }
+
+    /// Makes sure that there is a file as the series wants it, for a value of this second that somebody else writes.
+    pub(super) fn prepare(
+        &mut self,
+        at: u32,
+        first_s: i64,
+        report: &mut Report,
+    ) -> Result<(), String> {
+        let file = match self.take_up(at, first_s, report) {
+            Ok(file) => file,
+            Err(Outcome::Refused(cause)) => return Err(cause),
+            Err(Outcome::Kept | Outcome::Locked) => return Ok(()),
+        };
+        let series = self.targets.get(index(at)).map(|target| &target.series);
+        let written = self.pen.write_tuned(&*file);
+        written.map_err(|error| cannot("tune", series, &error))
+    }
+
+    /// The file of a target, locked and read, with the kind and the maxima of its series; made if it is missing.
+    fn take_up(
+        &mut self,
+        at: u32,
+        first_s: i64,
+        report: &mut Report,
+    ) -> Result<Box<dyn DiskFile>, Outcome> {
         let Some(target) = self.targets.get_mut(index(at)) else {
-            return Outcome::Refused(cannot("update", None, &"there is no such target"));
+            return Err(Outcome::Refused(cannot(
+                "update",
+                None,
+                &"there is no such target",
+            )));
         };
         let series = &target.series;
         let refused =
             |verb, cause: &dyn Display| Outcome::Refused(cannot(verb, Some(series), cause));
         let mut opened = open(&*self.tree, &series.path);
-        let first_s = arguments.first().map_or(0, |first| seconds(first));
         if is_missing(&opened) {
-            if let Err(error) = blank::create_file(&*self.tree, series, first_s, &mut self.random) {
-                return refused("create", &error);
-            }
+            let made = blank::create_file(&*self.tree, series, first_s, &mut self.random);
+            made.map_err(|error| refused("create", &error))?;
             self.counts.created += 1;
             target.is_tuned = true;
             opened = open(&*self.tree, &series.path);
         }
-        let file = match opened {
-            Ok(Some(file)) => file,
-            Ok(None) => return Outcome::Locked,
-            Err(error) => return refused("open", &error),
-        };
-        if let Err(error) = self.pen.read(&*file, series.max_age_s, first_s) {
-            return refused("read", &error);
-        }
+        let file = opened.map_err(|error| refused("open", &error))?;
+        let file = file.ok_or(Outcome::Locked)?;
+        let read = self.pen.read(&*file, series.max_age_s, first_s);
+        read.map_err(|error| refused("read", &error))?;
         if !std::mem::replace(&mut target.is_tuned, true) {
             match self.pen.tune(series) {
                 Ok(is_changed) => self.counts.tuned += u64::from(is_changed),
@@ -177,14 +217,7 @@ impl Files {
                 Err(error) => report.refuse(at, cannot("tune", Some(series), &error)),
             }
         }
-        let seen = match target.is_watched {
-            true => Watcher::Of(at, &mut report.rates),
-            false => Watcher::None,
-        };
-        match self.pen.update(&*file, arguments, seen) {
-            Ok(()) => Outcome::Kept,
-            Err(error) => refused("update", &error),
-        }
+        Ok(file)
     }
 }
 

@@ -127,6 +127,14 @@ impl Pen {
         Ok(true)
     }
 
+    /// Writes what [`Pen::tune`] changed, where nothing else is to be written.
+    pub(super) fn write_tuned(&mut self, file: &dyn DiskFile) -> Result<(), Error> {
+        match self.is_tuned {
+            true => self.write(file).map_err(|error| failed(&error)),
+            false => Ok(()),
+        }
+    }
+
     /// Updates the file. An argument that is refused ends it; what came before is kept.
     pub(super) fn update(
         &mut self,

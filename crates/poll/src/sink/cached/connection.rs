@@ -1,0 +1,241 @@
+//! The way to an rrdcached: lines there, a status line and as many lines back as that says.
+
+use kymo_sys::clock::Clock;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an answer may take: MRTG waits for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a connection may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// The daemon is not looked for more often than this.
+const PAUSE_NS: u64 = 1_000_000_000;
+/// Port of a daemon whose address names none.
+const PORT: &str = "42217";
+/// Longest line that is taken, and most lines of an answer.
+const LINE_MAX: u64 = 8192;
+const LINES_MAX: usize = 1 << 20;
+
+pub(super) struct Connection {
+    address: Vec<u8>,
+    clock: Arc<dyn Clock>,
+    stream: Option<BufReader<Stream>>,
+    /// It is away: not to be looked for before this moment.
+    not_before_ns: Option<u64>,
+    connected: u64,
+    is_told: bool,
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// What a daemon answers: its status, the text behind that, and its lines.
+pub(super) struct Reply {
+    pub(super) status: i64,
+    pub(super) text: Vec<u8>,
+    pub(super) lines: Vec<Vec<u8>>,
+}
+
+impl Connection {
+    pub(super) fn to(address: Vec<u8>, clock: Arc<dyn Clock>) -> Connection {
+        Connection {
+            address,
+            clock,
+            stream: None,
+            not_before_ns: None,
+            connected: 0,
+            is_told: false,
+        }
+    }
+
+    /// Whether the daemon sees the same files: MRTG goes by the word alone.
+    pub(super) fn is_local(&self) -> bool {
+        self.address.starts_with(b"unix:")
+    }
+
+    /// How often it was found again.
+    pub(super) fn reconnected(&self) -> u64 {
+        self.connected.saturating_sub(1)
+    }
+
+    /// What is said of a failure: once, until it is over.
+    pub(super) fn failed(&mut self, error: &io::Error) -> Option<String> {
+        let address = kymo_base::name::DisplayName(&self.address);
+        let text =
+            format!("cannot ask rrdcached at {address}: {error}; values wait until it is back");
+        (!std::mem::replace(&mut self.is_told, true)).then_some(text)
+    }
+
+    /// Sends a whole BATCH; errors by the number of their line, from 1. `may_be_heard` says afterwards whether one went out that was
+    /// not answered.
+    pub(super) fn batch(
+        &mut self,
+        text: &[u8],
+        may_be_heard: &mut bool,
+    ) -> io::Result<Vec<(usize, Vec<u8>)>> {
+        let exchange = |stream: &mut BufReader<Stream>| {
+            stream.get_mut().write_all(text)?;
+            let begun = read_reply(stream)?;
+            if begun.status != 0 {
+                return Err(said(&begun.text));
+            }
+            let done = read_reply(stream)?;
+            let lines = done.lines.iter().filter_map(|line| numbered(line));
+            Ok(lines.collect())
+        };
+        self.exchange(exchange, may_be_heard)
+    }
+
+    /// One line, and what is answered.
+    pub(super) fn ask(&mut self, line: &[u8]) -> io::Result<Reply> {
+        let exchange = |stream: &mut BufReader<Stream>| {
+            stream.get_mut().write_all(line)?;
+            read_reply(stream)
+        };
+        self.exchange(exchange, &mut false)
+    }
+
+    /// On a new connection where the old one is of a daemon that has ended.
+    fn exchange<T>(
+        &mut self,
+        exchange: impl Fn(&mut BufReader<Stream>) -> io::Result<T>,
+        may_be_heard: &mut bool,
+    ) -> io::Result<T> {
+        if let Some(mut stream) = self.stream.take() {
+            if let Ok(answer) = exchange(&mut stream) {
+                self.stream = Some(stream);
+                return Ok(answer);
+            }
+            *may_be_heard = true;
+        }
+        let mut stream = BufReader::new(self.connect()?);
+        let answer = exchange(&mut stream).inspect_err(|_| *may_be_heard = true)?;
+        self.stream = Some(stream);
+        self.is_told = false;
+        Ok(answer)
+    }
+
+    fn connect(&mut self) -> io::Result<Stream> {
+        let now_ns = self.clock.mono_ns();
+        if self.not_before_ns.is_some_and(|moment| now_ns < moment) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        self.not_before_ns = Some(now_ns + PAUSE_NS);
+        let address = self.address.strip_prefix(b"unix:").unwrap_or(&self.address);
+        let address = std::str::from_utf8(address).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let stream = match self.is_local() || address.starts_with('/') {
+            true => {
+                let stream = UnixStream::connect(address)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                Stream::Unix(stream)
+            }
+            false => Stream::Tcp(connect_tcp(address)?),
+        };
+        self.not_before_ns = None;
+        self.connected += 1;
+        Ok(stream)
+    }
+}
+
+fn connect_tcp(address: &str) -> io::Result<TcpStream> {
+    let (host, port) = parts(address);
+    let port = port.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut last = io::ErrorKind::AddrNotAvailable.into();
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// `host`, `host:port`, `[address]:port`, or an address of IPv6.
+pub(super) fn parts(address: &str) -> (&str, &str) {
+    if let Some((host, rest)) = address
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+    {
+        return (host, rest.strip_prefix(':').unwrap_or(PORT));
+    }
+    match address.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, port),
+        _ => (address, PORT),
+    }
+}
+
+fn read_reply(stream: &mut BufReader<Stream>) -> io::Result<Reply> {
+    let first = read_line(stream)?;
+    let (status, text) = status(&first).ok_or_else(|| said(&first))?;
+    let count = usize::try_from(status).unwrap_or(0);
+    if count > LINES_MAX {
+        return Err(said(&first));
+    }
+    let lines = (0..count).map(|_| read_line(stream));
+    Ok(Reply {
+        status,
+        text: text.to_vec(),
+        lines: lines.collect::<io::Result<_>>()?,
+    })
+}
+
+fn read_line(stream: &mut BufReader<Stream>) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    stream.take(LINE_MAX).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        Some(b'\n') => Ok(line),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A number, and what is behind it.
+fn status(line: &[u8]) -> Option<(i64, &[u8])> {
+    let end = line
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(line.len());
+    let number = std::str::from_utf8(&line[..end]).ok()?.parse().ok()?;
+    Some((number, line.get(end + 1..).unwrap_or_default()))
+}
+
+fn numbered(line: &[u8]) -> Option<(usize, Vec<u8>)> {
+    let (number, text) = status(line)?;
+    Some((usize::try_from(number).ok()?, text.to_vec()))
+}
+
+fn said(text: &[u8]) -> io::Error {
+    io::Error::other(format!("it says {}", kymo_base::name::DisplayName(text)))
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
