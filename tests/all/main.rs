@@ -12,6 +12,7 @@ mod playback;
 mod poll_config;
 mod poll_files;
 mod poll_keeper;
+mod poll_mrtg_files;
 mod poll_rrdcached;
 mod poll_snmp;
 mod prometheus;

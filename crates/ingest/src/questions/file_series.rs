@@ -54,7 +54,7 @@ pub(super) fn create(store: &Store, series: &[FileSeries]) -> Taken {
 }
 
 /// A series that is there, with other definitions than are wanted.
-struct Change<'a> {
+struct Tuning<'a> {
     place: u32,
     series: &'a FileSeries,
     from: Header,
@@ -67,7 +67,7 @@ fn change<'a>(
     place: u32,
     series: &'a FileSeries,
     wanted: &Header,
-) -> Option<Change<'a>> {
+) -> Option<Tuning<'a>> {
     let from = store.definition(&series.name)?;
     let mut to = from.clone();
     for ds in &mut to.ds {
@@ -76,7 +76,7 @@ fn change<'a>(
         }
     }
     keep_points(&mut to, series.points_kept_s);
-    (to != from).then_some(Change {
+    (to != from).then_some(Tuning {
         place,
         series,
         from,
@@ -84,7 +84,7 @@ fn change<'a>(
     })
 }
 
-fn redefine(store: &Store, changes: &[Change], taken: &mut Taken) {
+fn redefine(store: &Store, changes: &[Tuning], taken: &mut Taken) {
     let wanted = changes.iter().map(|change| Redefinition {
         name: &change.series.name,
         from: &change.from,

@@ -41,7 +41,7 @@ impl Backlog {
         })
     }
 
-    /// The first so many are done with.
+    /// The first ones, as many as this, are done with.
     pub(super) fn drop_first(&mut self, count: usize) {
         for _ in 0..count {
             self.pop();
@@ -73,4 +73,61 @@ impl Backlog {
 /// All that is to be sent: what waited, then what is new.
 pub(super) fn all<'a>(backlog: &'a Backlog, batch: &'a Batch) -> impl Iterator<Item = Update<'a>> {
     backlog.iter().chain(batch.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::{Kind, Layout, Layouts, Spans};
+
+    fn series(name: &str) -> Series {
+        Series {
+            path: name.into(),
+            folder_bytes: 0,
+            name: name.into(),
+            step_s: 300,
+            heartbeat_s: 600,
+            kind: Kind::Gauge,
+            max: [None; 2],
+            archives: Layouts::default().archives(Layout {
+                interval_s: 300,
+                spans: Spans::Log,
+                rows: [None; 4],
+                seasonal: Vec::new(),
+            }),
+            points_kept_s: 0,
+            max_age_s: None,
+        }
+    }
+
+    fn texts(backlog: &Backlog) -> Vec<(u32, &[u8])> {
+        let updates = backlog.iter();
+        updates
+            .map(|update| (update.target, update.argument))
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_go_where_there_is_no_room() {
+        let (mut backlog, mut dropped) = (Backlog::default(), 0);
+        let text = vec![b'1'; (1 << 20) - OVERHEAD];
+        for target in 0..40 {
+            dropped += backlog.push(target, &text);
+        }
+        assert_eq!((backlog.len(), dropped), (32, 8));
+        assert_eq!(backlog.iter().next().map(|update| update.target), Some(8));
+        backlog.drop_first(31);
+        assert_eq!(texts(&backlog), [(39, &text[..])]);
+        assert_eq!(backlog.bytes, 1 << 20);
+    }
+
+    #[test]
+    fn targets_that_have_other_numbers_keep_their_values() {
+        let mut backlog = Backlog::default();
+        for (target, text) in [(0, b"1:1"), (1, b"1:2"), (0, b"2:1"), (7, b"1:7")] {
+            backlog.push(target, text);
+        }
+        backlog.follow(&[series("a"), series("b")], &[series("c"), series("a")]);
+        assert_eq!(texts(&backlog), [(1, &b"1:1"[..]), (1, b"2:1")]);
+    }
 }

@@ -13,7 +13,7 @@ use super::files::seconds;
 use super::rates::Rates;
 use super::{Counts, Files, Report, Series, index};
 use crate::batch::{Batch, Update};
-use connection::Connection;
+use connection::LineConnection;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
 use std::io;
@@ -29,7 +29,7 @@ const PAST: &[u8] = b"illegal attempt to update";
 
 /// Hands values to an rrdcached.
 pub struct Cached {
-    connection: Connection,
+    connection: LineConnection,
     /// Where files are made for it; also the series.
     files: Files,
     series: Vec<Series>,
@@ -47,7 +47,7 @@ impl Cached {
     /// The daemon at `unix:/path` or `host:port`; `files` makes files for it. Nothing is connected yet.
     pub fn at(address: Vec<u8>, files: Files, clock: Arc<dyn Clock>) -> Cached {
         Cached {
-            connection: Connection::to(address, clock),
+            connection: LineConnection::to(address, clock),
             files,
             series: Vec::new(),
             is_ready: Vec::new(),

@@ -1,6 +1,6 @@
 //! The keeper of `kymo serve`, by its protocol (docs/formats/keeper.md): a question a cycle, as a rule.
 //!
-//! While it is away values wait in memory, so many of them as there is room for; as it is back it gets them in their order. It says
+//! While it is away values wait in memory, as many as there is room for; as it is back it gets them in their order. It says
 //! which series it does not know, and those are defined.
 
 mod connection;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Series that are defined together.
-const DEFINED_TOGETHER: usize = 500;
+const DEFINED_TOGETHER: usize = 250;
 
 /// Hands values to the keeper.
 pub struct Keeper {

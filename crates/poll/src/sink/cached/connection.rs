@@ -19,7 +19,7 @@ const PORT: &str = "42217";
 const LINE_MAX: u64 = 8192;
 const LINES_MAX: usize = 1 << 20;
 
-pub(super) struct Connection {
+pub(super) struct LineConnection {
     address: Vec<u8>,
     clock: Arc<dyn Clock>,
     stream: Option<BufReader<Stream>>,
@@ -41,9 +41,9 @@ pub(super) struct Reply {
     pub(super) lines: Vec<Vec<u8>>,
 }
 
-impl Connection {
-    pub(super) fn to(address: Vec<u8>, clock: Arc<dyn Clock>) -> Connection {
-        Connection {
+impl LineConnection {
+    pub(super) fn to(address: Vec<u8>, clock: Arc<dyn Clock>) -> LineConnection {
+        LineConnection {
             address,
             clock,
             stream: None,

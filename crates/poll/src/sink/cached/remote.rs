@@ -7,7 +7,7 @@ use kymo_base::name::DisplayName;
 use std::io::{self, Write};
 
 impl Cached {
-    /// Has a file made if there is none; why there is none. One that is otherwise defined is told of, and stays what it is: as MRTG.
+    /// Has a file made if there is none; why there is none. Of one that is otherwise defined it says so, and leaves it as it is: as MRTG.
     pub(super) fn prepare_remote(
         &mut self,
         target: u32,

@@ -48,7 +48,7 @@ impl Connection {
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)
     }
 
-    /// Asks, and takes so many answers; on a new connection where the old one is of a keeper that has ended. `may_be_heard` says
+    /// Asks, and takes as many answers; on a new connection where the old one is of a keeper that has ended. `may_be_heard` says
     /// afterwards whether a question went out that was not answered.
     pub(super) fn ask(
         &mut self,

@@ -1,0 +1,161 @@
+//! Configurations that MRTG itself runs, and the files that it makes of them: ours are the same, from the configuration to the last byte.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use kymo_poll::batch::Batch;
+use kymo_poll::sink::{self, Home, Report, Series, Sink};
+use kymo_sys::disk::RealDisk;
+use kymo_tests::rrd_file::{difference, files_below, turned};
+use kymo_tests::{Scratch, machine};
+use kymo_wire::mrtg_cfg::{self, Config, Files};
+
+/// The files of this machine.
+struct Here;
+
+impl Files for Here {
+    fn read(&mut self, path: &[u8]) -> Result<Vec<u8>, String> {
+        std::fs::read(as_path(path)).map_err(|error| error.to_string())
+    }
+
+    fn is_readable(&mut self, path: &[u8]) -> bool {
+        as_path(path).is_file()
+    }
+
+    fn glob(&mut self, _pattern: &[u8]) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    fn is_dir(&mut self, path: &[u8]) -> bool {
+        as_path(path).is_dir()
+    }
+
+    fn exists(&mut self, path: &[u8]) -> bool {
+        as_path(path).exists()
+    }
+}
+
+fn as_path(path: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(path).into_owned().into()
+}
+
+/// A configuration of this interval; `later`: with other maxima and kinds.
+fn config(log_dir: &Path, interval: &str, later: bool) -> String {
+    let (max, kind) = match later {
+        false => ("1250000", "gauge"),
+        true => ("77", "absolute"),
+    };
+    let command = |a: &str, b: &str| format!("`printf '{a}\\n{b}\\n0\\nx\\n'`");
+    let mut text = format!(
+        "WorkDir: {}\nLogFormat: rrdtool\nInterval: {interval}\n",
+        log_dir.display()
+    );
+    let targets = [
+        ("Plain_One", String::new()),
+        ("gauge", format!("Options[gauge]: growright, {kind}\n")),
+        (
+            "derive",
+            "Options[derive]: derive\nAbsMax[derive]: 99999999999\n".into(),
+        ),
+        (
+            "below",
+            "Directory[below]: a/b\nRRDRowCount[below]: 33\nRRDRowCount2h[below]: 7\n".into(),
+        ),
+        (
+            "seasons",
+            "RRDHWRRAs[seasons]: RRA:HWPREDICT:20:0.1:0.0035:5\nRRDRowCount30m[seasons]: 9\n"
+                .into(),
+        ),
+    ];
+    for (at, (name, more)) in targets.iter().enumerate() {
+        // A sum that 64 bits do not hold is kept as it is.
+        let values = command(
+            &format!("{at}2345678901234567890123"),
+            &format!("{}", 7 + at),
+        );
+        text +=
+            &format!("Target[{name}]: {values}\nTitle[{name}]: x\nMaxBytes[{name}]: {max}\n{more}");
+    }
+    text
+}
+
+/// What MRTG says that it told librrd: files with their arguments.
+fn updates(said: &str) -> Vec<(PathBuf, String)> {
+    let calls = said
+        .lines()
+        .filter_map(|line| line.split_once("RRDs::update("));
+    let calls = calls.filter_map(|(_, call)| {
+        let (path, rest) = call.split_once(", '")?;
+        Some((path.into(), rest.split_once('\'')?.0.to_string()))
+    });
+    calls.collect()
+}
+
+fn read(path: &Path) -> Config {
+    let path = path.to_string_lossy();
+    mrtg_cfg::read(path.as_bytes(), &mut Here).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+fn exercise(interval: &str) {
+    let scratch = Scratch::new("poll-mrtg-files");
+    let (log_dir, theirs) = (scratch.path("log"), scratch.path("theirs"));
+    let file = scratch.path("mrtg.cfg");
+    let mut rounds = Vec::new();
+    std::fs::create_dir(&log_dir).expect("a folder");
+    for later in [false, true] {
+        let text = config(&log_dir, interval, later);
+        std::fs::write(&file, &text).expect("a configuration");
+        let mut mrtg = Command::new("mrtg");
+        let output = mrtg.env("LANG", "C").arg("--debug=log").arg(&file).output();
+        let output = output.expect("mrtg runs");
+        let said =
+            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        let updates = updates(&said);
+        assert_eq!(updates.len(), 5, "{said}");
+        rounds.push((text, updates));
+        // It takes no second value in a second, and tunes what is older than itself.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+    }
+    std::fs::rename(&log_dir, &theirs).expect("a folder");
+    std::fs::create_dir(&log_dir).expect("a folder");
+    let files = sink::Files::new(Arc::new(RealDisk), 1).expect("files");
+    let mut sink = Sink::Files(files);
+    for (text, updates) in rounds {
+        std::fs::write(&file, text).expect("a configuration");
+        let config = read(&file);
+        let series = Series::of_all(&config, &Home::new(&log_dir, &file, None));
+        let mut batch = Batch::default();
+        for (path, argument) in &updates {
+            let at = series.iter().position(|series| series.path == *path);
+            let at = at.unwrap_or_else(|| panic!("no target has {}", path.display()));
+            batch.push(at, |out| out.extend(argument.as_bytes()));
+        }
+        sink.begin(series, &[]);
+        let mut report = Report::default();
+        sink.write(&batch, &mut report);
+        assert!(report.refused.is_empty(), "{:?}", report.refused);
+    }
+    let mut compared = 0;
+    for path in files_below(&theirs) {
+        if path.extension().is_none_or(|end| end != "rrd") {
+            continue;
+        }
+        let below = path.strip_prefix(&theirs).expect("below");
+        let read = |path: &Path| turned(&std::fs::read(path).expect("a file"));
+        let differs = difference(&read(&log_dir.join(below)), &read(&path));
+        assert_eq!(differs, None, "interval {interval}: {}", below.display());
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
+}
+
+#[test]
+fn files_are_mrtgs_from_the_configuration_on() {
+    if machine::must_skip(&["mrtg", "rrdtool"]) {
+        return;
+    }
+    for interval in ["5", "1", "7", "0:10", "30", "60"] {
+        exercise(interval);
+    }
+}
