@@ -14,6 +14,7 @@ mod poll_files;
 mod poll_keeper;
 mod poll_mrtg_files;
 mod poll_rrdcached;
+mod poll_serve;
 mod poll_snmp;
 mod prometheus;
 mod record;

@@ -1,0 +1,192 @@
+//! `[poll]` of `kymo serve`: devices are polled, values are kept and shown, whoever dies is started again, and no community is
+//! seen anywhere.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use kymo_agentfarm::traffic::{self, Direction};
+use kymo_agentfarm::{Farm, Settings};
+use kymo_tests::Scratch;
+use kymo_tests::served::{Served, arguments_of, children_of, eventually, kill};
+
+/// In every packet, and nowhere else.
+const COMMUNITY: &str = "kept-secret-7";
+/// Within this part of the farm's rates: an interval of one second stamps to the microsecond, but a busy machine is late.
+const NEAR: f64 = 0.05;
+
+struct Polled {
+    farm: Farm,
+    served: Served,
+    scratch: Scratch,
+    log_dir: PathBuf,
+}
+
+impl Polled {
+    fn start(name: &str, devices: u32, targets: &[(u32, u32)]) -> Polled {
+        let scratch = Scratch::new(name);
+        let farm = Farm::start(Settings {
+            first: Ipv4Addr::new(127, 0, 10, 1),
+            port: 0,
+            devices: devices,
+            interfaces: 4 * devices,
+            community: COMMUNITY.as_bytes().to_vec(),
+        });
+        let farm = farm.expect("a farm");
+        let log_dir = scratch.path("mrtg");
+        fs::create_dir_all(&log_dir).expect("a folder");
+        let text = configuration(&farm, &log_dir, targets);
+        fs::write(scratch.path("farm.cfg"), text).expect("a configuration");
+        let config = format!(
+            "[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n",
+            scratch.path("farm.cfg").display()
+        );
+        fs::write(scratch.path("kymo.toml"), config).expect("a configuration");
+        let mut served = Served::start(&[
+            "--config",
+            &scratch.text("kymo.toml"),
+            "--data",
+            &scratch.text("data"),
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        served.address();
+        served.has_said("polling with");
+        Polled {
+            farm,
+            served,
+            scratch,
+            log_dir,
+        }
+    }
+
+    fn poller(&self) -> u32 {
+        eventually(|| self.served.child("poll")).expect("a poller")
+    }
+
+    /// Newest rows of a target's file, in and out.
+    fn rows(&self, device: u32, interface: u32) -> Vec<[f64; 2]> {
+        let file = self.log_dir.join(format!("d{device}-{interface}.rrd"));
+        let mut fetch = Command::new("rrdtool");
+        fetch
+            .arg("fetch")
+            .arg(file)
+            .args(["AVERAGE", "-s", "-30", "-r", "1"]);
+        let output = fetch.output().expect("rrdtool");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rows = text.lines().filter_map(|line| {
+            let (_, values) = line.split_once(": ")?;
+            let mut values = values.split(' ').map(str::parse::<f64>);
+            let row = [values.next()?.ok()?, values.next()?.ok()?];
+            row.iter().all(|value| !value.is_nan()).then_some(row)
+        });
+        rows.collect()
+    }
+
+    /// Waits until there are rows, and that all of them are what the farm counts.
+    fn has_rows(&self, device: u32, interface: u32, least: usize) {
+        let rows = eventually(|| {
+            let rows = self.rows(device, interface);
+            (rows.len() >= least).then_some(rows)
+        });
+        let rows = rows.unwrap_or_else(|| panic!("no rows of {device} {interface}"));
+        let wanted = [Direction::In, Direction::Out]
+            .map(|direction| traffic::rate(device, interface - 1, direction) as f64);
+        let near = |row: &[f64; 2]| {
+            let pairs = row.iter().zip(wanted);
+            pairs
+                .into_iter()
+                .all(|(found, rate)| (found / rate - 1.0).abs() < NEAR)
+        };
+        // rrdtool counts what is unknown in whole seconds: a row that begins unknown is too small by a part of one.
+        let whole = &rows[1..];
+        let fitting = whole.iter().filter(|row| near(row)).count();
+        let is_most = fitting * 10 >= whole.len() * 7;
+        assert!(is_most, "{rows:?} are not {wanted:?}");
+    }
+}
+
+fn configuration(farm: &Farm, log_dir: &std::path::Path, targets: &[(u32, u32)]) -> String {
+    let mut text = format!(
+        "WorkDir: {}\nLogFormat: rrdtool\nInterval: 0:01\nRunAsDaemon: yes\n",
+        log_dir.display()
+    );
+    for &(device, interface) in targets {
+        let name = format!("d{device}-{interface}");
+        let (address, port) = (farm.address(device), farm.settings().port);
+        text += &format!(
+            "Target[{name}]: #Gi0/{interface}:{COMMUNITY}@{address}:{port}::::2\nMaxBytes[{name}]: 1250000000\nTitle[{name}]: {name}\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn what_devices_count_is_kept_whoever_dies() {
+    let mut polled = Polled::start("poll-serve", 2, &[(0, 1), (0, 2), (1, 1)]);
+    polled.has_rows(0, 1, 3);
+    polled.has_rows(1, 1, 3);
+
+    let before = polled.poller();
+    kill("-KILL", before);
+    polled.served.hears("is started again");
+    let after = polled.served.next_child("poll", before);
+    assert_ne!(before, after);
+    polled.has_rows(0, 2, 5);
+
+    // The keeper's store has the same rows; a keeper that dies loses none that the poller still holds.
+    let keeper = polled.served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    polled.served.next_child("keeper", keeper);
+    let token = fs::read_to_string(polled.scratch.path("data/token")).expect("a token");
+    assert!(!token.is_empty());
+    let list = || {
+        let mut command = Command::new(kymo_tests::kymo());
+        command.args(["series", "ls", "--data"]);
+        let output = command.arg(polled.scratch.path("data")).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        (text.contains("mrtg/farm/d0-1.rrd") && text.contains("poll")).then_some(text)
+    };
+    let listed = eventually(list).expect("series of targets and of devices");
+    assert!(!listed.contains(COMMUNITY));
+
+    // Neither arguments, messages, nor what the page reads have it.
+    for pid in [vec![polled.served.pid()], children_of(polled.served.pid())].concat() {
+        assert!(!arguments_of(pid).join(" ").contains(COMMUNITY));
+    }
+    polled.served.listen(std::time::Duration::from_millis(100));
+    assert!(!polled.served.said.join("\n").contains(COMMUNITY));
+    let described = fs::read(polled.scratch.path("data/poll/farm.targets")).expect("a file");
+    let described = String::from_utf8_lossy(&described).into_owned();
+    assert!(described.contains("d0-1") && !described.contains(COMMUNITY));
+}
+
+#[test]
+fn a_changed_configuration_is_read_and_nothing_is_polled_twice() {
+    let mut polled = Polled::start("poll-reload", 1, &[(0, 1)]);
+    polled.has_rows(0, 1, 3);
+    let text = configuration(&polled.farm, &polled.log_dir, &[(0, 1), (0, 2), (0, 3)]);
+    for round in 0..3 {
+        // The same configuration, written again each time.
+        let beside = polled.scratch.path("farm.cfg.new");
+        fs::write(&beside, &text).expect("a configuration");
+        fs::rename(&beside, polled.scratch.path("farm.cfg")).expect("renamed");
+        polled.served.hears("was read again");
+        if round == 0 {
+            polled.has_rows(0, 3, 3);
+        }
+    }
+    polled.farm.forget_counts();
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    // One PDU a second: MRTG would ask four times as often by now.
+    let requests = polled.farm.counts().requests;
+    assert!((2..=8).contains(&requests), "{requests} requests in 5 s");
+    polled.has_rows(0, 2, 3);
+
+    // One that cannot be read changes nothing.
+    fs::write(polled.scratch.path("farm.cfg"), "What: is this\n").expect("written");
+    polled.served.hears("stays as it was");
+    let count = polled.rows(0, 1).len();
+    assert!(count > 0);
+}
