@@ -2,10 +2,12 @@
 
 mod collectd;
 mod keeper;
+mod mrtg_cfg;
 mod snmp;
 
 pub use collectd::fuzz_collectd;
 pub use keeper::fuzz_keeper;
+pub use mrtg_cfg::fuzz_mrtg_cfg;
 pub use snmp::fuzz_snmp;
 
 use crate::rrdcached::{

@@ -36,12 +36,14 @@ mod snmp_options;
 mod target;
 mod target_parser;
 mod target_text;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trace;
 
 pub use crate::snmp::Version;
 pub use assemble::{read, read_traced};
-pub use config::{Config, LeftOut, Problem, Problems, Target};
+pub use config::{Config, LeftOut, PAGE_KEYWORDS, Problem, Problems, Target};
 pub use expression::{Direction, Expression, Rounding};
 pub use files::Files;
 pub use globals::{Globals, LogFormat};

@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
+    ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),

@@ -54,7 +54,17 @@ pub(super) struct Setting {
     pub(super) text: Text,
     pub(super) next: u32,
     pub(super) keyword: Keyword,
+    pub(super) is_forgotten: bool,
 }
+
+/// What [`Config::forget_pages`] forgets.
+pub const PAGE_KEYWORDS: [Keyword; 5] = [
+    Keyword::AddHead,
+    Keyword::BodyTag,
+    Keyword::PageFoot,
+    Keyword::PageTop,
+    Keyword::Target,
+];
 
 /// No next one.
 pub(super) const LAST: u32 = u32::MAX;
@@ -173,6 +183,33 @@ impl Config {
         self.texts.get(text)
     }
 
+    /// Gives back the memory of the files, once what the pages show has been taken from them: from now on targets have no
+    /// [`PAGE_KEYWORDS`], and nothing else changes.
+    pub fn forget_pages(&mut self) {
+        let mut kept = Texts::default();
+        for target in &mut self.targets {
+            target.name = kept.make(&self.texts.get(target.name));
+        }
+        // Targets of one `[_]` share a text, one after another.
+        let mut last = (Text::EMPTY, Text::EMPTY);
+        for value in &mut self.values {
+            if PAGE_KEYWORDS.contains(&value.keyword) {
+                value.is_forgotten = true;
+                value.text = Text::EMPTY;
+            } else if value.text == last.0 {
+                value.text = last.1;
+            } else {
+                let text = kept.make(&self.texts.get(value.text));
+                last = (std::mem::replace(&mut value.text, text), text);
+            }
+        }
+        for reading in &mut self.readings {
+            reading.for_each_text(&mut |text| *text = kept.make(&self.texts.get(*text)));
+        }
+        kept.shrink();
+        self.texts = kept;
+    }
+
     /// The paths of all files that were read, the first one is the configuration itself: what to watch for changes.
     pub fn file_paths(&self) -> &[Vec<u8>] {
         &self.paths
@@ -197,7 +234,7 @@ impl Config {
         while at != LAST {
             let value = self.values[wide(at)];
             if value.keyword == keyword {
-                return Some(value.text);
+                return (!value.is_forgotten).then_some(value.text);
             }
             at = value.next;
         }

@@ -470,6 +470,7 @@ impl<'f> Reader<'f> {
             text,
             next,
             keyword,
+            is_forgotten: false,
         });
         let named = &mut self.targets[wide(target)];
         named.has |= keyword.bit();

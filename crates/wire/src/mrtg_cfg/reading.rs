@@ -11,6 +11,23 @@ pub struct Reading {
     pub source: Source,
 }
 
+impl Reading {
+    /// Each place where it has a text.
+    pub(super) fn for_each_text(&mut self, change: &mut dyn FnMut(&mut Text)) {
+        change(&mut self.text);
+        match &mut self.source {
+            Source::Command(command) => change(command),
+            Source::Snmp(snmp) => {
+                for asked in &mut snmp.asked {
+                    if let Index::Reference(_, key) = &mut asked.index {
+                        change(key);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// How a reading is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {

@@ -87,11 +87,13 @@ fn run(name: &str, target: fn(&[u8]), time: Duration, seed: u64, corpus: &[Vec<u
     true
 }
 
-/// All files of tests/corpus.
+/// All files of tests/corpus, and of its folder with configurations.
 fn corpus() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = [folder.join("mrtg"), folder];
+    let files = folders.into_iter().flat_map(std::fs::read_dir).flatten();
     files
+        .flatten()
         .filter_map(|file| std::fs::read(file.path()).ok())
         .collect()
 }

@@ -1,0 +1,250 @@
+//! A whole configuration, with its limits and secrets. What is compared with MRTG itself is in `tests/all/poll_config.rs`.
+
+use super::*;
+use kymo_base::limits::{MRTG_EXPRESSION_DEPTH_MAX, MRTG_TARGET_RUN_MAX};
+
+const BEGIN: &str = "WorkDir: /tmp\nLogFormat: rrdtool\nTitle[_]: a title\nMaxBytes[_]: 1000\n";
+
+fn read_text(text: &str) -> Result<Config, Problems> {
+    let mut files = MemoryFiles::default();
+    files.add("m", text.as_bytes());
+    read(b"m", &mut files)
+}
+
+/// Of a configuration with this target and what else is needed.
+fn target(text: &str) -> Config {
+    match read_text(&format!("{BEGIN}Target[a]: {text}\n")) {
+        Ok(config) => config,
+        Err(problems) => panic!("{text}: {}", problems.0[0]),
+    }
+}
+
+/// Why a target is left out.
+fn left_out(text: &str) -> String {
+    let config = target(text);
+    assert_eq!(config.targets().len(), 0, "{text}");
+    assert!(config.readings().is_empty(), "{text}");
+    config.left_out()[0].to_string()
+}
+
+/// The first target's number from values of its readings.
+fn number(text: &str, values: &[&str], rounding: Rounding) -> String {
+    let config = target(text);
+    assert_eq!(config.left_out(), [], "{text}");
+    let value_of = |reading: u32, _: Direction| -> Option<&[u8]> {
+        let value = values[text::wide(reading)].as_bytes();
+        (value != b"U").then_some(value)
+    };
+    let mut out = b"kept".to_vec();
+    let expression = config.target(0).expression();
+    match config.evaluate(expression, Direction::In, rounding, &value_of, &mut out) {
+        true => String::from_utf8_lossy(&out[4..]).into_owned(),
+        false => {
+            assert_eq!(out, b"kept", "{text}");
+            "U".into()
+        }
+    }
+}
+
+#[test]
+fn numbers_are_exact_or_unknown() {
+    use Rounding::{Keep, Round};
+    let most = "18446744073709551615";
+    for (text, values, rounding, expected) in [
+        ("1:c@h", &[most][..], Round, most),
+        ("1:c@h", &["+007.50"], Round, "8"),
+        ("1:c@h", &["+007.50"], Keep, "7.5"),
+        ("1:c@h", &["-2.5"], Round, "-2"),
+        ("1:c@h", &["x"], Round, "U"),
+        ("1:c@h", &["U"], Round, "U"),
+        ("1:c@h + 2:c@h", &[most, "1"], Round, "18446744073709551616"),
+        (
+            "1:c@h + 2:c@h",
+            &[most, "0.5"],
+            Keep,
+            "18446744073709551615.5",
+        ),
+        // MRTG on a Perl of today takes what is missing for zero here, and stores a drop and a peak.
+        ("1:c@h + 2:c@h", &[most, "U"], Round, "U"),
+        ("1:c@h + 1:c@h", &[most], Round, "36893488147419103230"),
+        ("1:c@h * 8", &[most], Round, "147573952589676412920"),
+        (
+            "1:c@h / 3",
+            &["10"],
+            Keep,
+            "3.333333333333333333333333333333333333333",
+        ),
+        ("1:c@h / 2:c@h", &["1", "0"], Round, "U"),
+        (
+            "1:c@h ** 2",
+            &[most],
+            Round,
+            "340282366920938463426481119284349108225",
+        ),
+        ("1:c@h ** 100", &[most], Round, "U"),
+        ("1:c@h ** -1", &["8"], Keep, "0.125"),
+        ("-2 ** 2 + 1:c@h", &["0"], Round, "-4"),
+        ("( 1:c@h - 2:c@h ) / 2", &["9", "4"], Round, "2"),
+        ("( 1:c@h - 2:c@h ) / 2", &["11", "4"], Round, "4"),
+        ("2:c@h ? 1:c@h / 2:c@h : 0", &["0", "6"], Round, "0"),
+        ("int( 1:c@h / 2 )", &["7"], Keep, "3"),
+        ("abs( 1:c@h - 9 )", &["7"], Keep, "2"),
+        ("max( 1:c@h, 2:c@h, 5 )", &["7", "8"], Round, "8"),
+        ("min( 1:c@h, 2:c@h, 5 )", &["7", "8"], Round, "5"),
+        ("1:c@h >= 7 ? 1 : 2", &["7"], Round, "1"),
+    ] {
+        assert_eq!(
+            number(text, values, rounding),
+            expected,
+            "{text} {values:?}"
+        );
+    }
+}
+
+#[test]
+fn what_needs_perl_is_left_out_with_a_reason() {
+    let deep = MRTG_EXPRESSION_DEPTH_MAX + 1;
+    let nested = format!("{}1:c@h{}", "( ".repeat(deep), " )".repeat(deep));
+    let long = format!("1:{}@h", "c".repeat(MRTG_TARGET_RUN_MAX));
+    for (text, why) in [
+        ("log( 1:c@h )", "line 5: its expression is Perl"),
+        ("1:c@h % 8", "its expression is Perl"),
+        ("1:c@h x 8", "its expression is Perl"),
+        ("1:c@h 2:c@h", "its expression is Perl"),
+        ("1:c@h + 010", "its expression is Perl"),
+        ("1:c@h; system('id')", "its expression is Perl"),
+        ("$target->[7]{$mode} + 1:c@h", "its expression is Perl"),
+        ("5", "nothing in it that can be read"),
+        ("", "nothing in it that can be read"),
+        ("1:c@h|octets", "the conversion octets is Perl"),
+        (
+            "ssCpuRawIdle.0&ssCpuRawIdle.0:c@h",
+            "ssCpuRawIdle is not known: write its number",
+        ),
+        ("PseudoOne.1&PseudoOne.1:c@h", "have no index"),
+        (".1.3.IndexPOS&.1.3.IndexPOS:c@h", "needs an interface"),
+        ("99999999999:c@h", "no interface has the number"),
+        ("1:c@h:99999", "no UDP port"),
+        ("1:c@h::0", "a timeout of 0 s"),
+        ("1:c@h:::1.5", "1.5 retries"),
+        ("1:c@h::::0", "a backoff of 0"),
+        (&nested, "nested too deeply"),
+        (&long, "too long"),
+    ] {
+        let said = left_out(text);
+        assert!(
+            said.starts_with("cannot poll a of m line 5: ") && said.contains(why),
+            "{said}"
+        );
+        assert!(!said.contains("c@h"), "a community: {said}");
+    }
+    let v3 = format!("{BEGIN}EnableSnmpV3: yes\nTarget[a]: 1:c@h:::::3\nTarget[b]: 1:c@h:::::2\n");
+    let config = read_text(&v3).unwrap();
+    assert_eq!((config.targets().len(), config.left_out().len()), (1, 1));
+    assert_eq!(config.sessions()[0].timeout_s, 5.0);
+}
+
+#[test]
+fn devices_are_shared_and_patient_as_they_are_said_to_be() {
+    let text = format!(
+        "{BEGIN}SnmpOptions: retries => 2, timeout => 7, lenient_source_port_matching => 0\n\
+        Target[a]: 1:c@h:1161!10.0.0.9!99:3:4:5:2\nTarget[b]: 2:c@h:1161!10.0.0.9!99:3:4:5:2\n\
+        Target[c]: 1:c@h\nTarget[d]: 1:c@[::1]\nTarget[e]: 2:c@h\nSnmpOptions[e]: retries => 1\n"
+    );
+    let config = read_text(&text).unwrap();
+    let sessions = config.sessions();
+    assert_eq!((config.readings().len(), sessions.len()), (5, 4));
+    let first = &sessions[0];
+    assert_eq!(
+        (first.port, first.attempts, first.timeout_s, first.backoff),
+        (1161, 4, 3.0, 5.0)
+    );
+    assert_eq!(
+        (first.local_host.as_deref(), first.local_port),
+        (Some("10.0.0.9"), Some(99))
+    );
+    assert_eq!(first.version, Version::V2c);
+    assert!(!first.lenient_port && first.lenient_address);
+    assert_eq!((sessions[1].attempts, sessions[1].timeout_s), (2, 7.0));
+    assert_eq!(sessions[2].host, Host::V6("::1".parse().ok()));
+    assert_eq!((sessions[3].attempts, sessions[3].timeout_s), (1, 2.0));
+    assert_eq!(first.mrtg_key.reveal(), b"c@h:1161!10.0.0.9!99:3:4:5:2");
+}
+
+#[test]
+fn communities_are_not_shown() {
+    let text = format!("{BEGIN}Target[a]: 1:s3cr\\@t@h + `echo`\nSnmpOptions[a]: x => 's3cr'\n");
+    let mut files = MemoryFiles::default();
+    files.add("m", text.as_bytes());
+    let mut said = Vec::new();
+    let mut say = |word: &str, message: &[u8]| {
+        said.extend_from_slice(word.as_bytes());
+        said.extend_from_slice(message);
+    };
+    let config = read_traced(b"m", &mut files, &mut Trace::On(Secrets::Masked, &mut say)).unwrap();
+    config.target(0).put_dump(Secrets::Masked, &mut said);
+    said.extend_from_slice(format!("{config:?}").as_bytes());
+    let said = String::from_utf8_lossy(&said);
+    assert!(!said.contains("s3cr"), "{said}");
+    assert!(said.contains("1:***@h"), "{said}");
+    let mut shown = Vec::new();
+    config.target(0).put_dump(Secrets::Shown, &mut shown);
+    assert!(String::from_utf8_lossy(&shown).contains("s3cr"));
+}
+
+#[test]
+fn a_configuration_that_is_cut_anywhere_is_read_or_refused() {
+    let text = format!(
+        "{BEGIN}Include: /i\nTitle[^]: p\nPageTop[$]: s\nTarget[a]: ifInErrors#e\\:0&.1.3.6.IndexPOS.5\\d:c@[::1]:161!::2:1:1:2|x\n\
+        \t+ `a \\` b` * ( 1:c@h ? -2.5e1 : max( 1, 2 ) )\nOptions[a]: bits, gauge\n\
+        SnmpOptions[a]: timeout => 1, x => 'y'\nSetEnv[a]: A=\"b\"\nInterval: 1:30\n14all*x[a]: y\n"
+    );
+    for end in 0..=text.len() {
+        let mut files = MemoryFiles::default();
+        files.add("m", &text.as_bytes()[..end]);
+        files.add("/i", b"Target[b]: 1:c@h\n more");
+        // Neither of both is a panic.
+        let _ = read(b"m", &mut files);
+    }
+}
+
+#[test]
+fn a_file_that_includes_itself_is_refused() {
+    let problems = read_text("Include: m\n").unwrap_err();
+    assert!(
+        problems.0[0].what.contains("too many files"),
+        "{}",
+        problems.0[0]
+    );
+}
+
+#[test]
+fn pages_are_forgotten_and_the_rest_stays() {
+    let text =
+        format!("{BEGIN}Target[a]: #e\\ 0:c@h\nPageTop[a]: <h1>\n one\n two\nThreshMaxI[a]: 5\n");
+    let mut config = read_text(&text).unwrap();
+    let before = config
+        .target(0)
+        .value(Keyword::PageTop)
+        .unwrap()
+        .into_owned();
+    assert_eq!(before, b"<h1> one two");
+    config.forget_pages();
+    let target = config.target(0);
+    assert_eq!(target.value(Keyword::PageTop), None);
+    assert_eq!(
+        target.value(Keyword::ThreshMaxI).as_deref(),
+        Some(&b"5"[..])
+    );
+    assert_eq!(&*target.name(), b"a");
+    assert_eq!(target.place(), (&b"m"[..], 5));
+    let reading = &config.readings()[0];
+    assert_eq!(&*config.text(reading.text), b"#e\\ 0:c@h");
+    let Source::Snmp(snmp) = reading.source else {
+        panic!("no SNMP");
+    };
+    let Index::Reference(ReferenceKind::Name, key) = snmp.asked[1].index else {
+        panic!("no name");
+    };
+    assert_eq!(&*config.text(key), b"e 0");
+}
