@@ -11,14 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Keywords that are taken and do nothing here.
-const WITHOUT_EFFECT: [Global; 10] = [
+const WITHOUT_EFFECT: [Global; 9] = [
     Global::ConversionCode,
     Global::Forks,
     Global::IconDir,
     Global::Language,
     Global::LibAdd,
     Global::Refresh,
-    Global::SendToGraphite,
     Global::ThreshMailSender,
     Global::ThreshMailServer,
     Global::WriteExpires,
