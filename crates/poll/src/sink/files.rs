@@ -204,6 +204,10 @@ impl Files {
             made.map_err(|error| refused("create", &error))?;
             self.counts.created += 1;
             target.is_tuned = true;
+            if self.tree.stat(&series.path.with_extension("log")).is_ok() {
+                let cause = "its .log is not read; what is in it stays there";
+                report.refuse(at, cannot("convert history for", Some(series), &cause));
+            }
             opened = open(&*self.tree, &series.path);
         }
         let file = opened.map_err(|error| refused("open", &error))?;

@@ -352,26 +352,35 @@ fn sinks(
         sinks.push(Sink::Keeper(Keeper::at(socket.clone(), clock.clone())));
     }
     let writes_files = globals.log_format == LogFormat::Rrdtool && !settings.on_demand;
-    if writes_files && let Some(address) = &globals.rrdcached {
-        let address = address.as_bytes().to_vec();
-        sinks.push(Sink::Cached(Cached::at(address, clock.clone())));
-    } else if writes_files {
-        let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
-        let mut random = [0; 8];
-        machine::random(&mut random).map_err(cannot)?;
-        let mut files =
-            Files::new(Arc::new(RealDisk), u64::from_ne_bytes(random)).map_err(cannot)?;
-        if !files.claim(log_dir, file).map_err(cannot)? {
-            return Err(format!(
-                "cannot write into {}: another kymo poll does so for {}",
-                log_dir.display(),
-                file.display()
-            ));
-        }
-        sinks.push(Sink::Files(files));
+    if writes_files {
+        let files = files(log_dir, file)?;
+        sinks.push(match &globals.rrdcached {
+            Some(address) => {
+                let address = address.as_bytes().to_vec();
+                Sink::Cached(Cached::at(address, files, clock.clone()))
+            }
+            None => Sink::Files(files),
+        });
     }
     let homes = vec![home; sinks.len()];
     Ok((sinks, homes))
+}
+
+/// What writes .rrd files for a configuration, unless another one does.
+fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, String> {
+    let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
+    let mut random = [0; 8];
+    machine::random(&mut random).map_err(cannot)?;
+    let random = u64::from_ne_bytes(random);
+    let mut files = Files::new(Arc::new(RealDisk), random).map_err(cannot)?;
+    match files.claim(log_dir, config).map_err(cannot)? {
+        true => Ok(files),
+        false => Err(format!(
+            "cannot write into {}: another kymo poll does so for {}",
+            log_dir.display(),
+            config.display()
+        )),
+    }
 }
 
 fn words(happening: &Happening, names: &[String]) -> String {

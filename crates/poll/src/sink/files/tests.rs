@@ -240,6 +240,64 @@ fn a_definition_follows_the_configuration() {
 }
 
 #[test]
+fn a_file_is_not_made_over_a_history_without_a_word() {
+    let mut case = Case::new(&["a"]);
+    case.disk
+        .set_bytes(Path::new("/log/a.log"), b"1 2 3".to_vec());
+    assert_eq!(
+        case.write(&[(0, "1500:0:0")]),
+        ["cannot convert history for /log/a.rrd: its .log is not read; what is in it stays there"]
+    );
+    assert!(case.write(&[(0, "1800:0:0")]).is_empty());
+    assert_eq!(case.files.counts().kept, 2);
+}
+
+#[test]
+fn a_file_that_is_too_old_is_left_alone() {
+    let mut case = Case::new(&["a"]);
+    case.write(&[(0, "1500:0:0")]);
+    let mut aged = series("a");
+    aged.max_age_s = Some(1000);
+    // A simulated disk has files of 1970.
+    case.files.begin(vec![aged], &[]);
+    assert!(case.write(&[(0, "900:0:0")])[0].contains("illegal attempt"));
+    assert_eq!(
+        case.write(&[(0, "1800:0:0")]),
+        ["cannot read /log/a.rrd: it is older than MaxAge (1000 s)"]
+    );
+}
+
+/// A process that is killed between two writes leaves a file that the next value mends.
+#[test]
+fn what_a_crash_leaves_is_a_file() {
+    let updates = ["1500:0:0", "1800:300:300", "2100:600:900", "2400:700:1000"];
+    let mut whole = Case::new(&["a"]);
+    updates
+        .iter()
+        .for_each(|update| drop(whole.write(&[(0, update)])));
+    for broken in 1..4 {
+        let mut case = Case::new(&["a"]);
+        updates[..3]
+            .iter()
+            .for_each(|update| drop(case.write(&[(0, update)])));
+        let before = case.rrd("a");
+        let writes = case.disk.counts().writes;
+        case.disk.set_faults(Faults {
+            broken_write: Some(writes + broken),
+            ..Faults::default()
+        });
+        assert_eq!(case.write(&[(0, updates[3])]).len(), 1);
+        // The value is lost at most.
+        assert!(case.rrd("a").header == before.header, "write {broken}");
+        assert!(case.write(&[(0, updates[3])]).is_empty());
+        assert!(
+            case.rrd("a").to_bytes() == whole.rrd("a").to_bytes(),
+            "write {broken}"
+        );
+    }
+}
+
+#[test]
 fn a_folder_has_one_writer_for_a_configuration() {
     let case = Case::new(&[]);
     let claim = |config: &str| {
