@@ -10,6 +10,7 @@ mod kill9;
 mod live;
 mod playback;
 mod poll_config;
+mod poll_commands;
 mod poll_files;
 mod poll_keeper;
 mod poll_mrtg_files;

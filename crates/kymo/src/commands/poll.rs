@@ -173,7 +173,7 @@ fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<Ex
             let owner = (Account::own().uid, privilege::own_group());
             pid_file = Some(PollPidFile::take(&settings.places.pid, owner)?);
         }
-        match daemon::detach()? {
+        match daemon::detach(&settings.log)? {
             Detached::Parent(code) => {
                 settings.locks.into_iter().for_each(Lock::leave);
                 pid_file.into_iter().for_each(PollPidFile::leave);
@@ -185,7 +185,6 @@ fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<Ex
             lock.inherit()
                 .map_err(|error| format!("cannot keep the lock: {error}"))?;
         }
-        settings.log.leave_terminal();
     }
     if let Some(file) = &pid_file {
         file.write()?;

@@ -5,9 +5,12 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{machine, privilege};
+
+use super::log::PollLog;
 
 /// A pid file that is this process'.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Drop for PollPidFile {
 
 /// Tells whoever started this process that it polls now.
 #[derive(Debug)]
-pub(crate) struct Ready(Option<PipeWriter>);
+pub(crate) struct Ready(Option<(PipeWriter, Arc<PollLog>)>);
 
 impl Ready {
     /// For a process that stays where it was started.
@@ -77,11 +80,12 @@ impl Ready {
         Ready(None)
     }
 
-    /// To be called when all is begun; nothing goes to the terminal any more.
+    /// To be called when all is begun: a daemon has no terminal any more.
     pub(crate) fn say(self) {
-        if let Some(pipe) = self.0 {
-            // Who started the daemon may have gone, and then does not wait.
+        if let Some((pipe, log)) = self.0 {
+            log.leave_terminal();
             let _ = privilege::close_standard_files();
+            // Who started the daemon may have gone, and then does not wait.
             let _ = (&pipe).write_all(b".");
         }
     }
@@ -96,7 +100,7 @@ pub(super) enum Detached {
 }
 
 /// Makes a second process that goes on in the background; the first one waits until it polls, or has ended.
-pub(super) fn detach() -> Result<Detached, String> {
+pub(super) fn detach(log: &Arc<PollLog>) -> Result<Detached, String> {
     let cannot = |error: io::Error| format!("cannot go into the background: {error}");
     let (mut waiting, pipe) = io::pipe().map_err(cannot)?;
     match privilege::fork().map_err(cannot)? {
@@ -112,7 +116,7 @@ pub(super) fn detach() -> Result<Detached, String> {
         privilege::Side::Child => {
             drop(waiting);
             privilege::leave_session();
-            Ok(Detached::Daemon(Ready(Some(pipe))))
+            Ok(Detached::Daemon(Ready(Some((pipe, log.clone())))))
         }
     }
 }

@@ -1,0 +1,437 @@
+//! Commands, thresholds and the command line of `kymo poll`, beside those of MRTG.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kymo_poll::runner::{Heard, Runner};
+use kymo_tests::{Scratch, kymo, machine, run};
+
+/// Longest that anything waited for here may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that is removed at the end: for root one that is root's alone, as commands are not run otherwise.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let top = match kymo_sys::machine::is_root() {
+            true => PathBuf::from("/run"),
+            false => std::env::temp_dir(),
+        };
+        let folder = top.join(format!("kymo-poll-{}-{name}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a configuration with a WorkDir below the folder; `FOLDER` in it stands for the folder.
+    fn config(&self, name: &str, text: &str) -> PathBuf {
+        let work = self.path("work");
+        fs::create_dir_all(&work).expect("a folder");
+        let text = text.replace("FOLDER", &self.0.display().to_string());
+        let work = work.display();
+        fs::write(
+            self.path(name),
+            format!("WorkDir: {work}\nLogFormat: rrdtool\n{text}"),
+        )
+        .expect("a configuration");
+        self.path(name)
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a script");
+        fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o755)).expect("its mode");
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left is in a folder for such things.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Mrtg,
+    Kymo,
+}
+
+impl Side {
+    fn run(self, options: &[&str], config: &Path) -> Output {
+        let mut command = match self {
+            Side::Mrtg => Command::new("/usr/bin/mrtg"),
+            Side::Kymo => {
+                let mut command = Command::new(kymo());
+                command.args(["poll", "--integer-stamps"]);
+                command
+            }
+        };
+        let command = command.args(options).arg(config).env("LANG", "C");
+        command
+            .stdin(Stdio::null())
+            .output()
+            .expect("it is started")
+    }
+
+    fn code(self, options: &[&str], config: &Path) -> Option<i32> {
+        self.run(options, config).status.code()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn lines(runner: &mut Runner, numbers: &[u32]) -> Vec<String> {
+    numbers.iter().for_each(|&number| runner.ask(number));
+    let mut heard = Vec::new();
+    let mut answers = 0;
+    while answers < numbers.len() {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        match runner.take() {
+            None => drop(kymo_sys::machine::wait_readable(
+                &[runner.as_fd()],
+                PATIENCE,
+            )),
+            Some(Heard::Answer { number, answer }) => {
+                answers += 1;
+                let [first, second] = answer.values.map(|value| value.map_or("-".into(), text));
+                heard.push(format!("{number}: {first} {second}"));
+            }
+            Some(Heard::Line(line)) => heard.push(text(line)),
+            Some(Heard::Loaded { .. }) => {}
+            Some(Heard::Gone) => panic!("the runner has ended: {heard:?}"),
+        }
+    }
+    heard.sort();
+    heard
+}
+
+fn runner(config: &Path) -> Runner {
+    let mut command = Command::new(kymo());
+    command.arg("poll-runner").arg(config);
+    Runner::start(command).expect("a runner")
+}
+
+#[test]
+fn the_runner_reads_the_configuration_itself() {
+    let folder = Folder::new("itself");
+    folder.config(
+        "more.inc",
+        "Target[c]: `cat FOLDER/value; echo \\`echo 3\\``\nTitle[c]: c\nMaxBytes[c]: 9\n",
+    );
+    let config = folder.config(
+        "a.cfg",
+        "PathAdd: FOLDER\nTarget[a]: `echo 1; helper`\nTitle[a]: a\nMaxBytes[a]: 9\n\
+         Target[b]: 1:public@127.0.15.1\nTitle[b]: b\nMaxBytes[b]: 9\ninclude: FOLDER/more.inc\n",
+    );
+    folder.script("helper", "#!/bin/sh\necho 2\n");
+    fs::write(folder.path("value"), "5\n").expect("a value");
+    let mut runner = runner(&config);
+    assert_eq!(
+        lines(&mut runner, &[0, 1, 2, 7]),
+        ["0: 1 2", "1: - -", "2: 5 3", "7: - -"]
+    );
+    let others = folder.text("a.cfg").replace("echo 1", "echo 8");
+    fs::write(&config, others).expect("another configuration");
+    runner.load();
+    assert_eq!(lines(&mut runner, &[0]), ["0: 8 2"]);
+    fs::write(&config, "Nonsense: 1\n").expect("a wrong configuration");
+    runner.load();
+    let expected = [
+        "0: - -",
+        "cannot run commands: the configuration cannot be read",
+    ];
+    assert_eq!(lines(&mut runner, &[0]), expected);
+}
+
+/// Who can write the configuration, or take its place, would be root.
+#[test]
+fn root_runs_only_what_is_roots_alone() {
+    if !kymo_sys::machine::is_root() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let folder = Folder::new("root");
+    folder.config(
+        "b.inc",
+        "Target[b]: `echo 1; echo 2`\nTitle[b]: b\nMaxBytes[b]: 9\n",
+    );
+    let config = folder.config("a.cfg", "include: FOLDER/b.inc\n");
+    let others = Scratch::new("root");
+    symlink(&config, others.path("a.cfg")).expect("a link");
+    let asked = |config: &Path| lines(&mut runner(config), &[0]);
+    assert_eq!(asked(&config), ["0: 1 2"]);
+    for (changed, mode) in [("b.inc", 0o664), ("a.cfg", 0o646), (".", 0o777)] {
+        let changed = folder.path(changed);
+        let before = fs::metadata(&changed).expect("it is there").permissions();
+        fs::set_permissions(&changed, PermissionsExt::from_mode(mode)).expect("a mode");
+        let heard = asked(&config);
+        assert_eq!(heard[0], "0: - -");
+        let why = "cannot run the commands of the configuration as root: others may write /run/";
+        assert!(heard[1].starts_with(why), "{heard:?}");
+        fs::set_permissions(&changed, before).expect("the mode before");
+    }
+    let heard = asked(&others.path("a.cfg"));
+    assert!(heard[1].contains("root: others may write"), "{heard:?}");
+    assert_eq!(asked(&config), ["0: 1 2"]);
+}
+
+/// To the beginning of the next second: MRTG's stamps are whole ones.
+fn next_second() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
+}
+
+const THRESHOLDS: &str = "Interval: 0:01\nThreshDir: FOLDER/states
+Target[A_b]: `cat FOLDER/../value`\nTitle[A_b]: t\nMaxBytes[A_b]: 10000\nOptions[A_b]: gauge
+ThreshMaxI[A_b]: 15%\nThreshProgI[A_b]: FOLDER/prog\nThreshProgOKI[A_b]: FOLDER/ok
+ThreshMinO[A_b]: 100\nThreshProgO[A_b]: FOLDER/prog\nThreshProgOKO[A_b]: FOLDER/ok
+ThreshDesc[A_b]: a \"text\"\nSetEnv[A_b]: PORT=\"ge 1\" X=\"\"
+Target[c]: `cat FOLDER/../value`\nTitle[c]: t\nMaxBytes[c]: 10000\nOptions[c]: gauge
+ThreshMinI[c]: 1.5e3\nThreshProgI[c]: FOLDER/prog\nThreshMaxO[c]: 4000\nThreshProgO[c]: FOLDER/prog\n";
+
+/// Rates far enough from the bounds: where they are near, MRTG does not do what its manual says.
+#[test]
+fn thresholds_turn_as_those_of_mrtg() {
+    if machine::must_skip(&["mrtg"]) {
+        return;
+    }
+    let top = Folder::new("thresholds");
+    let place = |side: Side| {
+        let folder = Folder(top.path(&format!("{side:?}")));
+        fs::create_dir_all(folder.path("states")).expect("a folder");
+        for name in ["prog", "ok"] {
+            let log = "printf '[%s]' \"${0##*/}\" \"$@\" \"$THRESH_DESC\" \"$PORT\" \"$X\" >> \"${0%/*}/log\"";
+            folder.script(
+                name,
+                &format!("#!/bin/sh\n{log}\necho >> \"${{0%/*}}/log\"\n"),
+            );
+        }
+        folder.config("m.cfg", THRESHOLDS);
+        folder
+    };
+    let both = [
+        (Side::Mrtg, place(Side::Mrtg)),
+        (Side::Kymo, place(Side::Kymo)),
+    ];
+    for value in [
+        "1000\n200",
+        "2000\n50",
+        "2500.5\n10",
+        "100\n5000",
+        "UNKNOWN\n3",
+        "3000\n7000",
+    ] {
+        fs::write(top.path("value"), format!("{value}\n")).expect("values");
+        next_second();
+        let mut seen = Vec::new();
+        for (side, folder) in &both {
+            let output = side.run(&[], &folder.path("m.cfg"));
+            let mut states: Vec<_> = fs::read_dir(folder.path("states"))
+                .expect("a folder")
+                .map(|entry| entry.expect("an entry").path())
+                .map(|path| {
+                    format!(
+                        "{:?} {}",
+                        path.file_name(),
+                        fs::read(&path).map_or(9, |b| b.len())
+                    )
+                })
+                .collect();
+            states.sort();
+            let mut log: Vec<_> = folder.text("log").lines().map(String::from).collect();
+            log.sort();
+            seen.push((log, states, output.status.code()));
+        }
+        assert_eq!(seen[0], seen[1], "{value:?}");
+    }
+    assert_eq!(
+        both[1].1.text("log").lines().count(),
+        9,
+        "{}",
+        both[1].1.text("log")
+    );
+}
+
+#[test]
+fn exit_codes_are_those_of_mrtg() {
+    if machine::must_skip(&["mrtg"]) {
+        return;
+    }
+    let good = "Target[a]: `echo 1; echo 2`\nTitle[a]: t\nMaxBytes[a]: 9\n";
+    let half = "Target[b]: `echo 1; echo UNKNOWN`\nTitle[b]: t\nMaxBytes[b]: 9\n";
+    for (options, text, code) in [
+        (&[][..], good.to_string(), 0),
+        (&["--check"], half.to_string(), 0),
+        (&[], half.to_string(), 92),
+        (&[], format!("{good}{half}"), 91),
+        (&["--log-only", "--debug=none"], good.to_string(), 0),
+        // MRTG ends with whatever errno has.
+        (&[], format!("{good}Title[a]: t\n"), 2),
+        (&["--check"], format!("{good}Nonsense[a]: t\n"), 2),
+        (&["--check"], "Target[a]: x\n".into(), 2),
+        (&["--gibberish"], good.to_string(), 2),
+        (&["--user=no-such-user"], good.to_string(), 2),
+    ] {
+        let codes = [Side::Mrtg, Side::Kymo].map(|side| {
+            let folder = Folder::new("codes");
+            let config = folder.config("a.cfg", &text);
+            let code = side.code(options, &config);
+            let left = ["a.cfg_l", "a.pid"].map(|name| folder.path(name).exists());
+            assert_eq!(left, [false, false], "{side:?} {options:?} {text}");
+            code
+        });
+        assert_eq!(codes[1], Some(code), "{options:?} {text}");
+        match code {
+            2 => assert_ne!(codes[0], Some(0), "{options:?} {text}"),
+            _ => assert_eq!(codes[0], Some(code), "{options:?} {text}"),
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_somebody_holds_keeps_both_out() {
+    if machine::must_skip(&["mrtg"]) {
+        return;
+    }
+    let folder = Folder::new("lock");
+    let config = folder.config(
+        "a.cfg",
+        "Target[a]: `echo 1; echo 2`\nTitle[a]: t\nMaxBytes[a]: 9\n",
+    );
+    let lock = folder.path("a.cfg_l");
+    let own = std::process::id().to_string();
+    for (holder, links, age_s, code) in [
+        (own.as_str(), 2, 60, false),
+        (&own, 1, 60, true),
+        (&own, 2, 1801, true),
+        ("2147483646", 2, 60, true),
+    ] {
+        for side in [Side::Mrtg, Side::Kymo] {
+            fs::write(&lock, holder).expect("a lock");
+            let then = SystemTime::now() - Duration::from_secs(age_s);
+            let file = File::options().write(true).open(&lock).expect("a lock");
+            file.set_modified(then).expect("its age");
+            let other = folder.path("other");
+            if links == 2 {
+                fs::hard_link(&lock, &other).expect("a second name");
+            }
+            let output = side.run(&[], &config);
+            let what = format!("{side:?} {holder} {links} {age_s}: {}", said(&output));
+            assert_eq!(output.status.success(), code, "{what}");
+            assert_eq!(lock.exists(), !code, "{what}");
+            for name in [&lock, &other] {
+                let _ = fs::remove_file(name);
+            }
+        }
+    }
+}
+
+fn number_in(file: &Path) -> Option<u32> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends what a test left in the background.
+struct Background(PathBuf);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(pid) = number_in(&self.0) {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+    }
+}
+
+#[test]
+fn a_daemon_is_there_once_and_leaves_nothing() {
+    let folder = Folder::new("daemon");
+    let text = "Interval: 0:01\nTarget[a]: `echo 1; echo 2`\nTitle[a]: t\nMaxBytes[a]: 9\n";
+    let config = folder.config("a.cfg", text);
+    let (config, log) = (
+        config.display().to_string(),
+        folder.path("log").display().to_string(),
+    );
+    let pid_file = folder.path("a.pid");
+    let background = Background(pid_file.clone());
+    let started = run(&["poll", "--daemon", "--logging", &log, &config]);
+    assert_eq!(started.status.code(), Some(0), "{}", said(&started));
+    let pid = number_in(&pid_file).expect("the daemon's number");
+    assert_eq!(
+        number_in(&folder.path("a.cfg_l")),
+        Some(pid),
+        "the lock is the daemon's"
+    );
+    wait_until("it stores values", || folder.path("work/a.rrd").exists());
+    let second = run(&["poll", "--daemon", &config]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(
+        said(&second).contains(&format!("process {pid}")),
+        "{}",
+        said(&second)
+    );
+    assert_eq!(
+        number_in(&pid_file),
+        Some(pid),
+        "the second one left it alone"
+    );
+    // What it was started with is nowhere to be seen but for the paths.
+    let sent = Command::new("kill").arg(pid.to_string()).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    wait_until("it ends", || !kymo_sys::privilege::is_alive(pid));
+    drop(background);
+    let left: Vec<_> = ["a.pid", "a.cfg_l"]
+        .iter()
+        .filter(|name| folder.path(name).exists())
+        .collect();
+    assert!(left.is_empty(), "{left:?}; {}", folder.text("log"));
+}
+
+#[test]
+fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
+    let folder = Folder::new("beside");
+    let config = folder.config(
+        "a.cfg",
+        "Target[a]: `echo 1; echo 2`\nTitle[a]: t\nMaxBytes[a]: 9\n",
+    );
+    // MRTG's own lock, held by a process that is there.
+    fs::write(folder.path("a.cfg_l"), std::process::id().to_string()).expect("a lock");
+    fs::hard_link(folder.path("a.cfg_l"), folder.path("other")).expect("a second name");
+    fs::create_dir(folder.path("mine")).expect("a folder");
+    symlink(kymo(), folder.path("mrtg")).expect("a link");
+    let mut command = Command::new(folder.path("mrtg"));
+    let command = command
+        .arg("--log-dir")
+        .arg(folder.path("mine"))
+        .arg(&config);
+    let output = command
+        .env("LANG", "en_US.UTF-8")
+        .output()
+        .expect("it is started");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(folder.path("mine/a.rrd").exists());
+    assert!(!folder.path("work/a.rrd").exists());
+    assert_eq!(folder.text("a.cfg_l"), std::process::id().to_string());
+}
