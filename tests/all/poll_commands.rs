@@ -197,13 +197,14 @@ fn next_second() {
     std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
 }
 
+/// The target with a SetEnv comes last: MRTG lets later ones have it as well.
 const THRESHOLDS: &str = "Interval: 0:01\nThreshDir: FOLDER/states
+Target[c]: `cat FOLDER/../value`\nTitle[c]: t\nMaxBytes[c]: 10000\nOptions[c]: gauge
+ThreshMinI[c]: 1.5e3\nThreshProgI[c]: FOLDER/prog\nThreshMaxO[c]: 4000\nThreshProgO[c]: FOLDER/prog
 Target[A_b]: `cat FOLDER/../value`\nTitle[A_b]: t\nMaxBytes[A_b]: 10000\nOptions[A_b]: gauge
 ThreshMaxI[A_b]: 15%\nThreshProgI[A_b]: FOLDER/prog\nThreshProgOKI[A_b]: FOLDER/ok
 ThreshMinO[A_b]: 100\nThreshProgO[A_b]: FOLDER/prog\nThreshProgOKO[A_b]: FOLDER/ok
-ThreshDesc[A_b]: a \"text\"\nSetEnv[A_b]: PORT=\"ge 1\" X=\"\"
-Target[c]: `cat FOLDER/../value`\nTitle[c]: t\nMaxBytes[c]: 10000\nOptions[c]: gauge
-ThreshMinI[c]: 1.5e3\nThreshProgI[c]: FOLDER/prog\nThreshMaxO[c]: 4000\nThreshProgO[c]: FOLDER/prog\n";
+ThreshDesc[A_b]: a \"text\"\nSetEnv[A_b]: PORT=\"ge 1\" X=\"\"\n";
 
 /// Rates far enough from the bounds: where they are near, MRTG does not do what its manual says.
 #[test]
@@ -334,7 +335,10 @@ fn a_lock_that_somebody_holds_keeps_both_out() {
             let output = side.run(&[], &config);
             let what = format!("{side:?} {holder} {links} {age_s}: {}", said(&output));
             assert_eq!(output.status.success(), code, "{what}");
-            assert_eq!(lock.exists(), !code, "{what}");
+            // MRTG takes away the lock that it has respected.
+            if side == Side::Kymo {
+                assert_eq!(lock.exists(), !code, "{what}");
+            }
             for name in [&lock, &other] {
                 let _ = fs::remove_file(name);
             }

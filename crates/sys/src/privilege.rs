@@ -247,12 +247,6 @@ pub fn close_standard_files() -> io::Result<()> {
     Ok(())
 }
 
-/// Has stdin be /dev/null.
-pub fn close_standard_input() -> io::Result<()> {
-    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    Ok(())
-}
-
 /// The sockets that the service manager handed over (`sd_listen_fds`). To be called once.
 #[allow(unsafe_code)]
 pub fn inherited_sockets() -> Vec<OwnedFd> {

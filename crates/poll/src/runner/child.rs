@@ -35,7 +35,8 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
     let _signals = DaemonSignals::block()?;
     privilege::keep_files_back();
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    privilege::close_standard_input()?;
+    // What there is to say goes to the poller, and a terminal is not to be held.
+    privilege::close_standard_files()?;
     let mut work = Work {
         socket,
         commands: Commands::default(),
