@@ -40,7 +40,7 @@ pub(crate) const ALL: &[StandIn] = &[
     StandIn {
         program: "mrtg",
         word: "poll",
-        about: "Poll devices by SNMP as an mrtg.cfg says, see docs/mrtg.md",
+        about: "Poll devices by SNMP as an mrtg.cfg says, see docs/poll.md",
         run: poll::run,
     },
 ];

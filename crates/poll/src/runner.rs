@@ -27,8 +27,6 @@ mod tests;
 
 pub use child::serve;
 pub use commands::{Commands, Programs};
-#[cfg(any(test, feature = "testing"))]
-pub use frame::fuzz_runner;
 pub use frame::{Answer, LINE_BYTES};
 
 use frame::{Ask, PACKET_BYTES, Say};
@@ -178,6 +176,13 @@ impl Runner {
             };
         }
     }
+}
+
+/// Any bytes as a packet of either side, and as what a command prints.
+#[cfg(any(test, feature = "testing"))]
+pub fn fuzz_runner(input: &[u8]) {
+    frame::fuzz_frames(input);
+    job::fuzz_output(input);
 }
 
 impl AsFd for Runner {

@@ -39,13 +39,16 @@ impl Watch {
         Watch(files.into_iter().map(look).collect())
     }
 
-    /// Whether a file has changed since it was asked last, has gone, or come.
+    /// Whether a file has changed since it was asked last, or has come. One that is missing for a moment is being
+    /// replaced; one that is gone for good has another that no longer includes it.
     pub fn changed(&mut self) -> bool {
         let mut changed = false;
         for (file, before) in &mut self.0 {
             let now = file.metadata().ok().as_ref().map(Look::of);
-            changed |= now != *before;
-            *before = now;
+            if now.is_some() && now != *before {
+                *before = now;
+                changed = true;
+            }
         }
         changed
     }
@@ -75,13 +78,19 @@ mod tests {
                 let file = fs::File::options().write(true).open(&main).unwrap();
                 file.set_modified(std::time::UNIX_EPOCH).unwrap();
             }),
-            ("it goes", &|| fs::remove_file(&other).unwrap()),
+            ("it goes and comes", &|| {
+                fs::remove_file(&other).unwrap();
+                fs::write(folder.join("new"), "z").unwrap();
+                fs::rename(folder.join("new"), &other).unwrap();
+            }),
         ];
         for (what, change) in changes {
             change();
             assert!(watch.changed(), "{what}");
             assert!(!watch.changed(), "{what}: said twice");
         }
+        fs::remove_file(&other).unwrap();
+        assert!(!watch.changed(), "it is being replaced");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -249,7 +249,7 @@ impl Rest<'_> {
 
 /// Any bytes as a packet of either side: what is one comes back as it was.
 #[cfg(any(test, feature = "testing"))]
-pub fn fuzz_runner(input: &[u8]) {
+pub(super) fn fuzz_frames(input: &[u8]) {
     let mut again = Vec::new();
     if let Some(ask) = Ask::of(input) {
         ask.put(&mut again);
@@ -334,7 +334,7 @@ mod tests {
                     "{piece:?}"
                 );
             }
-            fuzz_runner(&packet);
+            fuzz_frames(&packet);
             packet.push(0);
             assert!(Ask::of(&packet).is_none() && Say::of(&packet).is_none());
         }

@@ -143,6 +143,19 @@ fn radix(digits: &[u8], radix: u32) -> Option<Vec<u8>> {
     Some(number.to_string().into_bytes())
 }
 
+/// Any bytes as what a command prints: its values are decimal numbers.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn fuzz_output(input: &[u8]) {
+    let (answer, wrong) = read_lines(input);
+    assert!(wrong.is_none_or(|wrong| !wrong.is_empty()));
+    for value in answer.values.iter().flatten() {
+        let digits = value.strip_prefix(b"-").unwrap_or(value);
+        let mut parts = digits.split(|&byte| byte == b'.');
+        let sound = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        assert!(parts.clone().count() <= 2 && parts.all(sound), "{value:?}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +198,7 @@ mod tests {
     #[test]
     fn numbers_are_found_as_mrtg_finds_them() {
         for (line, expected) in NUMBERS {
+            fuzz_output(line.as_bytes());
             let found = number(line.as_bytes()).unwrap_or(b"U".to_vec());
             assert_eq!(String::from_utf8(found).unwrap(), *expected, "{line:?}");
         }
@@ -207,6 +221,7 @@ mod tests {
                 Some("no number in its second line"),
             ),
         ] {
+            fuzz_output(printed.as_bytes());
             let (answer, wrong) = read_lines(printed.as_bytes());
             let [first, second] = answer.values;
             let all = [first, second, answer.uptime, answer.name]
