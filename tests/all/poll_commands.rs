@@ -263,7 +263,7 @@ fn thresholds_turn_as_those_of_mrtg() {
     }
     assert_eq!(
         both[1].1.text("log").lines().count(),
-        9,
+        11,
         "{}",
         both[1].1.text("log")
     );

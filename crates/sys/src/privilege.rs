@@ -237,13 +237,15 @@ pub fn leave_session() {
 
 /// Has stdin, stdout and stderr be /dev/null.
 pub fn close_standard_files() -> io::Result<()> {
-    let null = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
+    let mut options = std::fs::File::options();
+    replace_standard_files(&options.read(true).write(true).open("/dev/null")?)
+}
+
+/// Has stdin, stdout and stderr be this file.
+pub fn replace_standard_files(file: &std::fs::File) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(file)?;
+    rustix::stdio::dup2_stdout(file)?;
+    rustix::stdio::dup2_stderr(file)?;
     Ok(())
 }
 

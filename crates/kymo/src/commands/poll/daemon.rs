@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{machine, privilege};
 
-use super::log::PollLog;
+use super::log::{self, PollLog};
 
 /// A pid file that is this process'.
 #[derive(Debug)]
@@ -72,7 +73,16 @@ impl Drop for PollPidFile {
 
 /// Tells whoever started this process that it polls now.
 #[derive(Debug)]
-pub(crate) struct Ready(Option<(PipeWriter, Arc<PollLog>)>);
+pub(crate) struct Ready(Option<Waited>);
+
+/// What it takes to leave the terminal, opened before the poller shuts itself in.
+#[derive(Debug)]
+struct Waited {
+    pipe: PipeWriter,
+    null: File,
+    syslog: Option<UnixDatagram>,
+    log: Arc<PollLog>,
+}
 
 impl Ready {
     /// For a process that stays where it was started.
@@ -82,11 +92,11 @@ impl Ready {
 
     /// To be called when all is begun: a daemon has no terminal any more.
     pub(crate) fn say(self) {
-        if let Some((pipe, log)) = self.0 {
-            log.leave_terminal();
-            let _ = privilege::close_standard_files();
-            // Who started the daemon may have gone, and then does not wait.
-            let _ = (&pipe).write_all(b".");
+        if let Some(waited) = self.0 {
+            waited.log.leave_terminal(waited.syslog);
+            // Neither fails, but that who started the daemon may have gone, and then does not wait.
+            let _ = privilege::replace_standard_files(&waited.null);
+            let _ = (&waited.pipe).write_all(b".");
         }
     }
 }
@@ -100,7 +110,7 @@ pub(super) enum Detached {
 }
 
 /// Makes a second process that goes on in the background; the first one waits until it polls, or has ended.
-pub(super) fn detach(log: &Arc<PollLog>) -> Result<Detached, String> {
+pub(super) fn detach(poll_log: &Arc<PollLog>) -> Result<Detached, String> {
     let cannot = |error: io::Error| format!("cannot go into the background: {error}");
     let (mut waiting, pipe) = io::pipe().map_err(cannot)?;
     match privilege::fork().map_err(cannot)? {
@@ -116,7 +126,13 @@ pub(super) fn detach(log: &Arc<PollLog>) -> Result<Detached, String> {
         privilege::Side::Child => {
             drop(waiting);
             privilege::leave_session();
-            Ok(Detached::Daemon(Ready(Some((pipe, log.clone())))))
+            let null = OpenOptions::new().read(true).write(true).open("/dev/null");
+            Ok(Detached::Daemon(Ready(Some(Waited {
+                pipe,
+                null: null.map_err(cannot)?,
+                syslog: log::syslog(),
+                log: poll_log.clone(),
+            }))))
         }
     }
 }

@@ -38,13 +38,13 @@ impl PollLog {
         PollLog(Mutex::new(Destination::Nowhere))
     }
 
-    /// There is no stderr from now on: what would go there goes to syslog.
-    pub(super) fn leave_terminal(&self) {
+    /// There is no stderr from now on: what would go there goes to syslog, if that can be had.
+    pub(super) fn leave_terminal(&self, syslog: Option<UnixDatagram>) {
         let Ok(mut to) = self.0.lock() else {
             return;
         };
         if matches!(*to, Destination::Stderr) {
-            *to = syslog().map_or(Destination::Nowhere, Destination::Syslog);
+            *to = syslog.map_or(Destination::Nowhere, Destination::Syslog);
         }
     }
 
@@ -78,7 +78,8 @@ fn append(path: &Path, line: &DisplayName<'_>) -> io::Result<()> {
     file.write_all(format!("{stamp} -- {line}\n").as_bytes())
 }
 
-fn syslog() -> Option<UnixDatagram> {
+/// A socket to it, if there is one.
+pub(super) fn syslog() -> Option<UnixDatagram> {
     let socket = UnixDatagram::unbound().ok()?;
     socket.connect("/dev/log").ok()?;
     // Whoever reads the log slowly must not make the poller wait.
