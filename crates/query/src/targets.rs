@@ -1,18 +1,21 @@
 //! Targets of the poller: what its files say of them (`files.rs`), and what is shown of their series: MRTG's four graphs with the
 //! numbers below them, the 95th percentile, and how they are now. Values come as rows from the keeper; nothing here asks for them.
 
+mod captions;
 pub mod files;
 mod graph;
 mod percentile;
 mod recent;
 mod unit;
 
+pub use captions::{colours, direction_name, legends};
 pub use graph::{Direction, Period, TargetGraph, TargetLine};
 pub use percentile::{PERCENT, Percentile};
 pub use recent::Recent;
 pub use unit::{TargetUnit, percent};
 
 use kymo_wire::keeper::Rows;
+pub use kymo_wire::targets::DescribedTarget;
 
 /// Names of a target's columns: in and out.
 const COLUMNS: [&[u8]; 2] = [b"ds0", b"ds1"];

@@ -38,7 +38,8 @@ export function createTarget(ctx, answer, on) {
 }
 
 const has = ({ options }, option) => options.includes(option);
-const ofDirections = ({ directions }, what) => [0, 1].filter((n) => directions[n][what]);
+const drawnOf = ({ directions }) => [0, 1].filter((n) => directions[n].drawn);
+const listedOf = ({ directions }) => [0, 1].filter((n) => directions[n].name);
 
 function createGraph(ctx, answer, graph, on) {
   const now = h('span', { class: 'sub' });
@@ -89,7 +90,7 @@ function layersOf(answer, graph) {
   const [areaIn, lineOut, peakIn, peakOut, relative] = answer.colours;
   const [ins, outs] = graph.lines;
   const layers = [];
-  const drawn = ofDirections(answer, 'drawn');
+  const drawn = drawnOf(answer);
   if (drawn.includes(0)) {
     if (graph.peaks) layers.push({ colour: peakIn, fill: 1, values: ins.peak });
     layers.push({ colour: areaIn, fill: isDark() ? 0.85 : 1, values: ins.avg });
@@ -136,7 +137,7 @@ function decades(low, high) {
 /** MaxBytes, and in the month what 95 % of all rates keep below. */
 function rulesOf(answer, graph) {
   const { unit, percentile, max_bytes: most } = answer;
-  const drawn = ofDirections(answer, 'drawn');
+  const drawn = drawnOf(answer);
   const rules = [...new Set(drawn.map((n) => most[n]))]
     .filter(Boolean)
     .map((value) => ({ value: value * unit.scale, colour: MAX_INK, dash: [4, 3] }));
@@ -160,13 +161,13 @@ function table(answer, graph) {
 function said({ ctx, answer, graph }, time) {
   const n = Math.ceil((time - graph.first) / graph.step);
   const end = graph.first + n * graph.step;
-  const rates = ofDirections(answer, 'drawn').map(
+  const rates = drawnOf(answer).map(
     (at) => `${nameOf(answer, at)} ${rateText(graph.lines[at].avg[n] ?? null, answer.unit)}`,
   );
   return [stamp(end, ctx.zone(), ctx.settings.locale), ...rates].join(' · ');
 }
 
-const nameOf = ({ directions }, n) => directions[n].name || ['In', 'Out'][n];
+const nameOf = ({ directions }, n) => directions[n].name ?? ['In', 'Out'][n];
 
 /** Max, average and current as MRTG's page has them; in the month also what 95 % of all rates keep below. */
 function numbers(ctx, answer, graph) {
@@ -186,7 +187,7 @@ function numbers(ctx, answer, graph) {
       cells.map((rate) => h('td', { class: 'number' }, write(rate, n))),
     );
   };
-  const listed = ofDirections(answer, 'listed');
+  const listed = listedOf(answer);
   return h(
     'div',
     { class: 'below' },
@@ -239,7 +240,7 @@ function percentileLine(ctx, { percentile }) {
 function legendOf(answer) {
   if (has(answer, 'nolegend')) return null;
   const peaks = answer.graphs.some((graph) => graph.peaks);
-  const drawn = ofDirections(answer, 'drawn');
+  const drawn = drawnOf(answer);
   const items = [...drawn, ...(peaks ? drawn.map((n) => n + 2) : []), ...(has(answer, 'dorelpercent') ? [4] : [])];
   return h(
     'ul',
@@ -256,7 +257,7 @@ function key(colour, label, dashed) {
 }
 
 const pictured = (answer, graph) =>
-  ofDirections(answer, 'drawn').map((n) => ({
+  drawnOf(answer).map((n) => ({
     colour: answer.colours[n],
     label: nameOf(answer, n),
     value: rateText(graph.lines[n].current, answer.unit),

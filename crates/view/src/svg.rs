@@ -10,6 +10,7 @@ mod marks;
 mod palette;
 mod pen;
 mod scale;
+mod target;
 
 use std::fmt::Write as _;
 
@@ -27,6 +28,7 @@ use scale::Axis;
 
 pub use font::{FAMILY, FONT};
 pub use palette::Theme;
+pub use target::{TargetPicture, draw_target};
 
 /// Sizes of texts.
 const TEXT: f64 = 11.0;

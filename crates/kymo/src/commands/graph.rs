@@ -1,6 +1,7 @@
-//! `kymo graph`: recordings and stored series as a picture, SVG or PNG.
+//! `kymo graph`: recordings, stored series and targets of the poller as a picture, SVG or PNG.
 
 mod stored;
+mod target;
 
 use std::fs;
 use std::io;
@@ -58,6 +59,17 @@ pub(crate) struct GraphOptions {
     /// name, as in kymo series ls; given several times, all have to fit
     #[arg(long, value_name = "MATCHER")]
     pub series: Vec<String>,
+    /// The graphs of a target of the poller, by its name in the mrtg.cfg, or CONFIGURATION/NAME
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["paths", "subsys", "series", "from", "thru", "points"])]
+    pub target: Option<String>,
+    /// Which of them: day, week, month, year; default: all that it has
+    #[arg(
+        long,
+        value_name = "PERIOD,...",
+        value_delimiter = ',',
+        requires = "target"
+    )]
+    pub period: Vec<String>,
     /// Folder of the kymo serve that is asked
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -106,6 +118,9 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     let usage = Error::msg;
     let format = format(&options.output).map_err(usage)?;
     let style = style(options).map_err(usage)?;
+    if let Some(name) = &options.target {
+        return draw_target(options, name, format, &style);
+    }
     let points = match &options.points {
         Some(text) => number("--points", text, &(2..=100_000)).map_err(usage)? as usize,
         None => style.points(),
@@ -134,13 +149,35 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         return Ok(ExitCode::from(NOTHING));
     }
     let text = asked.plan.svg(&series, &extent.context, &style);
-    let cannot = || format!("cannot draw {}", options.output.display());
+    write(&options.output, format, text)
+}
+
+/// The graphs of a target, as this machine's clocks show them.
+fn draw_target(
+    options: &GraphOptions,
+    name: &str,
+    format: Format,
+    style: &Style,
+) -> Result<ExitCode> {
+    let data = data_folder(options.data.as_deref())?;
+    let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
+    let shown = target::read(&data, name, &options.period, now).map_err(Error::msg)?;
+    if shown.is_empty() {
+        let output = options.output.display();
+        eprintln!("kymo: cannot draw {output}: nothing is stored of this target");
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let root = Root::open(Path::new("/")).context("cannot open /")?;
+    let mut zone = Zone::of(&facts::gather(&root));
+    write(&options.output, format, shown.svg(&mut zone, style))
+}
+
+fn write(output: &Path, format: Format, svg: String) -> Result<ExitCode> {
     let bytes = match format {
-        Format::Svg => text.into_bytes(),
-        Format::Png => png(&text).with_context(cannot)?,
+        Format::Svg => svg.into_bytes(),
+        Format::Png => png(&svg).with_context(|| format!("cannot draw {}", output.display()))?,
     };
-    replace(&options.output, &bytes)
-        .with_context(|| format!("cannot write {}", options.output.display()))?;
+    replace(output, &bytes).with_context(|| format!("cannot write {}", output.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -60,18 +60,25 @@ impl TargetUnit {
         if !rate.is_finite() {
             return "–".into();
         }
-        let (number, prefix) = self.prefixed(rate * self.scale * self.factor);
+        let (number, prefix) = self.prefixed(rate * self.scale * self.factor, TURN);
         let decimals = usize::from(!self.whole);
         format!("{number:.decimals$} {prefix}{}", self.name)
             .trim_end()
             .into()
     }
 
-    /// A number and the prefix that it gets.
-    fn prefixed(&self, number: f64) -> (f64, &str) {
+    /// A number beside a graph, of what is multiplied with `scale` already.
+    pub fn tick(&self, value: f64) -> String {
+        let (number, prefix) = self.prefixed(value * self.tics_factor, 1.0);
+        let number = (number * 1e4).round() / 1e4;
+        format!("{number} {prefix}").trim_end().into()
+    }
+
+    /// A number and the prefix that it gets, from `turn` kilos on the next.
+    fn prefixed(&self, number: f64, turn: f64) -> (f64, &str) {
         let (mut number, mut at) = (number, 0);
         while at + 1 < self.prefixes.len()
-            && (number.abs() >= TURN * self.kilo || self.prefixes[at].is_none())
+            && (number.abs() >= turn * self.kilo || self.prefixes[at].is_none())
         {
             (number, at) = (number / self.kilo, at + 1);
         }

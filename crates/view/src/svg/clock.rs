@@ -135,6 +135,32 @@ fn each_moment(
     }
 }
 
+/// What begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    Day,
+    /// On Mondays.
+    Week,
+    Month,
+    Year,
+}
+
+/// Where days, weeks, months or years begin within a range.
+pub(super) fn turns(zone: &mut Zone, turn: Turn, from_ns: i64, thru_ns: i64) -> Vec<i64> {
+    let every = match turn {
+        Turn::Day => Every::Days(1),
+        Turn::Week => Every::Days(7),
+        Turn::Month => Every::Months(1),
+        Turn::Year => Every::Months(12),
+    };
+    let mut found = Vec::new();
+    each_moment(zone, every, from_ns, thru_ns, &mut |_, at_ns| {
+        found.push(at_ns);
+        found.len() < TICKS_MAX
+    });
+    found
+}
+
 /// The first moment after `at_ns` that is a multiple of the step in local time.
 fn next_round(zone: &mut Zone, at_ns: i64, step_ns: i64, shift_ns: i64) -> Option<i64> {
     let offset_ns = zone.offset_secs(at_ns) * SECOND_NS;
@@ -254,6 +280,29 @@ mod tests {
         let mut context = Context::default();
         context.set("tz", name);
         Zone::of(&context)
+    }
+
+    #[test]
+    fn days_weeks_months_and_years_begin_at_local_midnight() {
+        let mut berlin = zone("Europe/Berlin");
+        for (turn, days, expect) in [
+            (Turn::Day, 1, &["Sat 21 Nov 00:00:00"][..]),
+            (Turn::Week, 10, &["Mon 16 Nov 00:00:00"]),
+            // The clocks are put back between these.
+            (
+                Turn::Month,
+                55,
+                &["Thu 1 Oct 00:00:00", "Sun 1 Nov 00:00:00"],
+            ),
+            (Turn::Year, 400, &["Thu 1 Jan 00:00:00"]),
+        ] {
+            let found = turns(&mut berlin, turn, NOW - days * DAY_SECS * S, NOW);
+            let found: Vec<String> = found
+                .iter()
+                .map(|&at_ns| moment(&mut berlin, at_ns))
+                .collect();
+            assert_eq!(found, expect, "{turn:?}");
+        }
     }
 
     #[test]

@@ -72,6 +72,9 @@ static DARK: Inks = Inks {
     ],
 };
 
+/// Contrast of a line to the paper.
+const CONTRAST: f64 = 3.0;
+
 const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 2 2 2"];
 
 impl Inks {
@@ -86,26 +89,60 @@ impl Inks {
     }
 }
 
+/// Red, green and blue of `#rrggbb`; of anything else black.
+fn channels(colour: &str) -> [f64; 3] {
+    let digits = u32::from_str_radix(colour.trim_start_matches('#'), 16).unwrap_or(0);
+    [16, 8, 0].map(|shift| f64::from(digits >> shift & 255))
+}
+
+/// Relative luminance as WCAG 2.1 has it.
+fn luminance(colour: &str) -> f64 {
+    let [red, green, blue] = channels(colour).map(|channel| {
+        let part = channel / 255.0;
+        match part <= 0.03928 {
+            true => part / 12.92,
+            false => ((part + 0.055) / 1.055).powf(2.4),
+        }
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+fn contrast(a: &str, b: &str) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// A line's colour that is seen on the paper: lighter or darker, where it was chosen for another one.
+pub(super) fn seen(colour: &str, paper: &str) -> String {
+    let end = if luminance(paper) > 0.4 { 0.0 } else { 255.0 };
+    let mixed = |part: f64| {
+        let [red, green, blue] = channels(colour).map(|each| (each + (end - each) * part).round());
+        format!("#{:06x}", (red * 65_536.0 + green * 256.0 + blue) as u32)
+    };
+    let parts = (0..=20).map(|step| mixed(f64::from(step) / 20.0));
+    let found = parts
+        .into_iter()
+        .find(|mixed| contrast(mixed, paper) >= CONTRAST);
+    found.unwrap_or_else(|| mixed(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Relative luminance as WCAG 2.1 has it.
-    fn luminance(colour: &str) -> f64 {
-        let part = |at: usize| {
-            let byte = u8::from_str_radix(&colour[at..at + 2], 16).expect("hex");
-            let part = f64::from(byte) / 255.0;
-            match part <= 0.03928 {
-                true => part / 12.92,
-                false => ((part + 0.055) / 1.055).powf(2.4),
-            }
-        };
-        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
-    }
-
-    fn contrast(a: &str, b: &str) -> f64 {
-        let (a, b) = (luminance(a), luminance(b));
-        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    #[test]
+    fn colours_of_others_are_made_to_be_seen() {
+        for (colour, paper, expect) in [
+            ("#0000ff", "#ffffff", "#0000ff"),
+            ("#006600", "#ffffff", "#006600"),
+            ("#ffff00", "#ffffff", "#999900"),
+            ("#0000ff", "#14181f", "#5959ff"),
+            ("#000000", "#14181f", "#666666"),
+            ("rubbish", "#ffffff", "#000000"),
+        ] {
+            assert_eq!(seen(colour, paper), expect, "{colour} {paper}");
+            assert!(contrast(&seen(colour, paper), paper) >= CONTRAST);
+        }
     }
 
     #[test]

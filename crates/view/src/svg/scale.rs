@@ -143,7 +143,7 @@ impl Axis {
 }
 
 /// The next of 1, 2, 5, 10, ...
-fn round_step(least: f64) -> f64 {
+pub(super) fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let found = [1.0, 2.0, 5.0].iter().map(|n| n * power);
     let found = found.into_iter().find(|step| *step >= least * 0.999_999);

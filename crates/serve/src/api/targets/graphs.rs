@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use kymo_query::targets::{Direction, PERCENT, Percentile, Period, TargetGraph, TargetUnit};
+use kymo_query::targets::{
+    DescribedTarget, Direction, PERCENT, Percentile, Period, TargetGraph, TargetUnit, colours,
+    direction_name, legends,
+};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::Rows;
-use kymo_wire::targets::DescribedTarget;
 use serde_json::{Value as Json, json};
 
 use super::shown;
 use crate::answer::{self, Answer, Refusal};
 use crate::api::{Hub, Params};
 use crate::number;
-
-/// MRTG's colours: in, out, their peaks, the relation of both.
-const COLOURS: [&str; 5] = ["#00cc00", "#0000ff", "#006600", "#ff00ff", "#ef9f4f"];
 
 pub(in crate::api) async fn answer(
     State(hub): State<Arc<Hub>>,
@@ -61,12 +60,10 @@ pub(in crate::api) async fn answer(
 }
 
 fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {
-    let legends = [0, 1, 2, 3, 4].map(|n| legend(target, n));
-    let direction = |legend: &Option<String>, word: &str, direction: Direction| {
-        let name = legend.as_deref().unwrap_or(word);
+    let direction = |direction: Direction| {
+        let name = direction_name(target, direction);
         json!({
-            "name": shown(name),
-            "listed": !name.is_empty() && direction.is_shown(target),
+            "name": name.map(shown),
             "drawn": direction.is_shown(target),
         })
     };
@@ -77,11 +74,8 @@ fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {
         "series": target.series,
         "title": shown(&target.title),
         "page_top": target.page_top.lines().map(shown).collect::<Vec<_>>(),
-        "directions": [
-            direction(&target.legend_i, "In", Direction::In),
-            direction(&target.legend_o, "Out", Direction::Out),
-        ],
-        "legends": legends,
+        "directions": Direction::ALL.map(direction),
+        "legends": legends(target).map(|legend| shown(&legend)),
         "colours": colours(target),
         "max_bytes": target.max_bytes,
         "options": target.options,
@@ -102,35 +96,6 @@ pub(super) fn unit(unit: &TargetUnit) -> Json {
         "axis": shown(&unit.axis),
         "whole": unit.whole,
     })
-}
-
-/// What a line is called; MRTG's words where the configuration has none.
-fn legend(target: &DescribedTarget, number: usize) -> String {
-    if let Some(legend) = target.legends[number]
-        .as_deref()
-        .filter(|text| !text.is_empty())
-    {
-        return shown(legend);
-    }
-    let axis = || {
-        TargetUnit::of(&DescribedTarget {
-            y_legend: None,
-            ..target.clone()
-        })
-    };
-    match number {
-        0 => format!("Incoming Traffic in {}", axis().axis),
-        1 => format!("Outgoing Traffic in {}", axis().axis),
-        2 => "Maximal 5 Minute Incoming Traffic".into(),
-        3 => "Maximal 5 Minute Outgoing Traffic".into(),
-        _ => "Incoming of Outgoing Traffic in %".into(),
-    }
-}
-
-fn colours(target: &DescribedTarget) -> Vec<&str> {
-    let own = target.colours.iter().map(String::as_str);
-    own.chain(COLOURS.into_iter().skip(target.colours.len()))
-        .collect()
 }
 
 fn percentile(percentile: &Percentile) -> Json {
