@@ -42,6 +42,7 @@ mod serve_keeper;
 mod serve_process;
 mod serve_senders;
 mod serve_stored;
+mod serve_targets;
 mod slow;
 mod suite;
 mod tidy;

@@ -90,6 +90,82 @@ fn colours(value: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::poller::device_names;
+    use kymo_wire::mrtg_cfg::{self, MemoryFiles};
+
+    const CONFIG: &str = r#"
+WorkDir: /tmp
+Options[_]: growright, bits
+Target[SW1_2]: 2:secret@sw1:1161:::::2
+MaxBytes[SW1_2]: 1250000
+Title[SW1_2]: Traffic &amp; <img src=x onerror=alert(1)>more
+PageTop[SW1_2]: <h1>Traffic for 2</h1>
+ <table><tr><td>System:</td> <td>sw1 in Room 5</td></tr></table>
+WithPeak[SW1_2]: ymw
+LegendI[SW1_2]: &nbsp;In:
+Colours[SW1_2]: GREEN#00eb0c,BLUE#1000ff,DARK GREEN#006600,VIOLET#ff00ff
+kMG[SW1_2]: ,k,M
+Target[Load]: `/bin/load secret`
+MaxBytes1[Load]: 10
+MaxBytes2[Load]: 20
+AbsMax[Load]: 100
+Title[Load]: Load
+Options[Load]: gauge, nopercent
+XSize[Load]: 500
+Factor[Load]: 0.01
+Suppress[Load]: y
+Directory[Load]: hosts
+"#;
+
+    fn all() -> Vec<DescribedTarget> {
+        let mut files = MemoryFiles::default();
+        files.add("/etc/mrtg.cfg", CONFIG.as_bytes());
+        let config = mrtg_cfg::read(b"/etc/mrtg.cfg", &mut files);
+        let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
+        let devices = device_names(&config);
+        let targets = config.targets();
+        targets
+            .map(|target| described(&config, target, &devices, b"mrtg/mrtg/x.rrd"))
+            .collect()
+    }
+
+    #[test]
+    fn what_a_configuration_says_is_known() {
+        let [interface, load] = &all()[..] else {
+            panic!("two targets");
+        };
+        let text = |text: &str| Some(text.to_string());
+        assert_eq!(
+            interface,
+            &DescribedTarget {
+                name: "sw1_2".into(),
+                series: "mrtg/mrtg/x.rrd".into(),
+                device: "sw1:1161".into(),
+                title: "Traffic & more".into(),
+                page_top: "Traffic for 2\nSystem: sw1 in Room 5".into(),
+                max_bytes: [1_250_000; 2],
+                options: vec!["growright".into(), "bits".into()],
+                with_peak: "ymw".into(),
+                legend_i: text("In:"),
+                colours: ["#00eb0c", "#1000ff", "#006600", "#ff00ff"]
+                    .map(String::from)
+                    .to_vec(),
+                kmg: text(",k,M"),
+                ..DescribedTarget::default()
+            }
+        );
+        assert_eq!((load.device.as_str(), load.max_bytes), ("", [10, 20]));
+        assert_eq!(load.abs_max, Some(100));
+        assert_eq!(load.options, ["gauge", "nopercent"]);
+        assert_eq!((load.x_size, load.factor), (Some(500), Some(0.01)));
+        assert_eq!(
+            (load.suppress.as_str(), load.directory.as_str()),
+            ("y", "hosts")
+        );
+        for target in [interface, load] {
+            assert!(!target.line().contains("secret"), "{target:?}");
+        }
+    }
 
     #[test]
     fn colours_without_their_names() {

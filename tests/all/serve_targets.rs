@@ -1,0 +1,421 @@
+//! Targets of the poller, as the page, the API and `kymo graph` show them: beside rrdtool's own rows, with files and names that
+//! are hostile.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+
+use kymo_base::label_set::LabelSet;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_tests::rrd_client::Client;
+use kymo_tests::rrdtool::rrdtool;
+use kymo_tests::served::{Served, ask, eventually, get};
+use kymo_tests::{Scratch, kymo};
+use kymo_wire::keeper::{
+    ANSWER_MAX, Answer, HEAD, LabelledSeries, LabelledValues, Question, body_bytes,
+};
+use kymo_wire::targets::{DescribedTarget, TargetsHead};
+use serde_json::Value;
+
+const STEP: i64 = 300;
+/// Values of two days and a half, more than a day's graph has.
+const VALUES: i64 = 720;
+const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{1b}[2J";
+
+/// A `kymo serve` with targets.
+struct Polled {
+    served: Served,
+    address: String,
+    dir: PathBuf,
+    /// The newest value.
+    now: i64,
+    _scratch: Scratch,
+}
+
+fn described(name: &str, device: &str) -> DescribedTarget {
+    DescribedTarget {
+        name: name.into(),
+        series: format!("mrtg/a/{name}.rrd"),
+        device: device.into(),
+        title: format!("Title of {name}"),
+        max_bytes: [1000, 500],
+        ..DescribedTarget::default()
+    }
+}
+
+impl Polled {
+    fn start(name: &str) -> Polled {
+        let scratch = Scratch::new(name);
+        let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
+        fs::write(&file, "[listen]\ncollectd = []\n").expect("a configuration");
+        let data = dir.to_string_lossy();
+        let mut served = Served::start(&[
+            "--config",
+            &file,
+            "--data",
+            &data,
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        let address = served.address();
+        served.has_said("rrdcached's protocol on");
+        let now = RealClock.now().real_ns / 1_000_000_000 / STEP * STEP;
+        Polled {
+            served,
+            address,
+            dir,
+            now,
+            _scratch: scratch,
+        }
+    }
+
+    /// Writes the file of a configuration as it stands.
+    fn describe(&self, stem: &str, text: &str) {
+        let folder = self.dir.join("poll");
+        fs::create_dir_all(&folder).expect("a folder");
+        let (file, beside) = (format!("{stem}.targets"), format!("{stem}.targets.tmp"));
+        fs::write(folder.join(&beside), text).expect("a file");
+        fs::rename(folder.join(beside), folder.join(file)).expect("renamed");
+    }
+
+    fn client(&self) -> Client {
+        Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
+    }
+
+    /// A series as the poller has it, with counters up to `late` values ago.
+    fn fill(&self, name: &str, late: i64) {
+        let mut client = self.client();
+        let begin = self.now - VALUES * STEP;
+        let archives = ["AVERAGE", "MAX"].map(|cf| {
+            let archives = [1, 6, 24, 288].map(|steps| format!("RRA:{cf}:0.5:{steps}:800"));
+            archives.join(" ")
+        });
+        let archives = archives.join(" ");
+        let made = client.text(&format!(
+            "CREATE mrtg/a/{name}.rrd -b {} -s 300 DS:ds0:COUNTER:600:0:1000 DS:ds1:COUNTER:600:0:1000 {archives}",
+            begin - 10
+        ));
+        assert!(made.starts_with("0 "), "{made}");
+        let (mut in_, mut out) = (0u64, 0u64);
+        for n in 0..=VALUES - late {
+            in_ += (n * n % 700 * STEP) as u64;
+            out += (n % 90 * STEP) as u64;
+            let stamp = begin + n * STEP;
+            let said = client.text(&format!("UPDATE mrtg/a/{name}.rrd {stamp}:{in_}:{out}"));
+            assert!(said.starts_with("0 "), "{said}");
+        }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        get(&self.address, path, "")
+    }
+
+    /// Asks until the numbers are those of now.
+    fn settled(&self, path: &str) -> Value {
+        let settled = eventually(|| {
+            let answer = self.get(path);
+            let is_settled = answer["pending"] == false && answer["at"].is_number();
+            is_settled.then_some(answer)
+        });
+        settled.expect("numbers")
+    }
+
+    /// The ids of a list of targets.
+    fn ids(&self, query: &str) -> Vec<String> {
+        let answer = self.settled(&format!("/api/v1/targets{query}"));
+        let targets = answer["targets"].as_array().expect("targets");
+        let id = |target: &Value| target["id"].as_str().expect("an id").to_string();
+        targets.iter().map(id).collect()
+    }
+
+    /// Rows of rrdtool: stamp of the end, and value.
+    fn fetched(&self, name: &str, cf: &str, step: i64, column: usize) -> Vec<(i64, f64)> {
+        let flushed = self.client().text(&format!("FLUSH mrtg/a/{name}.rrd"));
+        assert!(flushed.starts_with("0 "), "{flushed}");
+        let file = self.dir.join(format!("rrd/mrtg/a/{name}.rrd"));
+        let (file, step) = (file.to_string_lossy(), step.to_string());
+        let (from, thru) = ((self.now - 100_000).to_string(), self.now.to_string());
+        let words = ["fetch", &file, cf, "-r", &step, "-s", &from, "-e", &thru];
+        let output = rrdtool(&self.dir, &words);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let row = |line: &str| {
+            let (stamp, values) = line.split_once(": ")?;
+            let value: f64 = values.split(' ').nth(column)?.parse().ok()?;
+            Some((stamp.parse().ok()?, value)).filter(|(_, value)| !value.is_nan())
+        };
+        text.lines().filter_map(row).collect()
+    }
+
+    /// Has the keeper take what the poller says of a device.
+    fn device(&self, device: &str, values: [f64; 5], age_s: i64) {
+        let labels = [("device", device.as_bytes()), ("job", b"poll")];
+        let labels = LabelSet::new(labels).expect("labels");
+        let columns = ["rtt_ms", "lost", "retries", "seen", "late_s"];
+        let columns = columns.map(|name| (name.as_bytes().to_vec(), b"GAUGE".to_vec()));
+        let stamp = RealClock.now().real_ns / 1_000_000_000 - age_s;
+        let define = Question::Define(vec![LabelledSeries {
+            labels: labels.clone(),
+            step: 300,
+            heartbeat: 600,
+            start: stamp - 601,
+            columns: columns.to_vec(),
+        }]);
+        let rows = [stamp - 600, stamp - 300, stamp];
+        let write = Question::Write(vec![LabelledValues {
+            labels,
+            stamps_ms: rows.map(|stamp| stamp * 1000).to_vec(),
+            cells: [values; 3].concat(),
+        }]);
+        let socket = self.dir.join("keeper-write.sock");
+        let mut stream = UnixStream::connect(socket).expect("a keeper");
+        for question in [define, write] {
+            stream.write_all(&question.frame()).expect("a question");
+            let mut head = [0; HEAD];
+            stream.read_exact(&mut head).expect("a head");
+            let mut body = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
+            stream.read_exact(&mut body).expect("a body");
+            assert_eq!(Answer::read(&body), Ok(Answer::Done));
+        }
+    }
+}
+
+/// Values of a line of a graph by the stamps at which their rows end.
+fn line(graph: &Value, direction: usize, what: &str) -> Vec<(i64, f64)> {
+    let (first, step) = (graph["first"].as_i64(), graph["step"].as_i64());
+    let (first, step) = (first.expect("first"), step.expect("step"));
+    let values = graph["lines"][direction][what].as_array().expect("values");
+    let rows = (0..).zip(values);
+    rows.filter_map(|(n, value)| Some((first + n * step, value.as_f64()?)))
+        .collect()
+}
+
+fn graph<'a>(answer: &'a Value, period: &str) -> &'a Value {
+    let graphs = answer["graphs"].as_array().expect("graphs");
+    let mut graphs = graphs.iter();
+    graphs
+        .find(|graph| graph["period"] == period)
+        .expect(period)
+}
+
+/// Each row of rrdtool is there, and is the same.
+fn same_rows(ours: &[(i64, f64)], theirs: &[(i64, f64)], least: usize, story: &str) {
+    assert!(theirs.len() >= least, "{story}: {} rows", theirs.len());
+    for (stamp, value) in theirs {
+        let mine = ours.iter().find(|(at, _)| at == stamp);
+        let (_, mine) = mine.unwrap_or_else(|| panic!("{story}: no row at {stamp}"));
+        assert!(
+            (mine - value).abs() <= value.abs() * 2e-5,
+            "{story}: {stamp}: {mine} and {value}"
+        );
+    }
+}
+
+#[test]
+fn graphs_have_the_rows_of_rrdtool() {
+    let polled = Polled::start("targets-rows");
+    polled.fill("x", 0);
+    let target = DescribedTarget {
+        title: HOSTILE.into(),
+        page_top: format!("{HOSTILE}\n& more"),
+        options: vec!["bits".into(), "growright".into()],
+        with_peak: "wmy".into(),
+        suppress: "y".into(),
+        ..described("x", "sw1")
+    };
+    let text = TargetsHead::new("a.cfg".into(), 300, 1).line() + &target.line();
+    polled.describe("a", &text);
+    let answer = polled.get("/api/v1/targets/graphs?id=a/x");
+    for (direction, least) in [(0, 300), (1, 300)] {
+        let day = line(graph(&answer, "day"), direction, "avg");
+        let theirs = polled.fetched("x", "AVERAGE", 300, direction);
+        same_rows(&day, &theirs, least, "the day");
+        let week = graph(&answer, "week");
+        let theirs = polled.fetched("x", "AVERAGE", 1800, direction);
+        same_rows(&line(week, direction, "avg"), &theirs, 50, "the week");
+        let theirs = polled.fetched("x", "MAX", 1800, direction);
+        same_rows(
+            &line(week, direction, "peak"),
+            &theirs,
+            50,
+            "peaks of the week",
+        );
+    }
+    // Numbers are of what is drawn.
+    let day = graph(&answer, "day");
+    let values = line(day, 0, "avg");
+    let largest = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    assert_eq!(day["lines"][0]["max"].as_f64(), Some(largest));
+    assert_eq!(
+        day["lines"][0]["current"].as_f64(),
+        values.last().map(|(_, value)| *value)
+    );
+    assert_eq!(
+        answer["graphs"].as_array().map(Vec::len),
+        Some(3),
+        "the year is suppressed"
+    );
+    // Texts are texts, without what a terminal obeys.
+    assert_eq!(answer["title"], "<img src=x onerror=alert(1)>\\x1b[2J");
+    assert_eq!(answer["page_top"][1], "& more");
+    assert_eq!(answer["unit"]["name"], "b/s");
+    // So many rates as there are of five minutes, or of what is kept.
+    let known = answer["percentile"]["values"][0].as_u64().expect("values");
+    assert!(known > 25, "{}", answer["percentile"]);
+    assert!(answer["percentile"]["rates"][0].as_f64() < Some(700.0));
+    for id in ["a/y", "b/x", "x", "", "../a/x"] {
+        let path = format!("/api/v1/targets/graphs?id={id}");
+        let (status, said) = ask(&polled.address, "GET", &path, "", "").expect("an answer");
+        assert_eq!(status, 404, "{said}");
+    }
+}
+
+#[test]
+fn lists_are_sorted_searched_and_cut() {
+    let polled = Polled::start("targets-lists");
+    polled.fill("x", 0);
+    polled.fill("y", 12);
+    let mut text = TargetsHead::new("a.cfg".into(), 300, 4).line();
+    for target in [
+        described("x", "sw1"),
+        described("y", "sw2"),
+        described("port10", "sw3"),
+        described("port9", "sw3"),
+    ] {
+        text += &target.line();
+    }
+    // What makes no sense is passed over.
+    text += "{\"name\":\"a/b\",\"series\":\"z\"}\nrubbish\n";
+    polled.describe("a", &text);
+    polled.describe("b", "rubbish\n");
+    polled.describe(
+        "c",
+        &(TargetsHead::new("c.cfg".into(), 300, 1).line() + &described("x", "sw1").line()),
+    );
+    assert_eq!(polled.ids(""), ["a/port9", "a/port10", "a/x", "c/x", "a/y"]);
+    assert_eq!(polled.ids("?sort=-name&limit=2"), ["a/y", "a/x"]);
+    assert_eq!(polled.ids("?first=3&limit=2"), ["a/x", "c/x"]);
+    assert_eq!(polled.ids("?q=TITLE+sw2"), ["a/y"]);
+    assert_eq!(polled.ids("?device=sw1"), ["a/x", "c/x"]);
+    assert_eq!(polled.ids("?sort=missing&limit=1"), ["a/y"]);
+    let traffic = polled.ids("?sort=traffic");
+    assert_eq!(traffic[..2], ["a/x", "c/x"]);
+    let answer = polled.settled("/api/v1/targets?q=a+x&device=sw1");
+    assert_eq!(answer["total"], 5);
+    assert_eq!(
+        answer["problems"][0],
+        "cannot read b.targets: a line makes no sense"
+    );
+    // The rate of now is the newest row's.
+    let rates = polled.settled("/api/v1/targets?sort=traffic");
+    let (_, newest) = *polled.fetched("x", "AVERAGE", 300, 0).last().expect("rows");
+    let rate = rates["targets"][0]["rates"][0].as_f64().expect("a rate");
+    assert!((rate - newest).abs() < 0.01, "{rate} {newest}");
+    assert_eq!(
+        rates["targets"][0]["used"][0].as_f64().map(f64::round),
+        Some((newest / 10.0).round())
+    );
+    for query in ["?sort=colour", "?limit=0", "?limit=1001", "?first=0"] {
+        let path = format!("/api/v1/targets{query}");
+        let (status, said) = ask(&polled.address, "GET", &path, "", "").expect("an answer");
+        assert_eq!(status, 400, "{said}");
+    }
+    // A file that is written again is read again, one that goes is gone.
+    fs::remove_file(polled.dir.join("poll/c.targets")).expect("removed");
+    let gone = eventually(|| (polled.ids("").len() == 4).then_some(()));
+    assert!(gone.is_some(), "{:?}", polled.ids(""));
+}
+
+#[test]
+fn devices_that_do_not_answer_come_first() {
+    let polled = Polled::start("targets-devices");
+    let mut text = TargetsHead::new("a.cfg".into(), 300, 4).line();
+    for (name, late) in [("good", 0), ("slow", 0), ("dead", 0), ("mute", 20)] {
+        polled.fill(name, late);
+        text += &described(name, name).line();
+    }
+    text += &described("unknown", "unknown").line();
+    let now = RealClock.now().real_ns as f64 / 1e9;
+    polled.device("good", [5.0, 0.0, 0.0, now - 1.0, 0.0], 1);
+    polled.device("slow", [900.0, 2.0, 2.0, now - 1.0, 0.0], 1);
+    polled.device("dead", [f64::NAN, 5.0, 4.0, now - 4000.0, 0.0], 1);
+    polled.describe("a", &text);
+    let answer = polled.settled("/api/v1/targets/devices");
+    let devices = answer["devices"].as_array().expect("devices");
+    let states: Vec<(&str, &str)> = devices
+        .iter()
+        .map(|device| {
+            (
+                device["device"].as_str().unwrap_or("?"),
+                device["state"].as_str().unwrap_or("?"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("dead", "dead"),
+            ("mute", "dead"),
+            ("slow", "slow"),
+            ("good", "good"),
+            ("unknown", "unknown")
+        ]
+    );
+    assert_eq!(devices[2]["rtt"], 900.0);
+    assert_eq!(devices[3]["targets"], 1);
+    assert!(polled.served.child("keeper").is_some());
+}
+
+#[test]
+fn targets_are_drawn() {
+    let polled = Polled::start("targets-drawn");
+    polled.fill("x", 0);
+    let target = DescribedTarget {
+        title: HOSTILE.into(),
+        ..described("x", "sw1")
+    };
+    polled.describe(
+        "a",
+        &(TargetsHead::new("a.cfg".into(), 300, 1).line() + &target.line()),
+    );
+    let output = polled.dir.join("x.svg");
+    let draw = |words: &[&str]| {
+        let mut command = Command::new(kymo());
+        command
+            .args(["graph", "--data"])
+            .arg(&polled.dir)
+            .arg("-o")
+            .arg(&output);
+        let output = command
+            .args(words)
+            .env("TZ", "UTC")
+            .output()
+            .expect("kymo runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    assert_eq!(
+        draw(&["--target", "X", "--period", "day,week"]),
+        (Some(0), String::new())
+    );
+    let svg = fs::read_to_string(&output).expect("a picture");
+    assert!(svg.contains("&lt;img src=x onerror=alert(1)&gt;") && !svg.contains("<img"));
+    assert!(svg.contains(">Day<") && svg.contains(">Week<") && !svg.contains(">Month<"));
+    for (words, code, said) in [
+        (&["--target", "y"][..], 2, "cannot find target y in"),
+        (&["--target", "b/x"], 2, "cannot find target b/x in"),
+        (
+            &["--target", "x", "--period", "hour"],
+            2,
+            "cannot draw period \"hour\": it is day, week, month or year",
+        ),
+        (&["--period", "day"], 2, "--target <NAME>"),
+    ] {
+        let (found, text) = draw(words);
+        assert_eq!(found, Some(code), "{text}");
+        assert!(text.contains(said), "{text}");
+    }
+}
