@@ -152,7 +152,7 @@ impl Polled {
     fn device(&self, device: &str, values: [f64; 5], age_s: i64) {
         let labels = [("device", device.as_bytes()), ("job", b"poll")];
         let labels = LabelSet::new(labels).expect("labels");
-        let columns = ["rtt_ms", "lost", "retries", "seen", "late_s"];
+        let columns = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
         let columns = columns.map(|name| (name.as_bytes().to_vec(), b"GAUGE".to_vec()));
         let stamp = RealClock.now().real_ns / 1_000_000_000 - age_s;
         let define = Question::Define(vec![LabelledSeries {
@@ -336,10 +336,9 @@ fn devices_that_do_not_answer_come_first() {
         text += &described(name, name).line();
     }
     text += &described("unknown", "unknown").line();
-    let now = RealClock.now().real_ns as f64 / 1e9;
-    polled.device("good", [5.0, 0.0, 0.0, now - 1.0, 0.0], 1);
-    polled.device("slow", [900.0, 2.0, 2.0, now - 1.0, 0.0], 1);
-    polled.device("dead", [f64::NAN, 5.0, 4.0, now - 4000.0, 0.0], 1);
+    polled.device("good", [0.005, 0.0, 0.0, 0.0, 0.0], 1);
+    polled.device("slow", [0.9, 2.0, 2.0, 0.0, 0.0], 1);
+    polled.device("dead", [f64::NAN, 5.0, 4.0, 4000.0, 0.0], 1);
     polled.describe("a", &text);
     let answer = polled.settled("/api/v1/targets/devices");
     let devices = answer["devices"].as_array().expect("devices");

@@ -74,7 +74,8 @@ export function readStored({ series, definitions }) {
 
 function count(hosts, name, step, last, columns) {
   const slash = name.indexOf('/');
-  if (slash < 0) return;
+  // what the poller asks for is nothing that a host sends
+  if (slash < 0 || name.startsWith('mrtg/')) return;
   const host = name.slice(0, slash);
   if (!hosts.has(host)) hosts.set(host, { host, series: 0, last: null, step: Infinity, rate: 0 });
   const entry = hosts.get(host);

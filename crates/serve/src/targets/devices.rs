@@ -11,6 +11,10 @@ const ROWS_MAX: u32 = 900;
 /// a loaded agent does.
 const SLOW_MS: f64 = 400.0;
 
+/// Intervals without an answer after which a device is dead. What is known of one that answers is of the row before this
+/// one, and up to two intervals old.
+const SILENT: f64 = 3.0;
+
 /// A device.
 pub(crate) struct Device {
     /// Host and port; empty: commands.
@@ -93,19 +97,23 @@ impl DeviceState {
 
     /// Of rows that were asked for.
     pub(super) fn of(rows: &Rows) -> DeviceState {
+        // With the moments at which rows end.
         let known = |name: &[u8]| {
             let column = rows.columns.iter().position(|column| column == name);
             let cells = rows.mean.chunks_exact(rows.columns.len().max(1));
-            let cells = cells.filter_map(move |row| column.map(|at| row[at]));
-            cells.filter(|cell| !cell.is_nan())
+            let ends = (1..).map(|n: i64| rows.start + n * i64::from(rows.step));
+            let cells = ends.zip(cells);
+            let cells = cells.filter_map(move |(end, row)| Some((end, row[column?])));
+            cells.filter(|(_, cell)| !cell.is_nan())
         };
-        let last = |name: &[u8]| known(name).next_back().unwrap_or(f64::NAN);
-        let sum = |name: &[u8]| known(name).reduce(|a, b| a + b).unwrap_or(f64::NAN);
+        let last = |name: &[u8]| known(name).last().map_or(f64::NAN, |(_, cell)| cell);
+        let sum = |name: &[u8]| known(name).map(|(_, cell)| cell).reduce(|a, b| a + b);
+        let unseen = known(b"unseen_s").last();
         DeviceState {
-            seen: last(b"seen"),
-            rtt_ms: last(b"rtt_ms"),
-            lost: sum(b"lost"),
-            retries: sum(b"retries"),
+            seen: unseen.map_or(f64::NAN, |(end, unseen_s)| end as f64 - unseen_s),
+            rtt_ms: last(b"round_trip_s") * 1e3,
+            lost: sum(b"losses").unwrap_or(f64::NAN),
+            retries: sum(b"retries").unwrap_or(f64::NAN),
             late_s: last(b"late_s"),
         }
     }
@@ -113,7 +121,10 @@ impl DeviceState {
     /// In a word, at a moment, of a device that is asked each `interval_s` and has these rates.
     pub(crate) fn health(&self, now: i64, interval_s: u32, rates: Rates) -> Health {
         let silent_s = now as f64 - self.seen;
-        if silent_s > 2.5 * f64::from(interval_s) {
+        if silent_s > SILENT * f64::from(interval_s) {
+            return Health::Dead;
+        }
+        if self.seen.is_nan() && self.lost > 0.0 {
             return Health::Dead;
         }
         if self.seen.is_nan() {
