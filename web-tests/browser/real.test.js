@@ -179,18 +179,18 @@ test('targets of the poller: lists, graphs and texts that are hostile', { skip }
   await page.locator('#view-targets input').fill('uplink');
   await page.waitForFunction(() => document.querySelectorAll('.targets tbody tr').length === 2 && location.search.includes('q=uplink'));
   await page.locator('.targets button', { hasText: 'sw1_1' }).click();
-  await page.waitForFunction(() => document.querySelectorAll('.target canvas').length === 4);
+  await page.waitForFunction(() => document.querySelectorAll('.targetpage canvas').length === 4);
   assert.match(page.url(), /target=a%2Fsw1_1/);
-  assert.equal(await page.locator('.target h2').textContent(), `${hostile} uplink`);
+  assert.equal(await page.locator('.targetpage h2').textContent(), `${hostile} uplink`);
   assert.equal(await page.locator('.pagetop').textContent(), `System: ${hostile}\n<script>alert(2)</script>`);
-  assert.equal(await page.locator('.target img, .target script').count(), 0);
-  const day = page.locator('.target .card[data-period=day]');
+  assert.equal(await page.locator('.targetpage img, .targetpage script').count(), 0);
+  const day = page.locator('.targetpage .card[data-period=day]');
   assert.deepEqual(await day.locator('tbody tr').allTextContents(), [`${hostile}4000.0 kb/s (40.0 %)4000.0 kb/s (40.0 %)4000.0 kb/s (40.0 %)`, 'Out2000.0 kb/s (20.0 %)2000.0 kb/s (20.0 %)2000.0 kb/s (20.0 %)']);
   assert.match(await page.locator('.percentile').textContent(), /^95th percentile of \d+ .* since/);
   // the newest is at the left, as in MRTG without growright
   const box = await day.locator('.u-over').boundingBox();
   await page.mouse.move(box.x + 4, box.y + 20);
-  await page.waitForFunction(() => /Out 2000.0 kb\/s/.test(document.querySelector('.target .tools').textContent));
+  await page.waitForFunction(() => /Out 2000.0 kb\/s/.test(document.querySelector('.targetpage .tools').textContent));
   await page.mouse.move(box.x + box.width - 4, box.y + 20);
   // steps that follow each other at once are one for the browser's Back
   await page.waitForTimeout(500);
@@ -201,9 +201,9 @@ test('targets of the poller: lists, graphs and texts that are hostile', { skip }
   const [from, thru] = ['from', 'thru'].map((name) => Number(new URL(page.url()).searchParams.get(name)));
   assert.ok(from < thru && from < now - 100000, `${from} ${thru}`);
   await page.goBack();
-  await page.waitForFunction(() => !document.getElementById('view-targets').hidden && document.querySelectorAll('.target canvas').length === 4);
-  await page.locator('.target > .link').click();
-  await page.waitForFunction(() => document.querySelectorAll('.targets tbody tr').length === 2 && !document.querySelector('.target'));
+  await page.waitForFunction(() => !document.getElementById('view-targets').hidden && document.querySelectorAll('.targetpage canvas').length === 4);
+  await page.locator('.targetpage > .link').click();
+  await page.waitForFunction(() => document.querySelectorAll('.targets tbody tr').length === 2 && !document.querySelector('.targetpage'));
   assert.deepEqual(seen, clean);
   await context.close();
 });

@@ -14,7 +14,7 @@ export function createTarget(ctx, answer, on) {
   const cards = answer.graphs.map((graph) => createGraph(ctx, answer, graph, on));
   const element = h(
     'div',
-    { class: 'target' },
+    { class: 'targetpage' },
     h('button', { class: 'link', onclick: on.back }, '‹ all targets'),
     h('h2', {}, answer.title || answer.name),
     h('p', { class: 'sub' }, [answer.device, answer.name].filter(Boolean).join(' · ')),

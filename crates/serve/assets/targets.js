@@ -107,7 +107,7 @@ async function load(view) {
     else showList(view, answer);
   } catch (error) {
     if (number !== view.asked) return;
-    if (id) leave(view);
+    if (view.page) leave(view);
     view.lists = null;
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
   }

@@ -382,7 +382,7 @@ impl Sheet<'_> {
 
     fn time_axis(&mut self, canvas: &Canvas) {
         let (area, grid) = (canvas.area, canvas.grid);
-        let most = (area.width / TIME_ROOM) as usize;
+        let most = time_ticks(area);
         let ticks = clock::ticks(self.zone, grid.from_ns, grid.thru_ns(), most);
         let (mut lines, mut steps) = (Path::default(), Path::default());
         for tick in &ticks {
@@ -416,6 +416,11 @@ impl Sheet<'_> {
             label,
         );
     }
+}
+
+/// Ticks of a time axis for which there is room.
+fn time_ticks(area: Area) -> usize {
+    (area.width / TIME_ROOM) as usize
 }
 
 fn unknown(graph: &Graph) -> bool {

@@ -69,6 +69,14 @@ impl Direction {
     /// Both, in their order.
     pub const ALL: [Direction; 2] = [Direction::In, Direction::Out];
 
+    /// Its part of a pair.
+    pub fn of<T>(self, [in_, out]: &[T; 2]) -> &T {
+        match self {
+            Direction::In => in_,
+            Direction::Out => out,
+        }
+    }
+
     /// Whether a target shows it.
     pub fn is_shown(self, target: &DescribedTarget) -> bool {
         !target.has(match self {

@@ -2,7 +2,7 @@
 //! line at MaxBytes, red lines where a day, a week, a month or a year begins, and the numbers below. Time runs to the left unless
 //! the target says `growright`.
 
-mod canvas;
+mod frame;
 mod table;
 
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use super::palette::{self, Inks};
 use super::pen::{self, Anchor, Area, Path, put_path, put_rect, put_text};
 use super::{FAMILY, HEADING, MARGIN, SMALL, Style, TEXT, TIMES, TITLE, TITLE_GAP, clock, font};
 use crate::time::Zone;
-use canvas::{Canvas, Ends};
+use frame::{Ends, Frame};
 
 /// Left of the axes.
 const LEFT: f64 = 64.0;
@@ -38,7 +38,7 @@ pub struct TargetPicture<'a> {
 /// Appends the picture as an SVG document.
 pub fn draw_target(picture: &TargetPicture, zone: &mut Zone, style: &Style, out: &mut String) {
     let style = style.bounded();
-    let mut sheet = Sheet {
+    let mut sheet = TargetSheet {
         target: picture.target,
         percentile: picture.percentile,
         unit: TargetUnit::of(picture.target),
@@ -60,7 +60,7 @@ pub fn draw_target(picture: &TargetPicture, zone: &mut Zone, style: &Style, out:
     sheet.out.push_str("</svg>\n");
 }
 
-struct Sheet<'a> {
+struct TargetSheet<'a> {
     target: &'a DescribedTarget,
     percentile: &'a Percentile,
     unit: TargetUnit,
@@ -71,7 +71,7 @@ struct Sheet<'a> {
     out: &'a mut String,
 }
 
-impl Sheet<'_> {
+impl TargetSheet<'_> {
     fn begin(&mut self, height: f64) {
         let (width, height) = (self.width.ceil(), height.ceil());
         let _ = write!(
@@ -139,7 +139,7 @@ impl Sheet<'_> {
         let axis = font::fit(&self.unit.axis, SMALL, self.width / 2.0).into_owned();
         let right = (self.width - MARGIN, base);
         self.text(right, Anchor::End, (SMALL, self.inks.muted), &axis);
-        let canvas = Canvas {
+        let frame = Frame {
             area: Area {
                 left: LEFT,
                 top: base + TITLE_GAP,
@@ -150,11 +150,11 @@ impl Sheet<'_> {
             leftward: !self.target.has("growright"),
             ends: self.ends(graph),
         };
-        self.value_axis(&canvas);
-        self.curves(graph, &canvas);
-        self.time_axis(graph, &canvas);
-        self.limits(graph, &canvas);
-        table::draw(self, graph, canvas.area.bottom() + TIMES + LINE);
+        self.value_axis(&frame);
+        self.curves(graph, &frame);
+        self.time_axis(graph, &frame);
+        self.limits(graph, &frame);
+        table::draw(self, graph, frame.area.bottom() + TIMES + LINE);
     }
 
     /// Where the vertical axis begins and ends, in what is shown.
@@ -178,11 +178,11 @@ impl Sheet<'_> {
         Ends::decades(least * self.unit.scale, top)
     }
 
-    fn value_axis(&mut self, canvas: &Canvas) {
-        let area = canvas.area;
+    fn value_axis(&mut self, frame: &Frame) {
+        let area = frame.area;
         let mut lines = Path::default();
-        for (value, label) in canvas.ends.ticks(&self.unit, area.height) {
-            let y = canvas.y(value).floor() + 0.5;
+        for (value, label) in frame.ends.ticks(&self.unit, area.height) {
+            let y = frame.y(value).floor() + 0.5;
             lines.move_to(area.left, y);
             lines.line_to(area.right(), y);
             self.text(
@@ -197,18 +197,18 @@ impl Sheet<'_> {
     }
 
     /// Areas of what came in, then lines of what went out; the peaks of each behind it.
-    fn curves(&mut self, graph: &TargetGraph, canvas: &Canvas) {
+    fn curves(&mut self, graph: &TargetGraph, frame: &Frame) {
         let [area_in, line_out, peak_in, peak_out, _] = colours(self.target);
         let [in_, out] = &graph.lines;
         if Direction::In.is_shown(self.target) {
             for (values, colour) in [(&in_.peaks, peak_in), (&in_.averages, area_in)] {
-                let path = canvas.filled(graph, values, self.unit.scale);
+                let path = frame.filled(graph, values, self.unit.scale);
                 put_path(self.out, &path, &format!("fill=\"{colour}\""), "");
             }
         }
         if Direction::Out.is_shown(self.target) {
             for (values, colour) in [(&out.peaks, peak_out), (&out.averages, line_out)] {
-                let path = canvas.line(graph, values, self.unit.scale);
+                let path = frame.line(graph, values, self.unit.scale);
                 let colour = palette::seen(colour, self.inks.paper);
                 let stroke = format!(
                     "stroke=\"{colour}\" stroke-width=\"1.4\" stroke-linejoin=\"round\" fill=\"none\""
@@ -218,13 +218,13 @@ impl Sheet<'_> {
         }
     }
 
-    fn time_axis(&mut self, graph: &TargetGraph, canvas: &Canvas) {
-        let (area, (from, thru)) = (canvas.area, graph.range);
+    fn time_axis(&mut self, graph: &TargetGraph, frame: &Frame) {
+        let (area, (from, thru)) = (frame.area, graph.range);
         let (from_ns, thru_ns) = (from * SECOND_NS, thru * SECOND_NS);
-        let most = (area.width / super::TIME_ROOM) as usize;
+        let most = super::time_ticks(area);
         let mut steps = Path::default();
         for tick in clock::ticks(self.zone, from_ns, thru_ns, most) {
-            let x = canvas.x(tick.at_ns / SECOND_NS).floor() + 0.5;
+            let x = frame.x(tick.at_ns / SECOND_NS).floor() + 0.5;
             steps.move_to(x, area.bottom());
             steps.line_to(x, area.bottom() + 4.0);
             let labels = [(&tick.label, 15.0), (&tick.day, 27.0)];
@@ -251,7 +251,7 @@ impl Sheet<'_> {
         };
         let mut turns = Path::default();
         for at_ns in clock::turns(self.zone, every, from_ns, thru_ns) {
-            let x = canvas.x(at_ns / SECOND_NS).floor() + 0.5;
+            let x = frame.x(at_ns / SECOND_NS).floor() + 0.5;
             turns.move_to(x, area.top);
             turns.line_to(x, area.bottom());
         }
@@ -260,35 +260,34 @@ impl Sheet<'_> {
     }
 
     /// MaxBytes, and in a month the 95th percentile.
-    fn limits(&mut self, graph: &TargetGraph, canvas: &Canvas) {
+    fn limits(&mut self, graph: &TargetGraph, frame: &Frame) {
         let [area_in, line_out, ..] = colours(self.target);
         let shown = |direction: &Direction| direction.is_shown(self.target);
-        let directions: Vec<usize> = Direction::ALL
-            .into_iter()
-            .filter(shown)
-            .map(|each| each as usize)
-            .collect();
         let mut limits: Vec<(f64, String, &str)> = Vec::new();
-        for &n in &directions {
-            let most = self.target.max_bytes[n] as f64;
+        for direction in Direction::ALL.into_iter().filter(shown) {
+            let most = *direction.of(&self.target.max_bytes) as f64;
             if most > 0.0 && !limits.iter().any(|(rate, _, _)| *rate == most) {
                 limits.push((most, RED.into(), "4 3"));
             }
         }
         if graph.period == Period::Month {
-            limits.extend(directions.iter().map(|&n| {
-                let colour = palette::seen([area_in, line_out][n], self.inks.paper);
-                (self.percentile.rates[n], colour, "8 3 2 3")
+            limits.extend(Direction::ALL.into_iter().filter(shown).map(|direction| {
+                let own = match direction {
+                    Direction::In => area_in,
+                    Direction::Out => line_out,
+                };
+                let colour = palette::seen(own, self.inks.paper);
+                (*direction.of(&self.percentile.rates), colour, "8 3 2 3")
             }));
         }
         for (rate, colour, dashes) in limits {
             let value = rate * self.unit.scale;
-            if !value.is_finite() || !canvas.ends.holds(value) {
+            if !value.is_finite() || !frame.ends.holds(value) {
                 continue;
             }
-            let (y, mut path) = (canvas.y(value).floor() + 0.5, Path::default());
-            path.move_to(canvas.area.left, y);
-            path.line_to(canvas.area.right(), y);
+            let (y, mut path) = (frame.y(value).floor() + 0.5, Path::default());
+            path.move_to(frame.area.left, y);
+            path.line_to(frame.area.right(), y);
             let stroke = format!("stroke=\"{colour}\" stroke-dasharray=\"{dashes}\" fill=\"none\"");
             put_path(self.out, &path.text(), &stroke, "");
         }

@@ -4,7 +4,7 @@ use kymo_query::targets::{
     DescribedTarget, Direction, PERCENT, Period, TargetGraph, direction_name, percent,
 };
 
-use super::{LEFT, LINE, SECOND_NS, Sheet};
+use super::{LEFT, LINE, SECOND_NS, TargetSheet};
 use crate::svg::pen::{Anchor, Area, put_rect};
 use crate::svg::{MARGIN, TEXT, clock, font};
 use kymo_query::targets::colours;
@@ -28,7 +28,7 @@ pub(super) fn lines(target: &DescribedTarget, graph: &TargetGraph) -> f64 {
 }
 
 /// Draws it from a line's base on.
-pub(super) fn draw(sheet: &mut Sheet, graph: &TargetGraph, mut base: f64) {
+pub(super) fn draw(sheet: &mut TargetSheet, graph: &TargetGraph, mut base: f64) {
     let target = sheet.target;
     let is_month = graph.period == Period::Month;
     let percentile = format!("{PERCENT} %");
@@ -41,17 +41,17 @@ pub(super) fn draw(sheet: &mut Sheet, graph: &TargetGraph, mut base: f64) {
     for (n, head) in (0..count).zip(heads) {
         sheet.text((right(n), base), Anchor::End, muted, head);
     }
+    let [area_in, line_out, ..] = colours(target);
     for (direction, name) in listed(target) {
         base += LINE;
-        let at = direction as usize;
-        let line = &graph.lines[at];
+        let line = direction.of(&graph.lines);
         let swatch = Area {
             left: LEFT,
             top: base - 9.0,
             width: 10.0,
             height: 10.0,
         };
-        let fill = format!("fill=\"{}\"", colours(target)[at]);
+        let fill = format!("fill=\"{}\"", direction.of(&[area_in, line_out]));
         put_rect(sheet.out, swatch, &fill, "");
         let name = font::fit(name, TEXT, NAMES - 16.0).into_owned();
         sheet.text((LEFT + 16.0, base), Anchor::Start, ink, &name);
@@ -59,10 +59,10 @@ pub(super) fn draw(sheet: &mut Sheet, graph: &TargetGraph, mut base: f64) {
             line.max,
             line.average,
             line.current,
-            sheet.percentile.rates[at],
+            *direction.of(&sheet.percentile.rates),
         ];
         for (n, rate) in (0..count).zip(rates) {
-            let number = font::fit(&number(sheet, rate, at), TEXT, width - 4.0).into_owned();
+            let number = font::fit(&number(sheet, rate, direction), TEXT, width - 4.0).into_owned();
             sheet.text((right(n), base), Anchor::End, ink, &number);
         }
     }
@@ -74,9 +74,9 @@ pub(super) fn draw(sheet: &mut Sheet, graph: &TargetGraph, mut base: f64) {
 }
 
 /// A rate, with its part of MaxBytes unless the target wants none.
-fn number(sheet: &Sheet, rate: f64, at: usize) -> String {
+fn number(sheet: &TargetSheet, rate: f64, direction: Direction) -> String {
     let text = sheet.unit.text(rate);
-    let part = percent(rate, sheet.target.max_bytes[at]);
+    let part = percent(rate, *direction.of(&sheet.target.max_bytes));
     match part.is_finite() && !sheet.target.has("nopercent") {
         true => format!("{text} ({part:.1} %)"),
         false => text,
@@ -84,12 +84,14 @@ fn number(sheet: &Sheet, rate: f64, at: usize) -> String {
 }
 
 /// What else there is to say: mean peaks, and from what the percentile is.
-fn notes(sheet: &mut Sheet, graph: &TargetGraph, is_month: bool) -> Vec<String> {
+fn notes(sheet: &mut TargetSheet, graph: &TargetGraph, is_month: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if sheet.target.has("avgpeak") {
         let rates = listed(sheet.target).map(|(direction, name)| {
-            let at = direction as usize;
-            format!("{name} {}", number(sheet, graph.lines[at].average_peak, at))
+            format!(
+                "{name} {}",
+                number(sheet, direction.of(&graph.lines).average_peak, direction)
+            )
         });
         let rates: Vec<String> = rates.collect();
         notes.push(format!(

@@ -7,11 +7,13 @@ use crate::svg::scale::round_step;
 
 /// Pixels between ticks.
 const TICK_ROOM: f64 = 26.0;
+/// More ticks than this are never made.
+const TICKS_MAX: u32 = 100;
 /// Decades of a logarithmic axis at most.
-const DECADES_MAX: i32 = 5;
+const DECADES_MAX: f64 = 5.0;
 
 /// The box that is drawn in.
-pub(super) struct Canvas {
+pub(super) struct Frame {
     pub area: Area,
     /// Seconds since 1970.
     pub range: (i64, i64),
@@ -24,8 +26,8 @@ pub(super) struct Canvas {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Ends {
     Linear(f64),
-    /// Powers of ten.
-    Decades(i32, i32),
+    /// Powers of ten, whole ones.
+    Decades(f64, f64),
 }
 
 impl Ends {
@@ -43,12 +45,12 @@ impl Ends {
         } else {
             1.0
         };
-        let high = most.log10().ceil() as i32;
+        let high = most.log10().ceil();
         let low = match least.is_finite() && least > 0.0 {
-            true => least.log10().floor() as i32,
-            false => high - 1,
+            true => least.log10().floor(),
+            false => high - 1.0,
         };
-        Ends::Decades(low.clamp(high - DECADES_MAX, high - 1), high)
+        Ends::Decades(low.clamp(high - DECADES_MAX, high - 1.0), high)
     }
 
     /// Whether a value lies between them.
@@ -63,7 +65,7 @@ impl Ends {
     fn part(self, value: f64) -> f64 {
         match self {
             Ends::Linear(top) => value / top,
-            Ends::Decades(low, high) => (value.log10() - f64::from(low)) / f64::from(high - low),
+            Ends::Decades(low, high) => (value.log10() - low) / (high - low),
         }
     }
 
@@ -75,19 +77,22 @@ impl Ends {
                 let turns = (top * unit.tics_factor.abs()).log(kilo).floor().max(0.0);
                 let size = kilo.powf(turns) / unit.tics_factor.abs();
                 let step = round_step(top / size / (height / TICK_ROOM).max(1.0)) * size;
-                let count = (top / step + 1e-6).floor().clamp(0.0, 100.0) as u32;
-                let ticks = (0..=count).map(|n| f64::from(n) * step);
+                let ticks = (0..TICKS_MAX).map(|n| f64::from(n) * step);
+                let ticks = ticks.take_while(|value| *value <= top * 1.000_001);
                 ticks.map(|value| (value, unit.tick(value))).collect()
             }
             Ends::Decades(low, high) => {
-                let ticks = (low..=high).map(|power| 10f64.powi(power));
+                let powers = (0..TICKS_MAX).map(|n| low + f64::from(n));
+                let ticks = powers
+                    .take_while(|power| *power <= high)
+                    .map(|power| 10f64.powf(power));
                 ticks.map(|value| (value, unit.tick(value))).collect()
             }
         }
     }
 }
 
-impl Canvas {
+impl Frame {
     /// Place of a moment, within the box.
     pub(super) fn x(&self, at: i64) -> f64 {
         let (from, thru) = self.range;
