@@ -149,6 +149,7 @@ impl Pen {
                 begin: self.header.size_bytes(),
                 end: self.size_bytes,
                 bytes: &mut self.row,
+                is_broken: false,
             };
             self.written.clear();
             let written = match seen {
@@ -163,6 +164,10 @@ impl Pen {
                 &[argument],
                 written,
             );
+            if rows.is_broken {
+                // The file stays what it was: without the header its new rows do not count.
+                return one;
+            }
             if let Watcher::Of(target, rates) = &mut seen {
                 rates.extend(completed(*target, &self.header, &self.written));
             }
@@ -176,17 +181,25 @@ impl Pen {
     /// The header, behind the rows: what counts is there first.
     fn write(&mut self, file: &dyn DiskFile) -> io::Result<()> {
         self.live.clear();
-        if self.is_tuned {
-            self.header.encode(&mut self.live);
-            return file.write_at(&self.live, 0);
+        let offset = match self.is_tuned {
+            true => {
+                self.header.encode(&mut self.live);
+                0
+            }
+            false => {
+                self.header.encode_live(&mut self.live);
+                self.header.live_offset()
+            }
+        };
+        let from = self.bytes.len().saturating_sub(self.live.len());
+        let before = &self.bytes[from..];
+        if before == self.live {
+            return Ok(());
         }
-        self.header.encode_live(&mut self.live);
-        let offset = self.header.live_offset();
-        let before = self.bytes.len().checked_sub(self.live.len());
-        match before.map(|from| &self.bytes[from..]) == Some(&self.live[..]) {
-            true => Ok(()),
-            false => file.write_at(&self.live, offset),
-        }
+        file.write_at(&self.live, offset).inspect_err(|_| {
+            // A part of it may be there. However this ends, the first error counts.
+            let _ = file.write_at(before, offset);
+        })
     }
 }
 
@@ -201,9 +214,16 @@ struct FileRows<'a> {
     begin: u64,
     end: u64,
     bytes: &'a mut Vec<u8>,
+    /// Something could not be read or written.
+    is_broken: bool,
 }
 
 impl FileRows<'_> {
+    fn broken(&mut self, error: &io::Error) -> Error {
+        self.is_broken = true;
+        failed(error)
+    }
+
     fn offset(&self, first: u64, cells: usize) -> Result<u64, Error> {
         let offset = first
             .checked_mul(8)
@@ -222,7 +242,8 @@ impl Rows for FileRows<'_> {
         let offset = self.offset(first, cells.len())?;
         self.bytes.resize(8 * cells.len(), 0);
         let read = self.file.read_at(self.bytes, offset);
-        if read.map_err(|error| failed(&error))? < self.bytes.len() {
+        let read = read.map_err(|error| self.broken(&error))?;
+        if read < self.bytes.len() {
             return Err(Error::new("a row lies outside the file"));
         }
         for (cell, bytes) in cells.iter_mut().zip(self.bytes.as_chunks().0) {
@@ -237,6 +258,6 @@ impl Rows for FileRows<'_> {
         let bytes = cells.iter().flat_map(|cell| cell.to_le_bytes());
         self.bytes.extend(bytes);
         let written = self.file.write_at(self.bytes, offset);
-        written.map_err(|error| failed(&error))
+        written.map_err(|error| self.broken(&error))
     }
 }
