@@ -11,6 +11,7 @@ mod live;
 mod playback;
 mod poll_commands;
 mod poll_config;
+mod poll_faults;
 mod poll_files;
 mod poll_keeper;
 mod poll_mrtg_files;

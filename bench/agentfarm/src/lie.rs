@@ -7,7 +7,7 @@ use kymo_wire::snmp::{Message, MessageHead, ObjectValue, put_message, put_varbin
 pub enum Lie {
     /// Another id.
     Id,
-    /// Other names: those of the next instances.
+    /// Other names: those of instances far away, which nobody asked for.
     Names,
     /// Another community.
     Community,
@@ -98,7 +98,9 @@ impl Lie {
             Lie::Address | Lie::Endless | Lie::Stuck => reply.to_vec(),
             Lie::Id => written(reply, |head, _| head.id ^= 1),
             Lie::Community => written(reply, |head, _| head.community = b"other"),
-            Lie::Names => written(reply, |_, varbinds| varbinds.iter_mut().for_each(next_name)),
+            Lie::Names => written(reply, |_, varbinds| {
+                varbinds.iter_mut().for_each(other_name)
+            }),
             Lie::Fewer => written(reply, |_, varbinds| drop(varbinds.pop())),
             Lie::More => written(reply, |_, varbinds| {
                 varbinds.extend(varbinds.last().cloned())
@@ -132,9 +134,9 @@ fn written(reply: &[u8], change: impl FnOnce(&mut MessageHead, &mut Vec<Varbind>
     out
 }
 
-fn next_name((name, _): &mut Varbind) {
+fn other_name((name, _): &mut Varbind) {
     if let Some(last) = name.last_mut() {
-        *last = (*last + 1) % 0x80;
+        *last = (*last + 0x40) % 0x80;
     }
 }
 
