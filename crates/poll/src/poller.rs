@@ -27,7 +27,7 @@ const NAMES: Duration = Duration::from_secs(10);
 const NAMES_AGAIN_NS: u64 = 300_000_000_000;
 /// Values wait for others so long, so that they are kept together.
 const GATHER_NS: u64 = 200_000_000;
-/// So many values do not wait.
+/// A batch of this length does not wait.
 const GATHER_COUNT: usize = 4096;
 /// Datagrams taken at a time.
 const TAKEN: usize = 64;

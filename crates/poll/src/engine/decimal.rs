@@ -9,7 +9,7 @@ pub(crate) enum Decimal {
     /// Not known.
     #[default]
     Unknown,
-    /// So many of the bytes.
+    /// As many of the bytes as the number says.
     Short(u8, [u8; SHORT]),
     /// A longer one.
     Long(Box<[u8]>),
