@@ -150,6 +150,7 @@ impl Targets {
 
     /// Asks for all numbers.
     fn ask(&self) {
+        let _asking = Asking(self);
         let begin_ns = RealClock.mono_ns();
         let listed = self.locked().listed.clone();
         let now_ns = RealClock.now().real_ns;
@@ -162,11 +163,8 @@ impl Targets {
         };
         let mut state = self.locked();
         state.numbers = Arc::new(numbers);
-        state.is_asking = false;
-        let end_ns = RealClock.mono_ns();
-        state.asked_ns = Some(end_ns);
-        state.took = Duration::from_nanos(end_ns.saturating_sub(begin_ns));
-        self.numbered.notify_all();
+        state.asked_ns = Some(RealClock.mono_ns());
+        state.took = since(begin_ns);
     }
 
     /// Of each target.
@@ -212,6 +210,16 @@ impl Targets {
     pub(crate) fn rows(&self, range: &Range) -> Result<Rows, String> {
         let answer = self.keeper.range(range)?.pop();
         answer.unwrap_or_else(|| Err("cannot read a target: the keeper says nothing".into()))
+    }
+}
+
+/// That numbers are being asked for: however it ends, others may ask then.
+struct Asking<'a>(&'a Targets);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.locked().is_asking = false;
+        self.0.numbered.notify_all();
     }
 }
 

@@ -4,11 +4,13 @@ mod collectd;
 mod keeper;
 mod mrtg_cfg;
 mod snmp;
+mod targets;
 
 pub use collectd::fuzz_collectd;
 pub use keeper::fuzz_keeper;
 pub use mrtg_cfg::fuzz_mrtg_cfg;
 pub use snmp::fuzz_snmp;
+pub use targets::fuzz_targets;
 
 use crate::rrdcached::{
     Answers, Context, Fields, Permissions, Refusal, Request, create_words, list_words, parse,

@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
+    ("targets", kymo_wire::fuzz::fuzz_targets),
     ("runner", kymo_poll::runner::fuzz_runner),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
