@@ -12,7 +12,7 @@ use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_wire::mrtg_cfg::{Config, LogFormat};
 
 use super::bell::Bell;
-use super::part::Part;
+use super::part::{self, Part};
 use super::{Outcome, Settings, runner};
 use crate::sandbox;
 
@@ -108,7 +108,7 @@ fn shut_in(configs: &[Config], settings: &Settings) {
         write.push(settings.log_dir.clone().unwrap_or(globals.log_dir.clone()));
         write.extend(globals.thresh_dir.clone());
         ports.extend(globals.send_to_graphite.as_ref().map(|to| to.1));
-        ports.extend(globals.rrdcached.as_deref().and_then(port_of));
+        ports.extend(part::rrdcached(globals).as_deref().and_then(port_of));
     }
     write.extend(settings.descriptions.clone());
     let state = sandbox::enter_with_ports(&read, &write, &ports);

@@ -19,7 +19,7 @@ use kymo_poll::watch::Watch;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
-use kymo_wire::mrtg_cfg::{Config, LogFormat};
+use kymo_wire::mrtg_cfg::{Config, Globals, LogFormat};
 use kymo_wire::targets::TargetsHead;
 
 use super::bell::Bell;
@@ -354,16 +354,20 @@ fn sinks(
     let writes_files = globals.log_format == LogFormat::Rrdtool && !settings.on_demand;
     if writes_files {
         let files = files(log_dir, file)?;
-        sinks.push(match &globals.rrdcached {
-            Some(address) => {
-                let address = address.as_bytes().to_vec();
-                Sink::Cached(Cached::at(address, files, clock.clone()))
-            }
+        sinks.push(match rrdcached(globals) {
+            Some(address) => Sink::Cached(Cached::at(address.into(), files, clock.clone())),
             None => Sink::Files(files),
         });
     }
     let homes = vec![home; sinks.len()];
     Ok((sinks, homes))
+}
+
+/// The rrdcached that values go to: the configuration's, or the one of the environment, as MRTG has it.
+pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
+    let said = globals.rrdcached.as_deref().map(str::to_string);
+    let address = said.or_else(|| std::env::var("RRDCACHED_ADDRESS").ok());
+    address.filter(|address| !address.is_empty())
 }
 
 /// What writes .rrd files for a configuration, unless another one does.
