@@ -55,7 +55,7 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--series N] [--steps N] [--records N] [--dir DIR] [--results FILE]
        kymo-bench hub    [--quick] [--only ROW,...] [--kymo PATH] [--minutes N] [--series N] [--steps N]
                          [--dir DIR] [--results FILE]
-       kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--dir DIR] [--results FILE]
+       kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--steps N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]

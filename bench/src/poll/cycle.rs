@@ -24,7 +24,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         bench.pick(TARGETS, TARGETS_QUICK),
     );
     let site = Site::new(bench, devices, targets)?;
-    let cycles = bench.pick(12, 2);
+    let cycles = bench.steps(12, 2);
     let mut of_mrtg = None;
     for (who, bar, aim) in [
         (Who::Mrtg, None, 0.0),

@@ -24,7 +24,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         bench.pick(TARGETS, TARGETS_QUICK),
     );
     let site = Site::new(bench, devices, targets)?;
-    let cycles = bench.pick(12, 2);
+    let cycles = bench.steps(12, 2);
     let (mut of_mrtg, mut of_kymo, mut floor) = (None, None, None);
     for who in [Who::Mrtg, Who::KymoFiles] {
         if !who.is_here(bench) {

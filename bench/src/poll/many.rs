@@ -36,12 +36,12 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let daemon = Daemon::start(bench, Who::KymoStored, &configuration)?;
     daemon.settle(&site, interval_s)?;
     let first = daemon.spent()?;
-    let cycles = bench.pick(4, 1);
+    let cycles = bench.steps(4, 1);
     let (mut cpu, mut wall) = (0.0, 0.0f64);
     for _ in 0..cycles {
         site.farm.forget_counts();
         let spent = daemon.cycle(interval_s, 1)?;
-        cpu += (spent.poller + spent.keeper) / f64::from(cycles);
+        cpu += (spent.poller + spent.keeper) / cycles as f64;
         let counts = site.farm.counts();
         if counts.varbinds < 2 * u64::from(targets) {
             return Err(Fault::new(format!(

@@ -30,17 +30,19 @@ fn run(bench: &Bench) -> Result<Outcome> {
         if !who.is_here(bench) {
             continue;
         }
-        let (mut wall, mut peak) = (Vec::new(), 0);
+        let (mut wall, mut cpu, mut peak) = (Vec::new(), Vec::new(), 0);
         for _ in 0..bench.rounds {
             let usage = check(bench, who, &configuration)?;
             wall.push(usage.wall.as_secs_f64());
+            cpu.push(usage.cpu.as_secs_f64());
             peak = usage.peak_bytes.max(peak);
         }
         let seconds = median(&wall);
         let mut figure = format!(
-            "{}: {} s, {}",
+            "{}: {} s ({} s of CPU), {}",
             who.name(),
             significant(seconds),
+            significant(median(&cpu)),
             bytes(peak as f64)
         );
         match (who, of_mrtg) {

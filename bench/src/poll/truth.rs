@@ -42,7 +42,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
             running.push((who, configuration, daemon));
         }
     }
-    sleep(Duration::from_secs(interval_s * bench.pick(8, 3)));
+    sleep(Duration::from_secs(interval_s * bench.steps(8, 3)));
     for (who, configuration, daemon) in running {
         daemon.is_alive()?;
         daemon.end()?;
