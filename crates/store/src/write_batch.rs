@@ -138,12 +138,14 @@ impl<'a> WriteBatch<'a> {
         let mut refusal = None;
         let mut head: Option<ValuesHead> = None;
         let value = &mut state.value;
+        // A series that is named by a label set has no file.
+        let may_differ = series.file.is_unseen() && names::is_file(&series.path);
         for text in values {
             value.read(text);
             let stamp = match accept(value, text, series.values.last) {
                 Ok(stamp) => stamp,
                 // Its file may have been replaced while no daemon ran: then this value may be new to it.
-                Err(Refusal::Past { .. }) if series.file.is_unseen() && taken == 0 => {
+                Err(Refusal::Past { .. }) if may_differ && taken == 0 => {
                     refusal = Some(Refusal::Untouched);
                     break;
                 }

@@ -157,6 +157,21 @@ fn rows_are_as_fine_as_the_points_and_survive() {
     }
 }
 
+/// What a sender that was cut off sends again is passed over, and what is newer is taken.
+#[test]
+fn old_values_are_old_after_a_start() {
+    let mut all = Labelled::new(Files::Asked, 86_400);
+    all.append(9);
+    all.bench.store().shutdown(true).unwrap();
+    all.bench.reopen();
+    let mut batch = all.bench.store().write_batch();
+    let old = batch.append(&all.labels, (START + 80) * 1000, &[1.0]);
+    assert!(matches!(old, Err(Refusal::Past { .. })), "{old:?}");
+    drop(batch);
+    all.append(1);
+    all.check(0, "the next one");
+}
+
 /// Who only looks sees what is acknowledged, beside a daemon and after its death, and leaves all as it was.
 #[test]
 fn who_looks_changes_nothing() {
