@@ -439,3 +439,58 @@ fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
     assert!(!folder.path("work/a.rrd").exists());
     assert_eq!(folder.text("a.cfg_l"), std::process::id().to_string());
 }
+
+/// Numbers of commands are places in the configuration: who has read another one would run another's command.
+#[test]
+fn a_daemon_reads_again_and_runs_what_is_there_then() {
+    let folder = Folder::new("again");
+    let target = |name: &str, word: &str| {
+        format!(
+            "Target[{name}]: `echo {word} >> FOLDER/ran; echo 1; echo 2`\nTitle[{name}]: t\nMaxBytes[{name}]: 9\n"
+        )
+    };
+    let config = folder.config(
+        "a.cfg",
+        &format!("Interval: 0:01\n{}", target("a", "first")),
+    );
+    let pid_file = folder.path("a.pid");
+    let background = Background(pid_file.clone());
+    let log = folder.path("log").display().to_string();
+    let started = run(&[
+        "poll",
+        "--daemon",
+        "--logging",
+        &log,
+        &config.display().to_string(),
+    ]);
+    assert_eq!(started.status.code(), Some(0), "{}", said(&started));
+    let pid = number_in(&pid_file)
+        .expect("the daemon's number")
+        .to_string();
+    wait_until("the command runs", || folder.text("ran").contains("first"));
+    let other = format!(
+        "Interval: 0:01\n{}{}",
+        target("b", "second"),
+        target("a", "third")
+    );
+    folder.config("a.cfg", &other);
+    let hang_up = Command::new("kill").args(["-HUP", &pid]).status();
+    assert!(hang_up.is_ok_and(|status| status.success()));
+    wait_until("the new ones run", || {
+        let ran = folder.text("ran");
+        ran.contains("second") && ran.contains("third")
+    });
+    fs::write(folder.path("ran"), "").expect("nothing");
+    wait_until("they go on", || folder.text("ran").lines().count() > 4);
+    let first = folder
+        .text("ran")
+        .lines()
+        .filter(|line| *line == "first")
+        .count();
+    assert!(
+        first <= 1,
+        "the one before is run still: {}",
+        folder.text("ran")
+    );
+    drop(background);
+}

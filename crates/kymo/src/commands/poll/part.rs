@@ -12,7 +12,7 @@ use kymo_poll::description;
 use kymo_poll::engine::{Cache, Column, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
-use kymo_poll::runner::{Heard, Runner};
+use kymo_poll::runner::{Commands, Heard, Runner};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
 use kymo_poll::threshold::Thresholds;
 use kymo_poll::watch::Watch;
@@ -38,6 +38,9 @@ pub(super) struct Part {
     cache_file: PathBuf,
     poller: Poller,
     runner: Option<Runner>,
+    /// What the configuration has that is run: the runner must have read the same.
+    fingerprint: u64,
+    agrees: bool,
     thresholds: Thresholds,
     homes: Vec<Home>,
     names: Vec<String>,
@@ -96,6 +99,8 @@ impl Part {
             file: file.clone(),
             cache_file: cache_file.clone(),
             runner,
+            fingerprint: Commands::of(&config).fingerprint(),
+            agrees: false,
             thresholds,
             homes,
             names,
@@ -151,8 +156,9 @@ impl Part {
         let turn = turn.map_err(|error| format!("cannot poll: {error}"))?;
         drain(woken);
         for &reading in &turn.commands {
-            if let Some(runner) = &mut self.runner {
-                runner.ask(reading);
+            match &mut self.runner {
+                Some(runner) => runner.ask(reading),
+                None => self.poller.command_done(reading, [None, None]),
             }
         }
         self.hear_runner()?;
@@ -166,10 +172,19 @@ impl Part {
     fn hear_runner(&mut self) -> Result<(), String> {
         while let Some(heard) = self.runner.as_mut().and_then(Runner::take) {
             match heard {
-                Heard::Loaded { .. } => {}
+                Heard::Loaded { fingerprint } => {
+                    self.agrees = fingerprint == self.fingerprint;
+                    if !self.agrees {
+                        let line =
+                            "cannot run commands: the configuration was changed while it was read";
+                        self.log.say(line);
+                    }
+                }
                 Heard::Answer { number, answer } => {
                     let [first, second] = &answer.values;
                     let values = [first.as_deref(), second.as_deref()];
+                    // Others have these numbers where the two have not read the same.
+                    let values = values.map(|value| value.filter(|_| self.agrees));
                     self.poller.command_done(number, values);
                 }
                 Heard::Line(line) => self.log.say(&String::from_utf8_lossy(&line)),
@@ -201,7 +216,8 @@ impl Part {
             }
             for rate in &report.rates {
                 let rates = rate.rates.map(|rate| (!rate.is_nan()).then_some(rate));
-                let (runner, log) = (&mut self.runner, &self.log);
+                let log = &self.log;
+                let mut runner = self.runner.as_mut().filter(|_| self.agrees);
                 self.thresholds.check(
                     rate.target,
                     rates,
@@ -222,7 +238,7 @@ impl Part {
             return false;
         }
         self.looked = Instant::now();
-        self.watch.changed()
+        self.watch.changed() || self.runner.is_some() && !self.agrees
     }
 
     /// Another state of the configuration, if it can be read; otherwise the one before stays.
@@ -242,12 +258,24 @@ impl Part {
         (self.thresholds, self.names) = (thresholds, names);
         self.left_out = config.left_out().len();
         self.poller.reload(Arc::new(config), keeping);
-        if let Some(runner) = &mut self.runner {
-            runner.load();
-        }
+        self.load_commands();
         self.describe();
         self.log
             .say(&format!("{} was read again", self.file.display()));
+    }
+
+    /// The runner reads the configuration again, too.
+    fn load_commands(&mut self) {
+        let commands = Commands::of(self.poller.config());
+        self.fingerprint = commands.fingerprint();
+        match &mut self.runner {
+            Some(runner) => runner.load(),
+            None if commands.is_empty() => {}
+            None => self.log.say(&format!(
+                "cannot run the commands of {}: it had none when polling began; start it again",
+                self.file.display()
+            )),
+        }
     }
 
     /// Interfaces' numbers, for the next start. That they cannot be kept costs a few packets then.
