@@ -189,12 +189,15 @@ fn root_runs_only_what_is_roots_alone() {
     assert_eq!(asked(&config), ["0: 1 2"]);
 }
 
-/// To the beginning of the next second: MRTG's stamps are whole ones.
-fn next_second() {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970");
-    std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
+fn second() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.expect("after 1970").as_secs()
+}
+
+/// To a second that no value has yet, also where the clock was set back: MRTG's stamps are whole ones.
+fn next_second(latest: &mut u64) {
+    *latest = second().max(*latest);
+    wait_until("the clock goes on", || second() > *latest);
 }
 
 /// The target with a SetEnv comes last: MRTG lets later ones have it as well.
@@ -230,6 +233,7 @@ fn thresholds_turn_as_those_of_mrtg() {
         (Side::Mrtg, place(Side::Mrtg)),
         (Side::Kymo, place(Side::Kymo)),
     ];
+    let mut latest = 0;
     for value in [
         "1000\n200",
         "2000\n50",
@@ -239,7 +243,7 @@ fn thresholds_turn_as_those_of_mrtg() {
         "3000\n7000",
     ] {
         fs::write(top.path("value"), format!("{value}\n")).expect("values");
-        next_second();
+        next_second(&mut latest);
         let mut seen = Vec::new();
         for (side, folder) in &both {
             let output = side.run(&[], &folder.path("m.cfg"));
