@@ -53,10 +53,10 @@ fn config(log_dir: &Path, interval: &str, later: bool) -> String {
     );
     let targets = [
         ("Plain_One", String::new()),
-        ("gauge", format!("Options[gauge]: growright, {kind}\n")),
+        ("level", format!("Options[level]: growright, {kind}\n")),
         (
-            "derive",
-            "Options[derive]: derive\nAbsMax[derive]: 99999999999\n".into(),
+            "both_ways",
+            "Options[both_ways]: derive\nAbsMax[both_ways]: 99999999999\n".into(),
         ),
         (
             "below",
