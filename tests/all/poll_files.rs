@@ -162,8 +162,8 @@ fn files_are_rrdtools_to_the_last_bit() {
         refused += said;
     }
     assert!(refused > 0, "nothing was refused");
-    for at in 0..all.len() {
-        compare(&all[at].path, &theirs.join(format!("t{at}.rrd")));
+    for (at, series) in all.iter().enumerate() {
+        compare(&series.path, &theirs.join(format!("t{at}.rrd")));
     }
 }
 

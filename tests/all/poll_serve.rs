@@ -29,7 +29,7 @@ impl Polled {
         let farm = Farm::start(Settings {
             first: Ipv4Addr::new(127, 0, 10, 1),
             port: 0,
-            devices: devices,
+            devices,
             interfaces: 4 * devices,
             community: COMMUNITY.as_bytes().to_vec(),
         });

@@ -31,7 +31,7 @@ fn counters_that_wrap_are_no_gap() {
                 let exact = rate(0, interface, direction) as f64;
                 let good = |point: &&[f64; 2]| (point[way] - exact).abs() < exact;
                 assert!(
-                    known.iter().all(|point| good(point)),
+                    known.iter().all(good),
                     "{known:?} is not {exact}"
                 );
             }
