@@ -30,10 +30,7 @@ fn counters_that_wrap_are_no_gap() {
             for (way, direction) in [Direction::In, Direction::Out].into_iter().enumerate() {
                 let exact = rate(0, interface, direction) as f64;
                 let good = |point: &&[f64; 2]| (point[way] - exact).abs() < exact;
-                assert!(
-                    known.iter().all(good),
-                    "{known:?} is not {exact}"
-                );
+                assert!(known.iter().all(good), "{known:?} is not {exact}");
             }
         }
         polling.assert_alive(&stage);

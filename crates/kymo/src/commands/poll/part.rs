@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -56,13 +56,12 @@ impl Part {
     /// The `number`-th configuration of the settings.
     pub(super) fn prepare(
         number: usize,
-        config: Config,
+        mut config: Config,
         runner: Option<Runner>,
         settings: &Settings,
     ) -> Result<Part, String> {
         let (file, cache_file) = (&settings.files[number], &settings.places.caches[number]);
         let log = settings.log.clone();
-        let config = Arc::new(config);
         let clock: Arc<dyn Clock> = Arc::new(RealClock);
         let (sinks, homes) = sinks(&config, file, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
@@ -82,13 +81,17 @@ impl Part {
         let cache = read_cache(cache_file, &config);
         let names = device_names(&config);
         let keeping = keeping(&config, &homes, &thresholds, &names, &log)?;
-        let mut part = Part {
+        let descriptions = settings.descriptions.clone();
+        describe(&config, file, descriptions.as_deref(), &homes, &names, &log);
+        config.forget_pages();
+        let fingerprint = Commands::of(&config).fingerprint();
+        Ok(Part {
             watch: watch(&config),
             looked: Instant::now(),
-            descriptions: settings.descriptions.clone(),
+            descriptions,
             left_out: config.left_out().len(),
             poller: Poller::start(
-                config.clone(),
+                Arc::new(config),
                 poller_settings,
                 &cache,
                 sinks,
@@ -99,16 +102,14 @@ impl Part {
             file: file.clone(),
             cache_file: cache_file.clone(),
             runner,
-            fingerprint: Commands::of(&config).fingerprint(),
+            fingerprint,
             agrees: false,
             thresholds,
             homes,
             names,
             rarely: Rarely::new(),
             log,
-        };
-        part.describe();
-        Ok(part)
+        })
     }
 
     /// Polls, once or until the bell says to end. Targets that were polled, and those of them that lack a value.
@@ -245,7 +246,7 @@ impl Part {
     fn reload(&mut self) {
         let debugging = Debugging::new(&[], false);
         let read = reading::read_all(std::slice::from_ref(&self.file), &debugging, &self.log);
-        let Some(config) = read.ok().and_then(|mut configs| configs.pop()) else {
+        let Some(mut config) = read.ok().and_then(|mut configs| configs.pop()) else {
             return self.log.say("the configuration stays as it was");
         };
         self.watch = watch(&config);
@@ -257,9 +258,12 @@ impl Part {
         };
         (self.thresholds, self.names) = (thresholds, names);
         self.left_out = config.left_out().len();
+        let descriptions = self.descriptions.as_deref();
+        let (homes, names) = (&self.homes, &self.names);
+        describe(&config, &self.file, descriptions, homes, names, &self.log);
+        config.forget_pages();
         self.poller.reload(Arc::new(config), keeping);
         self.load_commands();
-        self.describe();
         self.log
             .say(&format!("{} was read again", self.file.display()));
     }
@@ -294,25 +298,32 @@ impl Part {
             self.rarely.say(line, &self.log);
         }
     }
+}
 
-    /// For the page of kymo serve.
-    fn describe(&mut self) {
-        let (Some(folder), Some(home)) = (&self.descriptions, self.homes.first()) else {
-            return;
-        };
-        let config = self.poller.config();
-        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
-        let count = u32::try_from(config.targets().len()).unwrap_or(u32::MAX);
-        let head = TargetsHead::new(stem.to_string(), config.globals().interval_s, count);
-        let series = Series::of_all(config, home);
-        let mut described = config.targets().zip(&series).map(|(target, series)| {
-            description::described(config, target, &self.names, &series.name)
-        });
-        let written = description::write(&RealDisk, folder, &stem, &head, &mut described);
-        if let Err(error) = written {
-            let line = format!("cannot write into {}: {error}", folder.display());
-            self.log.say(&line);
-        }
+/// For the page of kymo serve.
+fn describe(
+    config: &Config,
+    file: &Path,
+    folder: Option<&Path>,
+    homes: &[Home],
+    names: &[String],
+    log: &PollLog,
+) {
+    let (Some(folder), Some(home)) = (folder, homes.first()) else {
+        return;
+    };
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let count = u32::try_from(config.targets().len()).unwrap_or(u32::MAX);
+    let head = TargetsHead::new(stem.to_string(), config.globals().interval_s, count);
+    let series = Series::of_all(config, home);
+    let mut described = config
+        .targets()
+        .zip(&series)
+        .map(|(target, series)| description::described(config, target, names, &series.name));
+    let written = description::write(&RealDisk, folder, &stem, &head, &mut described);
+    if let Err(error) = written {
+        let line = format!("cannot write into {}: {error}", folder.display());
+        log.say(&line);
     }
 }
 
@@ -356,7 +367,7 @@ fn drain(woken: BorrowedFd<'_>) {
 }
 
 /// Interfaces' numbers as they were kept the last time.
-fn read_cache(file: &std::path::Path, config: &Config) -> Cache {
+fn read_cache(file: &Path, config: &Config) -> Cache {
     let keys = config.sessions().iter();
     let wanted: BTreeSet<Vec<u8>> = keys
         .map(|session| session.mrtg_key.reveal().to_vec())
@@ -368,7 +379,7 @@ fn read_cache(file: &std::path::Path, config: &Config) -> Cache {
 /// Where values of a configuration go, the keeper first.
 fn sinks(
     config: &Config,
-    file: &std::path::Path,
+    file: &Path,
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Vec<Sink>, Vec<Home>), String> {
