@@ -328,7 +328,7 @@ fn values_of_files_as_the_document_has_them() {
     let frame = Question::Update(values).frame();
     assert_eq!(
         frame,
-        b"\x14\0\0\0\x02\x09\x01\0\x05\0a.rrd\x01\0\x05\01:2:U"
+        b"\x14\0\0\0\x02\x09\x01\0\x05\0a.rrd\x01\0\x05\x001:2:U"
     );
     let refused = Refused {
         place: 0,
