@@ -46,6 +46,11 @@ fn config(log_dir: &Path, interval: &str, later: bool) -> String {
         false => ("1250000", "gauge"),
         true => ("77", "absolute"),
     };
+    // What a season's first rows leave behind depends on where its rows begin, which stock leaves to chance: no season may end.
+    let seasonal = match interval {
+        "5" => "RRDHWRRAs[seasons]: RRA:HWPREDICT:1440:0.1:0.0035:288\n",
+        _ => "",
+    };
     let command = |a: &str, b: &str| format!("`printf '{a}\\n{b}\\n0\\nx\\n'`");
     let mut text = format!(
         "WorkDir: {}\nLogFormat: rrdtool\nInterval: {interval}\n",
@@ -62,11 +67,7 @@ fn config(log_dir: &Path, interval: &str, later: bool) -> String {
             "below",
             "Directory[below]: a/b\nRRDRowCount[below]: 33\nRRDRowCount2h[below]: 7\n".into(),
         ),
-        (
-            "seasons",
-            "RRDHWRRAs[seasons]: RRA:HWPREDICT:20:0.1:0.0035:5\nRRDRowCount30m[seasons]: 9\n"
-                .into(),
-        ),
+        ("seasons", format!("{seasonal}RRDRowCount30m[seasons]: 9\n")),
     ];
     for (at, (name, more)) in targets.iter().enumerate() {
         // A sum that 64 bits do not hold is kept as it is.
