@@ -194,10 +194,11 @@ fn second() -> u64 {
     now.expect("after 1970").as_secs()
 }
 
-/// To a second that no value has yet, also where the clock was set back: MRTG's stamps are whole ones.
+/// To a second that no value has yet: MRTG's stamps are whole ones, and one that is not newer than the last is no value. A clock may
+/// be set back by a second after a value was stamped.
 fn next_second(latest: &mut u64) {
     *latest = second().max(*latest);
-    wait_until("the clock goes on", || second() > *latest);
+    wait_until("the clock goes on", || second() > *latest + 2);
 }
 
 /// The target with a SetEnv comes last: MRTG lets later ones have it as well.

@@ -155,7 +155,9 @@ impl Part {
             self.poller.turn(&files, WATCH)
         };
         let turn = turn.map_err(|error| format!("cannot poll: {error}"))?;
-        drain(woken);
+        if turn.is_called {
+            drain(woken);
+        }
         for &reading in &turn.commands {
             match &mut self.runner {
                 Some(runner) => runner.ask(reading),
