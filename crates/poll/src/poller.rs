@@ -25,8 +25,9 @@ use writer::Writer;
 const NAMES: Duration = Duration::from_secs(10);
 /// Names are asked for again this often.
 const NAMES_AGAIN_NS: u64 = 300_000_000_000;
-/// Values wait for others so long, so that they are kept together.
-const GATHER_NS: u64 = 200_000_000;
+/// Values wait for others for this part of the interval, so that they are kept together, and for no longer than that.
+const GATHER_PART: u64 = 10;
+const GATHER_MAX_NS: u64 = 5_000_000_000;
 /// A batch of this length does not wait.
 const GATHER_COUNT: usize = 4096;
 /// Datagrams taken at a time.
@@ -185,7 +186,7 @@ impl Poller {
         let gathered = self.gathering_ns.filter(|_| self.writer.has_room());
         let due_ns = [
             self.engine.next_ns(),
-            gathered.map(|since_ns| since_ns + GATHER_NS),
+            gathered.map(|since_ns| since_ns + self.gather_ns()),
             Some(now_ns + NAP_NS),
         ];
         let due_ns = due_ns.into_iter().flatten().min().unwrap_or(now_ns);
@@ -209,6 +210,12 @@ impl Poller {
         }
     }
 
+    /// How long a value waits for others.
+    fn gather_ns(&self) -> u64 {
+        let interval_ns = u64::from(self.config.globals().interval_s) * 1_000_000_000;
+        (interval_ns / GATHER_PART).min(GATHER_MAX_NS)
+    }
+
     /// Hands values over that have waited long enough, or all of them.
     fn keep(&mut self, all: bool) {
         let now_ns = self.clock.mono_ns();
@@ -218,7 +225,7 @@ impl Poller {
             return;
         }
         let since_ns = *self.gathering_ns.get_or_insert(now_ns);
-        let is_due = all || count >= GATHER_COUNT || now_ns >= since_ns + GATHER_NS;
+        let is_due = all || count >= GATHER_COUNT || now_ns >= since_ns + self.gather_ns();
         if !is_due || !self.writer.has_room() {
             return;
         }
