@@ -85,19 +85,19 @@ impl Behaviour {
         self.table_changed = 0;
     }
 
-    /// The bytes that are counted are so many now.
+    /// From now on this is what the bytes have counted.
     pub fn count_from(&mut self, bytes: u64, now_ns: u64) {
         self.counting_since_ns = now_ns;
         self.counted_before = bytes;
     }
 
-    /// sysUpTime reaches 2^32 and is 0 again after so many seconds.
+    /// sysUpTime reaches 2^32 and is 0 again after these seconds.
     pub fn wrap_uptime_in(&mut self, seconds: f64, now_ns: u64) {
         let left_ns = (seconds * 1e9) as u64;
         self.started_ns = (now_ns + left_ns).saturating_sub(10_000_000 << 32);
     }
 
-    /// The interfaces move by so many places, and ifTableLastChange says so.
+    /// The interfaces move by these places, and ifTableLastChange says so.
     pub fn renumber(&mut self, places: u32, now_ns: u64) {
         self.moved = self.moved.wrapping_add(places);
         self.table_changed = self.uptime(now_ns);
