@@ -129,6 +129,8 @@ mod tests {
         let mut text = [0; 64];
         assert_eq!(program.read(&mut text).unwrap(), 4);
         assert_eq!(&text[..4], b"out\n");
+        // A child that another test starts at this moment has the pipe's other end too, until its exec.
+        wait(program.output().unwrap());
         assert_eq!(program.read(&mut text).unwrap(), 0, "no more");
     }
 
