@@ -1,0 +1,974 @@
+/*
+ * kymo.h: a program says what it is doing, for a few nanoseconds.
+ *
+ * A program makes one file in memory and maps it. From then on a counter is one load, one addition and one store, and the text of
+ * a command that begins is a copy of its bytes: no system call, no lock, no allocation, no clock. Whoever may read the file sees
+ * the last complete version at any moment, also when the program was killed or stopped in the middle of an update.
+ *
+ * The layout is described byte by byte in docs/formats/shm.md; the Rust twin of this file is crates/shm. Everything is in this
+ * header: C11 with GNU builtins (gcc, clang) or C++, on Linux, on little-endian machines of 64 bits. Include it first, or
+ * compile with -D_GNU_SOURCE or -std=gnu11.
+ *
+ *     static kymo_publisher publisher;      // zeroed memory is a publisher, and a slot, that does nothing
+ *     static kymo_slot slot;
+ *
+ *     kymo_open(&publisher, &config);       // on failure publisher.why says why; everything below is then a no-op
+ *     kymo_slot_take(&publisher, &slot);    // once a process or thread
+ *     kymo_begin(&slot, KYMO_SQL, text, length, stamp, 0);
+ *     kymo_add(&slot, ROWS, 3);
+ *     kymo_end(&slot);
+ *
+ * Rules: a slot has one writer, the thread that took it. A publisher and its slots stay where they are in memory while they are
+ * open. After fork a slot of the parent does nothing in the child, which takes one of its own.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#ifndef KYMO_H
+#define KYMO_H
+
+#if !defined(_GNU_SOURCE) && !defined(_DEFAULT_SOURCE)
+#define _DEFAULT_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#if !defined(__linux__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __SIZEOF_POINTER__ != 8
+#error "kymo.h: Linux on a little-endian machine of 64 bits is needed"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version and limits ------------------------------------------------------------------------------------------------- */
+
+#define KYMO_MAJOR 1
+#define KYMO_MINOR 0
+
+#define KYMO_NAME_MAX 63           /* bytes of a publisher's name */
+#define KYMO_SLOTS_MAX 65536
+#define KYMO_CELLS_MAX 65536       /* cells of one slot */
+#define KYMO_TEXT_MAX 65536        /* bytes of a command's text */
+#define KYMO_TEXT_DEFAULT 1024
+#define KYMO_SLOT_LABELS_MAX 8
+#define KYMO_SLOT_LABEL_NAME_MAX 31
+#define KYMO_SLOT_LABEL_MAX 63     /* bytes of a slot's label */
+#define KYMO_METRIC_TEXT_MAX 1024  /* bytes of a metric's name, unit, help, and of each key and value of its labels */
+#define KYMO_METRIC_LABELS_MAX 16
+#define KYMO_FILE_MAX (256u << 20) /* bytes of a file */
+
+/* ---- What is published -------------------------------------------------------------------------------------------------- */
+
+/* What kind of text a command is. */
+enum {
+    KYMO_SQL = 1,   /* SQL: recorded without its literals */
+    KYMO_PLAIN = 2, /* anything else: recorded up to its first blank */
+    KYMO_SECRET = 3 /* not even copied into the file: only its length is */
+};
+
+/* What a slot is doing. */
+enum {
+    KYMO_NONE = 0,                        /* nothing was said yet */
+    KYMO_IDLE = 1,                        /* waits for a command */
+    KYMO_ACTIVE = 2,                      /* executes the text */
+    KYMO_IDLE_IN_TRANSACTION = 3,         /* waits, in an open transaction */
+    KYMO_IDLE_IN_ABORTED_TRANSACTION = 4, /* waits, in a failed transaction */
+    KYMO_GONE = 5                         /* its process released the slot */
+};
+
+/* The clock of the start stamps, which are the program's own. */
+enum {
+    KYMO_STAMP_NONE = 0,      /* no stamps */
+    KYMO_STAMP_REALTIME = 1,  /* nanoseconds since 1970-01-01 UTC */
+    KYMO_STAMP_MONOTONIC = 2, /* nanoseconds of CLOCK_MONOTONIC */
+    KYMO_STAMP_POSTGRES = 3   /* microseconds since 2000-01-01 UTC: PostgreSQL's TimestampTz */
+};
+
+enum { KYMO_COUNTER = 1, KYMO_GAUGE = 2, KYMO_HISTOGRAM = 3 };
+
+/* How the bits of a cell are read. Counters and histograms are KYMO_U64. */
+enum { KYMO_U64 = 0, KYMO_I64 = 1, KYMO_F64 = 2 };
+
+/*
+ * Buckets of a histogram: 2^sub_bits for each power of two from 2^min_exponent to 2^max_exponent, one below, one above.
+ * sub_bits <= min_exponent < max_exponent <= 63, sub_bits <= 6.
+ */
+#define KYMO_BUCKETS(sub_bits, min_exponent, max_exponent) ((((max_exponent) - (min_exponent)) << (sub_bits)) + 2)
+/* Its cells: samples, sum, then the buckets. */
+#define KYMO_HISTOGRAM_CELLS(sub_bits, min_exponent, max_exponent) (2 + KYMO_BUCKETS(sub_bits, min_exponent, max_exponent))
+
+typedef struct kymo_metric {
+    const char *name;                                /* of a series, without the publisher's: "commands_total" */
+    const char *unit;                                /* "seconds", "bytes", "" */
+    const char *help;                                /* one sentence */
+    const char *const *labels;                       /* key, value, key, value, ..., NULL; or NULL */
+    double scale;                                    /* what a cell is multiplied with to be in `unit`; 0 is taken for 1 */
+    uint8_t kind;                                    /* KYMO_COUNTER, KYMO_GAUGE, KYMO_HISTOGRAM */
+    uint8_t type;                                    /* KYMO_U64, KYMO_I64, KYMO_F64 */
+    uint8_t sub_bits, min_exponent, max_exponent;    /* of a histogram */
+    /* Set by kymo_open and kymo_metric_add. Cells are given in the order of the metrics: one, or KYMO_HISTOGRAM_CELLS. */
+    uint32_t cell;
+    uint32_t cells;
+} kymo_metric;
+
+/* Who publishes; only tests say so themselves. */
+typedef struct kymo_origin {
+    uint32_t pid;
+    uint64_t start; /* clock ticks from boot to the start of the process */
+    uint8_t boot[16];
+    uint8_t epoch[16];
+    uint64_t created_ns;
+} kymo_origin;
+
+typedef struct kymo_config {
+    const char *name;              /* of the program: "postgresql" */
+    uint32_t slots;                /* most processes or threads that publish at the same time */
+    uint32_t text_bytes;           /* of a command's text; 0: KYMO_TEXT_DEFAULT; rounded up to 8 */
+    kymo_metric *metrics;
+    size_t n_metrics;
+    uint32_t spare_cells;          /* room for metrics that are added later: cells of a slot, */
+    uint32_t spare_bytes;          /* and bytes of their descriptions */
+    const char *const *slot_labels; /* names of the labels of a slot: "database", "user" */
+    uint32_t n_slot_labels;
+    uint32_t stamp_clock;          /* KYMO_STAMP_... */
+    const char *folder;            /* NULL: $KYMO_DIR, /run/kymo/pub, /dev/shm/kymo-UID, the first that is there */
+    const kymo_origin *origin;     /* NULL: this process */
+} kymo_config;
+
+/* A process's or thread's place in the file. All zero: it does nothing. */
+typedef struct kymo_slot {
+    uint64_t *cells; /* NULL: nothing is published */
+    uint64_t *head;
+    uint64_t *texts;
+    uint64_t *identities;
+    uint32_t text_bytes;
+    uint32_t text_words;     /* words from one buffer to the other */
+    uint32_t identity_words; /* the same of identities */
+    uint32_t n_labels;
+    uint32_t index;
+    struct kymo_publisher *publisher;
+    struct kymo_slot *next;
+} kymo_slot;
+
+/* An open file. All zero: it does nothing. */
+typedef struct kymo_publisher {
+    unsigned char *base; /* NULL: nothing is published */
+    size_t length;
+    uint64_t *live, *cells, *heads, *texts, *identities;
+    unsigned char *metrics;
+    uint64_t metrics_room;   /* bytes */
+    uint32_t cells_used;     /* of a slot */
+    uint32_t cells_room;
+    uint32_t cell_words;     /* words from one slot's cells to the next one's */
+    uint32_t text_bytes, text_words, identity_words, n_labels, n_slots;
+    int lock;                /* of `taken`; slow paths alone */
+    kymo_slot *taken;        /* slots of this process */
+    struct kymo_publisher *next;
+    char path[320];
+    char why[448];           /* why nothing is published */
+} kymo_publisher;
+
+/* ---- The hot path: no system call, no lock, no allocation, no clock ------------------------------------------------------ */
+
+/* Words of a slot's head. */
+enum {
+    KYMO_HEAD_OWNER = 0,      /* pid, and times taken << 32 */
+    KYMO_HEAD_GENERATION = 1, /* commands begun: the newest one is in buffer generation & 1 */
+    KYMO_HEAD_STATE = 2,      /* state of that generation: generation << 8 | state */
+    KYMO_HEAD_IDENTITY = 3,   /* the same for identities */
+    KYMO_HEAD_TAKEN_AT = 4,   /* generation when the owner took the slot */
+    KYMO_HEAD_START = 5       /* start of the owner, in clock ticks from boot; 0: unknown */
+};
+
+#define KYMO_LOAD(word) __atomic_load_n((word), __ATOMIC_RELAXED)
+#define KYMO_STORE(word, value) __atomic_store_n((word), (value), __ATOMIC_RELAXED)
+
+/* Tests stop the program here: between the text and the generation that makes it count. */
+#ifndef KYMO_BEFORE_GENERATION
+#define KYMO_BEFORE_GENERATION() ((void)0)
+#endif
+
+/* The bytes of `text`, zero-filled to the next 8, into `words`. Nothing behind `text + length` is read. */
+static inline void kymo_copy_text(uint64_t *words, const char *text, size_t length) {
+    size_t n = length >> 3;
+    const size_t rest = length & 7;
+    uint64_t w, v0, v1, v2, v3;
+    while (n >= 4) { /* by fours: 2.6 instructions a word */
+        memcpy(&v0, text, 8);
+        memcpy(&v1, text + 8, 8);
+        memcpy(&v2, text + 16, 8);
+        memcpy(&v3, text + 24, 8);
+        KYMO_STORE(words, v0);
+        KYMO_STORE(words + 1, v1);
+        KYMO_STORE(words + 2, v2);
+        KYMO_STORE(words + 3, v3);
+        text += 32;
+        words += 4;
+        n -= 4;
+    }
+    while (n > 0) {
+        memcpy(&w, text, 8);
+        KYMO_STORE(words, w);
+        text += 8;
+        words += 1;
+        n -= 1;
+    }
+    if (rest == 0)
+        return;
+    if (length >= 8) { /* the last eight bytes, shifted */
+        memcpy(&w, text + rest - 8, 8);
+        w >>= (8 - rest) * 8;
+    } else {
+        size_t at = 0;
+        w = 0;
+        if (rest & 4) {
+            uint32_t four;
+            memcpy(&four, text, 4);
+            w = four;
+            at = 4;
+        }
+        if (rest & 2) {
+            uint16_t two;
+            memcpy(&two, text + at, 2);
+            w |= (uint64_t)two << (at * 8);
+            at += 2;
+        }
+        if (rest & 1)
+            w |= (uint64_t)(unsigned char)text[at] << (at * 8);
+    }
+    KYMO_STORE(words, w);
+}
+
+/*
+ * A command begins: the slot is active with this text. `stamp` is the program's own, of the clock that the configuration names;
+ * `query_id` is whatever names equal commands, or 0.
+ */
+static inline void kymo_begin(kymo_slot *slot, uint32_t kind, const char *text, size_t length, uint64_t stamp, uint64_t query_id) {
+    uint64_t *const head = slot->head;
+    uint64_t generation, *buffer;
+    size_t stored;
+    if (head == NULL)
+        return;
+    generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION) + 1;
+    buffer = slot->texts + (generation & 1) * slot->text_words;
+    stored = length <= slot->text_bytes ? length : slot->text_bytes;
+    if (kind == KYMO_SECRET)
+        stored = 0;
+    /* Who sees a word of this version sees that the version before was published: a reader of the one before that tries again. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    KYMO_STORE(buffer, stamp);
+    KYMO_STORE(buffer + 1, (uint64_t)stored | (uint64_t)(uint32_t)(length <= UINT32_MAX ? length : UINT32_MAX) << 32);
+    KYMO_STORE(buffer + 2, (uint64_t)kind | (uint64_t)KYMO_ACTIVE << 8);
+    KYMO_STORE(buffer + 3, query_id);
+    kymo_copy_text(buffer + 4, text, stored);
+    KYMO_BEFORE_GENERATION();
+    __atomic_store_n(head + KYMO_HEAD_GENERATION, generation, __ATOMIC_RELEASE);
+}
+
+/* The slot's state changes; the text stays, as that of the command that began last. */
+static inline void kymo_state(kymo_slot *slot, uint32_t state) {
+    uint64_t *const head = slot->head;
+    if (head == NULL)
+        return;
+    __atomic_store_n(head + KYMO_HEAD_STATE, KYMO_LOAD(head + KYMO_HEAD_GENERATION) << 8 | state, __ATOMIC_RELEASE);
+}
+
+/* The command ends: the slot is idle. */
+static inline void kymo_end(kymo_slot *slot) { kymo_state(slot, KYMO_IDLE); }
+
+/* Adds to a cell of memory that kymo_cells gave: for programs that count many things at once, and look for NULL once. */
+static inline void kymo_cell_add(uint64_t *cell, uint64_t amount) { KYMO_STORE(cell, KYMO_LOAD(cell) + amount); }
+
+/* The slot's cells, or NULL if nothing is published. */
+static inline uint64_t *kymo_cells(const kymo_slot *slot) { return slot->cells; }
+
+/* A counter, or a gauge of whole numbers: `cell` is that of its metric. */
+static inline void kymo_add(kymo_slot *slot, uint32_t cell, uint64_t amount) {
+    if (slot->cells != NULL)
+        kymo_cell_add(slot->cells + cell, amount);
+}
+
+/* A gauge; or a counter that the program keeps itself and that never falls. */
+static inline void kymo_set(kymo_slot *slot, uint32_t cell, uint64_t value) {
+    if (slot->cells != NULL)
+        KYMO_STORE(slot->cells + cell, value);
+}
+
+/* A gauge of type KYMO_F64. */
+static inline void kymo_set_double(kymo_slot *slot, uint32_t cell, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    kymo_set(slot, cell, bits);
+}
+
+/* The bucket of a value, from 0. */
+static inline uint32_t kymo_bucket(uint64_t value, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent) {
+    uint32_t exponent;
+    if (value >> min_exponent == 0)
+        return 0;
+    if (value >> max_exponent != 0)
+        return KYMO_BUCKETS(sub_bits, min_exponent, max_exponent) - 1;
+    exponent = 63 - (uint32_t)__builtin_clzll(value);
+    return 1 + ((exponent - min_exponent - 1) << sub_bits) + (uint32_t)(value >> (exponent - sub_bits));
+}
+
+/* The same as kymo_observe, for memory that kymo_cells gave: `cells` is the histogram's first. */
+static inline void kymo_cells_observe(uint64_t *cells, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent, uint64_t value,
+                                      uint64_t weight) {
+    kymo_cell_add(cells, 1);
+    kymo_cell_add(cells + 1, value * weight);
+    kymo_cell_add(cells + 2 + kymo_bucket(value, sub_bits, min_exponent, max_exponent), weight);
+}
+
+/* A value of a histogram. One that was chosen of 64 at random has the weight 64; one that stands for itself 1. */
+static inline void kymo_observe(kymo_slot *slot, const kymo_metric *histogram, uint64_t value, uint64_t weight) {
+    if (slot->cells != NULL)
+        kymo_cells_observe(slot->cells + histogram->cell, histogram->sub_bits, histogram->min_exponent, histogram->max_exponent,
+                           value, weight);
+}
+
+/* ---- Once a process, or seldom ------------------------------------------------------------------------------------------- */
+
+static inline void kymo_locked(kymo_publisher *publisher) {
+    while (__atomic_exchange_n(&publisher->lock, 1, __ATOMIC_ACQUIRE) != 0)
+        sched_yield();
+}
+
+static inline void kymo_unlocked(kymo_publisher *publisher) { __atomic_store_n(&publisher->lock, 0, __ATOMIC_RELEASE); }
+
+/* From now on the slot does nothing. */
+static inline void kymo_slot_disable(kymo_slot *slot) {
+    slot->cells = NULL;
+    slot->head = NULL;
+    slot->texts = NULL;
+    slot->identities = NULL;
+    slot->publisher = NULL;
+    slot->next = NULL;
+}
+
+/* Open publishers of this process, for the handlers of fork. Each translation unit has those that it opened. */
+static kymo_publisher *kymo_publishers;
+static int kymo_fork_handlers;
+
+static inline void kymo_before_fork(void) {
+    kymo_publisher *publisher;
+    for (publisher = kymo_publishers; publisher != NULL; publisher = publisher->next)
+        kymo_locked(publisher);
+}
+
+static inline void kymo_after_fork_in_parent(void) {
+    kymo_publisher *publisher;
+    for (publisher = kymo_publishers; publisher != NULL; publisher = publisher->next)
+        kymo_unlocked(publisher);
+}
+
+static inline void kymo_forget_slots(kymo_publisher *publisher) {
+    kymo_slot *slot, *next;
+    for (slot = publisher->taken; slot != NULL; slot = next) {
+        next = slot->next;
+        kymo_slot_disable(slot);
+    }
+    publisher->taken = NULL;
+}
+
+static inline void kymo_after_fork_in_child(void) {
+    kymo_publisher *publisher;
+    for (publisher = kymo_publishers; publisher != NULL; publisher = publisher->next) {
+        kymo_forget_slots(publisher);
+        kymo_unlocked(publisher);
+    }
+}
+
+/* Reads a small file whole; its length, or 0. */
+static inline size_t kymo_read_small(const char *path, char *text, size_t room) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n;
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, room - 1);
+    close(fd);
+    if (n < 0)
+        n = 0;
+    text[n] = '\0';
+    return (size_t)n;
+}
+
+/* Start of this process, in clock ticks from boot: field 22 of its stat; 0 if it cannot be read. */
+static inline uint64_t kymo_own_start(void) {
+    char text[1024], *at;
+    int field;
+    if (kymo_read_small("/proc/self/stat", text, sizeof text) == 0)
+        return 0;
+    at = strrchr(text, ')'); /* behind the program's name, which may contain anything, is field 3 */
+    for (field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+/* 32 hexadecimal digits, with or without dashes, as 16 bytes. */
+static inline void kymo_from_hex(uint8_t *bytes, const char *text) {
+    size_t digits = 0;
+    for (; *text != '\0' && digits < 32; text++) {
+        const char *const place = strchr("0123456789abcdef", *text);
+        if (place == NULL)
+            continue;
+        bytes[digits / 2] = (uint8_t)(bytes[digits / 2] << 4 | (uint8_t)(place - "0123456789abcdef"));
+        digits++;
+    }
+}
+
+static inline int kymo_own_origin(kymo_origin *origin) {
+    char boot[64];
+    struct timespec now;
+    memset(origin, 0, sizeof *origin);
+    origin->pid = (uint32_t)getpid();
+    origin->start = kymo_own_start();
+    if (kymo_read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot) != 0)
+        kymo_from_hex(origin->boot, boot);
+    if (getrandom(origin->epoch, sizeof origin->epoch, 0) != (ssize_t)sizeof origin->epoch)
+        return -1;
+    clock_gettime(CLOCK_REALTIME, &now);
+    origin->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return 0;
+}
+
+/* Sets why nothing is published. Always -1. */
+static inline int kymo_refuse(kymo_publisher *publisher, const char *what, const char *object, const char *cause) {
+    snprintf(publisher->why, sizeof publisher->why, "cannot %s %.200s: %s", what, object, cause);
+    return -1;
+}
+
+/*
+ * The folder where files go: $KYMO_DIR (not in set-user-id programs), else /run/kymo/pub where it can be written, else
+ * /dev/shm/kymo-UID, which is made if it is missing, and has to be this user's alone.
+ */
+static inline int kymo_folder(kymo_publisher *publisher, char *folder, size_t room) {
+    const char *const chosen = getuid() == geteuid() && getgid() == getegid() ? getenv("KYMO_DIR") : NULL;
+    struct stat status;
+    if (chosen != NULL && chosen[0] != '\0') {
+        if ((size_t)snprintf(folder, room, "%s", chosen) >= room)
+            return kymo_refuse(publisher, "publish in", "$KYMO_DIR", "its name is too long");
+        return 0;
+    }
+    snprintf(folder, room, "/run/kymo/pub");
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+        return 0;
+    snprintf(folder, room, "/dev/shm/kymo-%lu", (unsigned long)geteuid());
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return kymo_refuse(publisher, "make folder", folder, strerror(errno));
+    if (lstat(folder, &status) != 0)
+        return kymo_refuse(publisher, "look at folder", folder, strerror(errno));
+    if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+        return kymo_refuse(publisher, "publish in", folder, "it is no folder of this user alone");
+    return 0;
+}
+
+static inline size_t kymo_round(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+static inline void kymo_put16(unsigned char *at, size_t value) {
+    const uint16_t word = (uint16_t)value;
+    memcpy(at, &word, 2);
+}
+
+static inline void kymo_put32(unsigned char *at, size_t value) {
+    const uint32_t word = (uint32_t)value;
+    memcpy(at, &word, 4);
+}
+
+static inline void kymo_put64(unsigned char *at, uint64_t value) { memcpy(at, &value, 8); }
+
+#define KYMO_HEADER_BYTES 1024
+#define KYMO_SECTIONS_AT 512
+#define KYMO_LIVE_BYTES 64
+#define KYMO_HEAD_BYTES 64
+#define KYMO_TEXT_FIXED 32
+#define KYMO_IDENTITY_FIXED 32
+#define KYMO_LABEL_BYTES 64
+#define KYMO_METRIC_FIXED 40
+#define KYMO_TMPFS_MAGIC 0x01021994
+
+/* Words of the live section. */
+enum { KYMO_LIVE_METRICS = 0, KYMO_LIVE_SLOTS = 1, KYMO_LIVE_CLOSED = 2 };
+
+/* Cells of a metric; 0: it makes no sense. */
+static inline uint32_t kymo_metric_cells(const kymo_metric *metric) {
+    if (metric->kind == KYMO_COUNTER && metric->type == KYMO_U64)
+        return 1;
+    if (metric->kind == KYMO_GAUGE && metric->type <= KYMO_F64)
+        return 1;
+    if (metric->kind != KYMO_HISTOGRAM || metric->type != KYMO_U64 || metric->sub_bits > 6 || metric->sub_bits > metric->min_exponent ||
+        metric->min_exponent >= metric->max_exponent || metric->max_exponent > 63)
+        return 0;
+    return (uint32_t)KYMO_HISTOGRAM_CELLS(metric->sub_bits, metric->min_exponent, metric->max_exponent);
+}
+
+static inline size_t kymo_text_or_empty(const char *text) { return text == NULL ? 0 : strlen(text); }
+
+/* Bytes of a metric's description; 0: it makes no sense. */
+static inline size_t kymo_metric_bytes(const kymo_metric *metric) {
+    const size_t name = kymo_text_or_empty(metric->name), unit = kymo_text_or_empty(metric->unit), help = kymo_text_or_empty(metric->help);
+    size_t bytes = KYMO_METRIC_FIXED + name + unit + help, n;
+    if (name == 0 || name > KYMO_METRIC_TEXT_MAX || unit > KYMO_METRIC_TEXT_MAX || help > KYMO_METRIC_TEXT_MAX)
+        return 0;
+    for (n = 0; metric->labels != NULL && metric->labels[n] != NULL; n++) {
+        const size_t length = strlen(metric->labels[n]);
+        if (length > KYMO_METRIC_TEXT_MAX || n >= 2 * KYMO_METRIC_LABELS_MAX)
+            return 0;
+        bytes += 2 + length;
+    }
+    return n % 2 != 0 ? 0 : kymo_round(bytes, 8);
+}
+
+static inline unsigned char *kymo_put_bytes(unsigned char *at, const char *text, size_t length) {
+    if (length != 0)
+        memcpy(at, text, length);
+    return at + length;
+}
+
+/* Appends the description of a metric, which has been checked, to the table. */
+static inline void kymo_put_metric(kymo_publisher *publisher, kymo_metric *metric, size_t bytes) {
+    const uint64_t used = KYMO_LOAD(publisher->live + KYMO_LIVE_METRICS);
+    unsigned char *const record = publisher->metrics + used;
+    const size_t name = strlen(metric->name), unit = kymo_text_or_empty(metric->unit), help = kymo_text_or_empty(metric->help);
+    const double scale = metric->scale != 0 ? metric->scale : 1.0;
+    unsigned char *at = record + KYMO_METRIC_FIXED, *labels;
+    size_t n = 0;
+    metric->cells = kymo_metric_cells(metric);
+    metric->cell = publisher->cells_used;
+    kymo_put32(record, bytes);
+    kymo_put32(record + 4, KYMO_METRIC_FIXED);
+    kymo_put32(record + 8, metric->cell);
+    kymo_put32(record + 12, metric->cells);
+    memcpy(record + 16, &scale, 8);
+    record[24] = metric->kind;
+    record[25] = metric->type;
+    if (metric->kind == KYMO_HISTOGRAM) {
+        record[26] = metric->sub_bits;
+        record[27] = metric->min_exponent;
+        record[28] = metric->max_exponent;
+    }
+    kymo_put16(record + 32, name);
+    kymo_put16(record + 34, unit);
+    kymo_put16(record + 36, help);
+    at = kymo_put_bytes(at, metric->name, name);
+    at = kymo_put_bytes(at, metric->unit, unit);
+    at = kymo_put_bytes(at, metric->help, help);
+    labels = at;
+    for (; metric->labels != NULL && metric->labels[n] != NULL; n += 2) {
+        const size_t key = strlen(metric->labels[n]), value = strlen(metric->labels[n + 1]);
+        kymo_put16(at, key);
+        kymo_put16(at + 2, value);
+        at = kymo_put_bytes(at + 4, metric->labels[n], key);
+        at = kymo_put_bytes(at, metric->labels[n + 1], value);
+    }
+    kymo_put16(record + 30, n / 2);
+    kymo_put16(record + 38, (size_t)(at - labels));
+    publisher->cells_used += metric->cells;
+    __atomic_store_n(publisher->live + KYMO_LIVE_METRICS, used + bytes, __ATOMIC_RELEASE);
+}
+
+/*
+ * A metric that was not known when the file was made; there is as much room as the configuration's spare_cells and spare_bytes.
+ * For the process that opened the publisher, one thread at a time. 0, or -1: then `metric->cells` is 0, and it must not be used.
+ */
+static inline int kymo_metric_add(kymo_publisher *publisher, kymo_metric *metric) {
+    const size_t bytes = kymo_metric_bytes(metric);
+    const uint32_t cells = kymo_metric_cells(metric);
+    metric->cells = 0;
+    if (publisher->base == NULL || bytes == 0 || cells == 0 || cells > publisher->cells_room - publisher->cells_used ||
+        bytes > publisher->metrics_room - KYMO_LOAD(publisher->live + KYMO_LIVE_METRICS))
+        return -1;
+    kymo_put_metric(publisher, metric, bytes);
+    return 0;
+}
+
+/* Where the sections are. */
+typedef struct kymo_layout {
+    size_t cells, heads, texts, identities, metrics; /* offsets; the live section is KYMO_LIVE_BYTES before the cells */
+    size_t cell_stride, text_stride, identity_stride;
+    size_t metrics_room, length;
+    uint32_t text_bytes, cells_room;
+} kymo_layout;
+
+static inline int kymo_lay_out(kymo_publisher *publisher, const kymo_config *config, kymo_layout *layout) {
+    const char *const name = config->name != NULL ? config->name : "";
+    size_t n, cells = config->spare_cells, described = config->spare_bytes;
+    if (name[0] == '\0' || strlen(name) > KYMO_NAME_MAX)
+        return kymo_refuse(publisher, "publish as", name, "a name has 1 to 63 bytes");
+    for (n = 0; n < config->n_metrics; n++) {
+        const size_t bytes = kymo_metric_bytes(&config->metrics[n]), own = kymo_metric_cells(&config->metrics[n]);
+        if (bytes == 0 || own == 0)
+            return kymo_refuse(publisher, "publish metric", config->metrics[n].name ? config->metrics[n].name : "",
+                               "its description makes no sense");
+        described += bytes;
+        cells += own;
+    }
+    for (n = 0; n < config->n_slot_labels && n < KYMO_SLOT_LABELS_MAX; n++)
+        if (strlen(config->slot_labels[n]) > KYMO_SLOT_LABEL_NAME_MAX)
+            return kymo_refuse(publisher, "publish label", config->slot_labels[n], "its name is longer than 31 bytes");
+    if (config->slots == 0 || config->slots > KYMO_SLOTS_MAX || cells > KYMO_CELLS_MAX || config->text_bytes > KYMO_TEXT_MAX ||
+        config->n_slot_labels > KYMO_SLOT_LABELS_MAX || described > KYMO_FILE_MAX)
+        return kymo_refuse(publisher, "publish as", name, "too many slots, cells, labels or bytes of text");
+    layout->text_bytes = (uint32_t)kymo_round(config->text_bytes != 0 ? config->text_bytes : KYMO_TEXT_DEFAULT, 8);
+    layout->cells_room = (uint32_t)cells;
+    layout->cell_stride = kymo_round(cells * 8, 64);
+    layout->text_stride = 2 * kymo_round(KYMO_TEXT_FIXED + layout->text_bytes, 64);
+    layout->identity_stride = 2 * kymo_round(KYMO_IDENTITY_FIXED + (size_t)config->n_slot_labels * KYMO_LABEL_BYTES, 64);
+    layout->cells = KYMO_HEADER_BYTES + KYMO_LIVE_BYTES;
+    layout->heads = layout->cells + config->slots * layout->cell_stride;
+    layout->texts = layout->heads + (size_t)config->slots * KYMO_HEAD_BYTES;
+    layout->identities = layout->texts + config->slots * layout->text_stride;
+    layout->metrics = layout->identities + config->slots * layout->identity_stride;
+    layout->length = kymo_round(layout->metrics + described, 4096);
+    layout->metrics_room = layout->length - layout->metrics;
+    if (layout->length > KYMO_FILE_MAX)
+        return kymo_refuse(publisher, "publish as", name, "the file would be larger than 256 MiB");
+    return 0;
+}
+
+static inline void kymo_put_section(unsigned char *base, uint32_t kind, size_t record, size_t offset, size_t stride, size_t count) {
+    unsigned char *const entry = base + KYMO_SECTIONS_AT + (kind - 1) * 32;
+    kymo_put32(entry, kind);
+    kymo_put32(entry + 4, record);
+    kymo_put64(entry + 8, offset);
+    kymo_put64(entry + 16, stride);
+    kymo_put64(entry + 24, count);
+}
+
+/* Fills the header of a zeroed mapping. */
+static inline void kymo_put_header(unsigned char *base, const kymo_config *config, const kymo_layout *layout, const kymo_origin *origin) {
+    uint32_t n;
+    kymo_put16(base + 8, KYMO_MAJOR);
+    kymo_put16(base + 10, KYMO_MINOR);
+    kymo_put32(base + 12, KYMO_HEADER_BYTES);
+    kymo_put64(base + 16, layout->length);
+    kymo_put32(base + 24, origin->pid);
+    kymo_put64(base + 32, origin->start);
+    memcpy(base + 40, origin->boot, 16);
+    memcpy(base + 56, origin->epoch, 16);
+    kymo_put64(base + 72, origin->created_ns);
+    kymo_put32(base + 80, config->slots);
+    kymo_put32(base + 84, layout->cells_room);
+    kymo_put32(base + 88, layout->text_bytes);
+    kymo_put32(base + 92, config->n_slot_labels);
+    kymo_put32(base + 96, config->stamp_clock);
+    kymo_put32(base + 100, 6);
+    kymo_put32(base + 104, KYMO_LABEL_BYTES);
+    memcpy(base + 128, config->name, strlen(config->name));
+    for (n = 0; n < config->n_slot_labels; n++)
+        memcpy(base + 192 + n * 32, config->slot_labels[n], strlen(config->slot_labels[n]));
+    kymo_put_section(base, 1, KYMO_LIVE_BYTES, KYMO_HEADER_BYTES, KYMO_LIVE_BYTES, 1);
+    kymo_put_section(base, 2, (size_t)layout->cells_room * 8, layout->cells, layout->cell_stride, config->slots);
+    kymo_put_section(base, 3, KYMO_HEAD_BYTES, layout->heads, KYMO_HEAD_BYTES, config->slots);
+    kymo_put_section(base, 4, KYMO_TEXT_FIXED, layout->texts, layout->text_stride, config->slots);
+    kymo_put_section(base, 5, KYMO_IDENTITY_FIXED, layout->identities, layout->identity_stride, config->slots);
+    kymo_put_section(base, 6, KYMO_METRIC_FIXED, layout->metrics, 0, layout->metrics_room);
+    memcpy(base, "kymo-shm", 8);
+}
+
+/* Points the publisher at a mapping with this layout. */
+static inline void kymo_point(kymo_publisher *publisher, unsigned char *base, const kymo_config *config, const kymo_layout *layout) {
+    publisher->base = base;
+    publisher->length = layout->length;
+    publisher->live = (uint64_t *)(void *)(base + KYMO_HEADER_BYTES);
+    publisher->cells = (uint64_t *)(void *)(base + layout->cells);
+    publisher->heads = (uint64_t *)(void *)(base + layout->heads);
+    publisher->texts = (uint64_t *)(void *)(base + layout->texts);
+    publisher->identities = (uint64_t *)(void *)(base + layout->identities);
+    publisher->metrics = base + layout->metrics;
+    publisher->metrics_room = layout->metrics_room;
+    publisher->cells_used = 0;
+    publisher->cells_room = layout->cells_room;
+    publisher->cell_words = (uint32_t)(layout->cell_stride / 8);
+    publisher->text_bytes = layout->text_bytes;
+    publisher->text_words = (uint32_t)(layout->text_stride / 16);
+    publisher->identity_words = (uint32_t)(layout->identity_stride / 16);
+    publisher->n_labels = config->n_slot_labels;
+    publisher->n_slots = config->slots;
+}
+
+/* Makes the file under a name that readers pass over, allocates all of it, and maps it. The descriptor, or -1. */
+static inline int kymo_make_file(kymo_publisher *publisher, int folder, const char *where, const char *name, size_t length, void **base) {
+    struct statfs system;
+    int fd, error;
+    if (fstatfs(folder, &system) != 0 || system.f_type != KYMO_TMPFS_MAGIC)
+        return kymo_refuse(publisher, "publish in", where, "it is not in memory (tmpfs)");
+    fd = openat(folder, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0)
+        return kymo_refuse(publisher, "make a file in", where, strerror(errno));
+    /* All of it now: a hole that a full file system cannot fill would be a SIGBUS later. */
+    error = flock(fd, LOCK_EX | LOCK_NB) != 0 || fchmod(fd, 0640) != 0 ? errno : posix_fallocate(fd, 0, (off_t)length);
+    if (error == 0) {
+        *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        error = *base == MAP_FAILED ? errno : 0;
+    }
+    if (error == 0)
+        return fd;
+    unlinkat(folder, name, 0);
+    close(fd);
+    return kymo_refuse(publisher, "allocate a file in", where, strerror(error));
+}
+
+/* Makes the file of a publisher in an open folder: complete before it has its name. */
+static inline int kymo_make(kymo_publisher *publisher, const kymo_config *config, const kymo_layout *layout, int folder, const char *where) {
+    char name[64], hidden[72];
+    kymo_origin own;
+    const kymo_origin *const origin = config->origin != NULL ? config->origin : &own;
+    void *base = NULL;
+    size_t n;
+    int fd, renamed;
+    if (config->origin == NULL && kymo_own_origin(&own) != 0)
+        return kymo_refuse(publisher, "publish in", where, "no random bytes");
+    memcpy(name, "kymo.", 5);
+    for (n = 0; n < 16; n++)
+        snprintf(name + 5 + 2 * n, 3, "%02x", origin->epoch[n]);
+    snprintf(hidden, sizeof hidden, "%s.new", name);
+    fd = kymo_make_file(publisher, folder, where, hidden, layout->length, &base);
+    if (fd < 0)
+        return -1;
+    kymo_point(publisher, (unsigned char *)base, config, layout);
+    kymo_put_header(publisher->base, config, layout, origin);
+    for (n = 0; n < config->n_metrics; n++)
+        kymo_put_metric(publisher, &config->metrics[n], kymo_metric_bytes(&config->metrics[n]));
+    renamed = renameat(folder, hidden, folder, name);
+    /* The mapping holds the open file, and with it the lock, until the last process that inherited it has ended. */
+    close(fd);
+    if (renamed != 0) {
+        kymo_refuse(publisher, "name a file in", where, strerror(errno));
+        unlinkat(folder, hidden, 0);
+        munmap(base, layout->length);
+        publisher->base = NULL;
+        return -1;
+    }
+    snprintf(publisher->path, sizeof publisher->path, "%.256s/%s", where, name);
+    return 0;
+}
+
+/*
+ * Makes the file and maps it. 0, or -1: then nothing is published, publisher->why says why, and all other functions do nothing.
+ * `publisher` is zeroed memory that stays where it is.
+ */
+static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config) {
+    char where[256];
+    kymo_layout layout;
+    int folder, made;
+    memset(publisher, 0, sizeof *publisher);
+    if (kymo_lay_out(publisher, config, &layout) != 0)
+        return -1;
+    if (config->folder != NULL) {
+        if ((size_t)snprintf(where, sizeof where, "%s", config->folder) >= sizeof where)
+            return kymo_refuse(publisher, "publish in", config->folder, "its name is too long");
+    } else if (kymo_folder(publisher, where, sizeof where) != 0) {
+        return -1;
+    }
+    folder = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder < 0)
+        return kymo_refuse(publisher, "open folder", where, strerror(errno));
+    made = kymo_make(publisher, config, &layout, folder, where);
+    close(folder);
+    if (made != 0)
+        return -1;
+    if (!kymo_fork_handlers) {
+        if (pthread_atfork(kymo_before_fork, kymo_after_fork_in_parent, kymo_after_fork_in_child) != 0) {
+            unlink(publisher->path);
+            munmap(publisher->base, publisher->length);
+            publisher->base = NULL;
+            return kymo_refuse(publisher, "publish in", where, "no handler for fork can be set");
+        }
+        kymo_fork_handlers = 1;
+    }
+    publisher->next = kymo_publishers;
+    kymo_publishers = publisher;
+    return 0;
+}
+
+/* Points `slot` at the slot of this number, and says whose it is. */
+static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, uint32_t index) {
+    uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
+    uint64_t used = KYMO_LOAD(publisher->live + KYMO_LIVE_SLOTS);
+    const uint64_t generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION);
+    KYMO_STORE(head + KYMO_HEAD_START, kymo_own_start());
+    KYMO_STORE(head + KYMO_HEAD_TAKEN_AT, generation);
+    __atomic_store_n(head + KYMO_HEAD_STATE, generation << 8 | KYMO_NONE, __ATOMIC_RELEASE);
+    while (used <= index && !__atomic_compare_exchange_n(publisher->live + KYMO_LIVE_SLOTS, &used, (uint64_t)index + 1, 0, __ATOMIC_RELEASE,
+                                                         __ATOMIC_RELAXED)) {
+    }
+    slot->cells = publisher->cells + (size_t)index * publisher->cell_words;
+    slot->head = head;
+    slot->texts = publisher->texts + (size_t)index * 2 * publisher->text_words;
+    slot->identities = publisher->identities + (size_t)index * 2 * publisher->identity_words;
+    slot->text_bytes = publisher->text_bytes;
+    slot->text_words = publisher->text_words;
+    slot->identity_words = publisher->identity_words;
+    slot->n_labels = publisher->n_labels;
+    slot->index = index;
+    slot->publisher = publisher;
+    kymo_locked(publisher);
+    slot->next = publisher->taken;
+    publisher->taken = slot;
+    kymo_unlocked(publisher);
+}
+
+/* Gives the slot back: when its process or thread ends. Its counters stay. */
+static inline void kymo_slot_release(kymo_slot *slot) {
+    kymo_publisher *const publisher = slot->publisher;
+    kymo_slot **link;
+    uint64_t *const head = slot->head;
+    if (head == NULL)
+        return;
+    kymo_state(slot, KYMO_GONE);
+    kymo_locked(publisher);
+    for (link = &publisher->taken; *link != NULL && *link != slot; link = &(*link)->next) {
+    }
+    if (*link == slot)
+        *link = slot->next;
+    kymo_unlocked(publisher);
+    __atomic_store_n(head + KYMO_HEAD_OWNER, KYMO_LOAD(head + KYMO_HEAD_OWNER) >> 32 << 32, __ATOMIC_RELEASE);
+    kymo_slot_disable(slot);
+}
+
+/* A slot that was taken is given back first. */
+static inline void kymo_slot_clear(kymo_publisher *publisher, kymo_slot *slot) {
+    if (slot->publisher == publisher)
+        kymo_slot_release(slot);
+    memset(slot, 0, sizeof *slot);
+}
+
+/*
+ * Takes the slot of this number if it is free or its process has ended: for servers that number their workers themselves.
+ * 0, or -1: then `slot` does nothing. Its counters go on where its last owner left them.
+ */
+static inline int kymo_slot_take_at(kymo_publisher *publisher, kymo_slot *slot, uint32_t index) {
+    uint64_t *owner, seen, mine;
+    pid_t pid;
+    kymo_slot_clear(publisher, slot);
+    if (publisher->base == NULL || index >= publisher->n_slots)
+        return -1;
+    owner = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER;
+    seen = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
+    pid = (pid_t)(uint32_t)seen;
+    if (pid != 0 && !(kill(pid, 0) != 0 && errno == ESRCH))
+        return -1;
+    mine = ((seen >> 32) + 1) << 32 | (uint32_t)getpid();
+    if (!__atomic_compare_exchange_n(owner, &seen, mine, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return -1;
+    kymo_slot_point(publisher, slot, index);
+    return 0;
+}
+
+/* Takes a free slot, or else one whose process has ended. 0, or -1 when there is none: then `slot` does nothing. */
+static inline int kymo_slot_take(kymo_publisher *publisher, kymo_slot *slot) {
+    uint32_t index;
+    kymo_slot_clear(publisher, slot);
+    if (publisher->base == NULL)
+        return -1;
+    for (index = 0; index < publisher->n_slots; index++)
+        if ((uint32_t)KYMO_LOAD(publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER) == 0 &&
+            kymo_slot_take_at(publisher, slot, index) == 0)
+            return 0;
+    for (index = 0; index < publisher->n_slots; index++)
+        if (kymo_slot_take_at(publisher, slot, index) == 0)
+            return 0;
+    return -1;
+}
+
+/*
+ * Who works in this slot: process, the leader of a group of processes that work together (or 0), the start of its session by the
+ * publisher's clock (or 0), and a value for each name in slot_labels (NULL: empty). Longer ones are cut off and marked.
+ */
+static inline void kymo_identify(kymo_slot *slot, uint32_t pid, uint32_t leader, uint64_t stamp, const char *const *labels) {
+    uint64_t *const head = slot->head;
+    uint64_t generation, *buffer;
+    uint32_t n;
+    size_t word;
+    if (head == NULL)
+        return;
+    generation = KYMO_LOAD(head + KYMO_HEAD_IDENTITY) + 1;
+    buffer = slot->identities + (generation & 1) * slot->identity_words;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    KYMO_STORE(buffer, (uint64_t)pid | (uint64_t)leader << 32);
+    KYMO_STORE(buffer + 1, stamp);
+    for (n = 0; n < slot->n_labels; n++) {
+        unsigned char field[KYMO_LABEL_BYTES];
+        const char *const label = labels != NULL && labels[n] != NULL ? labels[n] : "";
+        const size_t length = strlen(label), stored = length <= KYMO_SLOT_LABEL_MAX ? length : KYMO_SLOT_LABEL_MAX;
+        memset(field, 0, sizeof field);
+        field[0] = (unsigned char)(stored | (stored < length ? 0x80u : 0));
+        memcpy(field + 1, label, stored);
+        for (word = 0; word < KYMO_LABEL_BYTES / 8; word++) {
+            uint64_t value;
+            memcpy(&value, field + word * 8, 8);
+            KYMO_STORE(buffer + KYMO_IDENTITY_FIXED / 8 + n * (KYMO_LABEL_BYTES / 8) + word, value);
+        }
+    }
+    __atomic_store_n(head + KYMO_HEAD_IDENTITY, generation, __ATOMIC_RELEASE);
+}
+
+/*
+ * Gives all slots back, of whichever process: for a server whose processes have all ended, and that starts new ones. Counters
+ * stay. Slots that this process took do nothing from now on.
+ */
+static inline void kymo_release_all(kymo_publisher *publisher) {
+    uint32_t index;
+    if (publisher->base == NULL)
+        return;
+    kymo_locked(publisher);
+    kymo_forget_slots(publisher);
+    kymo_unlocked(publisher);
+    for (index = 0; index < publisher->n_slots; index++) {
+        uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
+        const uint64_t owner = KYMO_LOAD(head + KYMO_HEAD_OWNER);
+        if ((uint32_t)owner == 0)
+            continue;
+        KYMO_STORE(head + KYMO_HEAD_STATE, KYMO_LOAD(head + KYMO_HEAD_GENERATION) << 8 | KYMO_GONE);
+        __atomic_store_n(head + KYMO_HEAD_OWNER, owner >> 32 << 32, __ATOMIC_RELEASE);
+    }
+}
+
+/*
+ * Ends publishing for good; for the process that opened. The file stays, so that its last counts are read; who collects them
+ * removes it.
+ */
+static inline void kymo_close(kymo_publisher *publisher) {
+    kymo_publisher **link;
+    if (publisher->base == NULL)
+        return;
+    kymo_locked(publisher);
+    while (publisher->taken != NULL) {
+        kymo_slot *const slot = publisher->taken;
+        kymo_unlocked(publisher);
+        kymo_slot_release(slot);
+        kymo_locked(publisher);
+    }
+    kymo_unlocked(publisher);
+    __atomic_store_n(publisher->live + KYMO_LIVE_CLOSED, 1, __ATOMIC_RELEASE);
+    for (link = &kymo_publishers; *link != NULL && *link != publisher; link = &(*link)->next) {
+    }
+    if (*link == publisher)
+        *link = publisher->next;
+    munmap(publisher->base, publisher->length);
+    publisher->base = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
