@@ -72,7 +72,8 @@ extern "C" {
 #define KYMO_SLOT_LABEL_MAX 63     /* bytes of a slot's label */
 #define KYMO_METRIC_TEXT_MAX 1024  /* bytes of a metric's name, unit, help, and of each key and value of its labels */
 #define KYMO_METRIC_LABELS_MAX 16
-#define KYMO_FILE_MAX (256u << 20) /* bytes of a file */
+#define KYMO_METRICS_MAX (4u << 20) /* bytes of all descriptions of metrics */
+#define KYMO_FILE_MAX (256u << 20)  /* bytes of a file */
 
 /* ---- What is published -------------------------------------------------------------------------------------------------- */
 
@@ -194,7 +195,8 @@ enum {
     KYMO_HEAD_STATE = 2,      /* state of that generation: generation << 8 | state */
     KYMO_HEAD_IDENTITY = 3,   /* the same for identities */
     KYMO_HEAD_TAKEN_AT = 4,   /* generation when the owner took the slot */
-    KYMO_HEAD_START = 5       /* start of the owner, in clock ticks from boot; 0: unknown */
+    KYMO_HEAD_START = 5,      /* start of the owner, in clock ticks from boot; 0: unknown */
+    KYMO_HEAD_IDENTITY_AT = 6 /* generation of identities when the owner took the slot */
 };
 
 #define KYMO_LOAD(word) __atomic_load_n((word), __ATOMIC_RELAXED)
@@ -624,7 +626,7 @@ static inline int kymo_lay_out(kymo_publisher *publisher, const kymo_config *con
         if (strlen(config->slot_labels[n]) > KYMO_SLOT_LABEL_NAME_MAX)
             return kymo_refuse(publisher, "publish label", config->slot_labels[n], "its name is longer than 31 bytes");
     if (config->slots == 0 || config->slots > KYMO_SLOTS_MAX || cells > KYMO_CELLS_MAX || config->text_bytes > KYMO_TEXT_MAX ||
-        config->n_slot_labels > KYMO_SLOT_LABELS_MAX || described > KYMO_FILE_MAX)
+        config->n_slot_labels > KYMO_SLOT_LABELS_MAX || described > KYMO_METRICS_MAX)
         return kymo_refuse(publisher, "publish as", name, "too many slots, cells, labels or bytes of text");
     layout->text_bytes = (uint32_t)kymo_round(config->text_bytes != 0 ? config->text_bytes : KYMO_TEXT_DEFAULT, 8);
     layout->cells_room = (uint32_t)cells;
@@ -638,6 +640,8 @@ static inline int kymo_lay_out(kymo_publisher *publisher, const kymo_config *con
     layout->metrics = layout->identities + config->slots * layout->identity_stride;
     layout->length = kymo_round(layout->metrics + described, 4096);
     layout->metrics_room = layout->length - layout->metrics;
+    if (layout->metrics_room > KYMO_METRICS_MAX)
+        layout->metrics_room = KYMO_METRICS_MAX;
     if (layout->length > KYMO_FILE_MAX)
         return kymo_refuse(publisher, "publish as", name, "the file would be larger than 256 MiB");
     return 0;
@@ -806,6 +810,7 @@ static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, u
     const uint64_t generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION);
     KYMO_STORE(head + KYMO_HEAD_START, kymo_own_start());
     KYMO_STORE(head + KYMO_HEAD_TAKEN_AT, generation);
+    KYMO_STORE(head + KYMO_HEAD_IDENTITY_AT, KYMO_LOAD(head + KYMO_HEAD_IDENTITY));
     __atomic_store_n(head + KYMO_HEAD_STATE, generation << 8 | KYMO_NONE, __ATOMIC_RELEASE);
     while (used <= index && !__atomic_compare_exchange_n(publisher->live + KYMO_LIVE_SLOTS, &used, (uint64_t)index + 1, 0, __ATOMIC_RELEASE,
                                                          __ATOMIC_RELAXED)) {

@@ -37,6 +37,7 @@ const CASTS: &[(&str, usize)] = &[
     ("recording", 105),
     ("rrd", 205),
     ("serve", 17),
+    ("shm", 43),
     ("store", 290),
     ("sys", 51),
     ("view", 35),

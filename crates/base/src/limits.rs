@@ -85,3 +85,20 @@ pub const MRTG_TARGET_RUN_MAX: usize = 4096;
 pub const MRTG_TARGET_BYTES_MAX: usize = 1 << 20;
 /// mrtg.cfg: parentheses within parentheses in an expression.
 pub const MRTG_EXPRESSION_DEPTH_MAX: usize = 64;
+
+/// Programs: bytes of a publisher's file; a longer one is not read.
+pub const SHM_FILE_MAX: usize = 256 << 20;
+/// Programs: slots of a publisher.
+pub const SHM_SLOTS_MAX: usize = 65_536;
+/// Programs: cells of a slot.
+pub const SHM_CELLS_MAX: usize = 65_536;
+/// Programs: bytes of a command's text.
+pub const SHM_TEXT_MAX: usize = 65_536;
+/// Programs: labels of a slot.
+pub const SHM_SLOT_LABELS_MAX: usize = 8;
+/// Programs: bytes of a metric's name, unit, help, and of each key and value of its labels.
+pub const SHM_METRIC_TEXT_MAX: usize = 1024;
+/// Programs: labels of a metric.
+pub const SHM_METRIC_LABELS_MAX: usize = 16;
+/// Programs: bytes of all descriptions of a publisher's metrics.
+pub const SHM_METRICS_MAX: usize = 4 << 20;

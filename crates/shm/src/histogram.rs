@@ -1,0 +1,145 @@
+//! Log-linear histograms: which bucket a value is in, and what the buckets of all slots say together.
+
+/// Cells before the buckets: samples and sum.
+pub(crate) const BEFORE_BUCKETS: usize = 2;
+
+/// The buckets of a histogram: 2^`bits` of equal width for each power of two from 2^`low` to 2^`high`, one for what is below, one
+/// for what is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buckets {
+    bits: u8,
+    low: u8,
+    high: u8,
+}
+
+impl Buckets {
+    /// `None` unless `bits` <= 6, `bits` <= `low` < `high` <= 63.
+    pub const fn new(bits: u8, low: u8, high: u8) -> Option<Buckets> {
+        if bits > 6 || bits > low || low >= high || high > 63 {
+            return None;
+        }
+        Some(Buckets { bits, low, high })
+    }
+
+    /// How many there are.
+    pub const fn count(self) -> usize {
+        (((self.high - self.low) as usize) << self.bits) + 2
+    }
+
+    /// Cells that the histogram takes in a slot.
+    pub const fn cells(self) -> usize {
+        BEFORE_BUCKETS + self.count()
+    }
+
+    /// The bucket that a value is in, from 0.
+    pub const fn index(self, value: u64) -> usize {
+        if value >> self.low == 0 {
+            return 0;
+        }
+        if value >> self.high != 0 {
+            return self.count() - 1;
+        }
+        let exponent = value.ilog2() as u8;
+        let within = (value >> (exponent - self.bits)) as usize - (1 << self.bits);
+        1 + (((exponent - self.low) as usize) << self.bits) + within
+    }
+
+    /// The lowest value of a bucket. That of bucket 0 is 0.
+    pub const fn lower(self, bucket: usize) -> u64 {
+        if bucket == 0 {
+            return 0;
+        }
+        let (power, within) = (
+            (bucket - 1) >> self.bits,
+            (bucket - 1) & ((1 << self.bits) - 1),
+        );
+        let exponent = self.low as usize + power;
+        (((1 << self.bits) + within) as u64) << (exponent - self.bits as usize)
+    }
+
+    /// The lowest value above a bucket: what its values are less than. `None` of the last one.
+    pub const fn upper(self, bucket: usize) -> Option<u64> {
+        if bucket + 1 >= self.count() {
+            return None;
+        }
+        Some(self.lower(bucket + 1))
+    }
+
+    pub(crate) const fn parameters(self) -> [u8; 3] {
+        [self.bits, self.low, self.high]
+    }
+}
+
+/// A histogram's cells, added up over all slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HistogramTotal<'a> {
+    /// How many values were recorded.
+    pub samples: u64,
+    /// Sum of the values times their weights, not yet scaled.
+    pub sum: u64,
+    /// Bounds of the buckets, not yet scaled.
+    pub buckets: Buckets,
+    /// Weight in each bucket: an estimate of how many values there were, recorded or not.
+    pub weights: &'a [u64],
+}
+
+impl HistogramTotal<'_> {
+    /// How many values there were, by weight.
+    pub fn count(&self) -> u64 {
+        self.weights
+            .iter()
+            .fold(0, |sum, weight| sum.wrapping_add(*weight))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_within_the_bounds_of_its_bucket() {
+        for (bits, low, high) in [
+            (0, 0, 1),
+            (0, 0, 63),
+            (2, 10, 36),
+            (3, 3, 63),
+            (6, 6, 7),
+            (1, 5, 9),
+        ] {
+            let buckets = Buckets::new(bits, low, high).expect("buckets");
+            let mut values = vec![0, 1, 2, 3, u64::MAX];
+            for shift in 0..64 {
+                for near in 0..3 {
+                    values.push((1u64 << shift).wrapping_add(near).wrapping_sub(1));
+                    values.push((3u64 << shift.min(62)).wrapping_add(near).wrapping_sub(1));
+                }
+            }
+            for value in values {
+                let bucket = buckets.index(value);
+                assert!(bucket < buckets.count());
+                assert!(buckets.lower(bucket) <= value, "{value} of {buckets:?}");
+                assert!(
+                    buckets.upper(bucket).is_none_or(|upper| value < upper),
+                    "{value} of {buckets:?}"
+                );
+            }
+            for bucket in 1..buckets.count() {
+                assert_eq!(buckets.index(buckets.lower(bucket)), bucket);
+                assert_eq!(buckets.index(buckets.lower(bucket) - 1), bucket - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn buckets_that_make_no_sense_are_none() {
+        for (bits, low, high) in [
+            (7, 8, 20),
+            (3, 2, 20),
+            (2, 20, 20),
+            (2, 10, 64),
+            (2, 21, 20),
+        ] {
+            assert_eq!(Buckets::new(bits, low, high), None);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Two buffers and a generation: how something longer than a word is written so that its last complete version can be read at any
+//! moment, also when the writer died in the middle. The rules are in `docs/formats/shm.md` ("Words"); loom and Miri go through them.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::layout::HEAD_WORDS;
+
+/// Copies that are tried before a slot counts as busy.
+pub(crate) const TRIES: usize = 8;
+
+/// A word of the file: the machine's, or loom's.
+pub(crate) trait Word {
+    /// Relaxed.
+    fn get(&self) -> u64;
+    /// Relaxed.
+    fn put(&self, value: u64);
+    /// With release semantics.
+    fn publish(&self, value: u64);
+    fn release_fence();
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn put(&self, value: u64) {
+        AtomicU64::store(self, value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn publish(&self, value: u64) {
+        AtomicU64::store(self, value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn release_fence() {
+        fence(Ordering::Release);
+    }
+}
+
+/// A version that is being written: it does not count until [`Draft::publish`].
+pub(crate) struct Draft<'a, W> {
+    generation: &'a W,
+    pub(crate) next: u64,
+    pub(crate) buffer: &'a [W],
+}
+
+impl<'a, W: Word> Draft<'a, W> {
+    #[inline(always)]
+    pub(crate) fn begin(generation: &'a W, buffers: [&'a [W]; 2]) -> Draft<'a, W> {
+        let next = generation.get().wrapping_add(1);
+        let buffer = if next & 1 == 0 {
+            buffers[0]
+        } else {
+            buffers[1]
+        };
+        // Who sees a word of this version sees that the version before was published: a reader of the one before that, which is
+        // overwritten now, tries again.
+        W::release_fence();
+        Draft {
+            generation,
+            next,
+            buffer,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish(self) {
+        self.generation.publish(self.next);
+    }
+}
+
+/// Stores a text, zero-filled to the next 8 bytes. What does not fit is left out.
+#[inline(always)]
+pub(crate) fn store_text<W: Word>(words: &[W], text: &[u8]) {
+    let (mut words, mut quads) = (words, text.chunks_exact(32));
+    // By fours: a loop over single words takes twice the instructions.
+    for quad in quads.by_ref() {
+        let Some((four, rest)) = words.split_first_chunk::<4>() else {
+            return;
+        };
+        for (word, bytes) in four.iter().zip(quad.as_chunks::<8>().0) {
+            word.put(u64::from_le_bytes(*bytes));
+        }
+        words = rest;
+    }
+    let (eights, last) = quads.remainder().as_chunks::<8>();
+    for (word, bytes) in words.iter().zip(eights) {
+        word.put(u64::from_le_bytes(*bytes));
+    }
+    if let (false, Some(word)) = (last.is_empty(), words.get(eights.len())) {
+        word.put(last_word(text, last));
+    }
+}
+
+/// The last one to seven bytes of a text as a word.
+#[inline(always)]
+fn last_word(text: &[u8], last: &[u8]) -> u64 {
+    if let Some(eight) = text.last_chunk::<8>() {
+        return u64::from_le_bytes(*eight) >> ((8 - last.len()) * 8);
+    }
+    let mut word = 0;
+    let mut rest = last;
+    let mut shift = 0;
+    if let Some((four, behind)) = rest.split_first_chunk::<4>() {
+        (word, rest, shift) = (u64::from(u32::from_le_bytes(*four)), behind, 32);
+    }
+    if let Some((two, behind)) = rest.split_first_chunk::<2>() {
+        word |= u64::from(u16::from_le_bytes(*two)) << shift;
+        (rest, shift) = (behind, shift + 16);
+    }
+    if let Some(one) = rest.first() {
+        word |= u64::from(*one) << shift;
+    }
+    word
+}
+
+/// Where words are read from: a file, a mapping, or loom's words.
+pub(crate) trait Memory {
+    type Error;
+    /// Copies words, each whole, in any order. `at` is in bytes, a multiple of 8.
+    fn read(&self, at: u64, words: &mut [u64]) -> Result<(), Self::Error>;
+    /// What was read before is read before what is read after.
+    fn acquire(&self);
+}
+
+/// The words of a head.
+pub(crate) fn read_head<M: Memory>(memory: &M, at: u64) -> Result<[u64; HEAD_WORDS], M::Error> {
+    let mut head = [0; HEAD_WORDS];
+    memory.read(at, &mut head)?;
+    memory.acquire();
+    Ok(head)
+}
+
+/// Calls `copy` with the generation in word `which` of a head that [`read_head`] gave, until what it copied is whole. The head as it was
+/// read afterwards, of the same generation; `None`: the writer was quicker each time.
+pub(crate) fn read_whole<M: Memory>(
+    memory: &M,
+    at: u64,
+    which: usize,
+    mut head: [u64; HEAD_WORDS],
+    mut copy: impl FnMut(u64) -> Result<(), M::Error>,
+) -> Result<Option<[u64; HEAD_WORDS]>, M::Error> {
+    for _ in 0..TRIES {
+        copy(head[which])?;
+        memory.acquire();
+        let after = read_head(memory, at)?;
+        if after[which] == head[which] {
+            return Ok(Some(after));
+        }
+        head = after;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{
+        AtomicU64 as LoomWord, Ordering as LoomOrdering, fence as loom_fence,
+    };
+    use std::convert::Infallible;
+
+    impl Word for LoomWord {
+        fn get(&self) -> u64 {
+            LoomWord::load(self, LoomOrdering::Relaxed)
+        }
+        fn put(&self, value: u64) {
+            LoomWord::store(self, value, LoomOrdering::Relaxed);
+        }
+        fn publish(&self, value: u64) {
+            LoomWord::store(self, value, LoomOrdering::Release);
+        }
+        fn release_fence() {
+            loom_fence(LoomOrdering::Release);
+        }
+    }
+
+    /// A generation, a state, and two buffers of two words. A head has room for both; loom looks at no more than there is.
+    struct Words<W>(Vec<W>);
+
+    const STATE_AT: usize = 1;
+    const BUFFERS_AT: usize = 2;
+
+    impl<W: Word> Words<W> {
+        fn buffers(&self) -> [&[W]; 2] {
+            [
+                &self.0[BUFFERS_AT..BUFFERS_AT + 2],
+                &self.0[BUFFERS_AT + 2..],
+            ]
+        }
+
+        fn write(&self, value: u64) {
+            let draft = Draft::begin(&self.0[0], self.buffers());
+            for word in draft.buffer {
+                word.put(value);
+            }
+            draft.publish();
+        }
+
+        fn end(&self) {
+            self.0[STATE_AT].publish(self.0[0].get() << 8 | 1);
+        }
+    }
+
+    impl Memory for Words<LoomWord> {
+        type Error = Infallible;
+        fn read(&self, at: u64, words: &mut [u64]) -> Result<(), Infallible> {
+            // Of a head, the generation and the state.
+            let count = words.len().min(2);
+            for (number, word) in words[..count].iter_mut().enumerate() {
+                *word = Word::get(&self.0[at as usize / 8 + number]);
+            }
+            Ok(())
+        }
+        fn acquire(&self) {
+            loom_fence(LoomOrdering::Acquire);
+        }
+    }
+
+    /// What a reader saw: a generation, the buffer's words, the state word.
+    fn read(words: &Words<LoomWord>) -> Option<(u64, [u64; 2], u64)> {
+        let head = read_head(words, 0).expect("no error");
+        let (mut copied, mut of) = ([0; 2], 0);
+        let whole = read_whole(words, 0, 0, head, |generation| {
+            of = generation;
+            words.read((BUFFERS_AT as u64 + (generation & 1) * 2) * 8, &mut copied)
+        });
+        whole
+            .expect("no error")
+            .map(|after| (of, copied, after[STATE_AT]))
+    }
+
+    #[test]
+    fn a_reader_sees_whole_versions_under_any_order_of_memory() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let words = Arc::new(Words((0..6).map(|_| LoomWord::new(0)).collect()));
+            let writer = words.clone();
+            let thread = loom::thread::spawn(move || {
+                for version in 1..=3 {
+                    writer.write(version);
+                    writer.end();
+                }
+            });
+            // Its state may be that of a version to come: then it does not hold (`Head::state`).
+            if let Some((generation, copied, _)) = read(&words) {
+                assert_eq!(copied, [generation; 2]);
+            }
+            thread.join().expect("the writer");
+            assert_eq!(read(&words), Some((3, [3; 2], 3 << 8 | 1)));
+        });
+    }
+
+    #[test]
+    fn a_writer_that_stops_anywhere_leaves_the_version_before() {
+        let words = Words((0..6).map(|_| AtomicU64::new(0)).collect());
+        for version in 1..100u64 {
+            words.write(version);
+            let draft = Draft::begin(&words.0[0], words.buffers());
+            for stopped in draft.buffer {
+                stopped.put(u64::MAX);
+                let newest = words.buffers()[usize::from(words.0[0].get() & 1 == 1)];
+                assert!(newest.iter().all(|word| word.get() == version));
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_zero_filled_and_cut_off() {
+        let source: Vec<u8> = (1..=200).collect();
+        for length in 0..source.len() {
+            let words: Vec<AtomicU64> = (0..26).map(|_| AtomicU64::new(u64::MAX)).collect();
+            store_text(&words, &source[..length]);
+            let bytes: Vec<u8> = words
+                .iter()
+                .flat_map(|word| word.get().to_le_bytes())
+                .collect();
+            let end = length.next_multiple_of(8);
+            assert_eq!(&bytes[..length], &source[..length]);
+            assert!(bytes[length..end].iter().all(|byte| *byte == 0));
+            assert!(bytes[end..].iter().all(|byte| *byte == 255));
+            store_text(&words[..3], &source[..length]);
+        }
+    }
+
+    /// Threads of the machine, for Miri and for a machine whose memory is weakly ordered.
+    #[test]
+    fn threads_see_whole_versions() {
+        let words = std::sync::Arc::new(Words((0..6).map(|_| AtomicU64::new(0)).collect()));
+        let rounds = if cfg!(miri) { 200 } else { 200_000 };
+        let writer = words.clone();
+        let thread =
+            std::thread::spawn(move || (1..=rounds).for_each(|version| writer.write(version)));
+        let mut whole = 0;
+        while words.0[0].get() < rounds {
+            let before = AtomicU64::load(&words.0[0], Ordering::Acquire);
+            let copied: Vec<u64> = words.buffers()[usize::from(before & 1 == 1)]
+                .iter()
+                .map(Word::get)
+                .collect();
+            fence(Ordering::Acquire);
+            if words.0[0].get() == before {
+                assert_eq!(copied, [before; 2]);
+                whole += 1;
+            }
+        }
+        thread.join().expect("the writer");
+        assert!(whole > 0 || cfg!(miri));
+    }
+}

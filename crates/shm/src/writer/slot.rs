@@ -1,0 +1,241 @@
+//! The hot path: what a program does at each command. No system call, no lock, no allocation, no clock.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use super::origin::{own_pid, own_start};
+use super::{Counter, Gauge, Histogram, Shared, forks, use_slot};
+use crate::head::{Kind, State, halves, word_of};
+use crate::layout::{
+    GENERATION, HEAD_WORDS, IDENTITY, IDENTITY_AT, IDENTITY_FIXED, LABEL_BYTES, OWNER, START,
+    STATE, TAKEN_AT, TEXT_FIXED,
+};
+use crate::metric::GaugeType;
+use crate::version::{Draft, Word, store_text};
+
+/// The words of a slot of the file.
+struct Places {
+    cells: &'static [AtomicU64],
+    head: &'static [AtomicU64; HEAD_WORDS],
+    texts: [&'static [AtomicU64]; 2],
+    identities: [&'static [AtomicU64]; 2],
+    text_bytes: usize,
+    labels: usize,
+}
+
+static NOTHING: [AtomicU64; HEAD_WORDS] = [const { AtomicU64::new(0) }; HEAD_WORDS];
+
+/// A process's or thread's place in a publisher's file. It has one writer: whoever has it. After a fork it does nothing in the child, which
+/// takes one of its own.
+pub struct Slot {
+    /// [`forks::count`] of the process that took it. No process has `u64::MAX`.
+    forks: u64,
+    places: Places,
+    /// Keeps `places` mapped.
+    shared: Option<Arc<Shared>>,
+    /// One writer: it may be sent to another thread, and not be shared.
+    one_writer: PhantomData<Cell<()>>,
+}
+
+impl Slot {
+    /// Does nothing.
+    pub fn disabled() -> Slot {
+        Slot {
+            forks: u64::MAX,
+            places: Places {
+                cells: &[],
+                head: &NOTHING,
+                texts: [&[], &[]],
+                identities: [&[], &[]],
+                text_bytes: 0,
+                labels: 0,
+            },
+            shared: None,
+            one_writer: PhantomData,
+        }
+    }
+
+    /// Whether something is published.
+    pub fn is_enabled(&self) -> bool {
+        self.forks == forks::count()
+    }
+
+    /// A command begins: the slot is active with this text, of which the publisher's bytes are kept. `stamp` is the program's own, of the
+    /// schema's clock; `query_id` is whatever names equal commands, or 0.
+    #[inline]
+    pub fn begin(&mut self, kind: Kind, text: &[u8], stamp: u64, query_id: u64) {
+        if !self.is_enabled() {
+            return;
+        }
+        let draft = Draft::begin(&self.places.head[GENERATION], self.places.texts);
+        let stored = match kind {
+            Kind::Secret => 0,
+            Kind::Sql | Kind::Plain => text.len().min(self.places.text_bytes),
+        };
+        let Some((fixed, words)) = draft.buffer.split_first_chunk::<{ TEXT_FIXED / 8 }>() else {
+            return;
+        };
+        fixed[0].put(stamp);
+        fixed[1].put(stored as u64 | (text.len().min(u32::MAX as usize) as u64) << 32);
+        fixed[2].put(u64::from(kind.byte()) | u64::from(State::Active.byte()) << 8);
+        fixed[3].put(query_id);
+        store_text(words, &text[..stored]);
+        draft.publish();
+    }
+
+    /// The state changes; the text stays, as that of the command that began last.
+    #[inline]
+    pub fn state(&mut self, state: State) {
+        if self.is_enabled() {
+            let head = self.places.head;
+            head[STATE].publish(state.word(head[GENERATION].get()));
+        }
+    }
+
+    /// The command ends: the slot is idle.
+    #[inline]
+    pub fn end(&mut self) {
+        self.state(State::Idle);
+    }
+
+    /// Adds to a counter.
+    #[inline]
+    pub fn add(&mut self, counter: Counter, amount: u64) {
+        self.add_cell(counter.cell, amount);
+    }
+
+    /// Sets a counter that the program keeps itself, and that never falls.
+    #[inline]
+    pub fn set_counter(&mut self, counter: Counter, value: u64) {
+        self.set_cell(counter.cell, value);
+    }
+
+    /// Sets a gauge.
+    #[inline]
+    pub fn set(&mut self, gauge: Gauge, value: f64) {
+        let bits = match gauge.kind {
+            GaugeType::Unsigned => value as u64,
+            GaugeType::Signed => (value as i64).cast_unsigned(),
+            GaugeType::Double => value.to_bits(),
+        };
+        self.set_cell(gauge.cell, bits);
+    }
+
+    /// A value of a histogram. One that was chosen of 64 at random has the weight 64; one that stands for itself 1.
+    #[inline]
+    pub fn observe(&mut self, histogram: Histogram, value: u64, weight: u64) {
+        self.add_cell(histogram.cell, 1);
+        self.add_cell(histogram.cell + 1, value.wrapping_mul(weight));
+        self.add_cell(histogram.cell + 2 + histogram.buckets.index(value), weight);
+    }
+
+    #[inline]
+    fn add_cell(&mut self, cell: usize, amount: u64) {
+        if let (true, Some(word)) = (self.is_enabled(), self.places.cells.get(cell)) {
+            word.put(word.get().wrapping_add(amount));
+        }
+    }
+
+    #[inline]
+    fn set_cell(&mut self, cell: usize, value: u64) {
+        if let (true, Some(word)) = (self.is_enabled(), self.places.cells.get(cell)) {
+            word.put(value);
+        }
+    }
+
+    /// Who works in this slot: the leader of processes that work together, the start of the session by the publisher's clock (or 0), and a
+    /// value for each of the schema's labels. Longer ones than 63 bytes are cut off and marked.
+    pub fn identify(&mut self, leader: Option<u32>, stamp: u64, labels: &[&[u8]]) {
+        self.identify_as(own_pid(), leader, stamp, labels);
+    }
+
+    /// The same for another process than this one.
+    pub fn identify_as(&mut self, pid: u32, leader: Option<u32>, stamp: u64, labels: &[&[u8]]) {
+        if !self.is_enabled() {
+            return;
+        }
+        let draft = Draft::begin(&self.places.head[IDENTITY], self.places.identities);
+        draft.buffer[0].put(word_of(pid, leader.unwrap_or(0)));
+        draft.buffer[1].put(stamp);
+        let fields = draft.buffer[IDENTITY_FIXED / 8..].chunks_exact(LABEL_BYTES / 8);
+        let labels = labels.iter().copied().chain(std::iter::repeat(&[][..]));
+        for (words, label) in fields.take(self.places.labels).zip(labels) {
+            let mut field = [0; LABEL_BYTES];
+            let stored = label.len().min(LABEL_BYTES - 1);
+            let cut = if stored < label.len() { 0x80 } else { 0 };
+            field[0] = stored.to_le_bytes()[0] | cut;
+            field[1..=stored].copy_from_slice(&label[..stored]);
+            store_text(words, &field);
+        }
+        draft.publish();
+    }
+
+    /// Takes a slot that is free, or whose process has ended.
+    pub(super) fn take(shared: &Arc<Shared>, index: usize) -> Option<Slot> {
+        let head = shared.head(index);
+        let seen = AtomicU64::load(&head[OWNER], Ordering::Acquire);
+        let [pid, taken] = halves(seen);
+        if pid != 0 && lives(pid) {
+            return None;
+        }
+        let mine = word_of(own_pid(), taken.wrapping_add(1));
+        let swapped = head[OWNER].compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Relaxed);
+        swapped.ok()?;
+        let generation = head[GENERATION].get();
+        head[START].put(own_start());
+        head[TAKEN_AT].put(generation);
+        head[IDENTITY_AT].put(head[IDENTITY].get());
+        head[STATE].publish(State::None.word(generation));
+        use_slot(shared, index);
+        Some(Slot {
+            forks: forks::count(),
+            places: places(shared, index),
+            shared: Some(shared.clone()),
+            one_writer: PhantomData,
+        })
+    }
+}
+
+impl Drop for Slot {
+    /// Gives the slot back; its counters stay.
+    fn drop(&mut self) {
+        if self.shared.is_some() && self.is_enabled() {
+            self.state(State::Gone);
+            let owner = &self.places.head[OWNER];
+            owner.publish(owner.get() >> 32 << 32);
+        }
+    }
+}
+
+fn places(shared: &Shared, index: usize) -> Places {
+    let (layout, room) = (&shared.layout, &shared.room);
+    // SAFETY: the slot keeps `shared`, and so the mapping, as long as it has these.
+    let words = unsafe { shared.mapping.words_unbound() };
+    let part = |at: usize, bytes: usize| &words[at / 8..(at + bytes) / 8];
+    let halves = |at: usize, stride: usize| {
+        let at = at + index * stride;
+        [part(at, stride / 2), part(at + stride / 2, stride / 2)]
+    };
+    let head = part(layout.heads + index * HEAD_WORDS * 8, HEAD_WORDS * 8);
+    Places {
+        cells: part(layout.cells + index * layout.cell_stride, room.cells * 8),
+        head: head.first_chunk().unwrap_or(&NOTHING),
+        texts: halves(layout.texts, layout.text_stride),
+        identities: halves(layout.identities, layout.identity_stride),
+        text_bytes: room.text_bytes,
+        labels: room.labels,
+    }
+}
+
+/// Whether there is a process of this number, this user's or not.
+fn lives(pid: u32) -> bool {
+    let pid = Pid::from_raw(pid.cast_signed());
+    pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}

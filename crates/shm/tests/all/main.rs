@@ -1,0 +1,4 @@
+//! Publishers and readers of real files in memory.
+
+mod folder;
+mod publish;

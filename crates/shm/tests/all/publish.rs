@@ -1,0 +1,221 @@
+//! What a program in Rust publishes is what a reader reads, from a file and from a mapping.
+
+use crate::folder::Folder;
+use kymo_shm::{
+    Access, Buckets, Description, GaugeType, Kind, Liveness, Publisher, Reader, Schema, Scratch,
+    Slot, StampClock, State, Value,
+};
+
+const BOTH: [Access; 2] = [Access::Read, Access::MapOwn];
+
+fn counts(reader: &mut Reader) -> Vec<String> {
+    reader.scan(&mut Scratch::default()).expect("a scan");
+    let metrics = reader.metrics().iter();
+    let texts = metrics.map(|metric| {
+        let name = String::from_utf8_lossy(&metric.description.name).into_owned();
+        match reader.value(metric) {
+            Value::Counter(value) => format!("{name} {value}"),
+            Value::Gauge(value) => format!("{name} {value}"),
+            Value::Histogram(total) => {
+                let weights: Vec<String> = total
+                    .weights
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, weight)| **weight != 0)
+                    .map(|(bucket, weight)| format!("{}:{weight}", total.buckets.lower(bucket)))
+                    .collect();
+                format!(
+                    "{name} {} {} {} {}",
+                    total.samples,
+                    total.sum,
+                    total.count(),
+                    weights.join(" ")
+                )
+            }
+        }
+    });
+    texts.collect()
+}
+
+#[test]
+fn totals_are_of_all_slots_and_stay_when_processes_end() {
+    let folder = Folder::new("totals");
+    let mut schema = Schema::new("shop", 3).folder(folder.path()).spare(1, 200);
+    let sold = schema.counter(Description::new("sold_total", "Things sold.").label("kind", "book"));
+    let open = schema.gauge(Description::new("open", ""), GaugeType::Signed);
+    let load = schema.gauge(Description::new("load", ""), GaugeType::Double);
+    let buckets = Buckets::new(2, 10, 20).expect("buckets");
+    let took = schema.histogram(Description::new("took", "").unit("seconds", 1e-9), buckets);
+    let publisher = Publisher::create(&schema).expect("a publisher");
+    for access in BOTH {
+        let mut reader = folder.open(access);
+        assert_eq!(reader.is_mapped(), access == Access::MapOwn);
+        assert_eq!(reader.header().name, b"shop");
+        assert_eq!(reader.header().pid, std::process::id());
+        assert_eq!(
+            counts(&mut reader),
+            ["sold_total 0", "open 0", "load 0", "took 0 0 0 "]
+        );
+    }
+    let mut readers = BOTH.map(|access| folder.open(access));
+    let mut slots: Vec<Slot> = (0..3).map(|_| publisher.take()).collect();
+    assert!(!publisher.take().is_enabled(), "a slot more than there are");
+    for (number, slot) in slots.iter_mut().enumerate() {
+        slot.add(sold, 10 + number as u64);
+        slot.set(open, number as f64 - 2.0);
+        slot.set(load, 0.25);
+        slot.observe(took, 1000 << number, 1);
+    }
+    slots[0].observe(took, 1500, 64);
+    for reader in &mut readers {
+        let took = format!("took 4 {} 67 0:1 1280:64 1792:1 3584:1", 7000 + 1500 * 64);
+        assert_eq!(
+            counts(reader),
+            ["sold_total 33", "open -3", "load 0.75", took.as_str()]
+        );
+        assert_eq!(reader.slots_used(), 3);
+    }
+    slots.truncate(1);
+    let mut again = publisher.take();
+    assert!(again.is_enabled());
+    again.add(sold, 1);
+    let late = publisher
+        .add_counter(Description::new("late_total", ""))
+        .expect("room");
+    assert!(
+        publisher
+            .add_counter(Description::new("later_total", ""))
+            .is_none()
+    );
+    again.add(late, 5);
+    for reader in &mut readers {
+        let expected = ["sold_total 34", "open -3", "load 0.5"];
+        assert_eq!(
+            counts(reader)[..3],
+            expected,
+            "counters stay, gauges are of who has a slot"
+        );
+        assert_eq!(counts(reader)[4], "late_total 5");
+        assert!(!reader.is_closed());
+        assert_eq!(reader.liveness(), Ok(Liveness::Alive));
+    }
+    drop((slots, again, publisher));
+    for reader in &mut readers {
+        assert_eq!(counts(reader)[0], "sold_total 34");
+        assert!(reader.is_closed());
+        assert_eq!(reader.liveness(), Ok(Liveness::Ended));
+    }
+}
+
+#[test]
+fn a_reader_sees_what_slots_do() {
+    let folder = Folder::new("slots");
+    let schema = Schema::new("shop", 2)
+        .folder(folder.path())
+        .text_bytes(600)
+        .slot_labels(&["database", "user"])
+        .stamp_clock(StampClock::Realtime);
+    let publisher = Publisher::create(&schema).expect("a publisher");
+    for access in BOTH {
+        let mut slot = publisher.take();
+        let (mut reader, mut scratch) = (folder.open(access), Scratch::default());
+        reader.sample(&mut scratch).expect("a sample");
+        let before = reader.activities()[0].clone();
+        assert_eq!(
+            (before.state, before.command, before.identity),
+            (State::None, None, None)
+        );
+        slot.identify(Some(7), 5, &[b"stock", "x".repeat(70).as_bytes()]);
+        slot.begin(Kind::Sql, b"SELECT 1;", 1234, 99);
+        let sampled = reader.sample(&mut scratch).expect("a sample");
+        assert_eq!((sampled.changed, sampled.copied, sampled.busy), (1, 1, 0));
+        let activity = reader.activities()[0].clone();
+        let command = activity.command.clone().expect("a command");
+        assert_eq!(activity.state, State::Active);
+        assert_eq!(activity.commands, before.commands + 1);
+        assert_eq!(
+            (command.kind, command.stamp, command.query_id),
+            (Kind::Sql, 1234, 99)
+        );
+        assert_eq!(
+            (command.text.as_slice(), command.is_truncated()),
+            (&b"SELECT 1;"[..], false)
+        );
+        let identity = activity.identity.expect("an identity");
+        assert_eq!(
+            (identity.pid, identity.leader, identity.stamp),
+            (std::process::id(), Some(7), 5)
+        );
+        assert_eq!(
+            (
+                identity.labels[0].text.as_slice(),
+                identity.labels[0].is_truncated
+            ),
+            (&b"stock"[..], false)
+        );
+        assert_eq!(
+            (
+                identity.labels[1].text.len(),
+                identity.labels[1].is_truncated
+            ),
+            (63, true)
+        );
+        slot.end();
+        let sampled = reader.sample(&mut scratch).expect("a sample");
+        assert_eq!(
+            (sampled.changed, sampled.copied),
+            (1, 0),
+            "an end copies no text"
+        );
+        assert_eq!(reader.activities()[0].state, State::Idle);
+        assert_eq!(reader.activities()[0].command, Some(command));
+        assert_eq!(reader.sample(&mut scratch).expect("a sample").changed, 0);
+        for length in [0, 1, 8, 479, 480, 481, 599, 600, 601, 5000] {
+            let text: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            slot.begin(Kind::Plain, &text, 0, 0);
+            slot.state(State::IdleInTransaction);
+            reader.sample(&mut scratch).expect("a sample");
+            let command = reader.activities()[0].command.clone().expect("a command");
+            assert_eq!(command.text, text[..length.min(600)], "{length}");
+            assert_eq!(command.is_truncated(), length > 600);
+            assert_eq!(command.whole_bytes as usize, length);
+            assert_eq!(reader.activities()[0].state, State::IdleInTransaction);
+        }
+        slot.begin(Kind::Secret, b"PASSWORD", 0, 0);
+        assert!(
+            !std::fs::read(publisher.path().expect("a path"))
+                .expect("the file")
+                .windows(8)
+                .any(|part| part == b"PASSWORD")
+        );
+        drop(slot);
+        reader.sample(&mut scratch).expect("a sample");
+        let activity = &reader.activities()[0];
+        assert_eq!(
+            (activity.owner, activity.state, &activity.command),
+            (None, State::Gone, &None)
+        );
+        let _other = publisher.take();
+        reader.sample(&mut scratch).expect("a sample");
+        let activity = &reader.activities()[0];
+        assert!(
+            activity.owner.is_some() && activity.command.is_none() && activity.identity.is_none(),
+            "what its last owner did is not the new one's"
+        );
+    }
+}
+
+#[test]
+fn a_publisher_that_is_disabled_does_nothing() {
+    let (publisher, why) =
+        Publisher::create_or_disabled(&Schema::new("shop", 1).folder("/nonexistent".as_ref()));
+    assert_eq!(
+        why.expect("a cause").to_string(),
+        "cannot open folder /nonexistent: No such file or directory (os error 2)"
+    );
+    let mut slot = publisher.take();
+    slot.begin(Kind::Sql, b"SELECT 1;", 0, 0);
+    slot.end();
+    slot.identify(None, 0, &[b"x"]);
+    assert!(!slot.is_enabled());
+}
