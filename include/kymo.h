@@ -157,11 +157,10 @@ typedef struct kymo_config {
 typedef struct kymo_slot {
     uint64_t *cells; /* NULL: nothing is published */
     uint64_t *head;
-    uint64_t *texts;
-    uint64_t *identities;
+    uint64_t *texts[2];
+    uint64_t *identities[2];
     uint32_t text_bytes;
-    uint32_t text_words;     /* words from one buffer to the other */
-    uint32_t identity_words; /* the same of identities */
+    uint32_t short_bytes; /* texts that are copied without a call */
     uint32_t n_labels;
     uint32_t index;
     struct kymo_publisher *publisher;
@@ -199,6 +198,9 @@ enum {
     KYMO_HEAD_IDENTITY_AT = 6 /* generation of identities when the owner took the slot */
 };
 
+/* However the program is optimized, a publish is to cost what it costs. */
+#define KYMO_INLINE static inline __attribute__((always_inline))
+
 #define KYMO_LOAD(word) __atomic_load_n((word), __ATOMIC_RELAXED)
 #define KYMO_STORE(word, value) __atomic_store_n((word), (value), __ATOMIC_RELAXED)
 
@@ -207,85 +209,122 @@ enum {
 #define KYMO_BEFORE_GENERATION() ((void)0)
 #endif
 
-/* The bytes of `text`, zero-filled to the next 8, into `words`. Nothing behind `text + length` is read. */
-static inline void kymo_copy_text(uint64_t *words, const char *text, size_t length) {
-    size_t n = length >> 3;
-    const size_t rest = length & 7;
-    uint64_t w, v0, v1, v2, v3;
-    while (n >= 4) { /* by fours: 2.6 instructions a word */
-        memcpy(&v0, text, 8);
-        memcpy(&v1, text + 8, 8);
-        memcpy(&v2, text + 16, 8);
-        memcpy(&v3, text + 24, 8);
-        KYMO_STORE(words, v0);
-        KYMO_STORE(words + 1, v1);
-        KYMO_STORE(words + 2, v2);
-        KYMO_STORE(words + 3, v3);
-        text += 32;
-        words += 4;
-        n -= 4;
-    }
-    while (n > 0) {
-        memcpy(&w, text, 8);
-        KYMO_STORE(words, w);
-        text += 8;
-        words += 1;
-        n -= 1;
-    }
-    if (rest == 0)
-        return;
+/* The last `rest` bytes of a text, 1 to 7, as a word. */
+KYMO_INLINE uint64_t kymo_last_word(const char *text, size_t length, size_t rest) {
+    const char *at = text + length - rest;
+    uint64_t w = 0;
+    unsigned shift = 0;
     if (length >= 8) { /* the last eight bytes, shifted */
-        memcpy(&w, text + rest - 8, 8);
-        w >>= (8 - rest) * 8;
-    } else {
-        size_t at = 0;
-        w = 0;
-        if (rest & 4) {
-            uint32_t four;
-            memcpy(&four, text, 4);
-            w = four;
-            at = 4;
-        }
-        if (rest & 2) {
-            uint16_t two;
-            memcpy(&two, text + at, 2);
-            w |= (uint64_t)two << (at * 8);
-            at += 2;
-        }
-        if (rest & 1)
-            w |= (uint64_t)(unsigned char)text[at] << (at * 8);
+        memcpy(&w, text + length - 8, 8);
+        return w >> ((64 - 8 * length) & 63);
     }
-    KYMO_STORE(words, w);
+    if (rest & 4) {
+        uint32_t four;
+        memcpy(&four, at, 4);
+        w = four;
+        at += 4;
+        shift = 32;
+    }
+    if (rest & 2) {
+        uint16_t two;
+        memcpy(&two, at, 2);
+        w |= (uint64_t)two << shift;
+        at += 2;
+        shift += 16;
+    }
+    if (rest & 1)
+        w |= (uint64_t)(unsigned char)*at << shift;
+    return w;
+}
+
+/* The last 0 to 31 bytes of a text, of which `length` bytes are stored, into `words`, where the text begins. */
+KYMO_INLINE void kymo_copy_end(uint64_t *words, const char *text, size_t length) {
+    size_t at = length & ~(size_t)31;
+    uint64_t v, w;
+    if (length & 16) {
+        memcpy(&v, text + at, 8);
+        memcpy(&w, text + at + 8, 8);
+        KYMO_STORE(words + at / 8, v);
+        KYMO_STORE(words + at / 8 + 1, w);
+        at += 16;
+    }
+    if (length & 8) {
+        memcpy(&v, text + at, 8);
+        KYMO_STORE(words + at / 8, v);
+        at += 8;
+    }
+    if (length & 7)
+        KYMO_STORE(words + at / 8, kymo_last_word(text, length, length & 7));
+}
+
+/* Of any text: 2.3 instructions a word. Nothing behind `text + length` is read. */
+static inline void kymo_copy_text(uint64_t *words, const char *text, size_t length) {
+    uint64_t *to = words;
+    const char *from = text;
+    size_t fours = length / 32;
+    for (; fours != 0; fours--, from += 32, to += 4) {
+        uint64_t v0, v1, v2, v3;
+        memcpy(&v0, from, 8);
+        memcpy(&v1, from + 8, 8);
+        memcpy(&v2, from + 16, 8);
+        memcpy(&v3, from + 24, 8);
+        KYMO_STORE(to, v0);
+        KYMO_STORE(to + 1, v1);
+        KYMO_STORE(to + 2, v2);
+        KYMO_STORE(to + 3, v3);
+    }
+    kymo_copy_end(words, text, length);
+}
+
+/* What every command has, but for its text. Then the text, and kymo_count. */
+KYMO_INLINE uint64_t *kymo_fill(kymo_slot *slot, uint64_t generation, uint64_t lengths, uint32_t kind, uint64_t stamp, uint64_t query_id) {
+    uint64_t *const buffer = slot->texts[generation & 1];
+    /* Who sees a word of this version sees that the version before was published: a reader of the one before that tries again. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    KYMO_STORE(buffer, stamp);
+    KYMO_STORE(buffer + 1, lengths);
+    KYMO_STORE(buffer + 2, (uint64_t)kind | (uint64_t)KYMO_ACTIVE << 8);
+    KYMO_STORE(buffer + 3, query_id);
+    return buffer + 4;
+}
+
+/* The version counts. */
+KYMO_INLINE void kymo_count(uint64_t *head, uint64_t generation) {
+    KYMO_BEFORE_GENERATION();
+    __atomic_store_n(head + KYMO_HEAD_GENERATION, generation, __ATOMIC_RELEASE);
+}
+
+/* kymo_begin for any text. */
+static __attribute__((noinline, unused)) void kymo_begin_long(kymo_slot *slot, uint32_t kind, const char *text, size_t length, uint64_t stamp,
+                                                              uint64_t query_id) {
+    uint64_t *const head = slot->head;
+    const uint64_t generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION) + 1;
+    const size_t stored = kind == KYMO_SECRET ? 0 : length <= slot->text_bytes ? length : slot->text_bytes;
+    const uint64_t whole = length <= UINT32_MAX ? length : UINT32_MAX;
+    kymo_copy_text(kymo_fill(slot, generation, stored | whole << 32, kind, stamp, query_id), text, stored);
+    kymo_count(head, generation);
 }
 
 /*
  * A command begins: the slot is active with this text. `stamp` is the program's own, of the clock that the configuration names;
  * `query_id` is whatever names equal commands, or 0.
  */
-static inline void kymo_begin(kymo_slot *slot, uint32_t kind, const char *text, size_t length, uint64_t stamp, uint64_t query_id) {
+KYMO_INLINE void kymo_begin(kymo_slot *slot, uint32_t kind, const char *text, size_t length, uint64_t stamp, uint64_t query_id) {
     uint64_t *const head = slot->head;
-    uint64_t generation, *buffer;
-    size_t stored;
+    uint64_t generation;
     if (head == NULL)
         return;
+    if (length > slot->short_bytes || kind == KYMO_SECRET) {
+        kymo_begin_long(slot, kind, text, length, stamp, query_id);
+        return;
+    }
     generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION) + 1;
-    buffer = slot->texts + (generation & 1) * slot->text_words;
-    stored = length <= slot->text_bytes ? length : slot->text_bytes;
-    if (kind == KYMO_SECRET)
-        stored = 0;
-    /* Who sees a word of this version sees that the version before was published: a reader of the one before that tries again. */
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    KYMO_STORE(buffer, stamp);
-    KYMO_STORE(buffer + 1, (uint64_t)stored | (uint64_t)(uint32_t)(length <= UINT32_MAX ? length : UINT32_MAX) << 32);
-    KYMO_STORE(buffer + 2, (uint64_t)kind | (uint64_t)KYMO_ACTIVE << 8);
-    KYMO_STORE(buffer + 3, query_id);
-    kymo_copy_text(buffer + 4, text, stored);
-    KYMO_BEFORE_GENERATION();
-    __atomic_store_n(head + KYMO_HEAD_GENERATION, generation, __ATOMIC_RELEASE);
+    kymo_copy_end(kymo_fill(slot, generation, (uint64_t)length | (uint64_t)length << 32, kind, stamp, query_id), text, length);
+    kymo_count(head, generation);
 }
 
 /* The slot's state changes; the text stays, as that of the command that began last. */
-static inline void kymo_state(kymo_slot *slot, uint32_t state) {
+KYMO_INLINE void kymo_state(kymo_slot *slot, uint32_t state) {
     uint64_t *const head = slot->head;
     if (head == NULL)
         return;
@@ -293,46 +332,50 @@ static inline void kymo_state(kymo_slot *slot, uint32_t state) {
 }
 
 /* The command ends: the slot is idle. */
-static inline void kymo_end(kymo_slot *slot) { kymo_state(slot, KYMO_IDLE); }
+KYMO_INLINE void kymo_end(kymo_slot *slot) { kymo_state(slot, KYMO_IDLE); }
 
 /* Adds to a cell of memory that kymo_cells gave: for programs that count many things at once, and look for NULL once. */
-static inline void kymo_cell_add(uint64_t *cell, uint64_t amount) { KYMO_STORE(cell, KYMO_LOAD(cell) + amount); }
+KYMO_INLINE void kymo_cell_add(uint64_t *cell, uint64_t amount) {
+#if defined(__x86_64__)
+    /* One instruction, which stores the word whole; gcc makes three of a relaxed load and store. */
+    __asm__ volatile("addq %1, %0" : "+m"(*cell) : "er"(amount) : "cc");
+#else
+    KYMO_STORE(cell, KYMO_LOAD(cell) + amount);
+#endif
+}
 
 /* The slot's cells, or NULL if nothing is published. */
-static inline uint64_t *kymo_cells(const kymo_slot *slot) { return slot->cells; }
+KYMO_INLINE uint64_t *kymo_cells(const kymo_slot *slot) { return slot->cells; }
 
 /* A counter, or a gauge of whole numbers: `cell` is that of its metric. */
-static inline void kymo_add(kymo_slot *slot, uint32_t cell, uint64_t amount) {
+KYMO_INLINE void kymo_add(kymo_slot *slot, uint32_t cell, uint64_t amount) {
     if (slot->cells != NULL)
         kymo_cell_add(slot->cells + cell, amount);
 }
 
 /* A gauge; or a counter that the program keeps itself and that never falls. */
-static inline void kymo_set(kymo_slot *slot, uint32_t cell, uint64_t value) {
+KYMO_INLINE void kymo_set(kymo_slot *slot, uint32_t cell, uint64_t value) {
     if (slot->cells != NULL)
         KYMO_STORE(slot->cells + cell, value);
 }
 
 /* A gauge of type KYMO_F64. */
-static inline void kymo_set_double(kymo_slot *slot, uint32_t cell, double value) {
+KYMO_INLINE void kymo_set_double(kymo_slot *slot, uint32_t cell, double value) {
     uint64_t bits;
     memcpy(&bits, &value, 8);
     kymo_set(slot, cell, bits);
 }
 
 /* The bucket of a value, from 0. */
-static inline uint32_t kymo_bucket(uint64_t value, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent) {
-    uint32_t exponent;
-    if (value >> min_exponent == 0)
-        return 0;
-    if (value >> max_exponent != 0)
-        return KYMO_BUCKETS(sub_bits, min_exponent, max_exponent) - 1;
-    exponent = 63 - (uint32_t)__builtin_clzll(value);
-    return 1 + ((exponent - min_exponent - 1) << sub_bits) + (uint32_t)(value >> (exponent - sub_bits));
+KYMO_INLINE size_t kymo_bucket(uint64_t value, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent) {
+    const uint64_t exponent = 63 ^ (uint64_t)__builtin_clzll(value | 1);
+    if (__builtin_expect(exponent - min_exponent >= max_exponent - min_exponent, 0))
+        return exponent < min_exponent ? 0 : (size_t)KYMO_BUCKETS(sub_bits, min_exponent, max_exponent) - 1;
+    return (exponent << sub_bits) + (value >> (exponent - sub_bits)) + 1 - ((size_t)(min_exponent + 1) << sub_bits);
 }
 
 /* The same as kymo_observe, for memory that kymo_cells gave: `cells` is the histogram's first. */
-static inline void kymo_cells_observe(uint64_t *cells, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent, uint64_t value,
+KYMO_INLINE void kymo_cells_observe(uint64_t *cells, uint32_t sub_bits, uint32_t min_exponent, uint32_t max_exponent, uint64_t value,
                                       uint64_t weight) {
     kymo_cell_add(cells, 1);
     kymo_cell_add(cells + 1, value * weight);
@@ -340,7 +383,7 @@ static inline void kymo_cells_observe(uint64_t *cells, uint32_t sub_bits, uint32
 }
 
 /* A value of a histogram. One that was chosen of 64 at random has the weight 64; one that stands for itself 1. */
-static inline void kymo_observe(kymo_slot *slot, const kymo_metric *histogram, uint64_t value, uint64_t weight) {
+KYMO_INLINE void kymo_observe(kymo_slot *slot, const kymo_metric *histogram, uint64_t value, uint64_t weight) {
     if (slot->cells != NULL)
         kymo_cells_observe(slot->cells + histogram->cell, histogram->sub_bits, histogram->min_exponent, histogram->max_exponent,
                            value, weight);
@@ -359,8 +402,8 @@ static inline void kymo_unlocked(kymo_publisher *publisher) { __atomic_store_n(&
 static inline void kymo_slot_disable(kymo_slot *slot) {
     slot->cells = NULL;
     slot->head = NULL;
-    slot->texts = NULL;
-    slot->identities = NULL;
+    slot->texts[0] = slot->texts[1] = NULL;
+    slot->identities[0] = slot->identities[1] = NULL;
     slot->publisher = NULL;
     slot->next = NULL;
 }
@@ -817,11 +860,12 @@ static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, u
     }
     slot->cells = publisher->cells + (size_t)index * publisher->cell_words;
     slot->head = head;
-    slot->texts = publisher->texts + (size_t)index * 2 * publisher->text_words;
-    slot->identities = publisher->identities + (size_t)index * 2 * publisher->identity_words;
+    slot->texts[0] = publisher->texts + (size_t)index * 2 * publisher->text_words;
+    slot->texts[1] = slot->texts[0] + publisher->text_words;
+    slot->identities[0] = publisher->identities + (size_t)index * 2 * publisher->identity_words;
+    slot->identities[1] = slot->identities[0] + publisher->identity_words;
     slot->text_bytes = publisher->text_bytes;
-    slot->text_words = publisher->text_words;
-    slot->identity_words = publisher->identity_words;
+    slot->short_bytes = publisher->text_bytes < 31 ? publisher->text_bytes : 31;
     slot->n_labels = publisher->n_labels;
     slot->index = index;
     slot->publisher = publisher;
@@ -906,7 +950,7 @@ static inline void kymo_identify(kymo_slot *slot, uint32_t pid, uint32_t leader,
     if (head == NULL)
         return;
     generation = KYMO_LOAD(head + KYMO_HEAD_IDENTITY) + 1;
-    buffer = slot->identities + (generation & 1) * slot->identity_words;
+    buffer = slot->identities[generation & 1];
     __atomic_thread_fence(__ATOMIC_RELEASE);
     KYMO_STORE(buffer, (uint64_t)pid | (uint64_t)leader << 32);
     KYMO_STORE(buffer + 1, stamp);
