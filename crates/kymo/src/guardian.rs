@@ -3,7 +3,7 @@
 //! the network and none of a recording passes through it.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,6 +19,7 @@ use kymo_sys::privilege::{self, Role, State};
 
 use crate::commands::hub::Order;
 use crate::commands::keeper;
+use crate::notices::put_line;
 use crate::secret;
 
 mod answering;
@@ -467,7 +468,7 @@ fn words(status: ExitStatus) -> String {
 
 /// A line for people. A terminal that has gone is no reason to end.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "kymo: {line}");
+    put_line(line);
 }
 
 /// The child's end, without waiting.

@@ -2,6 +2,8 @@
 //! kind at most one a minute.
 
 use std::collections::HashMap;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
@@ -11,6 +13,13 @@ use kymo_recording::record::{self, RecordType};
 const QUIET: Duration = Duration::from_secs(60);
 /// Kinds of message remembered.
 const KINDS_MAX: usize = 256;
+
+/// A line on stderr by a single write: several processes of `kymo serve` write there, and their lines must not mix.
+pub(crate) fn put_line(text: impl Display) {
+    let line = format!("kymo: {text}\n");
+    // A terminal that has gone is no reason to end.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
 
 /// Remembers when each kind of message was last said.
 #[derive(Default)]
@@ -32,7 +41,7 @@ impl Notices {
             self.said.clear();
         }
         self.said.insert(kind, now);
-        eprintln!("kymo: {}", DisplayName(line.as_bytes()));
+        put_line(DisplayName(line.as_bytes()));
     }
 
     /// Says the events of a batch of records. Who started a recorder knows that it starts.

@@ -26,6 +26,7 @@ use kymo_wire::collectd::{Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb,
 use kymo_wire::rrdcached::Permissions;
 use serde::{Deserialize, Serialize};
 
+use crate::notices::put_line;
 use crate::{config, sandbox};
 
 /// Threads that write .rrd files.
@@ -296,12 +297,7 @@ fn bytes_of(texts: &[String]) -> Vec<Vec<u8>> {
 
 /// A line for people.
 fn say(line: &str) {
-    // A terminal that has gone is no reason to end.
-    let _ = writeln!(
-        std::io::stderr(),
-        "kymo: keeper: {}",
-        DisplayName(line.as_bytes())
-    );
+    put_line(format_args!("keeper: {}", DisplayName(line.as_bytes())));
 }
 
 /// For the store; its folders are made.

@@ -10,6 +10,8 @@ use std::sync::Mutex;
 use jiff::Zoned;
 use kymo_base::name::DisplayName;
 
+use crate::notices::put_line;
+
 /// syslog's number for a daemon's warning.
 const DAEMON_WARNING: u32 = (3 << 3) + 4;
 
@@ -54,19 +56,21 @@ impl PollLog {
         let Ok(to) = self.0.lock() else {
             return;
         };
-        // A log that cannot be written to is no reason to end.
-        let _ = match &*to {
-            Destination::Stderr => writeln!(io::stderr(), "kymo: {line}"),
+        match &*to {
+            Destination::Stderr => put_line(line),
             Destination::File(path) => {
-                append(path, &line).or_else(|_| writeln!(io::stderr(), "kymo: {line}"))
+                if append(path, &line).is_err() {
+                    put_line(line);
+                }
             }
             Destination::Syslog(socket) => {
                 let pid = std::process::id();
                 let text = format!("<{DAEMON_WARNING}>kymo[{pid}]: poll: {line}");
-                socket.send(text.as_bytes()).map(drop)
+                // A log that cannot be written to is no reason to end.
+                let _ = socket.send(text.as_bytes());
             }
-            Destination::Nowhere => Ok(()),
-        };
+            Destination::Nowhere => {}
+        }
     }
 }
 
