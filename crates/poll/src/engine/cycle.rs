@@ -268,6 +268,9 @@ impl Engine {
 
     /// The cycle is over; what has no outcome is unknown.
     pub(super) fn end_cycle(&mut self, number: usize, now: Stamp) {
+        // Of a short interval the end comes before the timeout.
+        let cycle = &mut self.devices[number].cycle;
+        cycle.account.losses += u32::try_from(cycle.exchanges.len()).unwrap_or(u32::MAX);
         while let Some(&exchange) = self.devices[number].cycle.exchanges.last() {
             self.forget(exchange);
         }

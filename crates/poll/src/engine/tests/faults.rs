@@ -62,6 +62,38 @@ fn a_dead_device_delays_nobody_and_comes_back() {
     ));
 }
 
+/// Its silence was never said where the interval, 1 s, is shorter than a timeout, 2 s.
+#[test]
+fn a_dead_device_is_missed_within_a_short_interval() {
+    let text = format!(
+        "Interval: 0:01\n{}",
+        target("a", "1:public@127.0.0.1:::::2")
+    );
+    let mut simulation = Simulation::new(&text, vec![Agent::new(1)], Pace::Burst);
+    simulation.run(5 * S);
+    assert!(
+        simulation
+            .accounts
+            .iter()
+            .all(|account| account.losses == 0)
+    );
+    simulation.agent(1).is_dead = true;
+    simulation.run(5 * S);
+    simulation.agent(1).is_dead = false;
+    simulation.run(5 * S);
+    let heard: Vec<&Happening> = simulation.happenings.iter().collect();
+    assert!(
+        matches!(
+            heard[..],
+            [
+                Happening::Silent { session: 0 },
+                Happening::Back { session: 0 }
+            ]
+        ),
+        "{heard:?}"
+    );
+}
+
 #[test]
 fn small_replies_halve_pdus() {
     for (names_max, is_silent) in [(10, false), (10, true), (4, false), (3, false)] {
