@@ -9,7 +9,8 @@ use std::process::Command;
 use kymo_agentfarm::traffic::{self, Direction};
 use kymo_agentfarm::{Farm, Settings};
 use kymo_tests::Scratch;
-use kymo_tests::served::{Served, arguments_of, children_of, eventually, kill};
+use kymo_tests::served::{Served, arguments_of, children_of, eventually, get, kill};
+use serde_json::Value;
 
 /// In every packet, and nowhere else.
 const COMMUNITY: &str = "kept-secret-7";
@@ -18,6 +19,7 @@ const NEAR: f64 = 0.1;
 
 struct Polled {
     farm: Farm,
+    address: String,
     served: Served,
     scratch: Scratch,
     log_dir: PathBuf,
@@ -51,14 +53,39 @@ impl Polled {
             "--listen",
             "127.0.0.1:0",
         ]);
-        served.address();
+        let address = served.address();
         served.has_said("polling with");
         Polled {
             farm,
+            address,
             served,
             scratch,
             log_dir,
         }
+    }
+
+    /// What the graphs of a target say of its device.
+    fn marks(&self, device: u32, interface: u32) -> Vec<(String, String)> {
+        let path = format!("/api/v1/targets/graphs?id=devices/d{device}-{interface}");
+        let answer = get(&self.address, &path, "");
+        let marks = answer["marks"].as_array().expect("marks").iter();
+        let words = |mark: &Value| {
+            let text = |name: &str| mark[name].as_str().unwrap_or("?").to_string();
+            (text("kind"), text("text"))
+        };
+        marks.map(words).collect()
+    }
+
+    /// Waits until the last mark of a target is of this kind, and returns all.
+    fn is_marked(&self, device: u32, interface: u32, kind: &str) -> Vec<(String, String)> {
+        let marks = eventually(|| {
+            let marks = self.marks(device, interface);
+            marks
+                .last()
+                .is_some_and(|last| last.0 == kind)
+                .then_some(marks)
+        });
+        marks.unwrap_or_else(|| panic!("no {kind} in {:?}", self.marks(device, interface)))
     }
 
     fn poller(&self) -> u32 {
@@ -159,6 +186,48 @@ fn what_devices_count_is_kept_whoever_dies() {
     let described = fs::read(polled.scratch.path("data/poll/devices.targets")).expect("a file");
     let described = String::from_utf8_lossy(&described).into_owned();
     assert!(described.contains("d0-1") && !described.contains(COMMUNITY));
+}
+
+/// A restart, a silence and its end are marks on the graphs of the device's targets, and lines of the log; a restart is a gap.
+#[test]
+fn what_happens_to_a_device_is_marked() {
+    let mut polled = Polled::start("poll-marks", 2, &[(0, 1), (0, 2), (1, 1)]);
+    polled.has_rows(0, 1, 7);
+    assert_eq!(polled.marks(0, 1), []);
+    polled
+        .farm
+        .change(0, |device, now_ns| device.restart(now_ns));
+    let restarts = polled.is_marked(0, 1, "warning");
+    let port = polled.farm.settings().port;
+    let restart = format!(
+        "127.0.10.1:{port}: was started again: its counters begin at zero, and there is a gap"
+    );
+    assert_eq!(restarts, [("warning".to_string(), restart.clone())]);
+    assert_eq!(polled.marks(0, 2), restarts);
+    assert_eq!(polled.marks(1, 1), []);
+    polled.served.hears("was started again");
+    // No rate is above what the device counts: a counter that wrapped would be.
+    polled.has_rows(0, 1, 7);
+
+    polled.farm.change(1, |device, _| device.dead = true);
+    let silent = polled.is_marked(1, 1, "failure");
+    polled.farm.change(1, |device, _| device.dead = false);
+    let back = polled.is_marked(1, 1, "okay");
+    let texts =
+        ["does not answer", "answers again"].map(|text| format!("127.0.10.2:{port}: {text}"));
+    assert_eq!(silent, [("failure".to_string(), texts[0].clone())]);
+    assert_eq!(back[1..], [("okay".to_string(), texts[1].clone())]);
+    assert_eq!(polled.marks(0, 1).len(), 1);
+
+    let mut events = Command::new(kymo_tests::kymo());
+    events.args(["series", "events", "--data"]);
+    let output = events.arg(polled.scratch.path("data")).output();
+    let text = String::from_utf8(output.expect("kymo").stdout).expect("text");
+    assert!(
+        text.contains(&texts[0]) && text.contains(&restart),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 3, "{text}");
 }
 
 #[test]

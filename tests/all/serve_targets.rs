@@ -11,10 +11,11 @@ use kymo_base::label_set::LabelSet;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
-use kymo_tests::served::{Served, ask, eventually, get};
+use kymo_tests::served::{Served, ask, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
+use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
-    ANSWER_MAX, Answer, HEAD, LabelledSeries, LabelledValues, Question, body_bytes,
+    ANSWER_MAX, Answer, Event, HEAD, LabelledSeries, LabelledValues, POLL, Question, body_bytes,
 };
 use kymo_wire::targets::{DescribedTarget, TargetsHead};
 use serde_json::Value;
@@ -168,16 +169,39 @@ impl Polled {
             stamps_ms: rows.map(|stamp| stamp * 1000).to_vec(),
             cells: [values; 3].concat(),
         }]);
+        self.tell(&[define, write]);
+    }
+
+    /// Has the keeper take what the poller says.
+    fn tell(&self, questions: &[Question]) {
         let socket = self.dir.join("keeper-write.sock");
         let mut stream = UnixStream::connect(socket).expect("a keeper");
-        for question in [define, write] {
-            stream.write_all(&question.frame()).expect("a question");
-            let mut head = [0; HEAD];
-            stream.read_exact(&mut head).expect("a head");
-            let mut body = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
-            stream.read_exact(&mut body).expect("a body");
-            assert_eq!(Answer::read(&body), Ok(Answer::Done));
+        for question in questions {
+            assert_eq!(answer_of(&mut stream, question), Answer::Done);
         }
+    }
+}
+
+fn answer_of(stream: &mut UnixStream, question: &Question) -> Answer {
+    stream.write_all(&question.frame()).expect("a question");
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).expect("a head");
+    let mut body = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
+    stream.read_exact(&mut body).expect("a body");
+    Answer::read(&body).expect("an answer")
+}
+
+/// What happened to a device so many seconds ago.
+fn happened(device: &str, age_s: i64, severity: Severity, message: &str) -> Event {
+    Event {
+        time_ns: RealClock.now().real_ns - age_s * 1_000_000_000,
+        severity,
+        host: device.into(),
+        plugin: POLL.to_vec(),
+        plugin_instance: Vec::new(),
+        type_name: Vec::new(),
+        type_instance: Vec::new(),
+        message: message.into(),
     }
 }
 
@@ -364,6 +388,78 @@ fn devices_that_do_not_answer_come_first() {
     assert_eq!(devices[2]["rtt"], 900.0);
     assert_eq!(devices[3]["targets"], 1);
     assert!(polled.served.child("keeper").is_some());
+}
+
+/// A target's graphs have the marks of its device, and of no other; a question that comes again leaves none twice.
+#[test]
+fn what_happened_to_a_device_is_on_its_graphs() {
+    let polled = Polled::start("targets-marks");
+    polled.fill("x", 0);
+    let text = TargetsHead::new("a.cfg".into(), 300, 2).line();
+    let targets = [described("x", "sw1"), described("y", "sw2")];
+    let lines: String = targets.iter().map(DescribedTarget::line).collect();
+    polled.describe("a", &(text + &lines));
+    let silent = happened("sw1", 7200, Severity::Failure, HOSTILE);
+    let restarted = happened("sw1", 60, Severity::Warning, "was started again");
+    let beside = Event {
+        plugin: b"df".to_vec(),
+        ..happened("sw1", 30, Severity::Failure, "is full")
+    };
+    let of_others = happened("sw2", 30, Severity::Okay, "answers again");
+    let all = [&silent, &restarted, &beside, &of_others].map(Event::clone);
+    polled.tell(&[
+        Question::Notify(all.to_vec()),
+        Question::Notify(vec![restarted.clone()]),
+    ]);
+    let marks = |answer: &Value| {
+        let marks = answer["marks"].as_array().expect("marks").clone();
+        let words = |mark: Value| {
+            let text = |name: &str| mark[name].as_str().unwrap_or("").to_string();
+            [text("kind"), text("device"), text("text")]
+        };
+        marks.into_iter().map(words).collect::<Vec<_>>()
+    };
+    let silence = [
+        "failure",
+        "sw1",
+        "sw1: <img src=x onerror=alert(1)>\\x1b[2J",
+    ];
+    let restart = ["warning", "sw1", "sw1: was started again"];
+    let back = ["okay", "sw2", "sw2: answers again"];
+    let answer = polled.get("/api/v1/targets/graphs?id=a/x");
+    assert_eq!(marks(&answer), [silence, restart]);
+    assert_eq!(
+        answer["marks"][1]["time"].as_f64().map(f64::floor),
+        Some((restarted.time_ns / 1_000_000_000) as f64)
+    );
+    assert_eq!(marks(&polled.get("/api/v1/targets/graphs?id=a/y")), [back]);
+    // The list of all events has them beside the hosts'.
+    let listed = marks(&polled.get("/api/v1/events?from=-86400&thru=now"));
+    let is_there = |mark: [&str; 3]| listed.contains(&mark.map(String::from));
+    assert!(is_there(silence) && is_there(back), "{listed:?}");
+    assert!(is_there(["failure", "", "sw1/df: is full"]), "{listed:?}");
+    // They outlive the keeper.
+    let keeper = polled.served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    let again = eventually(|| {
+        let (status, body) = ask(
+            &polled.address,
+            "GET",
+            "/api/v1/targets/graphs?id=a/x",
+            "",
+            "",
+        )?;
+        let answer: Value = serde_json::from_str(&body).ok()?;
+        (status == 200 && !marks(&answer).is_empty()).then_some(answer)
+    });
+    assert_eq!(marks(&again.expect("marks")), [silence, restart]);
+    // Who may only read adds none.
+    let socket = polled.dir.join("keeper.sock");
+    let mut stream = UnixStream::connect(socket).expect("a keeper");
+    assert!(matches!(
+        answer_of(&mut stream, &Question::Notify(vec![restarted])),
+        Answer::Refused(_)
+    ));
 }
 
 #[test]

@@ -118,6 +118,29 @@ function send(lines) {
   });
 }
 
+/** Has the keeper keep what happened to devices, [seconds, severity, device, message] each, as docs/formats/keeper.md has it. */
+function notify(...events) {
+  const number = (bytes, value) => {
+    const buffer = Buffer.alloc(bytes);
+    if (bytes === 8) buffer.writeBigInt64LE(value);
+    else buffer.writeUIntLE(value, 0, bytes);
+    return buffer;
+  };
+  const text = (value) => Buffer.concat([number(2, Buffer.byteLength(value)), Buffer.from(value)]);
+  const bytes = ([seconds, severity, device, message]) =>
+    [number(8, BigInt(seconds) * 1000000000n), number(1, severity), ...[device, 'poll', '', '', '', message].map(text)];
+  const body = Buffer.concat([Buffer.from([2, 10]), number(2, events.length), ...events.flatMap(bytes)]);
+  return new Promise((done, failed) => {
+    const socket = connect(join(folder, 'keeper-write.sock'));
+    socket.on('error', failed);
+    socket.on('data', (answer) => {
+      socket.destroy();
+      done(answer);
+    });
+    socket.write(Buffer.concat([number(4, body.length), body]));
+  });
+}
+
 test('what others send is found, drawn beside this machine, and who fell silent comes first', { skip }, async () => {
   const now = Math.floor(Date.now() / 10000) * 10;
   const lines = [];
@@ -170,6 +193,8 @@ test('targets of the poller: lists, graphs and texts that are hostile', { skip }
   ];
   mkdirSync(join(folder, 'poll'), { recursive: true });
   writeFileSync(join(folder, 'poll', 'a.targets'), `${described.join('\n')}\n`);
+  const done = await notify([now - 3600, 1, 'sw1', `does not answer ${hostile}`], [now - 60, 4, 'sw2', 'answers again']);
+  assert.deepEqual([...done], [2, 0, 0, 0, 2, 0x85]);
   const { page, context, seen } = await open(browser, url, { path: '?view=targets' });
   await page.waitForFunction(() => document.querySelectorAll('.targets tbody tr').length === 4 && /as of/.test(document.querySelector('#view-targets .sub').textContent));
   const rows = await page.locator('.targets tbody tr').allTextContents();
@@ -191,6 +216,13 @@ test('targets of the poller: lists, graphs and texts that are hostile', { skip }
   const box = await day.locator('.u-over').boundingBox();
   await page.mouse.move(box.x + 4, box.y + 20);
   await page.waitForFunction(() => /Out 2000.0 kb\/s/.test(document.querySelector('.targetpage .tools').textContent));
+  // what happened to the device is said beside its mark, and what happened to others is not
+  const says = (text) => page.waitForFunction((wanted) => document.querySelector('.targetpage .tools').textContent.includes(wanted), text);
+  const { from: first, thru: last } = (await (await fetch(`${url}api/v1/targets/graphs?id=a/sw1_1`)).json()).graphs[0];
+  await page.mouse.move(box.x + ((last - (now - 3600)) / (last - first)) * box.width, box.y + 20);
+  await says(`failure: sw1: does not answer ${hostile}`);
+  await page.mouse.move(box.x + 2, box.y + 20);
+  assert.doesNotMatch(await page.locator('.targetpage').textContent(), /answers again/);
   await page.mouse.move(box.x + box.width - 4, box.y + 20);
   // steps that follow each other at once are one for the browser's Back
   await page.waitForTimeout(500);

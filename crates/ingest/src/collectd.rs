@@ -38,7 +38,7 @@ use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
 use intake::{Intake, Registry};
-pub use kept_events::{EventKeeper, Events};
+pub use kept_events::EventKeeper;
 use redefine::{Requests, redefiner};
 pub use reported::Reported;
 pub use senders::Senders;

@@ -25,7 +25,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
-use crate::collectd::{Events, Senders};
+use crate::collectd::{EventKeeper, Senders};
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
@@ -59,7 +59,7 @@ pub struct Answers {
     /// What the listeners know of who sends.
     pub senders: Senders,
     /// What senders wanted to be heard.
-    pub events: Events,
+    pub events: EventKeeper,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -186,6 +186,7 @@ impl Answers {
             | Question::Write(_)
             | Question::Create(_)
             | Question::Update(_)
+            | Question::Notify(_)
                 if !self.role.takes(question) =>
             {
                 let why = "cannot write: this socket only answers what is stored";
@@ -206,6 +207,10 @@ impl Answers {
             Question::Update(values) => {
                 let taken = file_series::update(store, values);
                 stream.write_all(&Answer::Taken(taken).frame())
+            }
+            Question::Notify(events) => {
+                self.events.keep(events.clone(), &self.log);
+                stream.write_all(&Answer::Done.frame())
             }
             Question::Remove(names) => self.remove(names, store, stream),
         }

@@ -107,6 +107,18 @@ pub enum Happening {
     },
 }
 
+impl Happening {
+    /// Of the configuration's sessions.
+    pub fn session(&self) -> usize {
+        match *self {
+            Happening::Silent { session }
+            | Happening::Back { session }
+            | Happening::Restarted { session }
+            | Happening::NoInterface { session, .. } => session,
+        }
+    }
+}
+
 /// Packets that were of no use, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strays {

@@ -9,6 +9,7 @@ pub mod batch;
 pub mod description;
 pub mod engine;
 pub mod graphite;
+pub mod news;
 pub mod poller;
 pub mod runner;
 pub mod sink;

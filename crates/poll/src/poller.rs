@@ -14,12 +14,12 @@ use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
 use kymo_wire::mrtg_cfg::{Config, Host};
 
-use crate::engine::{Account, Cache, Engine, Happening, Pace, Settings, Stamps, Strays};
+use crate::engine::{Cache, Engine, Happening, Pace, Settings, Stamps, Strays};
 use crate::sink::{Counts, Report, Sink};
 use resolver::Resolver;
 use sockets::Sockets;
 pub use writer::Keeping;
-use writer::Writer;
+use writer::{Cycles, Writer};
 
 /// How long the first cycle waits for names.
 const NAMES: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ pub struct PollerSettings {
     pub pace: Pace,
     /// How stamps are written.
     pub stamps: Stamps,
+    /// Whether what happens to devices is kept: a run of one cycle cannot tell what is new.
+    pub keeps_happenings: bool,
 }
 
 /// What has come to its end, or has to be looked after, when [`Poller::turn`] returns.
@@ -73,7 +75,7 @@ pub struct Poller {
     writer: Writer,
     /// Since when values wait.
     gathering_ns: Option<u64>,
-    accounts: Vec<Account>,
+    cycles: Cycles,
     names_ns: u64,
     counts: Vec<Counts>,
 }
@@ -115,7 +117,7 @@ impl Poller {
             resolver,
             writer,
             gathering_ns: None,
-            accounts: Vec::new(),
+            cycles: Cycles::default(),
             counts: Vec::new(),
         })
     }
@@ -168,6 +170,11 @@ impl Poller {
             complaints: self.sockets.take_complaints(),
             reports: Vec::new(),
         };
+        if self.settings.keeps_happenings {
+            let happened = turn.happenings.iter().cloned();
+            let happened = happened.map(|happening| (happening, now.real_ns));
+            self.cycles.happenings.extend(happened);
+        }
         while let Some(written) = self.writer.take() {
             turn.reports.push(written.report);
             self.counts = written.counts;
@@ -219,9 +226,9 @@ impl Poller {
     /// Hands values over that have waited long enough, or all of them.
     fn keep(&mut self, all: bool) {
         let now_ns = self.clock.mono_ns();
-        self.accounts.extend(self.engine.take_accounts());
+        self.cycles.accounts.extend(self.engine.take_accounts());
         let count = self.engine.values();
-        if count == 0 {
+        if count == 0 && self.cycles.happenings.is_empty() {
             return;
         }
         let since_ns = *self.gathering_ns.get_or_insert(now_ns);
@@ -231,7 +238,7 @@ impl Poller {
         }
         let mut batch = self.writer.batch();
         self.engine.take_batch(&mut batch);
-        self.writer.write(batch, std::mem::take(&mut self.accounts));
+        self.writer.write(batch, std::mem::take(&mut self.cycles));
         self.gathering_ns = None;
     }
 

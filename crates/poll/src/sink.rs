@@ -21,6 +21,7 @@ pub use series::{
 };
 
 use crate::batch::Batch;
+use kymo_wire::keeper::Event;
 
 /// Where values go.
 pub enum Sink {
@@ -61,6 +62,13 @@ impl Sink {
     ) {
         if let Sink::Keeper(sink) = self {
             sink.write_devices(readings, interval_s, report);
+        }
+    }
+
+    /// Keeps what happened to devices, where there is a place for that: with the keeper.
+    pub fn write_events(&mut self, events: &[Event], report: &mut Report) {
+        if let Sink::Keeper(sink) = self {
+            sink.write_events(events, report);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots, and what hosts that send wanted to be heard.
+//! Marks: what happened, beside the numbers: gaps, slow reads, clock steps, reboots, what hosts that send wanted to be heard,
+//! and what happened to devices that are polled.
 
 use kymo_base::context::Context;
 use kymo_recording::beat;
@@ -16,8 +17,19 @@ pub struct Mark {
     pub kind: Kind,
     /// A line on it.
     pub text: String,
-    /// Whose it is, of the hosts that send; empty: this machine's.
-    pub host: String,
+    /// Whose it is.
+    pub origin: Origin,
+}
+
+/// Whose a mark is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// This machine's.
+    Machine,
+    /// Of a host that sends.
+    Host(String),
+    /// Of a device that is polled.
+    Device(String),
 }
 
 /// Kinds of mark.
@@ -39,7 +51,7 @@ pub enum Kind {
     Start,
     /// Anything else.
     Note,
-    /// What a host that sends wanted to be heard: something is wrong.
+    /// What a host that sends wanted to be heard, or what a device is like: something is wrong.
     Failure,
     /// Something may become wrong.
     Warning,
@@ -119,7 +131,7 @@ impl Marker {
             until_ns: from_ns,
             kind: Kind::Gap,
             text,
-            host: String::new(),
+            origin: Origin::Machine,
         });
     }
 
@@ -146,7 +158,7 @@ impl Marker {
                 until_ns: moment.real_ns,
                 kind: Kind::Missed,
                 text: format!("{} samples were not taken in time", moment.missed),
-                host: String::new(),
+                origin: Origin::Machine,
             });
         }
         self.last = Some(*moment);
@@ -171,7 +183,7 @@ fn at(real_ns: i64, kind: Kind, text: String) -> Mark {
         until_ns: real_ns,
         kind,
         text,
-        host: String::new(),
+        origin: Origin::Machine,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use kymo_base::column::Value;
 use kymo_kernel::subsystem;
 
-use crate::marks::{Kind, Mark};
+use crate::marks::{Kind, Mark, Origin};
 use crate::series::{Grid, Point, Series};
 use crate::sheet::{Line, Of, Pick};
 
@@ -157,7 +157,7 @@ fn merge_checked(body: &[u8], picks: &[Pick], series: &mut Series) -> Option<()>
             until_ns: input.u64()? as i64,
             kind: *Kind::ALL.get(usize::from(input.take(1)?[0]))?,
             text: input.text()?.to_string(),
-            host: String::new(),
+            origin: Origin::Machine,
         };
         if mark.until_ns >= series.grid.from_ns && mark.from_ns < series.grid.thru_ns() {
             series.marks.push(mark);
@@ -388,7 +388,7 @@ mod tests {
             until_ns: 12 * MINUTE,
             kind: Kind::Slow,
             text: "slow read: proc/stat".into(),
-            host: String::new(),
+            origin: Origin::Machine,
         });
         (picks, series)
     }

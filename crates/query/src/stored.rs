@@ -15,10 +15,10 @@ use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    NAMES_MAX, Question, Range, Rows, SeriesInfo, body_bytes,
+    NAMES_MAX, POLL, Question, Range, Rows, SeriesInfo, body_bytes,
 };
 
-use crate::marks::{Kind, Mark};
+use crate::marks::{Kind, Mark, Origin};
 use crate::series::{Grid, Point};
 
 /// How long an answer may take. A keeper that starts again opens its store first.
@@ -149,6 +149,13 @@ impl Keeper {
         Ok(events.iter().map(mark).collect())
     }
 
+    /// What happened to a device that is polled.
+    pub fn device_marks(&self, device: &str, range: (i64, i64)) -> Result<Vec<Mark>, String> {
+        let mut marks = self.marks(range, vec![device.as_bytes().to_vec()])?;
+        marks.retain(|mark| matches!(mark.origin, Origin::Device(_)));
+        Ok(marks)
+    }
+
     /// Asks; on a new connection where the old one is of a keeper that has ended.
     fn ask<T>(
         &self,
@@ -242,9 +249,15 @@ pub fn points(rows: &Rows, column: usize, grid: &Grid) -> Vec<Point> {
     points
 }
 
-/// An event as a mark on the graphs of its host.
+/// An event as a mark on the graphs of its host or its device.
 pub fn mark(event: &Event) -> Mark {
-    let (name, message) = (event.name(), DisplayName(&event.message));
+    let is_polled = event.plugin == POLL;
+    let name = match is_polled {
+        true => event.host.clone(),
+        false => event.name(),
+    };
+    let message = DisplayName(&event.message);
+    let whose = DisplayName(&event.host).to_string();
     Mark {
         from_ns: event.time_ns,
         until_ns: event.time_ns,
@@ -257,7 +270,10 @@ pub fn mark(event: &Event) -> Mark {
             true => message.to_string(),
             false => format!("{}: {message}", DisplayName(&name)),
         },
-        host: DisplayName(&event.host).to_string(),
+        origin: match is_polled {
+            true => Origin::Device(whose),
+            false => Origin::Host(whose),
+        },
     }
 }
 
@@ -321,8 +337,19 @@ mod tests {
         };
         let made = mark(&event);
         assert_eq!((made.from_ns, made.until_ns), (5, 5));
-        assert_eq!((made.kind, &*made.host), (Kind::Failure, "web1"));
+        assert_eq!(
+            (made.kind, made.origin),
+            (Kind::Failure, Origin::Host("web1".into()))
+        );
         assert_eq!(made.text, "web1/df-root: <b>\\x1b[2J");
+        let polled = Event {
+            plugin: b"poll".to_vec(),
+            plugin_instance: Vec::new(),
+            ..event.clone()
+        };
+        let made = mark(&polled);
+        assert_eq!(made.origin, Origin::Device("web1".into()));
+        assert_eq!(made.text, "web1: <b>\\x1b[2J");
         let nameless = Event {
             host: Vec::new(),
             plugin: Vec::new(),

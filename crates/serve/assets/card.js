@@ -79,7 +79,7 @@ function moving(layers, { layers: asked }, frame) {
 /** What a host that sends wanted to be heard is on the charts of that host alone. */
 function marksOf({ panel }, { marks }) {
   const hosts = new Set(panel.layers.filter(({ id }) => isStored(id)).map(({ id }) => parts(id).host));
-  return marks.filter(({ host }) => host === undefined || hosts.has(host));
+  return marks.filter(({ host, device }) => (host ?? device) === undefined || hosts.has(host));
 }
 
 const unitOf = (each, frame) => frame.fields.get(each.id)?.unit ?? '';

@@ -1,4 +1,5 @@
-// The view of events: gaps, missed samples, clocks set, starts, and what hosts that send notified. A click goes there.
+// The view of events: gaps, missed samples, clocks set, starts, what hosts that send notified, and what happened to
+// devices that are polled. A click goes there.
 import { h } from './dom.js';
 import { span, stamp } from './time.js';
 
@@ -11,9 +12,9 @@ const KINDS = {
   boot: 'the machine booted',
   start: 'a recorder started',
   note: 'a note',
-  failure: 'a host says that something is wrong',
-  warning: 'a host warns',
-  okay: 'a host says that it is well again',
+  failure: 'a host says that something is wrong, or a device does not answer',
+  warning: 'a host warns, or a device was started again',
+  okay: 'a host says that it is well again, or a device answers again',
 };
 const ROOM = 60;
 
@@ -83,7 +84,8 @@ function draw({ ctx, body, only, marks }) {
 }
 
 function visit(ctx, mark) {
-  const { host } = mark;
+  const { host, device } = mark;
+  if (device) return ctx.set({ view: 'targets', q: device, target: undefined });
   ctx.set(host ? { view: 'series', host, fields: undefined, q: undefined } : { view: undefined });
   ctx.zoomTo(mark.time - ROOM, Math.max(mark.until, mark.time) + ROOM);
   ctx.set({ at: Math.min(mark.until + 1, ctx.edge ?? mark.until), b: undefined });

@@ -1,6 +1,7 @@
 // The page of one target: MRTG's four graphs with the numbers below them.
 import { createChart } from './chart.js';
 import { h, text } from './dom.js';
+import { nearMarks, sayMarks } from './near.js';
 import { numberText, rateText, relation, seen, ticSteps, ticText, turns } from './target-units.js';
 import { inks, isDark } from './theme.js';
 import { span, stamp, tickLabel } from './time.js';
@@ -81,7 +82,7 @@ function draw(card, on) {
     { zone, label: (time, step) => tickLabel(time, step, zone, settings.locale) },
     { hover, pick: nothing, select: on.range, pan: nothing, zoom: nothing, back: nothing },
   );
-  card.chart.draw(table(answer, graph), graph.from, graph.thru, []);
+  card.chart.draw(table(answer, graph), graph.from, graph.thru, answer.marks);
 }
 
 /** Layers from the back: peaks and rates that came in as areas, then lines of those that went out. */
@@ -157,14 +158,15 @@ function table(answer, graph) {
   return [times, ...layersOf(answer, graph).map(scaled)];
 }
 
-/** The rates of the row at a moment. */
+/** The rates of the row at a moment, and what happened to the device about then. */
 function said({ ctx, answer, graph }, time) {
   const n = Math.ceil((time - graph.first) / graph.step);
   const end = graph.first + n * graph.step;
   const rates = drawnOf(answer).map(
     (at) => `${nameOf(answer, at)} ${rateText(graph.lines[at].avg[n] ?? null, answer.unit)}`,
   );
-  return [stamp(end, ctx.zone(), ctx.settings.locale), ...rates].join(' · ');
+  const happened = sayMarks(nearMarks(answer.marks, graph, time));
+  return [stamp(end, ctx.zone(), ctx.settings.locale), ...rates, happened].filter(Boolean).join(' · ');
 }
 
 const nameOf = ({ directions }, n) => directions[n].name ?? ['In', 'Out'][n];

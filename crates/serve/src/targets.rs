@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kymo_query::marks::Mark;
 use kymo_query::stored::Keeper;
 use kymo_query::targets::Recent;
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -204,6 +205,11 @@ impl Targets {
             }));
         }
         found
+    }
+
+    /// What happened to a device in these seconds.
+    pub(crate) fn marks(&self, device: &str, range: (i64, i64)) -> Result<Vec<Mark>, String> {
+        self.keeper.device_marks(device, range)
     }
 
     /// Rows of one series; why there are none.

@@ -315,7 +315,7 @@ impl Sheet<'_> {
         self.value_axis(axis, &canvas);
         self.time_axis(&canvas);
         curves::draw(&graph.curves, &canvas, self.inks, self.out);
-        marks::flag(self.picture, &canvas, self.zone, self.inks, self.out);
+        marks::flag_all(self.picture, &canvas, self.zone, self.inks, self.out);
         if curves::most(&graph.curves) <= 0.0 && unknown(graph) {
             let middle = (
                 area.left + area.width / 2.0,

@@ -10,13 +10,13 @@ mod remove;
 mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
-pub use events::{Event, EventRange};
+pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
-use events::{put_events, take_events};
+use events::{put_events, put_notified, take_events, take_notified};
 use frame::framed;
 use kymo_base::label_set::is_name;
 use kymo_base::labels::Matcher;
@@ -37,6 +37,7 @@ const WRITE: u8 = 6;
 const REMOVE: u8 = 7;
 const CREATE: u8 = 8;
 const UPDATE: u8 = 9;
+const NOTIFY: u8 = 10;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -67,6 +68,8 @@ pub enum Question {
     Create(Vec<FileSeries>),
     /// Their values: answered likewise.
     Update(FileValues),
+    /// What happened to devices that are polled: answered with one [`Answer::Done`]. At most [`NOTIFIED_MAX`].
+    Notify(Vec<Event>),
 }
 
 /// Rows of series.
@@ -159,6 +162,7 @@ impl Question {
                 framed(CREATE, |out| file_series::put_definitions(out, series))
             }
             Question::Update(values) => framed(UPDATE, |out| values.put(out)),
+            Question::Notify(events) => framed(NOTIFY, |out| put_notified(out, events)),
         }
     }
 
@@ -175,6 +179,7 @@ impl Question {
             REMOVE => Question::Remove(remove::take(&mut body).ok_or("is cut short")?),
             CREATE => Question::Create(file_series::definitions(&mut body).ok_or("is cut short")?),
             UPDATE => Question::Update(FileValues::take(&mut body).ok_or("is cut short")?),
+            NOTIFY => Question::Notify(take_notified(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)

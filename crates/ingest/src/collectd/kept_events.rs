@@ -1,4 +1,5 @@
-//! The newest notifications, in memory for who asks, and in files so that they outlive the keeper.
+//! The newest notifications, of collectds and of devices that are polled: in memory for who asks, and in files so that they
+//! outlive the keeper.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -17,15 +18,14 @@ const NEW_MAX: usize = 1024;
 
 /// Those in memory, oldest first as they came.
 #[derive(Clone, Debug, Default)]
-pub struct Events(Arc<Mutex<VecDeque<Arc<Event>>>>);
+struct Events(Arc<Mutex<VecDeque<Arc<Event>>>>);
 
 impl Events {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of a range, by their time; the latest, if there are more than it wants.
-    pub fn range(&self, range: &EventRange) -> Vec<Event> {
+    fn range(&self, range: &EventRange) -> Vec<Event> {
         // Their texts are copied when intake need not wait any more.
         let all: Vec<Arc<Event>> = self.lock().iter().cloned().collect();
         let mut found: Vec<&Arc<Event>> = all.iter().filter(|event| range.has(event)).collect();
@@ -46,12 +46,18 @@ impl Events {
     }
 }
 
-/// Where new events go. Who calls sees to it that they are saved once a second at most.
-#[derive(Default)]
+/// Where new events go, and who answers which there are. Its copies are of the same events.
+#[derive(Clone, Default)]
 pub struct EventKeeper {
     events: Events,
+    saving: Arc<Mutex<Saving>>,
+}
+
+/// What is on its way into memory and files.
+#[derive(Default)]
+struct Saving {
     files: Option<EventFiles>,
-    /// Not in `events` yet.
+    /// Not in memory yet.
     new: Vec<Arc<Event>>,
     /// Not in `files` yet.
     unsaved: VecDeque<Arc<Event>>,
@@ -64,11 +70,11 @@ impl EventKeeper {
     /// Takes up what the files of `folder` have; with what there is to say of it. Without files that can be read, events
     /// are kept in memory alone.
     pub fn open(disk: Arc<dyn Disk>, folder: &Path) -> (EventKeeper, Vec<String>) {
-        let mut keeper = EventKeeper::default();
+        let keeper = EventKeeper::default();
         match EventFiles::open(disk, folder) {
             Ok((files, found, notices)) => {
                 keeper.events.add(found.into_iter().map(Arc::new));
-                keeper.files = Some(files);
+                keeper.lock().files = Some(files);
                 (keeper, notices)
             }
             Err(error) => {
@@ -79,32 +85,64 @@ impl EventKeeper {
         }
     }
 
-    /// The part that answers questions.
-    pub fn events(&self) -> Events {
-        self.events.clone()
+    fn lock(&self) -> MutexGuard<'_, Saving> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more.
-    pub(super) fn add(&mut self, event: Event) {
+    /// Those of a range, by their time; the latest, if there are more than it wants.
+    pub(crate) fn range(&self, range: &EventRange) -> Vec<Event> {
+        self.events.range(range)
+    }
+
+    /// Some more, but for those that it has: they can be asked for at once, and are saved.
+    pub(crate) fn keep(&self, events: Vec<Event>, log: &Log) {
+        let mut saving = self.lock();
+        let known = self.events.lock().clone();
+        for event in events {
+            let is_same = |other: &Arc<Event>| {
+                other.time_ns == event.time_ns
+                    && other.host == event.host
+                    && other.message == event.message
+            };
+            if !known.iter().chain(&saving.new).any(is_same) {
+                saving.add(event);
+            }
+        }
+        saving.save(&self.events, log);
+    }
+
+    /// One more. Who calls sees to it that they are saved once a second at most.
+    pub(super) fn add(&self, event: Event) {
+        self.lock().add(event);
+    }
+
+    /// Whether some are not saved.
+    pub(super) fn has_new(&self) -> bool {
+        let saving = self.lock();
+        !saving.new.is_empty() || !saving.unsaved.is_empty()
+    }
+
+    /// Shows those that are new, and writes them to the files.
+    pub(super) fn save(&self, log: &Log) {
+        self.lock().save(&self.events, log);
+    }
+}
+
+impl Saving {
+    fn add(&mut self, event: Event) {
         match self.new.len() < NEW_MAX {
             true => self.new.push(Arc::new(event)),
             false => self.dropped += 1,
         }
     }
 
-    /// Whether some are not saved.
-    pub(super) fn has_new(&self) -> bool {
-        !self.new.is_empty() || !self.unsaved.is_empty()
-    }
-
-    /// Shows those that are new, and writes them to the files.
-    pub(super) fn save(&mut self, log: &Log) {
+    fn save(&mut self, events: &Events, log: &Log) {
         if self.dropped > 0 {
             let dropped = std::mem::take(&mut self.dropped);
             let line = format!("cannot keep notifications: {dropped} came too fast");
             log(Severity::Warning, &line);
         }
-        self.events.add(self.new.iter().cloned());
+        events.add(self.new.iter().cloned());
         let Some(files) = &mut self.files else {
             return self.new.clear();
         };
@@ -161,7 +199,7 @@ mod tests {
 
     #[test]
     fn memory_has_the_newest_and_a_range_the_latest() {
-        let (mut keeper, (log, said)) = (EventKeeper::default(), log());
+        let (keeper, (log, said)) = (EventKeeper::default(), log());
         for n in 0..5000 {
             keeper.add(event(n));
             if n % 500 == 499 {
@@ -170,8 +208,7 @@ mod tests {
                 assert!(!keeper.has_new());
             }
         }
-        let events = keeper.events();
-        let found = events.range(&all());
+        let found = keeper.range(&all());
         assert_eq!(found.len(), EVENTS_MAX);
         assert_eq!((&found[0], &found[4095]), (&event(904), &event(4999)));
         let some = EventRange {
@@ -180,7 +217,7 @@ mod tests {
             events_max: 3,
             hosts: vec![b"web1".to_vec()],
         };
-        assert_eq!(events.range(&some), [4095, 4097, 4099].map(event));
+        assert_eq!(keeper.range(&some), [4095, 4097, 4099].map(event));
         for n in 0..2000 {
             keeper.add(event(n));
         }
@@ -189,12 +226,29 @@ mod tests {
         assert_eq!(*said.lock().unwrap(), [want]);
     }
 
+    /// A question that was not answered comes again: what it says is not kept twice.
+    #[test]
+    fn what_comes_again_is_kept_once() {
+        let disk = Arc::new(SimDisk::new(1));
+        let folder = Path::new("/store");
+        disk.create_dir_all(folder).unwrap();
+        let (keeper, (log, said)) = (EventKeeper::open(disk.clone(), folder).0, log());
+        keeper.add(event(0));
+        keeper.keep(vec![event(1), event(2), event(2)], &log);
+        keeper.keep(vec![event(0), event(2), event(3)], &log);
+        let want = [0, 1, 2, 3].map(event);
+        assert_eq!(keeper.range(&all()), want);
+        let (again, _) = EventKeeper::open(disk, folder);
+        assert_eq!(again.range(&all()), want);
+        assert_eq!(*said.lock().unwrap(), [""; 0]);
+    }
+
     #[test]
     fn a_full_disk_is_said_once_and_what_waits_is_written_later() {
         let disk = Arc::new(SimDisk::new(1));
         let folder = Path::new("/store");
         disk.create_dir_all(folder).unwrap();
-        let (mut keeper, notices) = EventKeeper::open(disk.clone(), folder);
+        let (keeper, notices) = EventKeeper::open(disk.clone(), folder);
         assert_eq!(notices, [""; 0]);
         let (log, said) = log();
         disk.set_faults(Faults {
@@ -206,13 +260,13 @@ mod tests {
             keeper.save(&log);
         }
         assert_eq!(said.lock().unwrap().len(), 1, "{said:?}");
-        assert_eq!(keeper.events().range(&all()).len(), 3);
+        assert_eq!(keeper.range(&all()).len(), 3);
         assert!(keeper.has_new());
         disk.set_faults(Faults::default());
         keeper.save(&log);
         assert!(!keeper.has_new());
         let (again, notices) = EventKeeper::open(disk, folder);
         assert_eq!(notices, [""; 0]);
-        assert_eq!(again.events().range(&all()), [0, 1, 2].map(event));
+        assert_eq!(again.range(&all()), [0, 1, 2].map(event));
     }
 }

@@ -43,7 +43,8 @@ impl Role {
             Question::Define(_)
             | Question::Write(_)
             | Question::Create(_)
-            | Question::Update(_) => matches!(self, Role::Write { .. }),
+            | Question::Update(_)
+            | Question::Notify(_) => matches!(self, Role::Write { .. }),
             Question::Remove(_) => matches!(self, Role::Admin { .. }),
             _ => true,
         }

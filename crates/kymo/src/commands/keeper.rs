@@ -156,12 +156,11 @@ pub(crate) fn run() -> Result<ExitCode> {
         log: log.clone(),
     })];
     let senders = Senders::default();
-    let mut events = collectd::Events::default();
+    let (events, notices) = EventKeeper::open(Arc::new(RealDisk), &settings.folder);
+    notices.iter().for_each(|notice| say(notice));
     if let Some(collectd) = collectd {
-        let (kept, notices) = EventKeeper::open(Arc::new(RealDisk), &settings.folder);
-        notices.iter().for_each(|notice| say(notice));
-        events = kept.events();
-        listeners.push(Box::new(collectd(senders.clone(), kept, log.clone())));
+        let collectd = collectd(senders.clone(), events.clone(), log.clone());
+        listeners.push(Box::new(collectd));
     }
     for (socket, role) in questions {
         listeners.push(Box::new(Questions {

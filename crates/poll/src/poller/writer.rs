@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel}
 use std::thread::{self, JoinHandle};
 
 use crate::batch::Batch;
-use crate::engine::Account;
+use crate::engine::{Account, Happening};
 use crate::graphite::Graphite;
+use crate::news::News;
 use crate::sink::{Counts, DeviceReading, Report, Series, Sink};
+use kymo_wire::keeper::Event;
 
 /// Batches on their way to the thread.
 const QUEUE: usize = 2;
@@ -30,9 +32,18 @@ pub struct Keeping {
 /// What the thread is to do.
 enum Order {
     /// Keep these.
-    Write(Batch, Vec<Account>),
+    Write(Batch, Cycles),
     /// Another configuration from now on.
     Begin(Box<Keeping>),
+}
+
+/// What is known of devices beside their values.
+#[derive(Default)]
+pub(super) struct Cycles {
+    /// How cycles were that have ended.
+    pub accounts: Vec<Account>,
+    /// What happened, and when: nanoseconds since 1970.
+    pub happenings: Vec<(Happening, i64)>,
 }
 
 /// What became of a batch.
@@ -66,6 +77,7 @@ impl Writer {
             let mut thread = Thread {
                 sinks,
                 keeping: None,
+                news: News::default(),
                 wakes,
             };
             while let Ok(order) = ordered.recv() {
@@ -111,9 +123,9 @@ impl Writer {
     }
 
     /// Has values kept; only where there is room.
-    pub(super) fn write(&mut self, batch: Batch, accounts: Vec<Account>) {
+    pub(super) fn write(&mut self, batch: Batch, cycles: Cycles) {
         let Some(orders) = &self.orders else { return };
-        match orders.try_send(Order::Write(batch, accounts)) {
+        match orders.try_send(Order::Write(batch, cycles)) {
             Ok(()) => self.under_way += 1,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 unreachable!("BUG: written without room")
@@ -156,6 +168,7 @@ impl Drop for Writer {
 struct Thread {
     sinks: Vec<Sink>,
     keeping: Option<Box<Keeping>>,
+    news: News,
     wakes: PipeWriter,
 }
 
@@ -172,23 +185,31 @@ impl Thread {
                 self.keeping = Some(keeping);
                 None
             }
-            Order::Write(batch, accounts) => Some(self.write(batch, &accounts)),
+            Order::Write(batch, cycles) => Some(self.write(batch, &cycles)),
         }
     }
 
-    fn write(&mut self, batch: Batch, accounts: &[Account]) -> Written {
+    fn write(&mut self, batch: Batch, cycles: &Cycles) -> Written {
         let mut report = Report::default();
         if let Some(keeping) = &self.keeping {
             if let Some(graphite) = &keeping.graphite {
                 graphite.send(&batch);
             }
-            let readings: Vec<DeviceReading<'_>> = accounts
+            let readings: Vec<DeviceReading<'_>> = cycles
+                .accounts
                 .iter()
                 .filter_map(|account| reading(account, &keeping.devices))
                 .collect();
+            let happenings = cycles.happenings.iter();
+            let events = happenings.filter_map(|(happening, real_ns)| {
+                let (devices, interval_s) = (&keeping.devices, keeping.interval_s);
+                self.news.event(happening, *real_ns, devices, interval_s)
+            });
+            let events: Vec<Event> = events.collect();
             for sink in &mut self.sinks {
                 sink.write(&batch, &mut report);
                 sink.write_devices(&readings, keeping.interval_s, &mut report);
+                sink.write_events(&events, &mut report);
             }
         }
         Written {

@@ -5,6 +5,7 @@
 
 mod connection;
 mod devices;
+mod events;
 
 pub use devices::DeviceReading;
 
@@ -15,6 +16,7 @@ use super::{Counts, Report, Series, index};
 use crate::batch::{Batch, Update};
 use connection::Connection;
 use devices::Devices;
+use events::Events;
 use kymo_sys::clock::Clock;
 use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};
 use std::collections::HashSet;
@@ -34,6 +36,7 @@ pub struct Keeper {
     backlog: Backlog,
     rates: Box<Rates>,
     devices: Devices,
+    events: Events,
     question: Together,
     /// Targets that the keeper refuses to define; until the next write.
     refused: HashSet<u32>,
@@ -60,6 +63,7 @@ impl Keeper {
             backlog: Backlog::default(),
             rates: Box::default(),
             devices: Devices::default(),
+            events: Events::default(),
             question: Together::default(),
             refused: HashSet::new(),
             may_be_heard: false,

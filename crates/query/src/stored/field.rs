@@ -8,6 +8,7 @@ use kymo_base::name::DisplayName;
 use kymo_wire::keeper::{Range, Rows, SeriesInfo};
 
 use super::{Keeper, points, seconds_of};
+use crate::marks::Origin;
 use crate::series::Series;
 use crate::sheet::Line;
 
@@ -90,9 +91,10 @@ impl Answered {
             .map(|name| labels::value(name, "host").into_owned());
         let mut hosts: Vec<Vec<u8>> = hosts.collect();
         hosts.dedup();
-        series
-            .marks
-            .extend(keeper.marks(seconds_of(&series.grid), hosts)?);
+        let marks = keeper.marks(seconds_of(&series.grid), hosts)?.into_iter();
+        // A device that is polled may have the name of a host that sends.
+        let of_hosts = marks.filter(|mark| matches!(mark.origin, Origin::Host(_)));
+        series.marks.extend(of_hosts);
         series.marks.sort_by_key(|mark| mark.from_ns);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use kymo_query::marks::Mark;
+use kymo_query::marks::{Mark, Origin};
 use serde_json::{Value, json};
 
 use super::{Hub, Params};
@@ -49,8 +49,10 @@ pub(super) fn one(mark: &Mark) -> Value {
         "kind": mark.kind.name(),
         "text": mark.text,
     });
-    if !mark.host.is_empty() {
-        one["host"] = json!(mark.host);
+    match &mark.origin {
+        Origin::Host(host) if !host.is_empty() => one["host"] = json!(host),
+        Origin::Device(device) => one["device"] = json!(device),
+        Origin::Host(_) | Origin::Machine => {}
     }
     one
 }

@@ -109,20 +109,42 @@ fn title(mark: &Mark, zone: &mut Zone) -> String {
     format!("{at}{long}: {}", mark.text)
 }
 
-/// Flags all that is no gap, those close to each other as one.
-pub(super) fn flag(
+/// Marks on a graph.
+pub(super) struct Flagged<'a> {
+    /// Those that it shows, oldest first.
+    pub marks: Vec<&'a Mark>,
+    /// Its box.
+    pub area: Area,
+    /// Where a moment lies in there.
+    pub x: &'a dyn Fn(i64) -> f64,
+}
+
+/// Flags all that is no gap on a picture.
+pub(super) fn flag_all(
     picture: &Picture,
     canvas: &Canvas,
     zone: &mut Zone,
     inks: &Inks,
     out: &mut String,
 ) {
+    let all = Kind::ALL.into_iter();
+    let flagged = Flagged {
+        marks: all.flat_map(|kind| within(picture, kind)).collect(),
+        area: canvas.area,
+        x: &|at_ns| canvas.x(at_ns),
+    };
+    flag(&flagged, zone, inks, out);
+}
+
+/// Flags what is no gap, those close to each other as one.
+pub(super) fn flag(flagged: &Flagged, zone: &mut Zone, inks: &Inks, out: &mut String) {
+    let area = flagged.area;
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Gap) {
         let mut flags: Vec<(f64, &Mark, usize)> = Vec::new();
-        for mark in within(picture, kind) {
-            let x = canvas.x(mark.from_ns);
+        for mark in flagged.marks.iter().filter(|mark| mark.kind == kind) {
+            let x = (flagged.x)(mark.from_ns);
             match flags.last_mut() {
-                Some((last, _, more)) if x - *last < CLOSE => *more += 1,
+                Some((last, _, more)) if (x - *last).abs() < CLOSE => *more += 1,
                 _ => flags.push((x, mark, 0)),
             }
         }
@@ -133,9 +155,9 @@ pub(super) fn flag(
                 more => format!("{} (and {more} more)", title(mark, zone)),
             };
             if lines {
-                draw_line(x, canvas.area, ink(kind, inks), out);
+                draw_line(x, area, ink(kind, inks), out);
             }
-            draw_flag((x, canvas.area.top - 1.0), ink(kind, inks), &title, out);
+            draw_flag((x, area.top - 1.0), ink(kind, inks), &title, out);
         }
     }
 }

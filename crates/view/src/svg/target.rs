@@ -7,10 +7,12 @@ mod table;
 
 use std::fmt::Write as _;
 
+use kymo_query::marks::Mark;
 use kymo_query::targets::{
     DescribedTarget, Direction, Percentile, Period, TargetGraph, TargetUnit, colours, legends,
 };
 
+use super::marks::{self, Flagged};
 use super::palette::{self, Inks};
 use super::pen::{self, Anchor, Area, Path, put_path, put_rect, put_text};
 use super::{FAMILY, HEADING, MARGIN, SMALL, Style, TEXT, TIMES, TITLE, TITLE_GAP, clock, font};
@@ -33,6 +35,8 @@ pub struct TargetPicture<'a> {
     pub graphs: &'a [TargetGraph],
     /// Where a month is among them, what 95 % of its rates do not exceed.
     pub percentile: &'a Percentile,
+    /// What happened to its device, oldest first.
+    pub marks: &'a [Mark],
 }
 
 /// Appends the picture as an SVG document.
@@ -41,6 +45,7 @@ pub fn draw_target(picture: &TargetPicture, zone: &mut Zone, style: &Style, out:
     let mut sheet = TargetSheet {
         target: picture.target,
         percentile: picture.percentile,
+        marks: picture.marks,
         unit: TargetUnit::of(picture.target),
         zone,
         inks: style.theme.inks(),
@@ -63,6 +68,7 @@ pub fn draw_target(picture: &TargetPicture, zone: &mut Zone, style: &Style, out:
 struct TargetSheet<'a> {
     target: &'a DescribedTarget,
     percentile: &'a Percentile,
+    marks: &'a [Mark],
     unit: TargetUnit,
     zone: &'a mut Zone,
     inks: &'static Inks,
@@ -154,6 +160,7 @@ impl TargetSheet<'_> {
         self.curves(graph, &frame);
         self.time_axis(graph, &frame);
         self.limits(graph, &frame);
+        self.flags(graph, &frame);
         table::draw(self, graph, frame.area.bottom() + TIMES + LINE);
     }
 
@@ -291,6 +298,21 @@ impl TargetSheet<'_> {
             let stroke = format!("stroke=\"{colour}\" stroke-dasharray=\"{dashes}\" fill=\"none\"");
             put_path(self.out, &path.text(), &stroke, "");
         }
+    }
+
+    /// What happened to the device.
+    fn flags(&mut self, graph: &TargetGraph, frame: &Frame) {
+        let (from, thru) = graph.range;
+        let (from_ns, thru_ns) = (from * SECOND_NS, thru * SECOND_NS);
+        let marks = self.marks.iter();
+        let flagged = Flagged {
+            marks: marks
+                .filter(|mark| (from_ns..=thru_ns).contains(&mark.from_ns))
+                .collect(),
+            area: frame.area,
+            x: &|at_ns| frame.x(at_ns / SECOND_NS),
+        };
+        marks::flag(&flagged, self.zone, self.inks, self.out);
     }
 
     /// What the colours are.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kymo_base::context::Context;
 use kymo_base::field::Unit;
-use kymo_query::marks::{Kind, Mark};
+use kymo_query::marks::{Kind, Mark, Origin};
 use kymo_query::series::{Grid, Point, Series};
 use kymo_query::sheet::{Line, Of, id};
 use kymo_view::graphs::Plan;
@@ -78,7 +78,7 @@ fn marks() -> Vec<Mark> {
         until_ns: BEGIN_NS + until_s * SECOND_NS,
         kind,
         text: text.into(),
-        host: String::new(),
+        origin: Origin::Machine,
     };
     vec![
         mark(360, 480, Kind::Gap, "the recorder was not running"),
@@ -225,7 +225,7 @@ proptest! {
             curves: curves.collect(),
             note,
         };
-        let marks = [Mark { from_ns: mark_ns, until_ns: mark_ns.saturating_add(long_ns), kind, text: host.clone(), host: String::new() }];
+        let marks = [Mark { from_ns: mark_ns, until_ns: mark_ns.saturating_add(long_ns), kind, text: host.clone(), origin: Origin::Machine }];
         let picture = Picture {
             host: &host,
             grid: Grid { from_ns, step_ns, count: 5 },

@@ -1,9 +1,14 @@
-//! EVENTS: what senders want to be heard, as collectd's notifications. The bytes of one event are also what the keeper's
-//! files have (docs/formats/notifications.md).
+//! EVENTS and NOTIFY: what senders want to be heard, as collectd's notifications, and what happened to devices that are polled.
+//! The bytes of one event are also what the keeper's files have (docs/formats/notifications.md).
 
 use super::NAMES_MAX;
 use super::body::{Put, Take};
 use crate::collectd::Severity;
+
+/// The plugin of events of devices that are polled; the host is the device.
+pub const POLL: &[u8] = b"poll";
+/// Events of one NOTIFY at most.
+pub const NOTIFIED_MAX: usize = 1024;
 
 /// Which events.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,6 +138,16 @@ impl EventRange {
 pub(super) fn put_events(out: &mut Vec<u8>, events: &[Event]) {
     out.length(events.len());
     events.iter().for_each(|event| event.put(out));
+}
+
+pub(super) fn put_notified(out: &mut Vec<u8>, events: &[Event]) {
+    out.u16(events.len());
+    events.iter().for_each(|event| event.put(out));
+}
+
+pub(super) fn take_notified(body: &mut Take) -> Option<Vec<Event>> {
+    let count = body.count(NOTIFIED_MAX)?;
+    (0..count).map(|_| Event::take(body)).collect()
 }
 
 pub(super) fn take_events(body: &mut Take) -> Option<Vec<Event>> {

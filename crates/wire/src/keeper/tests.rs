@@ -56,6 +56,8 @@ fn questions() -> Vec<Question> {
         }]),
         Question::Update(FileValues::default()),
         Question::Update(file_values()),
+        Question::Notify(Vec::new()),
+        Question::Notify(vec![event(), event()]),
         Question::Remove(Vec::new()),
         Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
     ]
@@ -213,6 +215,11 @@ fn bytes_are_as_the_document_says() {
     let frame = Question::Remove(vec![b"a.rrd".to_vec()]).frame();
     assert_eq!(frame, b"\x0b\0\0\0\x02\x07\x01\0\x05\0a.rrd");
     assert_eq!(Answer::Done.frame(), b"\x02\0\0\0\x02\x85");
+    let frame = Question::Notify(vec![event()]).frame();
+    assert_eq!(
+        frame,
+        b"\x27\0\0\0\x02\x0a\x01\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
+    );
 }
 
 #[test]
@@ -318,6 +325,8 @@ fn the_corpus_can_be_read() {
     assert!(matches!(Question::read(create), Ok(Question::Create(_))));
     let update = include_bytes!("../../../../tests/corpus/keeper_update.bin");
     assert!(matches!(Question::read(update), Ok(Question::Update(_))));
+    let notify = include_bytes!("../../../../tests/corpus/keeper_notify.bin");
+    assert!(matches!(Question::read(notify), Ok(Question::Notify(_))));
 }
 
 /// As docs/formats/keeper.md has them.

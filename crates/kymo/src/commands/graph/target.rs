@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
+use kymo_query::marks::Mark;
 use kymo_query::stored::Keeper;
 use kymo_query::targets::{DescribedTarget, Percentile, Period, TargetGraph, files};
 use kymo_sys::disk::RealDisk;
@@ -19,6 +20,7 @@ pub(super) struct Shown {
     target: DescribedTarget,
     graphs: Vec<TargetGraph>,
     percentile: Percentile,
+    marks: Vec<Mark>,
 }
 
 /// Reads a target, `NAME` or `CONFIGURATION/NAME`, and its rows up to now. No periods: all that it has.
@@ -40,10 +42,13 @@ pub(super) fn read(data: &Path, name: &str, periods: &[String], now: i64) -> Res
         graphs.push(TargetGraph::new(period, &target, &rows, now));
     }
     let percentile = Percentile::new(&rows(&keeper, &Percentile::question(&target, now))?);
+    let from = graphs.iter().map(|graph| graph.range.0).min();
+    let marks = keeper.device_marks(&target.device, (from.unwrap_or(now), now + 1))?;
     Ok(Shown {
         target,
         graphs,
         percentile,
+        marks,
     })
 }
 
@@ -103,6 +108,7 @@ impl Shown {
             target: &self.target,
             graphs: &self.graphs,
             percentile: &self.percentile,
+            marks: &self.marks,
         };
         let mut out = String::new();
         svg::draw_target(&picture, zone, style, &mut out);

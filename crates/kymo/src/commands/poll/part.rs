@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kymo_base::name::DisplayName;
-use kymo_poll::description;
-use kymo_poll::engine::{Cache, Column, Happening, Pace, Stamps};
+use kymo_poll::engine::{Cache, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Heard, Runner};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
 use kymo_poll::threshold::Thresholds;
 use kymo_poll::watch::Watch;
+use kymo_poll::{description, news};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
@@ -77,6 +76,7 @@ impl Part {
                 true => Stamps::Whole,
                 false => Stamps::Exact,
             },
+            keeps_happenings: settings.forever,
         };
         let cache = read_cache(cache_file, &config);
         let names = device_names(&config);
@@ -203,7 +203,7 @@ impl Part {
             self.log.say(line);
         }
         for happening in &turn.happenings {
-            let line = words(happening, &self.names);
+            let line = line_of(happening, &self.names);
             self.log.say(&line);
         }
         let mut refused = 0;
@@ -428,34 +428,8 @@ fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, S
     }
 }
 
-fn words(happening: &Happening, names: &[String]) -> String {
-    let name = |session: &usize| names.get(*session).map_or("?", String::as_str);
-    match happening {
-        Happening::Silent { session } => format!("{} does not answer", name(session)),
-        Happening::Back { session } => format!("{} answers again", name(session)),
-        Happening::Restarted { session } => {
-            format!(
-                "{} was started again: its counters begin at zero, and there is a gap",
-                name(session)
-            )
-        }
-        Happening::NoInterface {
-            session,
-            column,
-            key,
-        } => {
-            let what = match column {
-                Column::Name => "name",
-                Column::Descr => "description",
-                Column::Type => "type",
-                Column::Ip => "address",
-                Column::Eth => "hardware address",
-            };
-            format!(
-                "{} has no interface, or several, of the {what} {}",
-                name(session),
-                DisplayName(key)
-            )
-        }
-    }
+/// A line on what happened to one of these devices.
+fn line_of(happening: &Happening, names: &[String]) -> String {
+    let name = names.get(happening.session()).map_or("?", String::as_str);
+    format!("{name} {}", news::words(happening))
 }

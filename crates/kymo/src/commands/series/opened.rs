@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, Error, Result};
-use kymo_ingest::collectd::{Events, Senders};
+use kymo_ingest::collectd::{EventKeeper, Senders};
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::questions::{Answers, Role};
 use kymo_query::stored::Keeper;
@@ -26,7 +26,7 @@ pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
         let side = Answers {
             role: Role::Read,
             senders: Senders::default(),
-            events: Events::default(),
+            events: EventKeeper::default(),
             log: Arc::new(|_, _: &str| {}),
         };
         side.answer_all(answers, &store, &stop);

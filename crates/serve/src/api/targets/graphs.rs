@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::shown;
 use crate::answer::{self, Answer, Refusal};
-use crate::api::{Hub, Params};
+use crate::api::{Hub, Params, events};
 use crate::number;
 
 pub(in crate::api) async fn answer(
@@ -47,11 +47,16 @@ pub(in crate::api) async fn answer(
                     TargetGraph::new(period, &target, &rows, now)
                 })
                 .collect();
+            let from = graphs.iter().map(|graph| graph.range.0).min();
+            let range = (from.unwrap_or(now), now + 1);
+            // A keeper that does not answer is said for the rows.
+            let marks = targets.marks(&target.device, range).unwrap_or_default();
             let percentile = Percentile::new(&rows(Percentile::question(&target, now)));
             let mut body = described(&id, &target, &TargetUnit::of(&target));
             body["interval"] = listed.interval_s(&listed.targets[at]).into();
             body["now"] = now.into();
             body["problem"] = problem.into();
+            body["marks"] = events::list(&marks);
             body["percentile"] = self::percentile(&percentile);
             Ok(with_graphs(&body, &target, &graphs))
         })

@@ -1,6 +1,7 @@
 use super::*;
 use crate::svg::Theme;
 use kymo_base::context::Context;
+use kymo_query::marks::{Kind, Origin};
 use kymo_query::targets::TargetLine;
 
 const NOW: i64 = 1_795_287_600;
@@ -53,10 +54,24 @@ fn drawn(target: &DescribedTarget, period: Period) -> String {
         from: NOW - 30 * 86_400,
         step: 300,
     };
+    let mark = |age_s: i64, kind, text: &str| Mark {
+        from_ns: (NOW - age_s) * SECOND_NS,
+        until_ns: (NOW - age_s) * SECOND_NS,
+        kind,
+        text: text.into(),
+        origin: Origin::Device("sw1".into()),
+    };
+    let marks = [
+        mark(40 * 86_400, Kind::Okay, "too early for a month"),
+        mark(3600, Kind::Failure, "<silent>"),
+        mark(10, Kind::Warning, "restarted"),
+        mark(9, Kind::Warning, "restarted again"),
+    ];
     let picture = TargetPicture {
         target,
         graphs: &[graph],
         percentile: &percentile,
+        marks: &marks,
     };
     let mut context = Context::default();
     context.set("tz", "UTC");
@@ -99,6 +114,21 @@ fn options_are_drawn() {
     let plain = drawn(&target(&["noo", "nopercent", "nolegend"]), Period::Day);
     for part in ["#0000ff", "#006600", " %)", "Incoming", "Out<", "95th"] {
         assert!(!plain.contains(part), "{part} in {plain}");
+    }
+}
+
+/// What happened has flags in the graphs of its time, where time runs to the left and to the right.
+#[test]
+fn what_happened_is_flagged() {
+    for words in [&[][..], &["growright"]] {
+        let svg = drawn(&target(words), Period::Day);
+        for (text, is_there) in [
+            (": &lt;silent&gt;</title>", true),
+            (": restarted (and 1 more)</title>", true),
+            ("too early", false),
+        ] {
+            assert_eq!(svg.contains(text), is_there, "{text} in {svg}");
+        }
     }
 }
 
@@ -165,6 +195,7 @@ fn extreme_rates_are_no_trouble() {
                 target: &target,
                 graphs: &[graph],
                 percentile: &percentile,
+                marks: &[],
             };
             let mut out = String::new();
             draw_target(

@@ -1,0 +1,136 @@
+//! What happens to devices, in words, and as the events that the keeper has: marks on the graphs of a device's targets.
+
+use std::collections::HashMap;
+
+use kymo_base::name::DisplayName;
+use kymo_wire::collectd::Severity;
+use kymo_wire::keeper::{Event, POLL};
+
+use crate::engine::{Column, Happening};
+
+/// A name of DNS with a port is shorter; what is longer is no host.
+const HOST_MAX: usize = 300;
+/// Events that are remembered before it is looked which of them are old.
+const RECENT_MAX: usize = 4096;
+
+/// What is said of a device, without its name.
+pub fn words(happening: &Happening) -> String {
+    match happening {
+        Happening::Silent { .. } => "does not answer".into(),
+        Happening::Back { .. } => "answers again".into(),
+        Happening::Restarted { .. } => {
+            "was started again: its counters begin at zero, and there is a gap".into()
+        }
+        Happening::NoInterface { column, key, .. } => {
+            let what = match column {
+                Column::Name => "name",
+                Column::Descr => "description",
+                Column::Type => "type",
+                Column::Ip => "address",
+                Column::Eth => "hardware address",
+            };
+            let key = DisplayName(key);
+            format!("has no interface, or several, of the {what} {key}")
+        }
+    }
+}
+
+/// How bad it is; `None`: it concerns single targets, which show it.
+fn severity(happening: &Happening) -> Option<Severity> {
+    match happening {
+        Happening::Silent { .. } => Some(Severity::Failure),
+        Happening::Restarted { .. } => Some(Severity::Warning),
+        Happening::Back { .. } => Some(Severity::Okay),
+        Happening::NoInterface { .. } => None,
+    }
+}
+
+/// Makes events of happenings. A device that is polled as several sessions, for its communities, tells each of them once.
+#[derive(Default)]
+pub(crate) struct News(HashMap<(Vec<u8>, Vec<u8>), i64>);
+
+impl News {
+    /// The event of what happened at this moment to one of `devices`, unless it was there within the last interval.
+    pub(crate) fn event(
+        &mut self,
+        happening: &Happening,
+        real_ns: i64,
+        devices: &[String],
+        interval_s: u32,
+    ) -> Option<Event> {
+        let severity = severity(happening)?;
+        let host = devices.get(happening.session())?.as_bytes().to_vec();
+        if host.len() > HOST_MAX {
+            return None;
+        }
+        let message = words(happening).into_bytes();
+        let span_ns = i64::from(interval_s) * 1_000_000_000;
+        let is_near = |at_ns: i64| real_ns.saturating_sub(at_ns).saturating_abs() < span_ns;
+        if self.0.len() >= RECENT_MAX {
+            self.0.retain(|_, at_ns| is_near(*at_ns));
+        }
+        let before = self.0.get(&(host.clone(), message.clone())).copied();
+        if before.is_some_and(is_near) {
+            return None;
+        }
+        self.0.insert((host.clone(), message.clone()), real_ns);
+        Some(Event {
+            time_ns: real_ns,
+            severity,
+            host,
+            plugin: POLL.to_vec(),
+            plugin_instance: Vec::new(),
+            type_name: Vec::new(),
+            type_instance: Vec::new(),
+            message,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_of_several_sessions_tells_once() {
+        let devices = ["sw1", "sw1", "sw2"].map(String::from);
+        let mut news = News::default();
+        let mut event = |happening: Happening, second: i64| {
+            let event = news.event(&happening, second * 1_000_000_000, &devices, 300)?;
+            assert_eq!(
+                (event.time_ns, &*event.plugin),
+                (second * 1_000_000_000, POLL)
+            );
+            let host = String::from_utf8(event.host).unwrap();
+            Some((host, event.severity))
+        };
+        let silent = |session| Happening::Silent { session };
+        let back = Happening::Back { session: 0 };
+        for (happening, second, want) in [
+            (silent(0), 1000, Some(("sw1", Severity::Failure))),
+            (silent(1), 1020, None),
+            (silent(2), 1020, Some(("sw2", Severity::Failure))),
+            (back, 1300, Some(("sw1", Severity::Okay))),
+            (silent(1), 1600, Some(("sw1", Severity::Failure))),
+            (
+                Happening::Restarted { session: 2 },
+                1600,
+                Some(("sw2", Severity::Warning)),
+            ),
+            (silent(3), 1600, None),
+        ] {
+            let want = want.map(|(host, severity)| (host.to_string(), severity));
+            assert_eq!(event(happening.clone(), second), want, "{happening:?}");
+        }
+        let missing = Happening::NoInterface {
+            session: 0,
+            column: Column::Name,
+            key: b"Gi0/1\x1b".to_vec(),
+        };
+        assert_eq!(event(missing.clone(), 2000), None);
+        assert_eq!(
+            words(&missing),
+            "has no interface, or several, of the name Gi0/1\\x1b"
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! What happened to devices: events of the keeper, which wait while it is away.
+
+use super::Keeper;
+use crate::sink::Report;
+use kymo_wire::keeper::{Answer, Event, NOTIFIED_MAX, Question};
+use std::collections::VecDeque;
+use std::io;
+
+/// Events that wait at most: the keeper has no more of them in memory.
+const WAITING_MAX: usize = 4096;
+
+/// Events that the keeper has not taken yet, oldest first.
+#[derive(Default)]
+pub(super) struct Events(VecDeque<Event>);
+
+impl Keeper {
+    /// Hands events over, those first that waited. Where too many wait the oldest are given up.
+    pub(in crate::sink) fn write_events(&mut self, events: &[Event], report: &mut Report) {
+        self.events.0.extend(events.iter().cloned());
+        let too_many = self.events.0.len().saturating_sub(WAITING_MAX);
+        self.events.0.drain(..too_many);
+        while !self.events.0.is_empty() {
+            if let Err(error) = self.send_events(report) {
+                report.troubles.extend(self.connection.failed(&error));
+                return;
+            }
+        }
+    }
+
+    /// Those of one question. What the keeper refuses is lost, which is said.
+    fn send_events(&mut self, report: &mut Report) -> io::Result<()> {
+        let together = self.events.0.iter().take(NOTIFIED_MAX).cloned();
+        let question = Question::Notify(together.collect());
+        // It has no event twice.
+        let mut no_matter = false;
+        let answers = self.connection.ask(&question, 1, &mut no_matter)?;
+        if let Some(Answer::Refused(why)) = answers.first() {
+            let line = format!("cannot keep what happened to devices: {why}");
+            report.troubles.push(line);
+        }
+        let count = self.events.0.len().min(NOTIFIED_MAX);
+        self.events.0.drain(..count);
+        Ok(())
+    }
+}
