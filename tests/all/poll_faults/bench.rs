@@ -2,7 +2,7 @@
 //! of each with its stamp, which is compared with what the agent had counted at that moment.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
@@ -129,6 +129,11 @@ impl Stage {
         self.configure_devices(counters, self.farm.settings().devices);
     }
 
+    /// Writes a configuration of the lines that were added alone.
+    pub(super) fn configure_no_device(&mut self) {
+        self.configure_devices(Counters::Named, 0);
+    }
+
     fn configure_devices(&mut self, counters: Counters, devices: u32) {
         self.short = matches!(counters, Counters::Short);
         let mut text = format!(
@@ -152,10 +157,13 @@ impl Stage {
 
     /// Starts `kymo poll` on the configuration.
     pub(super) fn poll(&self) -> Polling {
+        self.start(Command::new(kymo()).arg("poll").arg(self.configuration()))
+    }
+
+    /// Starts a poller by this command.
+    pub(super) fn start(&self, command: &mut Command) -> Polling {
         let log = std::fs::File::create(self.scratch.path("log")).expect("a file");
-        let child = Command::new(kymo())
-            .arg("poll")
-            .arg(self.configuration())
+        let child = command
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file"))
             .stderr(log)
@@ -171,11 +179,16 @@ impl Stage {
 
     /// What the newest update of a target's file said. `None`: there is no file, or it is as it was made.
     pub(super) fn newest(&self, device: u32, interface: u32) -> Option<Sample> {
-        let path = self.scratch.path(&format!("rrd/d{device}_{interface}.rrd"));
+        let name = format!("rrd/d{device}_{interface}.rrd");
+        self.newest_of(&self.scratch.path(&name))
+    }
+
+    /// The same of a file.
+    pub(super) fn newest_of(&self, path: &Path) -> Option<Sample> {
         // It is being written: what is the same twice is whole.
-        let mut bytes = std::fs::read(&path).ok()?;
+        let mut bytes = std::fs::read(path).ok()?;
         loop {
-            let again = std::fs::read(&path).ok()?;
+            let again = std::fs::read(path).ok()?;
             if again == bytes {
                 break;
             }
@@ -285,9 +298,16 @@ impl Stage {
 
     /// The primary data points of a target, bytes a second; NaN: unknown.
     pub(super) fn points(&self, device: u32, interface: u32) -> Vec<[f64; 2]> {
-        let file = self.scratch.text(&format!("rrd/d{device}_{interface}.rrd"));
+        let name = format!("rrd/d{device}_{interface}.rrd");
+        self.points_of(&self.scratch.path(&name))
+    }
+
+    /// The same of a file.
+    pub(super) fn points_of(&self, file: &Path) -> Vec<[f64; 2]> {
         let output = Command::new("rrdtool")
-            .args(["fetch", &file, "AVERAGE", "-r", &CYCLE_S.to_string()])
+            .arg("fetch")
+            .arg(file)
+            .args(["AVERAGE", "-r", &CYCLE_S.to_string()])
             .args(["-s", "-120", "-e", "now"])
             .output();
         let output = output.unwrap_or_else(|why| panic!("cannot run rrdtool: {why}"));
