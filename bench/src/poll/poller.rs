@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 /// Longest one-shot run.
 const ONCE_MAX: Duration = Duration::from_secs(900);
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Cycles until requests of kymo have grown.
+const GROWTH_CYCLES: u64 = 10;
+/// How long the keeper is watched before there is a poller.
+const ALONE: Duration = Duration::from_secs(30);
 
 /// Who polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +92,8 @@ pub(super) fn check(bench: &Bench, who: Who, configuration: &Configuration) -> R
 pub(super) struct Daemon {
     poller: Family,
     hub: Option<Hub>,
+    /// CPU seconds of the keeper in a second without a poller.
+    keeper_alone: f64,
 }
 
 /// CPU seconds.
@@ -95,6 +101,15 @@ pub(super) struct Daemon {
 pub(super) struct Spent {
     pub poller: f64,
     pub keeper: f64,
+    /// What the keeper uses in the same time when nobody polls.
+    pub keeper_alone: f64,
+}
+
+impl Spent {
+    /// What polling adds.
+    pub(super) fn added(&self) -> f64 {
+        self.poller + (self.keeper - self.keeper_alone).max(0.0)
+    }
 }
 
 impl Daemon {
@@ -102,8 +117,10 @@ impl Daemon {
     pub(super) fn start(bench: &Bench, who: Who, configuration: &Configuration) -> Result<Daemon> {
         let mut command = who.command(bench, configuration)?;
         let mut hub = None;
+        let mut keeper_alone = 0.0;
         if who.is_stored() {
             let started = Hub::start(bench, &configuration.folder)?;
+            keeper_alone = started.alone(bench)?;
             command
                 .arg("--keeper")
                 .arg(started.socket())
@@ -111,7 +128,11 @@ impl Daemon {
             hub = Some(started);
         }
         let poller = Family::start(bench, &mut command)?;
-        Ok(Daemon { poller, hub })
+        Ok(Daemon {
+            poller,
+            hub,
+            keeper_alone,
+        })
     }
 
     /// Waits until it has walked, made its files and begun to poll, and a cycle is half over.
@@ -128,6 +149,23 @@ impl Daemon {
         Ok(())
     }
 
+    /// Waits until its requests are as large as they become: they grow after ten cycles without a fault.
+    pub(super) fn settle_grown(
+        &self,
+        bench: &Bench,
+        who: Who,
+        site: &Site,
+        interval_s: u64,
+    ) -> Result<()> {
+        self.settle(site, interval_s)?;
+        let cycles = match who {
+            Who::Mrtg => 0,
+            _ => bench.pick(GROWTH_CYCLES, 0),
+        };
+        sleep(Duration::from_secs(interval_s * cycles));
+        Ok(())
+    }
+
     /// What was used until now by all processes of the poller, and by the keeper.
     pub(super) fn spent(&self) -> Result<Spent> {
         let keeper = match &self.hub {
@@ -137,6 +175,7 @@ impl Daemon {
         Ok(Spent {
             poller: family_cpu_ns(self.poller.root())? as f64 / 1e9,
             keeper: keeper as f64 / 1e9,
+            keeper_alone: 0.0,
         })
     }
 
@@ -149,6 +188,7 @@ impl Daemon {
         Ok(Spent {
             poller: (after.poller - before.poller) / cycles as f64,
             keeper: (after.keeper - before.keeper) / cycles as f64,
+            keeper_alone: self.keeper_alone * interval_s as f64,
         })
     }
 
@@ -228,6 +268,17 @@ impl Hub {
         }
         hub.family.note_groups()?;
         Ok(hub)
+    }
+
+    /// CPU seconds of the keeper in a second, before anybody polls.
+    fn alone(&self, bench: &Bench) -> Result<f64> {
+        let keeper = self.keeper()?;
+        let watched = bench.pick(ALONE, Duration::from_secs(2));
+        sleep(Duration::from_secs(1));
+        let before_ns = procfs::cpu_ns(keeper)?;
+        sleep(watched);
+        let spent_ns = procfs::cpu_ns(keeper)?.saturating_sub(before_ns);
+        Ok(spent_ns as f64 / 1e9 / watched.as_secs_f64())
     }
 
     fn socket(&self) -> PathBuf {

@@ -10,18 +10,33 @@ use rustix::io::pwrite;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
 use std::time::Duration;
 
-/// Rounds that are measured.
-const ROUNDS: u32 = 20;
+/// Rounds that are measured, without and with a pause between them.
+const ROUNDS: (u32, u32) = (20, 6);
 /// What of a header changes: the last update, and the rest of it behind the definitions.
 const HEADER_BYTES: usize = 1_000;
 /// Of two data sources.
 const ROW_BYTES: usize = 16;
 
-/// Runs it as a child on copies of the files of a folder; CPU seconds of a round.
-pub(super) fn floor(bench: &Bench, folder: &Path) -> Result<f64> {
-    let rounds = bench.pick(ROUNDS, 5);
+/// CPU seconds of a round.
+pub(super) struct Floor {
+    /// One round behind the other.
+    pub in_a_row: f64,
+    /// A round in each interval, as a daemon has it: what it needs is no longer in the CPU's caches.
+    pub paced: f64,
+}
+
+/// Runs it as a child on copies of the files of a folder.
+pub(super) fn floor(bench: &Bench, folder: &Path, interval_s: u64) -> Result<Floor> {
+    Ok(Floor {
+        in_a_row: measured(bench, folder, bench.pick(ROUNDS.0, 5), 0)?,
+        paced: measured(bench, folder, bench.pick(ROUNDS.1, 2), interval_s)?,
+    })
+}
+
+fn measured(bench: &Bench, folder: &Path, rounds: u32, pause_s: u64) -> Result<f64> {
     let copies = bench.new_path("copies");
     let copied = Command::new("cp")
         .arg("-r")
@@ -34,7 +49,8 @@ pub(super) fn floor(bench: &Bench, folder: &Path) -> Result<f64> {
         .arg("touch")
         .arg("--dir")
         .arg(&copies)
-        .args(["--rounds", &rounds.to_string()]);
+        .args(["--rounds", &rounds.to_string()])
+        .args(["--pause", &pause_s.to_string()]);
     let usage = Running::start(bench, &mut command)?.finish(Duration::from_secs(300))?;
     fs::remove_dir_all(&copies).cannot("remove the copies")?;
     Ok(usage.cpu.as_secs_f64() / f64::from(rounds))
@@ -46,6 +62,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         .value("--dir")?
         .ok_or_else(|| Fault::new("touch needs --dir"))?;
     let rounds: u32 = args.value("--rounds")?.unwrap_or(1);
+    let pause_s: u64 = args.value("--pause")?.unwrap_or(0);
     args.done()?;
     let entries = fs::read_dir(&dir).cannot(format_args!("list {}", dir.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
@@ -56,6 +73,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         return Err(Fault::new(format!("{} has no .rrd file", dir.display())));
     }
     for round in 0..rounds {
+        sleep(Duration::from_secs(pause_s));
         for path in &paths {
             touch(path, round).cannot(format_args!("write {}", path.display()))?;
         }

@@ -29,6 +29,7 @@ pub use device::Account;
 pub use ids::Random;
 pub use interfaces::{Cache, Column};
 pub use outcome::Stamps;
+pub use transmit::GAP_NS;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -282,12 +283,26 @@ impl Engine {
             }
         }
         self.use_room(now, link);
+        let (exchanges, devices) = (&self.exchanges, &self.devices);
+        self.timers.forget_next(|due| match due {
+            Due::Answer(exchange, serial, _) => !exchanges.is_out(exchange, serial),
+            Due::CycleEnd(device, count) | Due::Send(device, count) => {
+                devices[device].cycles != count
+            }
+            Due::Cycle(_) | Due::Command(_) | Due::Constants => false,
+        });
     }
 
     /// When [`Engine::advance`] is to be called at the latest.
     pub fn next_ns(&self) -> Option<u64> {
         let times = [self.timers.next_ns(), self.lane.next_ns()];
         times.into_iter().flatten().min()
+    }
+
+    /// Whether answers may lie in the queue of the socket for the gap between two PDUs: nothing is sent because of them.
+    pub fn answers_may_wait(&self) -> bool {
+        let is_single = self.config.globals().single_request;
+        self.exchanges.has_no_step() && self.lane.waiting.is_empty() && !is_single
     }
 
     fn begin_command(&mut self, reading: usize, now: Stamp) {

@@ -14,7 +14,7 @@ use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
 use kymo_wire::mrtg_cfg::{Config, Host};
 
-use crate::engine::{Cache, Engine, Happening, Pace, Settings, Stamps, Strays};
+use crate::engine::{Cache, Engine, GAP_NS, Happening, Pace, Settings, Stamps, Strays};
 use crate::sink::{Counts, Report, Sink};
 use resolver::Resolver;
 use sockets::Sockets;
@@ -30,6 +30,8 @@ const GATHER_PART: u64 = 10;
 const GATHER_MAX_NS: u64 = 5_000_000_000;
 /// A batch of this length does not wait.
 const GATHER_COUNT: usize = 4096;
+/// A packet that lay longer than that in a socket has a stamp of another clock.
+const LIES_MAX_NS: i64 = 1_000_000_000;
 /// Datagrams taken at a time.
 const TAKEN: usize = 64;
 /// No longer asleep than this; nothing depends on it.
@@ -71,6 +73,8 @@ pub struct Poller {
     engine: Engine,
     sockets: Sockets,
     received: Datagrams,
+    /// Before that nothing is sent because of an answer: answers wait in the sockets, so that one wake-up serves several.
+    lie_until_ns: u64,
     resolver: Resolver,
     writer: Writer,
     /// Since when values wait.
@@ -114,6 +118,7 @@ impl Poller {
             engine,
             sockets,
             received: Datagrams::new(TAKEN),
+            lie_until_ns: 0,
             resolver,
             writer,
             gathering_ns: None,
@@ -142,21 +147,24 @@ impl Poller {
     /// Waits for what comes next and does it: packets, timers, names, what was kept. `others` are files that the caller waits for.
     pub fn turn(&mut self, others: &[BorrowedFd<'_>], at_most: Duration) -> io::Result<Turn> {
         let readable = self.wait(others, at_most);
-        let sockets = self.sockets.len();
-        for number in 0..sockets {
-            if readable.get(number) == Some(&true) {
+        for number in 0..self.sockets.len() {
+            if readable.sockets.get(number) != Some(&false) {
                 self.take_packets(number)?;
             }
         }
         let now = self.clock.now();
-        self.resolver
-            .take(|session, address| self.engine.resolved(session, address));
+        if readable.resolver {
+            self.resolver
+                .take(|session, address| self.engine.resolved(session, address));
+        }
         if now.mono_ns >= self.names_ns {
             self.names_ns = now.mono_ns + NAMES_AGAIN_NS;
             self.resolver.ask();
         }
         self.engine.advance(now, &mut self.sockets);
-        self.sockets.flush();
+        if self.sockets.flush() {
+            self.lie_until_ns = now.mono_ns + GAP_NS;
+        }
         let mut turn = Turn {
             happenings: self.engine.take_happenings(),
             commands: self
@@ -166,7 +174,7 @@ impl Poller {
                 .map(number)
                 .collect(),
             cache: self.engine.changed_cache(),
-            is_called: readable.iter().skip(sockets + 2).any(|ready| *ready),
+            is_called: readable.others,
             complaints: self.sockets.take_complaints(),
             reports: Vec::new(),
         };
@@ -184,21 +192,30 @@ impl Poller {
         Ok(turn)
     }
 
-    fn wait(&self, others: &[BorrowedFd<'_>], at_most: Duration) -> Vec<bool> {
-        let mut files: Vec<BorrowedFd<'_>> = self.sockets.files().collect();
-        files.push(self.resolver.as_fd());
-        files.push(self.writer.as_fd());
-        files.extend(others);
+    fn wait(&self, others: &[BorrowedFd<'_>], at_most: Duration) -> Readable {
         let now_ns = self.clock.mono_ns();
+        let lies = self.engine.answers_may_wait() && now_ns < self.lie_until_ns;
+        let mut files = vec![self.resolver.as_fd(), self.writer.as_fd()];
+        files.extend(others);
+        let first = files.len();
+        if !lies {
+            files.extend(self.sockets.files());
+        }
         let gathered = self.gathering_ns.filter(|_| self.writer.has_room());
         let due_ns = [
             self.engine.next_ns(),
             gathered.map(|since_ns| since_ns + self.gather_ns()),
+            lies.then_some(self.lie_until_ns),
             Some(now_ns + NAP_NS),
         ];
         let due_ns = due_ns.into_iter().flatten().min().unwrap_or(now_ns);
         let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(at_most);
-        machine::wait_readable(&files, wait)
+        let mut readable = machine::wait_readable(&files, wait);
+        Readable {
+            sockets: readable.split_off(first),
+            resolver: readable[0],
+            others: readable[2..].contains(&true),
+        }
     }
 
     /// All that has come to a socket. What answers bring about is sent before more of them is taken.
@@ -206,9 +223,14 @@ impl Poller {
         loop {
             let count = self.received.receive(&self.sockets.file(number))?;
             let now = self.clock.now();
+            if count > 0 {
+                self.lie_until_ns = now.mono_ns + GAP_NS;
+            }
             for datagram in self.received.iter_mut().filter(|one| !one.truncated) {
                 let (packet, from) = (&*datagram.bytes, datagram.sender);
-                self.engine.receive(packet, from, now, &mut self.sockets);
+                let came = came(now, datagram.came_ns);
+                self.engine
+                    .receive(packet, from, came, now, &mut self.sockets);
             }
             self.sockets.flush();
             if count < TAKEN {
@@ -284,6 +306,27 @@ impl Poller {
     }
 }
 
+/// What can be read.
+struct Readable {
+    /// By number; none where they were not looked at.
+    sockets: Vec<bool>,
+    resolver: bool,
+    others: bool,
+}
+
+/// When a packet came that the kernel stamped, unless its clock was set meanwhile.
+fn came(now: Stamp, stamped_ns: Option<i64>) -> Stamp {
+    let ago_ns = stamped_ns.map_or(0, |stamped_ns| now.real_ns - stamped_ns);
+    if !(0..=LIES_MAX_NS).contains(&ago_ns) {
+        return now;
+    }
+    Stamp {
+        real_ns: now.real_ns - ago_ns,
+        mono_ns: now.mono_ns.saturating_sub(ago_ns.unsigned_abs()),
+        boot_ns: now.boot_ns.saturating_sub(ago_ns.unsigned_abs()),
+    }
+}
+
 /// As the configuration counts.
 fn number(reading: usize) -> u32 {
     u32::try_from(reading).unwrap_or(u32::MAX)
@@ -327,4 +370,25 @@ pub fn device_names(config: &Config) -> Vec<String> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_came_when_the_kernel_says() {
+        let now = Stamp {
+            real_ns: 5_000_000_000,
+            mono_ns: 3_000_000_000,
+            boot_ns: 4_000_000_000,
+        };
+        let of = |stamped_ns| came(now, stamped_ns);
+        assert_eq!(of(Some(4_993_000_000)).real_ns, 4_993_000_000);
+        assert_eq!(of(Some(4_993_000_000)).mono_ns, 2_993_000_000);
+        // No stamp, one of the time to come, and one from before the clock was set.
+        for stamped_ns in [None, Some(5_000_000_001), Some(3_900_000_000)] {
+            assert_eq!(of(stamped_ns).mono_ns, now.mono_ns);
+        }
+    }
 }

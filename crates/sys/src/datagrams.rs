@@ -13,8 +13,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 /// No datagram is longer.
 pub const DATAGRAM_MAX: usize = 1 << 16;
-/// Room for a control message of 32 bits and one of an address, aligned as the kernel wants it.
-const CONTROL_WORDS: usize = 8;
+/// From one datagram's room to the next: what is read first of each does not fall into the same lines of a cache.
+const STRIDE: usize = DATAGRAM_MAX + 4096 + 64;
+/// Room for a control message of 32 bits, one of an address and one of a time, aligned as the kernel wants it.
+const CONTROL_WORDS: usize = 12;
 
 /// A UDP socket, and the bytes that its queue holds.
 #[derive(Debug)]
@@ -88,6 +90,15 @@ fn count_dropped(socket: &OwnedFd) -> io::Result<()> {
     )
 }
 
+impl UdpSocket {
+    /// Has the kernel say with each datagram when it came: [`Datagram::came_ns`].
+    pub fn stamp_datagrams(&self) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        let on = on.to_ne_bytes();
+        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
+    }
+}
+
 #[allow(unsafe_code)]
 fn set_option(socket: &OwnedFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: the value is read, as many bytes as are said, during the call.
@@ -108,7 +119,7 @@ fn set_option(socket: &OwnedFd, level: i32, name: i32, value: &[u8]) -> io::Resu
 
 /// Room for datagrams, to be filled again and again.
 pub struct Datagrams {
-    /// One after the other, each `DATAGRAM_MAX`. Pages that nothing was written to take no memory.
+    /// One after the other, each `DATAGRAM_MAX` and a gap. Pages that nothing was written to take no memory.
     bytes: Vec<u8>,
     names: Vec<libc::sockaddr_storage>,
     controls: Vec<[u64; CONTROL_WORDS]>,
@@ -122,6 +133,7 @@ struct Filled {
     length: usize,
     truncated: bool,
     local: Option<Ipv4Addr>,
+    came_ns: Option<i64>,
 }
 
 /// One datagram.
@@ -133,6 +145,8 @@ pub struct Datagram<'a> {
     pub sender: SocketAddr,
     /// The address it was sent to, where the socket hears several ([`bind_udp_loopback`]).
     pub local: Option<Ipv4Addr>,
+    /// When it came, nanoseconds since 1970, where the socket says so ([`UdpSocket::stamp_datagrams`]).
+    pub came_ns: Option<i64>,
     /// Its end is missing.
     pub truncated: bool,
 }
@@ -141,7 +155,7 @@ impl Datagrams {
     /// Room for `count` of them.
     pub fn new(count: usize) -> Datagrams {
         Datagrams {
-            bytes: vec![0; count * DATAGRAM_MAX],
+            bytes: vec![0; count * STRIDE],
             names: vec![blank_name(); count],
             controls: vec![[0; CONTROL_WORDS]; count],
             filled: Vec::with_capacity(count),
@@ -154,11 +168,11 @@ impl Datagrams {
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.filled.clear();
         self.dropped = None;
-        let room = self.bytes.chunks_exact_mut(DATAGRAM_MAX);
+        let room = self.bytes.chunks_exact_mut(STRIDE);
         let mut pieces: Vec<libc::iovec> = room
             .map(|room| libc::iovec {
                 iov_base: room.as_mut_ptr().cast(),
-                iov_len: room.len(),
+                iov_len: DATAGRAM_MAX,
             })
             .collect();
         let parts = pieces
@@ -193,6 +207,7 @@ impl Datagrams {
                 length: (head.msg_len as usize).min(DATAGRAM_MAX),
                 truncated: head.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
                 local: beside.local,
+                came_ns: beside.came_ns,
             });
             self.dropped = beside.dropped.or(self.dropped);
         }
@@ -201,12 +216,13 @@ impl Datagrams {
 
     /// Those that the last [`Datagrams::receive`] took.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = Datagram<'_>> {
-        let rooms = self.bytes.chunks_exact_mut(DATAGRAM_MAX).zip(&self.names);
+        let rooms = self.bytes.chunks_exact_mut(STRIDE).zip(&self.names);
         let filled = self.filled.iter().zip(rooms);
         filled.map(|(filled, (room, name))| Datagram {
             bytes: &mut room[..filled.length],
             sender: sender(name),
             local: filled.local,
+            came_ns: filled.came_ns,
             truncated: filled.truncated,
         })
     }
@@ -248,6 +264,8 @@ struct Beside {
     dropped: Option<u32>,
     /// IP_PKTINFO, where that is asked for.
     local: Option<Ipv4Addr>,
+    /// SCM_TIMESTAMPNS, where that is asked for.
+    came_ns: Option<i64>,
 }
 
 /// # Safety
@@ -267,6 +285,10 @@ unsafe fn said_beside(head: &libc::msghdr) -> Beside {
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                     let packet = content.cast::<libc::in_pktinfo>().read_unaligned();
                     beside.local = Some(Ipv4Addr::from(packet.ipi_addr.s_addr.to_ne_bytes()));
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = content.cast::<libc::timespec>().read_unaligned();
+                    beside.came_ns = Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
                 }
                 _ => {}
             }
@@ -328,6 +350,28 @@ mod tests {
             }
         }
         assert_eq!(lengths, [0, 1000, 2000, 3000, 4000, 5000]);
+    }
+
+    #[test]
+    fn datagrams_have_the_time_when_they_came() {
+        use crate::clock::{Clock as _, RealClock};
+        let (bound, client) = pair(1 << 20);
+        let mut datagrams = Datagrams::new(4);
+        client.send(&[0; 10]).unwrap();
+        datagrams.receive(&bound.socket).unwrap();
+        assert!(datagrams.iter_mut().all(|one| one.came_ns.is_none()));
+        bound.stamp_datagrams().unwrap();
+        // The kernel turns stamps on a moment later, and until then stamps what is taken.
+        let is_stamped = (0..1000).any(|_| {
+            let before_ns = RealClock.now().real_ns;
+            client.send(&[0; 10]).unwrap();
+            let after_ns = RealClock.now().real_ns;
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            datagrams.receive(&bound.socket).unwrap();
+            let came_ns = datagrams.iter_mut().find_map(|one| one.came_ns);
+            (before_ns..=after_ns).contains(&came_ns.unwrap())
+        });
+        assert!(is_stamped);
     }
 
     #[test]

@@ -12,6 +12,13 @@ pub(crate) enum Purpose {
     Probe(RequestMessage),
 }
 
+impl Purpose {
+    /// Whether the answer decides what is asked next.
+    fn is_step(&self) -> bool {
+        !matches!(self, Purpose::Pdu(_))
+    }
+}
+
 /// A request that is out.
 pub(crate) struct Exchange {
     pub device: usize,
@@ -30,6 +37,8 @@ pub(crate) struct Exchanges {
     places: Vec<Option<Exchange>>,
     free: Vec<usize>,
     serials: u32,
+    /// Those whose answer decides what is asked next.
+    steps: usize,
     /// Memory of attempts, to be used again.
     spare: Vec<Vec<(i32, u64)>>,
 }
@@ -38,6 +47,7 @@ impl Exchanges {
     /// A new one, without an attempt.
     pub(crate) fn add(&mut self, device: usize, purpose: Purpose) -> usize {
         self.serials = self.serials.wrapping_add(1);
+        self.steps += usize::from(purpose.is_step());
         let exchange = Exchange {
             device,
             purpose,
@@ -68,11 +78,23 @@ impl Exchanges {
             .filter(|exchange| exchange.serial == serial)
     }
 
+    /// Whether that one is still out.
+    pub(crate) fn is_out(&self, number: usize, serial: u32) -> bool {
+        let place = self.places.get(number).and_then(Option::as_ref);
+        place.is_some_and(|exchange| exchange.serial == serial)
+    }
+
     /// It is over.
     pub(crate) fn take(&mut self, number: usize) -> Option<Exchange> {
         let exchange = self.places.get_mut(number)?.take()?;
         self.free.push(number);
+        self.steps -= usize::from(exchange.purpose.is_step());
         Some(exchange)
+    }
+
+    /// Whether nothing waits for an answer in order to be sent.
+    pub(crate) fn has_no_step(&self) -> bool {
+        self.steps == 0
     }
 
     /// Its memory is used again.

@@ -27,8 +27,15 @@ enum Answered {
 }
 
 impl Engine {
-    /// A packet came.
-    pub fn receive(&mut self, packet: &[u8], from: SocketAddr, now: Stamp, link: &mut dyn Link) {
+    /// A packet came, now or a moment ago.
+    pub fn receive(
+        &mut self,
+        packet: &[u8],
+        from: SocketAddr,
+        came: Stamp,
+        now: Stamp,
+        link: &mut dyn Link,
+    ) {
         let Ok(reply) = Message::decode_response(packet) else {
             self.strays.malformed += 1;
             return;
@@ -52,14 +59,14 @@ impl Engine {
             return;
         }
         self.forget(attempt.exchange);
-        self.devices[number].seen_ns = now.real_ns;
+        self.devices[number].seen_ns = came.real_ns;
         let cycle = &mut self.devices[number].cycle;
-        cycle.answered_ns = Some(now.mono_ns);
+        cycle.answered_ns = Some(came.mono_ns);
         cycle.account.answers += 1;
-        let round_trip_ns = now.mono_ns.saturating_sub(sent_ns);
+        let round_trip_ns = came.mono_ns.saturating_sub(sent_ns);
         cycle.account.round_trip_ns += round_trip_ns;
         // The middle between sending and receiving is the best guess at when the device looked.
-        let stamp_ns = now.real_ns - (round_trip_ns / 2) as i64;
+        let stamp_ns = came.real_ns - (round_trip_ns / 2) as i64;
         match answered {
             Answered::Pdu(pdu) => self.pdu_answered(number, pdu, &reply, stamp_ns, now, link),
             Answered::Walk => self.rows_came(number, &reply, stamp_ns, now, link),

@@ -1,4 +1,4 @@
-//! What is due when. Timers are never taken back: who gets one looks whether it still means anything.
+//! What is due when. A timer that means nothing any more is left where it is until it is the next one: nothing is to wake up for it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ pub(crate) struct Timers<T> {
     count: u64,
 }
 
-impl<T: Ord> Timers<T> {
+impl<T: Ord + Copy> Timers<T> {
     /// None.
     pub(crate) fn new() -> Timers<T> {
         Timers {
@@ -29,6 +29,15 @@ impl<T: Ord> Timers<T> {
     /// When the next one is due.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((due_ns, _, _))| *due_ns)
+    }
+
+    /// Forgets the next ones that mean nothing any more.
+    pub(crate) fn forget_next(&mut self, is_void: impl Fn(T) -> bool) {
+        while let Some(Reverse((_, _, what))) = self.heap.peek()
+            && is_void(*what)
+        {
+            self.heap.pop();
+        }
     }
 
     /// The next one that is due by now.
@@ -55,6 +64,19 @@ mod tests {
         assert_eq!(due, ['b', 'a', 'x']);
         assert_eq!(timers.take(29), None);
         assert_eq!(timers.take(30), Some('c'));
+        assert_eq!(timers.next_ns(), None);
+    }
+
+    #[test]
+    fn what_means_nothing_is_not_the_next_one() {
+        let mut timers = Timers::new();
+        for (due_ns, what) in [(10, 'v'), (20, 'v'), (30, 'c'), (40, 'v')] {
+            timers.set(due_ns, what);
+        }
+        timers.forget_next(|what| what == 'v');
+        assert_eq!(timers.next_ns(), Some(30));
+        assert_eq!(timers.take(50), Some('c'));
+        timers.forget_next(|what| what == 'v');
         assert_eq!(timers.next_ns(), None);
     }
 }

@@ -14,7 +14,7 @@ use super::{Due, Engine, Link, SECOND_NS};
 /// PDUs of a device that are on their way.
 const WINDOW: u32 = 3;
 /// Between two of them.
-const GAP_NS: u64 = 10_000_000;
+pub const GAP_NS: u64 = 10_000_000;
 /// Attempts to hear from a device that was silent.
 const PROBES: u32 = 2;
 

@@ -92,14 +92,17 @@ impl Sockets {
         self.open[number].socket.socket.as_fd()
     }
 
-    /// Sends what is in the outboxes.
-    pub(super) fn flush(&mut self) {
+    /// Sends what is in the outboxes; whether there was something.
+    pub(super) fn flush(&mut self) -> bool {
+        let mut had_some = false;
         for open in &mut self.open {
             if !open.outbox.is_empty() {
                 let (refused, _) = open.outbox.send(&open.socket.socket);
                 self.unsent += refused as u64;
+                had_some = true;
             }
         }
+        had_some
     }
 
     /// What could not be opened, a line each.
@@ -135,6 +138,7 @@ impl Sockets {
             return Ok(number);
         }
         let socket = bind_udp(address_of(&place)?, QUEUE_BYTES)?;
+        socket.stamp_datagrams()?;
         self.open.push(Open {
             socket,
             outbox: Outbox::default(),

@@ -318,7 +318,8 @@ impl Simulation {
                     break;
                 }
                 let (from, packet) = first.remove();
-                self.engine.receive(&packet, from, now, &mut self.network);
+                self.engine
+                    .receive(&packet, from, now, now, &mut self.network);
             }
             self.collect();
             let next = [

@@ -9,6 +9,10 @@ use std::fmt::{self, Display};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
+/// A new file is written page by page. Of larger writes the kernel makes large folios, and then ext4 looks at each of their blocks
+/// whenever an update changes a few bytes: twice the CPU of an update (docs/journal/2026-11-24-poll.md).
+const PAGE_BYTES: usize = 4096;
+
 /// Why there is no file.
 pub(super) enum Trouble {
     Rrd(Error),
@@ -42,7 +46,13 @@ pub(super) fn create_file(
     };
     let made = create(&request, first_s, random, None, &[]).map_err(Trouble::Rrd)?;
     let bytes = made.to_bytes();
-    let put = || tree.put(&series.path, &bytes, Existing::Keep, Safe::Unsynced);
+    let put = || {
+        let mut write = |out: &mut dyn io::Write| {
+            let mut pages = bytes.chunks(PAGE_BYTES);
+            pages.try_for_each(|page| out.write_all(page))
+        };
+        tree.put_pieces(&series.path, &mut write, Existing::Keep, Safe::Unsynced)
+    };
     let done = match (put(), series.path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             tree.make_folders(folder).and_then(|()| put())
