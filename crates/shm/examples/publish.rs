@@ -74,10 +74,10 @@ fn execute(slot: &mut Slot, metrics: &Metrics, number: u32, started: Instant, ra
     slot.end();
 }
 
-/// Publishes commands; the path of the file.
-pub fn publish(commands: u32) -> (Publisher, Slot) {
+/// Publishes commands, by a schema that may be changed before.
+pub fn publish(commands: u32, changed: impl Fn(Schema) -> Schema) -> (Publisher, Slot) {
     let (schema, metrics) = schema();
-    let (publisher, why) = Publisher::create_or_disabled(&schema);
+    let (publisher, why) = Publisher::create_or_disabled(&changed(schema));
     if let Some(why) = why {
         eprintln!("{why}"); // and it goes on
     }
@@ -93,7 +93,7 @@ pub fn publish(commands: u32) -> (Publisher, Slot) {
 
 fn main() {
     let commands = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let (publisher, slot) = publish(commands.unwrap_or(1000));
+    let (publisher, slot) = publish(commands.unwrap_or(1000), |schema| schema);
     let path = publisher.path().map(|path| path.display().to_string());
     std::io::Write::write_all(
         &mut std::io::stdout(),

@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),
+    ("shm", kymo_shm::fuzz::fuzz_shm),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
