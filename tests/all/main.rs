@@ -9,6 +9,7 @@ mod graph;
 mod kill9;
 mod live;
 mod playback;
+mod poll_beside_mrtg;
 mod poll_commands;
 mod poll_config;
 mod poll_faults;

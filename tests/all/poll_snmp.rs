@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use kymo_agentfarm::{Farm, Settings, traffic};
-use kymo_tests::{Running, Scratch, machine};
+use kymo_tests::snmpd::Snmpd;
+use kymo_tests::{Scratch, machine};
 use kymo_wire::snmp::{
     Ask, ErrorStatus, IdWidth, Message, ObjectValue, Oid, RequestMessage, Version, put_varbind,
 };
@@ -124,56 +125,10 @@ const BULK: Ask = Ask::GetBulk {
     max_repetitions: 12,
 };
 
-/// Debian's snmpd at a loopback address; its sysDescr is as long as it may be.
-struct Snmpd {
-    _running: Running,
-    _scratch: Scratch,
-    address: SocketAddr,
-}
-
-impl Snmpd {
-    fn start() -> Snmpd {
-        let scratch = Scratch::new("snmpd");
-        let free = UdpSocket::bind("127.0.12.9:0").expect("a port");
-        let address = free.local_addr().expect("its address");
-        drop(free);
-        let descr = "x".repeat(250);
-        let settings = format!("rocommunity public\nsysName sw1\nsysDescr {descr}\n");
-        std::fs::write(scratch.path("conf"), settings).expect("a file");
-        let child = Command::new("snmpd")
-            .args([
-                "-f",
-                "-C",
-                "-c",
-                &scratch.text("conf"),
-                "-Lf",
-                &scratch.text("log"),
-            ])
-            .args([
-                "-I",
-                "-smux",
-                "-p",
-                &scratch.text("pid"),
-                &format!("udp:{address}"),
-            ])
-            .env("SNMP_PERSISTENT_DIR", scratch.text("kept"))
-            .stdin(Stdio::null())
-            .spawn();
-        let running = Running(child.unwrap_or_else(|why| panic!("cannot start snmpd: {why}")));
-        let agent = Snmpd {
-            _running: running,
-            _scratch: scratch,
-            address,
-        };
-        let patience = Instant::now() + Duration::from_secs(20);
-        let mut client = Client::of(address);
-        let up_time = [oid("1.3.6.1.2.1.1.3.0")];
-        while client.ask(Ask::Get, Version::V2c, &up_time).is_none() {
-            assert!(Instant::now() < patience, "snmpd does not answer");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        agent
-    }
+/// Debian's snmpd; its sysDescr is as long as it may be.
+fn snmpd() -> Snmpd {
+    let descr = "x".repeat(250);
+    Snmpd::start("127.0.12.9", &format!("sysName sw1\nsysDescr {descr}\n"))
 }
 
 /// What `snmpbulkwalk` says is below `root`: names with a dot before, and values without kinds.
@@ -206,7 +161,7 @@ fn tables_of_snmpd_are_those_that_snmpbulkwalk_sees() {
     if machine::must_skip(&["snmpd", "snmpbulkwalk"]) {
         return;
     }
-    let agent = Snmpd::start();
+    let agent = snmpd();
     let mut client = Client::of(agent.address);
     let (mut numbers, mut others) = (0, 0);
     for root in [
@@ -272,7 +227,7 @@ fn many_objects_of_snmpd_come_in_one_reply() {
     if machine::must_skip(&["snmpd"]) {
         return;
     }
-    let agent = Snmpd::start();
+    let agent = snmpd();
     let mut client = Client::of(agent.address);
     let column = |column: u32| oid("1.3.6.1.2.1.31.1.1.1").with(&[column, 1]);
     let names: Vec<Oid> = (0..48)
@@ -326,7 +281,7 @@ fn a_reply_that_no_datagram_holds_is_silence_from_snmpd() {
     if machine::must_skip(&["snmpd"]) {
         return;
     }
-    let agent = Snmpd::start();
+    let agent = snmpd();
     let mut client = Client::of(agent.address);
     let mut names = vec![oid("1.3.6.1.2.1.1.1.0"); 300];
     client.attempts = 1;

@@ -8,6 +8,7 @@ pub mod rrd_stream;
 pub mod rrdtool;
 pub mod rrdtool_source;
 pub mod served;
+pub mod snmpd;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,0 +1,257 @@
+//! MRTG and `kymo poll` at once, on one configuration that stock cfgmaker wrote for Debian's snmpd and for the farm: what they store
+//! agrees, as far as MRTG's stamps of whole seconds tell.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use kymo_agentfarm::{Farm, Settings};
+use kymo_rrd::Header;
+use kymo_tests::rrd_file::files_below;
+use kymo_tests::snmpd::Snmpd;
+use kymo_tests::{Running, Scratch, kymo, machine};
+
+/// Seconds of a cycle, the shortest that MRTG's daemon keeps up with on a busy machine.
+const INTERVAL_S: u64 = 10;
+/// Values of each file: as many rows, but for the first and the last.
+const VALUES: usize = 6;
+const PATIENCE: Duration = Duration::from_secs(240);
+const LOOK: Duration = Duration::from_millis(200);
+/// A rate may be off by a second of MRTG's stamps, and by this part.
+const NEAR: f64 = 1.0 / INTERVAL_S as f64 + 0.0005;
+/// A stamp of MRTG is a whole second, some time after the answer.
+const STAMP_OFF_S: f64 = 2.0;
+
+/// What a file said at a moment: in and out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sample {
+    stamp_s: f64,
+    values: [u64; 2],
+}
+
+/// Samples of each file, by its name.
+type Samples = BTreeMap<PathBuf, Vec<Sample>>;
+
+/// A folder of one poller, and what its files have said.
+struct Side {
+    folder: PathBuf,
+    log: PathBuf,
+    running: Running,
+    samples: Samples,
+}
+
+impl Side {
+    fn start(scratch: &Scratch, name: &str, command: &mut Command) -> Side {
+        let log = scratch.path(&format!("{name}.log"));
+        let file = File::create(&log).expect("a file");
+        let child = command
+            .env("LANG", "C")
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("a file"))
+            .stderr(file)
+            .spawn();
+        Side {
+            folder: scratch.path(name),
+            log,
+            running: Running(child.unwrap_or_else(|why| panic!("cannot start {name}: {why}"))),
+            samples: Samples::new(),
+        }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Looks at all files.
+    fn look(&mut self) {
+        let ended = self.running.0.try_wait().expect("a child");
+        assert!(ended.is_none(), "it ended: {ended:?}: {}", self.said());
+        for path in rrd_files(&self.folder) {
+            let name = path
+                .strip_prefix(&self.folder)
+                .expect("below")
+                .to_path_buf();
+            let samples = self.samples.entry(name).or_default();
+            if let Some(sample) = newest(&path).filter(|sample| samples.last() != Some(sample)) {
+                samples.push(sample);
+            }
+        }
+    }
+
+    fn has_values(&self, files: usize) -> bool {
+        let all = self.samples.values();
+        all.clone().count() >= files && all.clone().all(|samples| samples.len() >= VALUES)
+    }
+}
+
+fn rrd_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = files_below(folder);
+    files.retain(|path| path.extension().is_some_and(|end| end == "rrd"));
+    files
+}
+
+/// The newest value of a file, once it has one that is known.
+fn newest(path: &Path) -> Option<Sample> {
+    // It is being written: what is the same twice is whole.
+    let bytes = std::fs::read(path).ok()?;
+    let is_whole = std::fs::read(path).is_ok_and(|again| again == bytes);
+    let header = Header::parse(&bytes).ok().filter(|_| is_whole)?;
+    let value = |n: usize| -> Option<u64> {
+        let text = header.pdp_prep[n].last_ds.split(|&byte| byte == 0).next()?;
+        std::str::from_utf8(text).ok()?.parse().ok()
+    };
+    Some(Sample {
+        stamp_s: header.last_up as f64 + header.last_up_usec as f64 / 1e6,
+        values: [value(0)?, value(1)?],
+    })
+}
+
+/// Primary data points of a file by the end of their time, in and out.
+fn rows(file: &Path) -> BTreeMap<u64, [f64; 2]> {
+    let length = format!("-{}", 60 * INTERVAL_S);
+    let output = Command::new("rrdtool")
+        .arg("fetch")
+        .arg(file)
+        .args(["AVERAGE", "-r", &INTERVAL_S.to_string(), "-s", &length])
+        .output();
+    let output = output.expect("rrdtool");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = |line: &str| {
+        let (stamp, values) = line.split_once(": ")?;
+        let mut values = values.split(' ').map(str::parse::<f64>);
+        let row = [values.next()?.ok()?, values.next()?.ok()?];
+        let is_known = row.iter().all(|value| !value.is_nan());
+        is_known.then_some((stamp.parse().ok()?, row))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+/// Rows that both have, but for the first one, of which rrdtool counts what is unknown in whole seconds.
+fn common(ours: &Path, theirs: &Path) -> Vec<[[f64; 2]; 2]> {
+    let (ours, theirs) = (rows(ours), rows(theirs));
+    let first = [&ours, &theirs].map(|rows| rows.keys().next().copied().unwrap_or(u64::MAX));
+    let later = ours
+        .iter()
+        .filter(|(stamp, _)| **stamp > first[0].max(first[1]));
+    later
+        .filter_map(|(stamp, row)| Some([*row, *theirs.get(stamp)?]))
+        .collect()
+}
+
+/// Rates of the farm are steady: those of both are the same. The mean is looked at, and each row for what no stamp explains.
+fn have_same_rates(name: &Path, rows: &[[[f64; 2]; 2]]) {
+    assert!(rows.len() >= VALUES - 3, "{}: {rows:?}", name.display());
+    for way in [0, 1] {
+        let parts: Vec<f64> = rows
+            .iter()
+            .map(|[ours, theirs]| ours[way] / theirs[way])
+            .collect();
+        let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+        assert!((mean - 1.0).abs() <= NEAR, "{}: {parts:?}", name.display());
+        let is_near = |part: &f64| (part - 1.0).abs() < 5.0 * NEAR;
+        assert!(parts.iter().all(is_near), "{}: {parts:?}", name.display());
+    }
+}
+
+/// Counters only grow: what either has stored later, by more than stamps may be off, is no less.
+fn are_of_one_counter(name: &Path, ours: &[Sample], theirs: &[Sample]) {
+    let mut compared = 0;
+    for mine in ours {
+        for other in theirs {
+            let (early, late) = match mine.stamp_s < other.stamp_s {
+                true => (mine, other),
+                false => (other, mine),
+            };
+            if late.stamp_s - early.stamp_s > STAMP_OFF_S {
+                let grows = (0..2).all(|way| early.values[way] <= late.values[way]);
+                assert!(grows, "{}: {early:?} {late:?}", name.display());
+                compared += 1;
+            }
+        }
+    }
+    assert!(
+        compared >= VALUES,
+        "{}: {ours:?} {theirs:?}",
+        name.display()
+    );
+}
+
+/// Has cfgmaker write a configuration for both; how many targets it has.
+fn configure(scratch: &Scratch, snmpd: &Snmpd, farm: &Farm) -> usize {
+    let global = |text: String| ["--global".to_string(), text];
+    let agents = (0..farm.settings().devices).map(|device| {
+        let (address, port) = (farm.address(device), farm.settings().port);
+        format!("public@{address}:{port}::::2")
+    });
+    let output = Command::new("cfgmaker")
+        // All interfaces of this machine, lo among them, also those that do not say how fast they are.
+        .args(["--noreversedns", "--if-filter=1", "--zero-speed=1000000000"])
+        .args(global(format!("WorkDir: {}", scratch.text("mrtg"))))
+        .args(global("LogFormat: rrdtool".into()))
+        .args(global(format!("Interval: 0:{INTERVAL_S}")))
+        .args(global("RunAsDaemon: yes".into()))
+        .args(global("NoDetach: yes".into()))
+        .args(["--output", &scratch.text("mrtg.cfg")])
+        .arg(format!("public@{}::::2", snmpd.address))
+        .args(agents)
+        .env("LANG", "C")
+        .output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run cfgmaker: {why}"));
+    let written = std::fs::read_to_string(scratch.path("mrtg.cfg")).expect("a configuration");
+    let targets = written.lines().filter(|line| line.starts_with("Target["));
+    let targets = targets.count();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(targets > farm.settings().interfaces as usize, "{said}");
+    targets
+}
+
+#[test]
+fn what_mrtg_and_kymo_store_at_once_agrees() {
+    if machine::must_skip(&["mrtg", "cfgmaker", "snmpd", "rrdtool"]) {
+        return;
+    }
+    let scratch = Scratch::new("poll-beside-mrtg");
+    for name in ["mrtg", "kymo"] {
+        std::fs::create_dir(scratch.path(name)).expect("a folder");
+    }
+    let snmpd = Snmpd::start("127.0.21.5", "interface lo 24 4000000000\n");
+    let farm = Farm::start(Settings {
+        first: [127, 0, 21, 40].into(),
+        port: 0,
+        devices: 2,
+        interfaces: 12,
+        community: b"public".to_vec(),
+    });
+    let farm = farm.expect("a farm");
+    let targets = configure(&scratch, &snmpd, &farm);
+    let config = scratch.path("mrtg.cfg");
+    let mut theirs = Side::start(&scratch, "mrtg", Command::new("mrtg").arg(&config));
+    let mut poll = Command::new(kymo());
+    poll.arg("poll").arg("--log-dir").arg(scratch.path("kymo"));
+    let mut ours = Side::start(&scratch, "kymo", poll.arg(&config));
+    let until = Instant::now() + PATIENCE;
+    while !(theirs.has_values(targets) && ours.has_values(targets)) {
+        let said = || format!("MRTG: {}\nkymo: {}", theirs.said(), ours.said());
+        assert!(Instant::now() < until, "{}", said());
+        sleep(LOOK);
+        theirs.look();
+        ours.look();
+    }
+    let names = |side: &Side| side.samples.keys().cloned().collect::<Vec<PathBuf>>();
+    assert_eq!(names(&ours), names(&theirs));
+    let of_snmpd = snmpd.address.ip().to_string();
+    let mut counts = [0, 0];
+    for name in names(&ours) {
+        let (mine, other) = (ours.folder.join(&name), theirs.folder.join(&name));
+        are_of_one_counter(&name, &ours.samples[&name], &theirs.samples[&name]);
+        let is_steady = !name.to_string_lossy().contains(&of_snmpd);
+        if is_steady {
+            have_same_rates(&name, &common(&mine, &other));
+        }
+        counts[usize::from(is_steady)] += 1;
+    }
+    assert!(counts[0] >= 1 && counts[1] == 12, "{counts:?}");
+}
