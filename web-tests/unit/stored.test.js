@@ -11,6 +11,13 @@ const answer = {
   ],
 };
 
+test('targets of the poller are fields, and of no host', () => {
+  const { series, definitions } = answer;
+  const { fields, hosts } = readStored({ series: [...series, ['routers/core_1.rrd', 0, 990, true], ['mrtg/a/gone_1.rrd', 0, 990]], definitions });
+  assert.ok(['routers/core_1.rrd', 'mrtg/a/gone_1.rrd'].every((name) => fields.some(({ id }) => id === `@${name}:rx`)));
+  assert.deepEqual(hosts.map(({ host }) => host), ['db', 'web1', 'web2']);
+});
+
 test('a name is its labels', () => {
   assert.deepEqual(parts('@web1/cpu-0/cpu-idle.rrd:value'), { host: 'web1', folder: 'cpu-0', name: 'cpu-idle', column: 'value' });
   assert.deepEqual(parts('@alone.rrd:x'), { host: '', folder: '', name: 'alone', column: 'x' });

@@ -61,20 +61,20 @@ const typeOf = (name) => cut(name)[0];
 export function readStored({ series, definitions }) {
   const fields = [];
   const hosts = new Map();
-  for (const [name, number, last] of series) {
+  for (const [name, number, last, isTarget] of series) {
     const { step, columns } = definitions[number];
     for (const column of columns) {
       const id = `@${name}:${column.name}`;
       fields.push({ id, unit: column.unit, last, text: `${name} ${column.name}`.toLowerCase(), ...parts(id) });
     }
-    count(hosts, name, step, last, columns.length);
+    if (!isTarget) count(hosts, name, step, last, columns.length);
   }
   return { fields, hosts: [...hosts.values()] };
 }
 
 function count(hosts, name, step, last, columns) {
   const slash = name.indexOf('/');
-  // what the poller asks for is nothing that a host sends
+  // what the poller asked for is nothing that a host sends, nor is what it asks for no more
   if (slash < 0 || name.startsWith('mrtg/')) return;
   const host = name.slice(0, slash);
   if (!hosts.has(host)) hosts.set(host, { host, series: 0, last: null, step: Infinity, rate: 0 });

@@ -125,9 +125,14 @@ impl Targets {
         }
     }
 
+    /// The list as it is now.
+    pub(crate) fn listed(&self) -> Arc<Listed> {
+        self.looked().listed.clone()
+    }
+
     /// What is said of a target.
     pub(crate) fn described(&self, id: &str) -> Option<(Arc<Listed>, usize, DescribedTarget)> {
-        let listed = self.looked().listed.clone();
+        let listed = self.listed();
         let at = listed.find(id)?;
         let target = listed.read(&RealDisk, &self.folder, at)?;
         Some((listed, at, target))

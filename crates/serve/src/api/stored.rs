@@ -1,6 +1,6 @@
 //! `/api/v1/stored`: the series that others sent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: Heade
     let body = hub
         .ask(move |hub| {
             let Some(stored) = &hub.stored else {
-                return Ok(body(&mut std::iter::empty()));
+                return Ok(body(&mut std::iter::empty(), &HashSet::new()));
             };
             let listed = stored.list().map_err(Refusal::unavailable)?;
             // This machine's own fields have no need of a second name.
@@ -33,15 +33,18 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: Heade
                 let is_picked = matchers.iter().all(|matcher| matcher.picks(&info.name));
                 is_picked && !is_own(&info.name, &host)
             };
-            Ok(body(&mut listed.iter().filter(picked)))
+            let targets = hub.targets.as_ref().map(|targets| targets.listed());
+            let targets = targets.iter().flat_map(|listed| &listed.targets);
+            let polled = targets.map(|target| target.series.as_bytes()).collect();
+            Ok(body(&mut listed.iter().filter(picked), &polled))
         })
         .await?;
     Ok(answer::json(&headers, body))
 }
 
-/// Definitions once, and for each series its name, the number of its definition, and when its last value was. Names that are
-/// no text are left out: they could not be asked for.
-fn body(series: &mut dyn Iterator<Item = &SeriesInfo>) -> String {
+/// Definitions once, and for each series its name, the number of its definition, when its last value was, and that it is one of
+/// those that are polled. Names that are no text are left out: they could not be asked for.
+fn body(series: &mut dyn Iterator<Item = &SeriesInfo>, polled: &HashSet<&[u8]>) -> String {
     let mut definitions: Vec<Json> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut out = String::from("{\"series\":[");
@@ -61,6 +64,9 @@ fn body(series: &mut dyn Iterator<Item = &SeriesInfo>) -> String {
         match info.last > 0.0 {
             true => number::push_time(&mut out, number::nanoseconds(info.last)),
             false => out.push_str("null"),
+        }
+        if polled.contains(&*info.name) {
+            out.push_str(",true");
         }
         out.push(']');
     }
