@@ -438,6 +438,17 @@ fn what_happened_to_a_device_is_on_its_graphs() {
     let is_there = |mark: [&str; 3]| listed.contains(&mark.map(String::from));
     assert!(is_there(silence) && is_there(back), "{listed:?}");
     assert!(is_there(["failure", "", "sw1/df: is full"]), "{listed:?}");
+    let mut list = Command::new(kymo());
+    list.args([
+        "series", "events", "sw1", "--from", "-1d", "--json", "--data",
+    ]);
+    let output = list.arg(&polled.dir).output().expect("kymo runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let kinds = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let kinds: Vec<Value> = kinds.map(|event: Value| event["kind"].clone()).collect();
+    assert_eq!(kinds, ["failure", "warning", "failure"], "{text}");
     // They outlive the keeper.
     let keeper = polled.served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
@@ -460,6 +471,47 @@ fn what_happened_to_a_device_is_on_its_graphs() {
         answer_of(&mut stream, &Question::Notify(vec![restarted])),
         Answer::Refused(_)
     ));
+}
+
+/// Targets whose files lie elsewhere below the store's base are no host's either; `series ls` has them all, also as JSON.
+#[test]
+fn targets_are_told_from_what_hosts_send() {
+    let polled = Polled::start("targets-hosts");
+    let names = ["routers/core_1.rrd", "web1/load/load.rrd"];
+    for name in names {
+        let made = polled.client().text(&format!(
+            "CREATE {name} -s 300 DS:ds0:GAUGE:600:0:U DS:ds1:GAUGE:600:0:U RRA:AVERAGE:0.5:1:10"
+        ));
+        assert!(made.starts_with("0 "), "{made}");
+    }
+    let target = DescribedTarget {
+        series: names[0].into(),
+        ..described("core_1", "core")
+    };
+    let text = TargetsHead::new("a.cfg".into(), 300, 1).line() + &target.line();
+    polled.describe("a", &text);
+    let stored = polled.get("/api/v1/stored");
+    let series = stored["series"].as_array().expect("series");
+    let is_target = |name: &str| {
+        let mut found = series.iter().filter(|one| one[0] == name);
+        found.next().expect(name)[3] == true
+    };
+    assert_eq!(names.map(is_target), [true, false], "{series:?}");
+    let mut list = Command::new(kymo());
+    list.args(["series", "ls", "--json", "--data"]);
+    let output = list.arg(&polled.dir).output().expect("kymo runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let listed: Vec<Value> = lines.collect();
+    let known: Vec<&Value> = listed
+        .iter()
+        .filter(|one| names.iter().any(|name| one["name"] == *name))
+        .collect();
+    assert_eq!(known.len(), 2, "{text}");
+    assert_eq!(known[0]["step"], 300);
+    assert_eq!(known[1]["columns"][1]["name"], "ds1");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
 
+mod json;
 mod opened;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -64,6 +65,9 @@ struct List {
     /// plugin_instance, type, type_instance, file
     #[arg(value_name = "MATCHER")]
     matchers: Vec<String>,
+    /// An object a line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     place: WhichStore,
 }
@@ -121,6 +125,9 @@ struct Events {
     hosts: Vec<String>,
     #[command(flatten)]
     times: Times,
+    /// An object a line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     place: DataFolder,
 }
@@ -178,6 +185,13 @@ fn run_list(list: &List) -> Result<ExitCode> {
         return Ok(ExitCode::from(NOTHING));
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
+    if list.json {
+        for info in &found {
+            writeln!(out, "{}", json::series(info))?;
+        }
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let longest = found.iter().map(|info| shown(&info.name).chars().count());
     let width = longest.max().unwrap_or(0).max(4);
     let now = RealClock.now().real_ns as f64 / 1e9;
@@ -328,6 +342,10 @@ fn run_events(events: &Events) -> Result<ExitCode> {
     }
     let (mut out, zone) = (io::BufWriter::new(io::stdout().lock()), TimeZone::system());
     for event in &found {
+        if events.json {
+            writeln!(out, "{}", json::event(event))?;
+            continue;
+        }
         let time = stamp(event.time_ns.div_euclid(1_000_000_000), &zone);
         let mark = stored::mark(event);
         writeln!(out, "{time:<25} {:<7} {}", mark.kind.name(), mark.text)?;
