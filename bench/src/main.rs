@@ -3,7 +3,8 @@
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
-//! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
+//! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd, `kymo-bench programs` those of
+//! programs that publish; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
 //! child processes they start, each a contender or a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
@@ -28,6 +29,7 @@ mod machine;
 mod peer;
 mod poll;
 mod procfs;
+mod programs;
 mod progress;
 mod report;
 mod ring;
@@ -56,6 +58,7 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
        kymo-bench hub    [--quick] [--only ROW,...] [--kymo PATH] [--minutes N] [--series N] [--steps N]
                          [--dir DIR] [--results FILE]
        kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--steps N] [--dir DIR] [--results FILE]
+       kymo-bench programs [--quick] [--only ROW,...] [--rounds N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
@@ -64,6 +67,7 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
        kymo-bench world  --dir DIR [--days N] [--mib N] [--processes N]
        kymo-bench ask    --first ADDRESS --port PORT --devices N --interfaces N [--rounds N] [--varbinds N]
        kymo-bench touch  --dir DIR [--rounds N]
+       kymo-bench publish --work command|counter|nothing [--count N] [--bytes N]
        kymo-bench rows
 ";
 
@@ -87,6 +91,8 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "drum" => return drum::DRUM.run(args),
         "hub" => return hub::HUB.run(args),
         "poll" => return poll::POLLING.run(args),
+        "programs" => return programs::PROGRAMS.run(args),
+        "publish" => programs::writer::run(args)?,
         "ask" => poll::ask::run(args)?,
         "touch" => poll::touch::run(args)?,
         "floor" => floor::run(args)?,
@@ -98,13 +104,14 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
             drum::DRUM.list(),
             hub::HUB.list(),
-            poll::POLLING.list()
+            poll::POLLING.list(),
+            programs::PROGRAMS.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

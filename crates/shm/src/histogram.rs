@@ -9,7 +9,8 @@ pub(crate) const BEFORE_BUCKETS: usize = 2;
 pub struct Buckets {
     bits: u8,
     low: u8,
-    high: u8,
+    /// From the lowest to the highest.
+    powers: u8,
 }
 
 impl Buckets {
@@ -18,12 +19,16 @@ impl Buckets {
         if bits > 6 || bits > low || low >= high || high > 63 {
             return None;
         }
-        Some(Buckets { bits, low, high })
+        Some(Buckets {
+            bits,
+            low,
+            powers: high - low,
+        })
     }
 
     /// How many there are.
     pub const fn count(self) -> usize {
-        (((self.high - self.low) as usize) << self.bits) + 2
+        ((self.powers as usize) << self.bits) + 2
     }
 
     /// Cells that the histogram takes in a slot.
@@ -32,16 +37,20 @@ impl Buckets {
     }
 
     /// The bucket that a value is in, from 0.
+    #[inline(always)]
     pub const fn index(self, value: u64) -> usize {
-        if value >> self.low == 0 {
-            return 0;
+        let exponent = 63 ^ (value | 1).leading_zeros();
+        let power = exponent.wrapping_sub(self.low as u32);
+        if power >= self.powers as u32 {
+            return if exponent < self.low as u32 {
+                0
+            } else {
+                self.count() - 1
+            };
         }
-        if value >> self.high != 0 {
-            return self.count() - 1;
-        }
-        let exponent = value.ilog2() as u8;
-        let within = (value >> (exponent - self.bits)) as usize - (1 << self.bits);
-        1 + (((exponent - self.low) as usize) << self.bits) + within
+        // Of value's bits, the highest one and `bits` behind it: from 2^bits on, as if there were a power before the lowest.
+        let within = (value >> (exponent - self.bits as u32)) as usize;
+        ((power as usize) << self.bits) + within + 1 - (1 << self.bits)
     }
 
     /// The lowest value of a bucket. That of bucket 0 is 0.
@@ -66,7 +75,7 @@ impl Buckets {
     }
 
     pub(crate) const fn parameters(self) -> [u8; 3] {
-        [self.bits, self.low, self.high]
+        [self.bits, self.low, self.low + self.powers]
     }
 }
 

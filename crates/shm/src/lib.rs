@@ -22,7 +22,7 @@ pub use reader::{
     Access, Activity, Command, Identity, Label, Liveness, OpenError, ReadError, Reader, Sampled,
     Scratch, Value, epoch_of, file_name,
 };
-pub use writer::{Counter, CreateError, Gauge, Histogram, Origin, Publisher, Schema, Slot};
+pub use writer::{Cells, Counter, CreateError, Gauge, Histogram, Origin, Publisher, Schema, Slot};
 
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzz;

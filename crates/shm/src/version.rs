@@ -1,6 +1,8 @@
 //! Two buffers and a generation: how something longer than a word is written so that its last complete version can be read at any
 //! moment, also when the writer died in the middle. The rules are in `docs/formats/shm.md` ("Words"); loom and Miri go through them.
 
+#![allow(unsafe_code)]
+
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::layout::HEAD_WORDS;
@@ -74,25 +76,60 @@ impl<'a, W: Word> Draft<'a, W> {
 }
 
 /// Stores a text, zero-filled to the next 8 bytes. What does not fit is left out.
-#[inline(always)]
+#[inline]
 pub(crate) fn store_text<W: Word>(words: &[W], text: &[u8]) {
-    let (mut words, mut quads) = (words, text.chunks_exact(32));
     // By fours: a loop over single words takes twice the instructions.
-    for quad in quads.by_ref() {
-        let Some((four, rest)) = words.split_first_chunk::<4>() else {
-            return;
-        };
+    let (quads, _) = text.as_chunks::<32>();
+    let (fours, _) = words.as_chunks::<4>();
+    for (four, quad) in fours.iter().zip(quads) {
         for (word, bytes) in four.iter().zip(quad.as_chunks::<8>().0) {
             word.put(u64::from_le_bytes(*bytes));
         }
-        words = rest;
     }
-    let (eights, last) = quads.remainder().as_chunks::<8>();
-    for (word, bytes) in words.iter().zip(eights) {
+    store_end(words, text);
+}
+
+/// The last 0 to 31 bytes of a text, where they are in `words`.
+#[inline(always)]
+fn store_end<W: Word>(words: &[W], text: &[u8]) {
+    let (full, last) = text.as_chunks::<8>();
+    let first = text.len() / 32 * 4;
+    for (word, bytes) in words.iter().zip(full).skip(first) {
         word.put(u64::from_le_bytes(*bytes));
     }
-    if let (false, Some(word)) = (last.is_empty(), words.get(eights.len())) {
+    if let (false, Some(word)) = (last.is_empty(), words.get(full.len())) {
         word.put(last_word(text, last));
+    }
+}
+
+/// Stores a text of at most 31 bytes as [`store_text`] does, without a loop.
+///
+/// # Safety
+/// `words` has room for the text.
+#[inline(always)]
+pub(crate) unsafe fn store_short<W: Word>(words: &[W], text: &[u8]) {
+    let mut at = 0;
+    // SAFETY: what is read are 8 bytes within the text, and the word is where they go.
+    let eight = |from: usize| unsafe {
+        let bytes = text.as_ptr().add(from).cast::<u64>().read_unaligned();
+        words.get_unchecked(from / 8).put(u64::from_le(bytes));
+    };
+    if text.len() & 16 != 0 {
+        eight(0);
+        eight(8);
+        at = 16;
+    }
+    if text.len() & 8 != 0 {
+        eight(at);
+        at += 8;
+    }
+    if text.len() & 7 != 0 {
+        // SAFETY: `at` is the text's length without its last one to seven bytes.
+        unsafe {
+            words
+                .get_unchecked(at / 8)
+                .put(last_word(text, text.get_unchecked(at..)))
+        };
     }
 }
 
@@ -286,6 +323,16 @@ mod tests {
             assert!(bytes[length..end].iter().all(|byte| *byte == 0));
             assert!(bytes[end..].iter().all(|byte| *byte == 255));
             store_text(&words[..3], &source[..length]);
+            if length < 32 {
+                let short: Vec<AtomicU64> = (0..26).map(|_| AtomicU64::new(u64::MAX)).collect();
+                // SAFETY: 26 words are more than 32 bytes.
+                unsafe { store_short(&short, &source[..length]) };
+                let short: Vec<u8> = short
+                    .iter()
+                    .flat_map(|word| word.get().to_le_bytes())
+                    .collect();
+                assert_eq!(short, bytes);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ mod origin;
 mod slot;
 
 pub use origin::Origin;
-pub use slot::Slot;
+pub use slot::{Cells, Slot};
 
 /// Bytes of a command's text, unless a schema says otherwise.
 const TEXT_DEFAULT: usize = 1024;

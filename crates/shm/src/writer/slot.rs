@@ -13,12 +13,13 @@ use rustix::process::{Pid, test_kill_process};
 use super::origin::{own_pid, own_start};
 use super::{Counter, Gauge, Histogram, Shared, forks, use_slot};
 use crate::head::{Kind, State, halves, word_of};
+use crate::histogram::BEFORE_BUCKETS;
 use crate::layout::{
     GENERATION, HEAD_WORDS, IDENTITY, IDENTITY_AT, IDENTITY_FIXED, LABEL_BYTES, OWNER, START,
     STATE, TAKEN_AT, TEXT_FIXED,
 };
 use crate::metric::GaugeType;
-use crate::version::{Draft, Word, store_text};
+use crate::version::{Draft, Word, store_short, store_text};
 
 /// The words of a slot of the file.
 struct Places {
@@ -27,8 +28,13 @@ struct Places {
     texts: [&'static [AtomicU64]; 2],
     identities: [&'static [AtomicU64]; 2],
     text_bytes: usize,
+    /// Texts that are copied without a call.
+    short_bytes: usize,
     labels: usize,
 }
+
+/// Longest text that is copied without a call.
+const SHORT_BYTES: usize = 31;
 
 static NOTHING: [AtomicU64; HEAD_WORDS] = [const { AtomicU64::new(0) }; HEAD_WORDS];
 
@@ -55,6 +61,7 @@ impl Slot {
                 texts: [&[], &[]],
                 identities: [&[], &[]],
                 text_bytes: 0,
+                short_bytes: 0,
                 labels: 0,
             },
             shared: None,
@@ -69,29 +76,55 @@ impl Slot {
 
     /// A command begins: the slot is active with this text, of which the publisher's bytes are kept. `stamp` is the program's own, of the
     /// schema's clock; `query_id` is whatever names equal commands, or 0.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, kind: Kind, text: &[u8], stamp: u64, query_id: u64) {
         if !self.is_enabled() {
             return;
         }
-        let draft = Draft::begin(&self.places.head[GENERATION], self.places.texts);
+        if text.len() > self.places.short_bytes || kind == Kind::Secret {
+            return self.begin_long(kind, text, stamp, query_id);
+        }
+        let lengths = text.len() as u64 | (text.len() as u64) << 32;
+        let (draft, words) = self.fill(kind, lengths, stamp, query_id);
+        // SAFETY: a buffer has room for `text_bytes`, and `short_bytes` are not more.
+        unsafe { store_short(words, text) };
+        draft.publish();
+    }
+
+    /// [`Slot::begin`] for any text.
+    #[inline(never)]
+    fn begin_long(&mut self, kind: Kind, text: &[u8], stamp: u64, query_id: u64) {
         let stored = match kind {
             Kind::Secret => 0,
             Kind::Sql | Kind::Plain => text.len().min(self.places.text_bytes),
         };
-        let Some((fixed, words)) = draft.buffer.split_first_chunk::<{ TEXT_FIXED / 8 }>() else {
-            return;
-        };
-        fixed[0].put(stamp);
-        fixed[1].put(stored as u64 | (text.len().min(u32::MAX as usize) as u64) << 32);
-        fixed[2].put(u64::from(kind.byte()) | u64::from(State::Active.byte()) << 8);
-        fixed[3].put(query_id);
+        let lengths = stored as u64 | (text.len().min(u32::MAX as usize) as u64) << 32;
+        let (draft, words) = self.fill(kind, lengths, stamp, query_id);
         store_text(words, &text[..stored]);
         draft.publish();
     }
 
+    /// What every command has, but for its text: where that goes.
+    #[inline(always)]
+    fn fill(
+        &self,
+        kind: Kind,
+        lengths: u64,
+        stamp: u64,
+        query_id: u64,
+    ) -> (Draft<'static, AtomicU64>, &'static [AtomicU64]) {
+        let draft = Draft::begin(&self.places.head[GENERATION], self.places.texts);
+        // SAFETY: a buffer begins with its fixed part; slots that have none are not enabled.
+        let (fixed, words) = unsafe { draft.buffer.split_at_unchecked(TEXT_FIXED / 8) };
+        fixed[0].put(stamp);
+        fixed[1].put(lengths);
+        fixed[2].put(u64::from(kind.byte()) | u64::from(State::Active.byte()) << 8);
+        fixed[3].put(query_id);
+        (draft, words)
+    }
+
     /// The state changes; the text stays, as that of the command that began last.
-    #[inline]
+    #[inline(always)]
     pub fn state(&mut self, state: State) {
         if self.is_enabled() {
             let head = self.places.head;
@@ -100,54 +133,45 @@ impl Slot {
     }
 
     /// The command ends: the slot is idle.
-    #[inline]
+    #[inline(always)]
     pub fn end(&mut self) {
         self.state(State::Idle);
+    }
+
+    /// The slot's cells: for programs that count many things at once, and look once whether they publish.
+    #[inline(always)]
+    pub fn cells(&mut self) -> Cells<'_> {
+        Cells {
+            words: match self.is_enabled() {
+                true => self.places.cells,
+                false => &[],
+            },
+            one_writer: PhantomData,
+        }
     }
 
     /// Adds to a counter.
     #[inline]
     pub fn add(&mut self, counter: Counter, amount: u64) {
-        self.add_cell(counter.cell, amount);
+        self.cells().add(counter, amount);
     }
 
     /// Sets a counter that the program keeps itself, and that never falls.
     #[inline]
     pub fn set_counter(&mut self, counter: Counter, value: u64) {
-        self.set_cell(counter.cell, value);
+        self.cells().set_counter(counter, value);
     }
 
     /// Sets a gauge.
     #[inline]
     pub fn set(&mut self, gauge: Gauge, value: f64) {
-        let bits = match gauge.kind {
-            GaugeType::Unsigned => value as u64,
-            GaugeType::Signed => (value as i64).cast_unsigned(),
-            GaugeType::Double => value.to_bits(),
-        };
-        self.set_cell(gauge.cell, bits);
+        self.cells().set(gauge, value);
     }
 
     /// A value of a histogram. One that was chosen of 64 at random has the weight 64; one that stands for itself 1.
     #[inline]
     pub fn observe(&mut self, histogram: Histogram, value: u64, weight: u64) {
-        self.add_cell(histogram.cell, 1);
-        self.add_cell(histogram.cell + 1, value.wrapping_mul(weight));
-        self.add_cell(histogram.cell + 2 + histogram.buckets.index(value), weight);
-    }
-
-    #[inline]
-    fn add_cell(&mut self, cell: usize, amount: u64) {
-        if let (true, Some(word)) = (self.is_enabled(), self.places.cells.get(cell)) {
-            word.put(word.get().wrapping_add(amount));
-        }
-    }
-
-    #[inline]
-    fn set_cell(&mut self, cell: usize, value: u64) {
-        if let (true, Some(word)) = (self.is_enabled(), self.places.cells.get(cell)) {
-            word.put(value);
-        }
+        self.cells().observe(histogram, value, weight);
     }
 
     /// Who works in this slot: the leader of processes that work together, the start of the session by the publisher's clock (or 0), and a
@@ -203,6 +227,60 @@ impl Slot {
     }
 }
 
+/// The cells of a slot.
+pub struct Cells<'a> {
+    words: &'a [AtomicU64],
+    one_writer: PhantomData<&'a mut Slot>,
+}
+
+impl Cells<'_> {
+    /// See [`Slot::add`].
+    #[inline(always)]
+    pub fn add(&mut self, counter: Counter, amount: u64) {
+        if let Some(word) = self.words.get(counter.cell) {
+            add(word, amount);
+        }
+    }
+
+    /// See [`Slot::set_counter`].
+    #[inline(always)]
+    pub fn set_counter(&mut self, counter: Counter, value: u64) {
+        if let Some(word) = self.words.get(counter.cell) {
+            word.put(value);
+        }
+    }
+
+    /// See [`Slot::set`].
+    #[inline]
+    pub fn set(&mut self, gauge: Gauge, value: f64) {
+        let bits = match gauge.kind {
+            GaugeType::Unsigned => value as u64,
+            GaugeType::Signed => (value as i64).cast_unsigned(),
+            GaugeType::Double => value.to_bits(),
+        };
+        if let Some(word) = self.words.get(gauge.cell) {
+            word.put(bits);
+        }
+    }
+
+    /// See [`Slot::observe`].
+    #[inline(always)]
+    pub fn observe(&mut self, histogram: Histogram, value: u64, weight: u64) {
+        let bucket = histogram.cell + BEFORE_BUCKETS + histogram.buckets.index(value);
+        // The first two are before it.
+        if let Some(words) = self.words.get(histogram.cell..=bucket) {
+            add(&words[0], 1);
+            add(&words[1], value.wrapping_mul(weight));
+            add(&words[words.len() - 1], weight);
+        }
+    }
+}
+
+#[inline(always)]
+fn add(word: &AtomicU64, amount: u64) {
+    word.put(word.get().wrapping_add(amount));
+}
+
 impl Drop for Slot {
     /// Gives the slot back; its counters stay.
     fn drop(&mut self) {
@@ -230,6 +308,7 @@ fn places(shared: &Shared, index: usize) -> Places {
         texts: halves(layout.texts, layout.text_stride),
         identities: halves(layout.identities, layout.identity_stride),
         text_bytes: room.text_bytes,
+        short_bytes: room.text_bytes.min(SHORT_BYTES),
         labels: room.labels,
     }
 }
