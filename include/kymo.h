@@ -7,7 +7,7 @@
  *
  * The layout is described byte by byte in docs/formats/shm.md; the Rust twin of this file is crates/shm. Everything is in this
  * header: C11 with GNU builtins (gcc, clang) or C++, on Linux, on little-endian machines of 64 bits. Include it first, or
- * compile with -D_GNU_SOURCE or -std=gnu11.
+ * compile with -D_GNU_SOURCE or -std=gnu11. With a C library that has its threads apart (glibc before 2.34) link with -pthread.
  *
  *     static kymo_publisher publisher;      // zeroed memory is a publisher, and a slot, that does nothing
  *     static kymo_slot slot;
@@ -30,6 +30,7 @@
 #define _DEFAULT_SOURCE 1
 #endif
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,6 +75,7 @@ extern "C" {
 #define KYMO_METRIC_LABELS_MAX 16
 #define KYMO_METRICS_MAX (4u << 20) /* bytes of all descriptions of metrics */
 #define KYMO_FILE_MAX (256u << 20)  /* bytes of a file */
+#define KYMO_ENDED_MAX 64           /* files of a user's ended programs that a folder keeps while none collects them */
 
 /* ---- What is published -------------------------------------------------------------------------------------------------- */
 
@@ -773,6 +775,52 @@ static inline int kymo_make_file(kymo_publisher *publisher, int folder, const ch
     return kymo_refuse(publisher, "allocate a file in", where, strerror(error));
 }
 
+/* When the program of a file made it, if the file is this user's and the program has ended; else 0. */
+static inline uint64_t kymo_ended(int folder, const char *name) {
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status;
+    uint64_t created = 0;
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() || flock(fd, LOCK_SH | LOCK_NB) != 0 ||
+        pread(fd, &created, sizeof created, 72) != (ssize_t)sizeof created)
+        created = 0;
+    close(fd);
+    return created;
+}
+
+/*
+ * Removes the oldest file of this user's ended programs if there are KYMO_ENDED_MAX or more: a program that is started again and again
+ * must not fill the memory while none collects.
+ */
+static inline void kymo_remove_oldest(int folder) {
+    const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const entries = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    char oldest[64] = "";
+    uint64_t oldest_created = UINT64_MAX;
+    unsigned ended = 0;
+    if (entries == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    while ((entry = readdir(entries)) != NULL) {
+        uint64_t created;
+        if (strncmp(entry->d_name, "kymo.", 5) != 0 || strlen(entry->d_name) != 37)
+            continue;
+        created = kymo_ended(folder, entry->d_name);
+        ended += created != 0;
+        if (created != 0 && created < oldest_created) {
+            oldest_created = created;
+            memcpy(oldest, entry->d_name, 38);
+        }
+    }
+    closedir(entries);
+    if (ended >= KYMO_ENDED_MAX)
+        unlinkat(folder, oldest, 0);
+}
+
 /* Makes the file of a publisher in an open folder: complete before it has its name. */
 static inline int kymo_make(kymo_publisher *publisher, const kymo_config *config, const kymo_layout *layout, int folder, const char *where) {
     char name[64], hidden[72];
@@ -828,6 +876,7 @@ static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config
     folder = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (folder < 0)
         return kymo_refuse(publisher, "open folder", where, strerror(errno));
+    kymo_remove_oldest(folder);
     made = kymo_make(publisher, config, &layout, folder, where);
     close(folder);
     if (made != 0)

@@ -102,3 +102,5 @@ pub const SHM_METRIC_TEXT_MAX: usize = 1024;
 pub const SHM_METRIC_LABELS_MAX: usize = 16;
 /// Programs: bytes of all descriptions of a publisher's metrics.
 pub const SHM_METRICS_MAX: usize = 4 << 20;
+/// Programs: files of a user's ended programs that a folder keeps while none collects them.
+pub const SHM_ENDED_MAX: usize = 64;

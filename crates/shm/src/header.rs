@@ -6,7 +6,7 @@ use kymo_base::limits::{
 
 use crate::head::StampClock;
 use crate::layout::{
-    CELLS, HEAD_BYTES, HEADER_BYTES, HEADS, IDENTITIES, IDENTITY_FIXED, LABEL_BYTES,
+    CELLS, CREATED_AT, HEAD_BYTES, HEADER_BYTES, HEADS, IDENTITIES, IDENTITY_FIXED, LABEL_BYTES,
     LABEL_NAME_BYTES, LABEL_NAMES_AT, LIVE, LIVE_BYTES, MAGIC, MAJOR, METRIC_FIXED, METRICS,
     NAME_AT, NAME_BYTES, SECTION_BYTES, SECTIONS, SECTIONS_AT, SECTIONS_MAX, TEXT_FIXED, TEXTS,
     array_at, u16_at, u32_at, u64_at,
@@ -126,7 +126,7 @@ impl Header {
             start: u64_at(bytes, 32),
             boot: array_at(bytes, 40),
             epoch: array_at(bytes, 56),
-            created_ns: u64_at(bytes, 72),
+            created_ns: u64_at(bytes, CREATED_AT),
             name,
             label_names: label_names(bytes, labels),
             slots,

@@ -22,6 +22,7 @@ pub(crate) const PAGE: usize = 4096;
 /// A line of the cache, to which sections and records are aligned.
 const LINE: usize = 64;
 
+pub(crate) const CREATED_AT: usize = 72;
 pub(crate) const NAME_AT: usize = 128;
 pub(crate) const NAME_BYTES: usize = 64;
 pub(crate) const LABEL_NAMES_AT: usize = 192;

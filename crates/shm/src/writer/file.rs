@@ -1,25 +1,27 @@
 //! Makes a publisher's file: in which folder, and in which order, so that who sees its name sees all of it.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use kymo_base::limits::SHM_ENDED_MAX;
 use rustix::fs::{
-    Access, AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, accessat,
-    fallocate, fchmod, flock, fstatfs, lstat, mkdir, openat, renameat, unlinkat,
+    Access, AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, accessat,
+    fallocate, fchmod, flock, fstat, fstatfs, lstat, mkdir, openat, renameat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 
 use super::{CreateError, Origin, Schema, hidden};
 use crate::layout::{
-    CELLS, HEAD_BYTES, HEADER_BYTES, HEADS, IDENTITIES, IDENTITY_FIXED, LABEL_BYTES,
+    CELLS, CREATED_AT, HEAD_BYTES, HEADER_BYTES, HEADS, IDENTITIES, IDENTITY_FIXED, LABEL_BYTES,
     LABEL_NAME_BYTES, LABEL_NAMES_AT, LIVE, LIVE_BYTES, LIVE_METRICS, Layout, MAGIC, MAJOR,
     METRIC_FIXED, METRICS, MINOR, NAME_AT, Room, SECTION_BYTES, SECTIONS, SECTIONS_AT, TEXT_FIXED,
     TEXTS,
 };
 use crate::mapping::{Mapping, Rights};
-use crate::reader::file_name;
+use crate::reader::{epoch_of, file_name};
 use crate::version::Word;
 
 /// What `statfs` says of tmpfs.
@@ -45,6 +47,7 @@ pub(super) fn create(
         let cause = "it is not in memory (tmpfs)";
         return Err(CreateError::Folder { folder, cause });
     }
+    remove_oldest(&opened);
     let own = || Origin::own().map_err(failed("find random bytes for"));
     let origin = schema.origin.map_or_else(own, Ok)?;
     let name = file_name(&origin.epoch);
@@ -70,6 +73,37 @@ pub(super) fn create(
 fn remove(folder: &OwnedFd, name: &OsStr) {
     // What is left is not locked any more, and is removed by who collects.
     let _left = unlinkat(folder, name, AtFlags::empty());
+}
+
+/// Removes the oldest file of this user's ended programs if a folder has as many as it keeps: a program that is started again and
+/// again must not fill the memory while none collects.
+fn remove_oldest(folder: &OwnedFd) {
+    let Ok(entries) = Dir::read_from(folder) else {
+        return;
+    };
+    let names = entries.flatten().map(|entry| entry.file_name().to_owned());
+    let ours = names.filter(|name| epoch_of(name.to_bytes()).is_some());
+    let ended = ours.filter_map(|name| Some((ended(folder, &name)?, name)));
+    let mut ended: Vec<(u64, CString)> = ended.collect();
+    ended.sort();
+    if ended.len() >= SHM_ENDED_MAX {
+        remove(folder, OsStr::from_bytes(ended[0].1.to_bytes()));
+    }
+}
+
+/// When the program of a file made it, if the file is this user's and the program has ended.
+fn ended(folder: &OwnedFd, name: &CStr) -> Option<u64> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = openat(folder, name, flags, Mode::empty()).ok()?;
+    let status = fstat(&file).ok()?;
+    let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    if !is_file || status.st_uid != geteuid().as_raw() {
+        return None;
+    }
+    flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+    let mut created = [0; 8];
+    let length = pread(&file, &mut created, CREATED_AT as u64).ok()?;
+    (length == created.len()).then_some(u64::from_le_bytes(created))
 }
 
 /// Allocates all of a new file and writes what does not change.
@@ -121,7 +155,7 @@ fn put_header(bytes: &mut [u8], schema: &Schema, room: &Room, layout: &Layout, o
     put(bytes, 32, &origin.start.to_le_bytes());
     put(bytes, 40, &origin.boot);
     put(bytes, 56, &origin.epoch);
-    put(bytes, 72, &origin.created_ns.to_le_bytes());
+    put(bytes, CREATED_AT, &origin.created_ns.to_le_bytes());
     put(bytes, 80, &u32_of(room.slots));
     put(bytes, 84, &u32_of(room.cells));
     put(bytes, 88, &u32_of(room.text_bytes));

@@ -1,5 +1,6 @@
 //! What a program in Rust publishes is what a reader reads, from a file and from a mapping.
 
+use crate::c::compile;
 use crate::folder::Folder;
 use kymo_shm::{
     Access, Buckets, Description, GaugeType, Kind, Liveness, Publisher, Reader, Schema, Scratch,
@@ -218,4 +219,67 @@ fn a_publisher_that_is_disabled_does_nothing() {
     slot.end();
     slot.identify(None, 0, &[b"x"]);
     assert!(!slot.is_enabled());
+}
+
+/// A program that ends at once and is started again and again would fill the memory: files of ended ones stay until they are collected.
+#[test]
+fn a_folder_keeps_64_files_of_ended_programs() {
+    for by_c in [true, false] {
+        let (programs, folder) = (Folder::new("ended-programs"), Folder::new("ended"));
+        let schema = Schema::new("shop", 1).folder(folder.path()).text_bytes(8);
+        let living = Publisher::create(&schema).expect("a publisher");
+        let mut paths = Vec::new();
+        for _ in 0..64 {
+            let publisher = Publisher::create(&schema).expect("a publisher");
+            paths.push(publisher.path().expect("a path").to_path_buf());
+        }
+        assert_eq!(folder.names().len(), 65);
+        std::fs::write(folder.path().join("kymo.other"), "").expect("another file");
+        if by_c {
+            let mut writer = std::process::Command::new(compile(
+                "tests/all/programs/writer.c",
+                programs.path(),
+                &[],
+            ));
+            let status = writer.args(["once".as_ref(), folder.path()]).status();
+            assert!(status.expect("writer.c").success());
+        } else {
+            drop(Publisher::create(&schema).expect("a publisher"));
+        }
+        assert_eq!(folder.names().len(), 66, "one came, and one went");
+        let left: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
+        assert_eq!(
+            left,
+            [vec![false], vec![true; 63]].concat(),
+            "the oldest of the ended ones"
+        );
+        assert!(living.path().expect("a path").exists());
+    }
+}
+
+#[test]
+fn slots_that_threads_take_at_once_are_different_ones() {
+    let folder = Folder::new("threads");
+    let mut schema = Schema::new("shop", 64).folder(folder.path()).text_bytes(8);
+    let counter = schema.counter(Description::new("sold_total", ""));
+    let publisher = Publisher::create(&schema).expect("a publisher");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let mut slots: Vec<Slot> = (0..8).map(|_| publisher.take()).collect();
+                    for slot in &mut slots {
+                        assert!(slot.is_enabled());
+                        slot.add(counter, 1);
+                    }
+                }
+            });
+        }
+    });
+    let mut reader = folder.open(Access::MapOwn);
+    assert_eq!(
+        counts(&mut reader),
+        [format!("sold_total {}", 8 * 200 * 8)],
+        "a slot with two writers loses counts"
+    );
 }

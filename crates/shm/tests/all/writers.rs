@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kymo_shm::{Access, Liveness, Reader, Scratch, State, Value};
+use kymo_shm::{
+    Access, Description, Kind, Liveness, Publisher, Reader, Schema, Scratch, State, Value,
+};
 
 use crate::c::compile;
 use crate::folder::Folder;
@@ -150,6 +152,80 @@ fn cells_are_read_whole() {
         }
         assert_eq!(seen.len(), 2);
     }
+}
+
+/// A program in Rust that forks: what its parent took does nothing in the child.
+#[test]
+#[ignore = "the next one starts it"]
+#[allow(unsafe_code)]
+fn forking_program() {
+    let mut schema =
+        Schema::new("forks", 2).folder(std::env::var_os("FOLDER").expect("a folder").as_ref());
+    let counter = schema.counter(Description::new("commands_total", ""));
+    let publisher = Publisher::create(&schema).expect("a publisher");
+    let mut slot = publisher.take();
+    slot.begin(Kind::Sql, b"parent", 0, 0);
+    slot.add(counter, 1);
+    // SAFETY: the child touches nothing that another thread of its parent may have held.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        slot.begin(Kind::Sql, b"of no one", 0, 0);
+        slot.add(counter, 1);
+        slot.state(State::Idle);
+        drop(slot);
+        let mut own = publisher.take();
+        own.begin(Kind::Sql, b"child", 0, 0);
+        own.add(counter, 1);
+        let late = publisher.add_counter(Description::new("late_total", ""));
+        // SAFETY: ends the child without what the parent's threads would have to do.
+        unsafe { libc::_exit(i32::from(late.is_some())) };
+    }
+    let mut status = -1;
+    // SAFETY: `status` is a place for a number.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0, "a child adds no metric");
+    slot.begin(Kind::Sql, b"parent again", 0, 0);
+    let mut again = publisher.take();
+    assert!(again.is_enabled(), "the slot of the child that ended");
+    again.begin(Kind::Sql, b"another", 0, 0);
+    again.add(counter, 1);
+    std::process::exit(0);
+}
+
+#[test]
+fn a_child_of_a_program_in_rust_publishes_in_a_slot_of_its_own() {
+    let files = Folder::new("fork-rust");
+    let status = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "writers::forking_program", "--ignored"])
+        .env("FOLDER", files.path())
+        .status();
+    assert!(status.expect("this program").success());
+    let (mut reader, mut scratch) = (files.open(Access::Read), Scratch::default());
+    reader.sample(&mut scratch).expect("a sample");
+    let texts: Vec<&[u8]> = reader
+        .activities()
+        .iter()
+        .map(|activity| {
+            activity
+                .command
+                .as_ref()
+                .expect("a command")
+                .text
+                .as_slice()
+        })
+        .collect();
+    assert_eq!(texts, [&b"parent again"[..], b"another"]);
+    let commands: Vec<u64> = reader
+        .activities()
+        .iter()
+        .map(|activity| activity.commands)
+        .collect();
+    assert_eq!(commands, [2, 2], "what the child did counts");
+    assert_eq!(commands_total(&mut reader, &mut scratch), 3);
+    assert!(
+        !reader.is_closed(),
+        "the process that made it was killed, as it were"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
  *   cells           stores all bits and none into a gauge in turn, until it is killed
  *   fork            publishes, forks, and shows that the child publishes nothing until it takes a slot
  *   usual           publishes where files usually go ("usual" has no folder)
- *   calls           publishes a million commands between two calls of getppid
+ *   once            publishes a command and ends
  */
 #define KYMO_BEFORE_GENERATION() stop_here()
 static void stop_here(void);
@@ -77,18 +77,6 @@ static void forked(void) {
     pause();
 }
 
-static void calls(void) {
-    int number;
-    getppid();
-    for (number = 0; number < 1000000; number++) {
-        kymo_begin(&slot, KYMO_SQL, "SELECT 1;", 9, 1, 0);
-        kymo_add(&slot, metrics[0].cell, 1);
-        kymo_observe(&slot, &metrics[2], 5000, 1);
-        kymo_end(&slot);
-    }
-    getppid();
-}
-
 int main(int argc, char **argv) {
     kymo_config config = {0};
     if (argc < 2)
@@ -117,8 +105,6 @@ int main(int argc, char **argv) {
         }
     } else if (strcmp(argv[1], "fork") == 0) {
         forked();
-    } else if (strcmp(argv[1], "calls") == 0) {
-        calls();
     } else {
         puts(publisher.path);
     }
