@@ -3,9 +3,9 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
-	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp
+	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++
 # And those that only the bench runs beside us.
-BENCH_PEERS = netdata-core netdata-plugins-bash netdata-web
+BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3000000
@@ -78,6 +78,7 @@ bench: peers build
 	./target/release/kymo-bench rrdcached --kymo target/release/kymo
 	./target/release/kymo-bench drum --kymo target/release/kymo
 	./target/release/kymo-bench hub --kymo target/release/kymo
+	./target/release/kymo-bench programs
 
 clean:
 	$(CARGO) clean
