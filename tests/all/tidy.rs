@@ -43,7 +43,7 @@ const CASTS: &[(&str, usize)] = &[
     ("recording", 105),
     ("rrd", 205),
     ("serve", 17),
-    ("shm", 48),
+    ("shm", 49),
     ("store", 290),
     ("sys", 51),
     ("view", 35),
