@@ -18,7 +18,7 @@
  *     kymo_add(&slot, ROWS, 3);
  *     kymo_end(&slot);
  *
- * Rules: a slot has one writer, the thread that took it. A publisher and its slots stay where they are in memory while they are
+ * Rules: a slot has one writer, the thread that took it, and not from its signal handlers. A publisher and its slots stay where they are in memory while they are
  * open. After fork a slot of the parent does nothing in the child, which takes one of its own.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
@@ -858,12 +858,14 @@ static inline int kymo_make(kymo_publisher *publisher, const kymo_config *config
 
 /*
  * Makes the file and maps it. 0, or -1: then nothing is published, publisher->why says why, and all other functions do nothing.
- * `publisher` is zeroed memory that stays where it is.
+ * `publisher` is zeroed memory that stays where it is; one that is open already stays as it is.
  */
 static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config) {
     char where[256];
     kymo_layout layout;
     int folder, made;
+    if (publisher->base != NULL) /* after a crash of its other processes, say: it is open, and goes on */
+        return 0;
     memset(publisher, 0, sizeof *publisher);
     if (kymo_lay_out(publisher, config, &layout) != 0)
         return -1;

@@ -51,6 +51,20 @@ fn the_header_compiles_without_warnings() {
             ][..],
         ),
         ("cc", "c", &["-std=gnu17", "-O3", "-D_GNU_SOURCE"][..]),
+        // As PostgreSQL compiles its extensions.
+        (
+            "cc",
+            "c",
+            &[
+                "-std=gnu99",
+                "-O2",
+                "-fPIC",
+                "-fwrapv",
+                "-Wmissing-prototypes",
+                "-Wdeclaration-after-statement",
+                "-Wvla",
+            ][..],
+        ),
         ("c++", "c++", &["-std=c++17", "-O2"][..]),
         ("c++", "c++", &["-std=gnu++20", "-O2"][..]),
     ] {

@@ -61,6 +61,8 @@ static void alternate(uint64_t rate) {
 }
 
 static void forked(void) {
+    if (kymo_open(&publisher, NULL) != 0) /* it is open already: nothing happens */
+        exit(1);
     publish("parent");
     if (fork() == 0) {
         alarm(120);
