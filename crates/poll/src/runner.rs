@@ -4,7 +4,6 @@
 //!
 //! This file is the poller's side; `child` is the runner's.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
@@ -12,8 +11,7 @@ use std::time::Duration;
 
 use kymo_sys::machine::wait_readable;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, recv, send, shutdown,
-    socketpair,
+    AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, recv, shutdown, socketpair,
 };
 
 use crate::threshold::Action;
@@ -24,12 +22,14 @@ mod frame;
 mod job;
 #[cfg(test)]
 mod tests;
+mod unsent;
 
 pub use child::serve;
 pub use commands::{Commands, Programs};
 pub use frame::{Answer, LINE_BYTES};
 
 use frame::{Ask, PACKET_BYTES, Say};
+use unsent::Unsent;
 
 /// The poller's side of a runner.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Runner {
     child: Child,
     generation: u32,
     /// What the socket had no room for.
-    unsent: VecDeque<Vec<u8>>,
+    unsent: Unsent,
 }
 
 /// What a runner says.
@@ -78,7 +78,7 @@ impl Runner {
             socket,
             child,
             generation: 0,
-            unsent: VecDeque::new(),
+            unsent: Unsent::default(),
         })
     }
 
@@ -104,7 +104,7 @@ impl Runner {
 
     /// The next thing it says, without waiting; to be called until there is none whenever [`Runner::as_fd`] is readable.
     pub fn take(&mut self) -> Option<Heard> {
-        self.send_waiting();
+        self.unsent.send_waiting(&self.socket);
         let mut packet = [0; PACKET_BYTES];
         loop {
             let length = match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
@@ -124,7 +124,7 @@ impl Runner {
 
     /// Asks for nothing more and waits until the programs of thresholds have ended, at most so long.
     pub fn finish(mut self, at_most: Duration) {
-        self.send_waiting();
+        self.unsent.send_waiting(&self.socket);
         // One that has gone is finished.
         let _ = shutdown(&self.socket, Shutdown::Write);
         // Answers may still come, of no use to anyone, then the end.
@@ -157,24 +157,7 @@ impl Runner {
     fn put(&mut self, ask: &Ask) {
         let mut packet = Vec::new();
         ask.put(&mut packet);
-        self.unsent.push_back(packet);
-        self.send_waiting();
-    }
-
-    /// What the socket has no room for stays: whoever waits for answers comes back for them, and here.
-    fn send_waiting(&mut self) {
-        while let Some(packet) = self.unsent.front() {
-            match send(
-                &self.socket,
-                packet,
-                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-            ) {
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(rustix::io::Errno::INTR) => continue,
-                // To one that has gone: that is seen by who listens.
-                Ok(_) | Err(_) => self.unsent.pop_front(),
-            };
-        }
+        self.unsent.push(packet, &self.socket);
     }
 }
 

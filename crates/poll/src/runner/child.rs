@@ -15,11 +15,12 @@ use kymo_sys::owner::only_roots;
 use kymo_sys::privilege;
 use kymo_sys::program::{Output, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 
 use super::commands::{Commands, Programs};
 use super::frame::{Answer, Ask, PACKET_BYTES, Say};
 use super::job::Job;
+use super::unsent::Unsent;
 use crate::threshold::Action;
 
 /// Commands, and as many programs of thresholds, that run at once; a guess.
@@ -48,7 +49,7 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
         programs_wanted: VecDeque::new(),
         programs_running: Vec::new(),
         said: BTreeMap::new(),
-        unsent: VecDeque::new(),
+        unsent: Unsent::default(),
         alone: false,
     };
     work.load(0, read);
@@ -59,7 +60,7 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
             work.obey(ask, read);
         }
         work.look_after_jobs();
-        work.send_waiting();
+        work.unsent.send_waiting(&work.socket);
     }
     Ok(())
 }
@@ -80,7 +81,7 @@ struct Work {
     programs_running: Vec<(String, Job)>,
     /// What was last said of a command.
     said: BTreeMap<u32, String>,
-    unsent: VecDeque<Vec<u8>>,
+    unsent: Unsent,
     /// The poller has gone.
     alone: bool,
 }
@@ -349,23 +350,7 @@ impl Work {
     fn say(&mut self, say: Say) {
         let mut packet = Vec::new();
         say.put(&mut packet);
-        self.unsent.push_back(packet);
-        self.send_waiting();
-    }
-
-    fn send_waiting(&mut self) {
-        while let Some(packet) = self.unsent.front() {
-            match send(
-                &self.socket,
-                packet,
-                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-            ) {
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(rustix::io::Errno::INTR) => continue,
-                // To one that has gone: that is seen by who listens.
-                Ok(_) | Err(_) => self.unsent.pop_front(),
-            };
-        }
+        self.unsent.push(packet, &self.socket);
     }
 }
 

@@ -1,12 +1,12 @@
 //! A connection to a daemon: rrdcached's or kymo's own, over a unix socket or TCP. One is kept from command
 //! to command. What is asked over it is in [`super::request`].
 
-use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::ToSocketAddrs as _;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::net::UnixStream;
 
 use kymo_base::errno::strerror;
+use kymo_sys::stream::Stream;
 use kymo_wire::rrdcached::reply::status_of;
 
 use super::message::Message;
@@ -29,11 +29,6 @@ pub(super) struct Client {
 struct Connection {
     address: Vec<u8>,
     stream: BufReader<Stream>,
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
 }
 
 /// What the daemon answered; below 0 there is an error instead.
@@ -80,7 +75,7 @@ impl Client {
             return Ok(());
         }
         self.connection = None;
-        let stream = Stream::connect(&address)
+        let stream = stream_to(&address)
             .map_err(|text| Message(format!("Unable to connect to rrdcached: {text}").into()))?;
         self.connection = Some(Connection {
             address,
@@ -217,7 +212,7 @@ impl Connection {
         if self.stream.get_mut().write_all(line).is_ok() {
             return Ok(());
         }
-        let stream = Stream::connect(&self.address).map_err(io::Error::other)?;
+        let stream = stream_to(&self.address).map_err(io::Error::other)?;
         self.stream = BufReader::with_capacity(64 << 10, stream);
         self.stream.get_mut().write_all(line)
     }
@@ -252,47 +247,31 @@ impl Connection {
     }
 }
 
-impl Stream {
-    /// The error is the cause as rrdtool words it.
-    fn connect(address: &[u8]) -> Result<Stream, String> {
-        let socket = address.strip_prefix(b"unix:");
-        if let Some(socket) = socket.or(Some(address).filter(|it| it.starts_with(b"/"))) {
-            let stream = UnixStream::connect(path(socket));
-            return stream.map(Stream::Unix).map_err(|error| strerror(&error));
-        }
-        let text = String::from_utf8_lossy(address);
-        let (host, port) = host_and_port(&text)?;
-        let failed = |words: &str, number: i32| {
-            format!("failed to resolve address '{host}' (port {port}): {words} ({number})")
-        };
-        let number: u16 = port
-            .parse()
-            .map_err(|_| failed("Servname not supported for ai_socktype", -8))?;
-        let found = (host, number).to_socket_addrs().map_err(|error| {
-            let text = strerror(&error);
-            let words = text.rsplit(": ").next().unwrap_or_default();
-            failed(
-                words,
-                if words.starts_with("Temporary") {
-                    -3
-                } else {
-                    -2
-                },
-            )
-        })?;
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in found {
-            match TcpStream::connect(address) {
-                Ok(stream) => {
-                    // Requests and answers follow each other: waiting for more only delays them.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(Stream::Tcp(stream));
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(strerror(&last))
+/// The error is the cause as rrdtool words it.
+fn stream_to(address: &[u8]) -> Result<Stream, String> {
+    let socket = address.strip_prefix(b"unix:");
+    if let Some(socket) = socket.or(Some(address).filter(|it| it.starts_with(b"/"))) {
+        return Stream::to_unix(path(socket)).map_err(|error| strerror(&error));
     }
+    let text = String::from_utf8_lossy(address);
+    let (host, port) = host_and_port(&text)?;
+    let failed = |words: &str, number: i32| {
+        format!("failed to resolve address '{host}' (port {port}): {words} ({number})")
+    };
+    let number: u16 = port
+        .parse()
+        .map_err(|_| failed("Servname not supported for ai_socktype", -8))?;
+    let found = (host, number).to_socket_addrs().map_err(|error| {
+        let text = strerror(&error);
+        let words = text.rsplit(": ").next().unwrap_or_default();
+        let number = if words.starts_with("Temporary") {
+            -3
+        } else {
+            -2
+        };
+        failed(words, number)
+    })?;
+    Stream::to_tcp(found, None).map_err(|error| strerror(&error))
 }
 
 /// `host`, `host:port`, `[v6]` or `[v6]:port`.
@@ -307,28 +286,6 @@ fn host_and_port(address: &str) -> Result<(&str, &str), String> {
         };
     }
     Ok(address.rsplit_once(':').unwrap_or((address, PORT)))
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The way to an rrdcached: lines there, a status line and as many lines back as that says.
 
 use kymo_sys::clock::Clock;
+use kymo_sys::stream::Stream;
+use kymo_wire::rrdcached::reply::status_of;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::net::ToSocketAddrs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,11 +29,6 @@ pub(super) struct LineConnection {
     not_before_ns: Option<u64>,
     connected: u64,
     is_told: bool,
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
 }
 
 /// What a daemon answers: its status, the text behind that, and its lines.
@@ -129,36 +126,20 @@ impl LineConnection {
         let address = self.address.strip_prefix(b"unix:").unwrap_or(&self.address);
         let address = std::str::from_utf8(address).map_err(|_| io::ErrorKind::InvalidInput)?;
         let stream = match self.is_local() || address.starts_with('/') {
-            true => {
-                let stream = UnixStream::connect(address)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                Stream::Unix(stream)
-            }
-            false => Stream::Tcp(connect_tcp(address)?),
+            true => Stream::to_unix(Path::new(address))?,
+            false => connect_tcp(address)?,
         };
+        stream.set_patience(PATIENCE)?;
         self.not_before_ns = None;
         self.connected += 1;
         Ok(stream)
     }
 }
 
-fn connect_tcp(address: &str) -> io::Result<TcpStream> {
+fn connect_tcp(address: &str) -> io::Result<Stream> {
     let (host, port) = parts(address);
-    let port = port.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut last = io::ErrorKind::AddrNotAvailable.into();
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECTING) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+    let port: u16 = port.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
+    Stream::to_tcp((host, port).to_socket_addrs()?, Some(CONNECTING))
 }
 
 /// `host`, `host:port`, `[address]:port`, or an address of IPv6.
@@ -177,7 +158,7 @@ pub(super) fn parts(address: &str) -> (&str, &str) {
 
 fn read_reply(stream: &mut BufReader<Stream>) -> io::Result<Reply> {
     let first = read_line(stream)?;
-    let (status, text) = status(&first).ok_or_else(|| said(&first))?;
+    let (status, text) = status_of(&first).ok_or_else(|| said(&first))?;
     let count = usize::try_from(status).unwrap_or(0);
     if count > LINES_MAX {
         return Err(said(&first));
@@ -199,43 +180,11 @@ fn read_line(stream: &mut BufReader<Stream>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A number, and what is behind it.
-fn status(line: &[u8]) -> Option<(i64, &[u8])> {
-    let end = line
-        .iter()
-        .position(|byte| *byte == b' ')
-        .unwrap_or(line.len());
-    let number = std::str::from_utf8(&line[..end]).ok()?.parse().ok()?;
-    Some((number, line.get(end + 1..).unwrap_or_default()))
-}
-
 fn numbered(line: &[u8]) -> Option<(usize, Vec<u8>)> {
-    let (number, text) = status(line)?;
+    let (number, text) = status_of(line)?;
     Some((usize::try_from(number).ok()?, text.to_vec()))
 }
 
 fn said(text: &[u8]) -> io::Error {
     io::Error::other(format!("it says {}", kymo_base::name::DisplayName(text)))
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
