@@ -3,7 +3,8 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
-	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++
+	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++ \
+	postgresql-15 postgresql-server-dev-15
 # And those that only the bench runs beside us.
 BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

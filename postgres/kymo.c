@@ -444,12 +444,15 @@ static inline bool is_clients(const QueryDesc *query) {
            (debug_query_string != NULL && strcmp(portal->sourceText, debug_query_string) == 0);
 }
 
+/* A parallel worker does not know which part of a message its text is: the others may contain a password. */
+static pg_noinline uint32 kind_in_worker(const char *text) { return strcasestr(text, "password") != NULL ? KYMO_SECRET : KYMO_SQL; }
+
 /* A client's plan runs, or goes on where it was suspended. The kind of its command. */
 static inline int run_clients(const QueryDesc *query) {
     const PlannedStmt *const plan = query->plannedstmt;
     const int kind = kind_of_operation[query->operation];
     if (!executing)
-        begin_command(plan, query->sourceText, KYMO_SQL);
+        begin_command(plan, query->sourceText, cells == NULL ? kind_in_worker(query->sourceText) : KYMO_SQL);
     if (!query->already_executed)
         count_command(kind);
     return kind;
@@ -586,7 +589,7 @@ static void transaction_event(XactEvent event, void *argument) {
 }
 
 static void subtransaction_event(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *argument) {
-    if (event == SUBXACT_EVENT_ABORT_SUB && debug_query_string == NULL && open_command && has_client)
+    if (event == SUBXACT_EVENT_ABORT_SUB && debug_query_string == NULL && has_client)
         unwound();
 }
 

@@ -19,6 +19,7 @@ mod poll_mrtg_files;
 mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;
+mod postgres;
 mod prometheus;
 mod record;
 mod rrd_at_time;

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
 pub mod machine;
+pub mod postgres;
 pub mod rrd_client;
 pub mod rrd_daemon;
 pub mod rrd_file;

@@ -1,0 +1,617 @@
+//! PostgreSQL with the library of `postgres/`: counts are exact, whatever clients, procedures and errors do, and survive kills of
+//! backends; what backends do is seen from outside.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use kymo_shm::{Activity, Kind, Reader, Scratch, State, Value};
+use kymo_tests::postgres::{Cluster, Place, Session, library};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Totals, as `commands{select}`: without `_total`, with the value of the label.
+type Totals = BTreeMap<String, u64>;
+
+/// What is not zero.
+fn totals(reader: &mut Reader) -> Totals {
+    reader.scan(&mut Scratch::default()).expect("a scan");
+    assert!(!reader.has_bad_metrics());
+    let mut found = Totals::new();
+    for metric in reader.metrics() {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let described = &metric.description;
+        let name = text(&described.name);
+        let name = name.strip_suffix("_total").unwrap_or(&name);
+        let label = described.labels.first();
+        let key = label.map_or(name.to_string(), |(_, value)| {
+            format!("{name}{{{}}}", text(value))
+        });
+        match reader.value(metric) {
+            Value::Counter(0) | Value::Gauge(_) => {}
+            Value::Counter(value) => drop(found.insert(key, value)),
+            Value::Histogram(histogram) => drop(found.insert(key, histogram.samples)),
+        }
+    }
+    found
+}
+
+/// How much each total grew that has one of these names.
+fn grown(before: &Totals, after: &Totals, names: &[&str]) -> Totals {
+    let of = |key: &str| names.contains(&key.split('{').next().unwrap_or_default());
+    let counted = after.iter().filter(|(key, _)| of(key));
+    let grown = counted.map(|(key, value)| (key.clone(), value - before.get(key).unwrap_or(&0)));
+    grown.filter(|&(_, value)| value != 0).collect()
+}
+
+/// `commands{select} 1, errors 2`.
+fn parsed(text: &str) -> Totals {
+    let parts = text.split(", ").filter(|part| !part.is_empty());
+    let pair = |part: &str| {
+        let (name, value) = part.split_once(' ').expect("a name and a number");
+        (name.to_string(), value.parse().expect("a number"))
+    };
+    parts.map(pair).collect()
+}
+
+const COUNTED: &[&str] = &[
+    "commands",
+    "rows",
+    "nested_commands",
+    "errors",
+    "transactions",
+];
+
+/// A script that psql sends, and what is counted. psql sends each statement by a message of its own; those before `\;` go with
+/// the next one.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("", ""),
+    (
+        "SELECT 1;",
+        "commands{select} 1, rows{select} 1, transactions{commit} 1",
+    ),
+    (
+        "  /* a */ SELECT a FROM t WHERE a <= 3",
+        "commands{select} 1, rows{select} 3, transactions{commit} 1",
+    ),
+    (
+        "SELECT 1\\; SELECT 2\\; SELECT 3;",
+        "commands{select} 3, rows{select} 3, transactions{commit} 1",
+    ),
+    (
+        "INSERT INTO t SELECT generate_series(101, 110);",
+        "commands{insert} 1, rows{insert} 10, transactions{commit} 1",
+    ),
+    (
+        "UPDATE t SET b = 'u' WHERE a > 105;",
+        "commands{update} 1, rows{update} 5, transactions{commit} 1",
+    ),
+    (
+        "DELETE FROM t WHERE a > 100 RETURNING a;",
+        "commands{delete} 1, rows{delete} 10, transactions{commit} 1",
+    ),
+    (
+        "WITH d AS (DELETE FROM t WHERE a = 1 RETURNING a) SELECT * FROM d;",
+        "commands{select} 1, rows{select} 1, transactions{commit} 1",
+    ),
+    (
+        "MERGE INTO t USING (SELECT 1 AS a) s ON t.a = s.a WHEN NOT MATCHED THEN INSERT VALUES (s.a);",
+        "commands{other} 1, rows{other} 1, transactions{commit} 1",
+    ),
+    (
+        "SET work_mem = '8MB';",
+        "commands{utility} 1, transactions{commit} 1",
+    ),
+    // Errors: of the syntax, of the parser, of the planner, of the executor; then of a transaction that has failed already.
+    (
+        "SELCT 1;\nSELECT 1;",
+        "commands{select} 1, rows{select} 1, errors 1, transactions{commit} 1, transactions{rollback} 1",
+    ),
+    (
+        "SELECT * FROM missing;",
+        "errors 1, transactions{rollback} 1",
+    ),
+    ("SELECT 1 / 0;", "errors 1, transactions{rollback} 1"),
+    (
+        "SELECT 1 / (a - 2) FROM t;",
+        "commands{select} 1, errors 1, transactions{rollback} 1",
+    ),
+    (
+        "INSERT INTO t VALUES (2);",
+        "commands{insert} 1, errors 1, transactions{rollback} 1",
+    ),
+    (
+        "BEGIN;\nSELECT 1 / 0;\nSELECT 2;\nSELCT;\nROLLBACK;",
+        "commands{utility} 2, errors 3, transactions{rollback} 1",
+    ),
+    (
+        "BEGIN;\nSAVEPOINT s;\nSELECT 1 / 0;\nROLLBACK TO s;\nSELECT 1;\nCOMMIT;",
+        "commands{utility} 4, commands{select} 1, rows{select} 1, errors 1, transactions{commit} 1",
+    ),
+    (
+        "SELECT 1\\; SELECT 1 / 0\\; SELECT 3;",
+        "commands{select} 1, rows{select} 1, errors 1, transactions{rollback} 1",
+    ),
+    // The server's log does not show this error.
+    (
+        "SET log_min_messages = fatal;\nSELECT 1 / 0;",
+        "commands{utility} 1, errors 1, transactions{commit} 1, transactions{rollback} 1",
+    ),
+    (
+        "SET log_min_messages = fatal;\nBEGIN;\nSAVEPOINT s;\nSELECT 1 / 0;\nROLLBACK TO s;\nCOMMIT;",
+        "commands{utility} 5, errors 1, transactions{commit} 2",
+    ),
+    // A constraint that is checked as the transaction ends.
+    (
+        "INSERT INTO deferred VALUES (0);",
+        "commands{insert} 1, rows{insert} 1, nested_commands 1, errors 1, transactions{rollback} 1",
+    ),
+    (
+        "BEGIN;\nINSERT INTO deferred VALUES (0);\nCOMMIT;",
+        "commands{insert} 1, commands{utility} 2, rows{insert} 1, nested_commands 1, errors 1, transactions{rollback} 1",
+    ),
+    // Commands within others.
+    (
+        "PREPARE p(int) AS SELECT a FROM t WHERE a <= $1;\nEXECUTE p(4);\nDEALLOCATE p;",
+        "commands{select} 1, commands{utility} 2, rows{select} 4, transactions{commit} 3",
+    ),
+    (
+        "PREPARE i AS INSERT INTO t VALUES (201);\nEXECUTE i;\nEXECUTE i;\nDELETE FROM t WHERE a = 201;",
+        "commands{insert} 2, commands{delete} 1, commands{utility} 1, rows{insert} 1, rows{delete} 1, errors 1, transactions{commit} 3, transactions{rollback} 1",
+    ),
+    (
+        "BEGIN;\nDECLARE c CURSOR FOR SELECT * FROM t;\nFETCH 7 FROM c;\nFETCH 2 FROM c;\nMOVE 1 FROM c;\nCOMMIT;",
+        "commands{utility} 6, rows{utility} 10, nested_commands 1, transactions{commit} 1",
+    ),
+    (
+        "DECLARE c CURSOR WITH HOLD FOR SELECT 1\\; FETCH ALL FROM c;\nCLOSE c;",
+        "commands{utility} 3, rows{utility} 1, nested_commands 1, transactions{commit} 2",
+    ),
+    (
+        "COPY t TO '/dev/null';\nCOPY (SELECT 1) TO '/dev/null';",
+        "commands{utility} 2, rows{utility} 101, nested_commands 1, transactions{commit} 2",
+    ),
+    (
+        "COPY t (a) FROM stdin;\n301\n302\n\\.\nDELETE FROM t WHERE a > 300;",
+        "commands{utility} 1, commands{delete} 1, rows{utility} 2, rows{delete} 2, transactions{commit} 2",
+    ),
+    (
+        "CREATE TABLE made AS SELECT * FROM t;",
+        "commands{utility} 1, rows{utility} 100, nested_commands 1, transactions{commit} 1",
+    ),
+    (
+        "EXPLAIN SELECT 1;\nEXPLAIN (ANALYZE) SELECT 1;",
+        "commands{utility} 2, nested_commands 1, transactions{commit} 2",
+    ),
+    (
+        "DO $$ BEGIN PERFORM a FROM t; PERFORM a FROM t; END $$;",
+        "commands{utility} 1, nested_commands 2, transactions{commit} 1",
+    ),
+    (
+        "SELECT looped(3);",
+        "commands{select} 1, rows{select} 1, nested_commands 3, transactions{commit} 1",
+    ),
+    (
+        "SELECT folded();",
+        "commands{select} 1, rows{select} 1, nested_commands 2, transactions{commit} 1",
+    ),
+    (
+        "INSERT INTO watched VALUES (1), (2);",
+        "commands{insert} 1, rows{insert} 2, nested_commands 2, transactions{commit} 1",
+    ),
+    // Procedures that commit, roll back and catch errors, and then one that fails.
+    (
+        "CALL cycle(6, 0);\nSELECT 1;",
+        "commands{utility} 1, commands{select} 1, rows{select} 1, nested_commands 12, transactions{commit} 5, transactions{rollback} 3",
+    ),
+    (
+        "CALL cycle(6, 4);\nSELECT 1;",
+        "commands{utility} 1, commands{select} 1, rows{select} 1, nested_commands 8, errors 1, transactions{commit} 2, transactions{rollback} 3",
+    ),
+    (
+        "DO $$ BEGIN CALL cycle(2, 0); END $$;\nSELECT 1;",
+        "commands{utility} 1, commands{select} 1, rows{select} 1, nested_commands 5, transactions{commit} 3, transactions{rollback} 1",
+    ),
+    (
+        "SET kymo.enabled = off;\nSELECT 1;\nSELECT 1 / 0;\nSET kymo.enabled = on;\nSELECT 1;",
+        "commands{utility} 1, commands{select} 1, rows{select} 1, transactions{commit} 2",
+    ),
+];
+
+const SCHEMA: &str = "
+CREATE TABLE t (a int PRIMARY KEY, b text);
+INSERT INTO t SELECT generate_series(1, 100);
+CREATE TABLE referenced (a int PRIMARY KEY);
+CREATE TABLE deferred (a int REFERENCES referenced DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE watched (a int);
+CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM a FROM t WHERE a = NEW.a; RETURN NEW; END $$;
+CREATE TRIGGER w AFTER INSERT ON watched FOR EACH ROW EXECUTE FUNCTION trace();
+CREATE FUNCTION looped(n int) RETURNS int LANGUAGE plpgsql AS $$ DECLARE r record; s int := 0; BEGIN
+  FOR i IN 1..n LOOP FOR r IN SELECT a FROM t LOOP s := s + r.a; END LOOP; END LOOP; RETURN s; END $$;
+CREATE FUNCTION folded() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE r record; s int := 0; BEGIN
+  FOR r IN SELECT a FROM t LOOP s := s + r.a; END LOOP; PERFORM a FROM t; RETURN s; END $$;
+CREATE PROCEDURE cycle(n int, fails int) LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1..n LOOP
+  UPDATE t SET b = 'c' WHERE a = i;
+  IF i = fails THEN INSERT INTO t VALUES (1); END IF;
+  BEGIN INSERT INTO t VALUES (1); EXCEPTION WHEN unique_violation THEN NULL; END;
+  IF i % 2 = 0 THEN COMMIT; ELSE ROLLBACK; END IF; END LOOP; END $$;
+";
+
+#[test]
+fn commands_are_counted_exactly_by_kind() {
+    let cluster = Cluster::start("");
+    cluster.psql(SCHEMA);
+    let mut reader = cluster.reader();
+    let mut wrong = String::new();
+    for &(script, expected) in SCRIPTS {
+        let before = totals(&mut reader);
+        cluster.psql(script);
+        // A backend ends after its client: what it adds then belongs to its last command.
+        let after = totals(&mut reader);
+        let counted = grown(&before, &after, COUNTED);
+        if counted != parsed(expected) {
+            wrong += &format!("{script}\n  counted  {counted:?}\n  expected {expected}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let all = totals(&mut reader);
+    assert_eq!(all["sessions"], SCRIPTS.len() as u64 + 1);
+    for name in [
+        "shared_blocks{hit}",
+        "shared_blocks{read}",
+        "shared_blocks{dirtied}",
+        "wal_records",
+        "wal_bytes",
+    ] {
+        assert!(all.contains_key(name), "{name}: {all:?}");
+    }
+}
+
+/// Messages of the extended protocol, by many clients: what a plan does is counted at each execution.
+#[test]
+fn commands_of_many_clients_are_counted_exactly() {
+    let cluster = Cluster::start("max_connections = 20");
+    cluster.psql("CREATE TABLE t (a int PRIMARY KEY, n int); INSERT INTO t SELECT generate_series(1, 10), 0;");
+    let mut reader = cluster.reader();
+    let script = "\\set n 1 + :client_id
+        SELECT n FROM t WHERE a = :n;\nBEGIN;\nUPDATE t SET n = n + 1 WHERE a = :n;\nSELECT a FROM t ORDER BY a;\nEND;\n";
+    let expected = "commands{select} 2000, commands{update} 1000, commands{utility} 2000, rows{select} 11000, rows{update} 1000";
+    // Each client prepares two of the commands outside of a transaction.
+    for (mode, commits) in [("simple", 2000), ("extended", 2000), ("prepared", 2020)] {
+        let before = totals(&mut reader);
+        let output = cluster.pgbench(mode, script, 10, 100).wait_with_output();
+        let output = output.expect("pgbench");
+        assert!(output.status.success(), "{output:?}");
+        let counted = grown(&before, &totals(&mut reader), COUNTED);
+        let expected = format!("{expected}, transactions{{commit}} {commits}");
+        assert_eq!(counted, parsed(&expected), "{mode}");
+    }
+}
+
+/// Samples of all latencies, and the weights of their buckets.
+fn latencies(reader: &mut Reader) -> (u64, u64) {
+    reader.scan(&mut Scratch::default()).expect("a scan");
+    let (mut samples, mut weights) = (0, 0);
+    for metric in reader.metrics() {
+        if let Value::Histogram(histogram) = reader.value(metric) {
+            samples += histogram.samples;
+            weights += histogram.count();
+        }
+    }
+    (samples, weights)
+}
+
+#[test]
+fn latencies_say_how_many_they_rest_on() {
+    let cluster = Cluster::start("");
+    let mut reader = cluster.reader();
+    let statements = "SELECT 1\\; SELECT 2;\n".repeat(1000);
+    let mut timed = |setting: &str| {
+        let before = latencies(&mut reader);
+        cluster.psql(&format!("SET kymo.timing = {setting};\n{statements}"));
+        let after = latencies(&mut reader);
+        (after.0 - before.0, after.1 - before.1)
+    };
+    // SET itself is a command under the setting before it.
+    let (samples, weights) = timed("sampled");
+    assert_eq!(weights, 64 * samples);
+    assert!((5..100).contains(&samples), "{samples} of 2,000");
+    let (samples, weights) = timed("'all'");
+    assert!((2000..2002).contains(&samples), "{samples}");
+    assert!((2000..2065).contains(&weights), "{weights}");
+    let (samples, _) = timed("off");
+    assert!(samples < 2, "{samples}");
+    // Where the clock was read, and not only that it was: a command lasts at least as long as it sleeps.
+    cluster.psql("SET kymo.timing = 'all';\nSELECT 1\\; SELECT pg_sleep(0.2)\\; SELECT 3;");
+    reader.scan(&mut Scratch::default()).expect("a scan");
+    let longest = reader.metrics().iter().filter_map(|metric| {
+        let Value::Histogram(histogram) = reader.value(metric) else {
+            return None;
+        };
+        let last = histogram.weights.iter().rposition(|&weight| weight != 0)?;
+        histogram.buckets.upper(last)
+    });
+    let longest = longest.max().expect("a latency");
+    assert!(longest > 200_000, "{longest} us");
+}
+
+/// The slots that have an owner, until they are as expected.
+fn seen(reader: &mut Reader, what: &str, is: impl Fn(&Activity) -> bool) -> Activity {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        reader.sample(&mut Scratch::default()).expect("a sample");
+        let owned = reader
+            .activities()
+            .iter()
+            .filter(|slot| slot.owner.is_some());
+        if let Some(found) = owned.clone().find(|slot| is(slot)) {
+            return found.clone();
+        }
+        assert!(
+            Instant::now() < until,
+            "not {what}: {:?}",
+            owned.collect::<Vec<_>>()
+        );
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn text(slot: &Activity) -> &[u8] {
+    slot.command.as_ref().map_or(b"", |command| &command.text)
+}
+
+fn labels(slot: &Activity) -> Vec<String> {
+    let labels = slot.identity.iter().flat_map(|identity| &identity.labels);
+    labels
+        .map(|label| String::from_utf8_lossy(&label.text).into_owned())
+        .collect()
+}
+
+/// Sends `lines` and waits for a state with a text.
+fn shown(
+    reader: &mut Reader,
+    session: &mut Session,
+    lines: &str,
+    state: State,
+    begun: &str,
+) -> Activity {
+    session.send(lines);
+    seen(reader, lines, |slot| {
+        slot.state == state && text(slot) == begun.as_bytes()
+    })
+}
+
+#[test]
+fn what_a_backend_does_is_seen_from_outside() {
+    let cluster = Cluster::start("kymo.text_length = 100");
+    let mut reader = cluster.reader();
+    let mut session = cluster.session();
+    let idle = seen(&mut reader, "a session that said nothing", |slot| {
+        slot.state == State::Idle
+    });
+    assert_eq!(labels(&idle), ["psql", "postgres", "postgres"]);
+    let pid = idle.owner.expect("an owner").pid;
+    assert_eq!(
+        idle.identity
+            .as_ref()
+            .map(|identity| (identity.pid, identity.leader)),
+        Some((pid, None))
+    );
+    for (lines, state, begun) in [
+        ("SELECT 'idle';", State::Idle, "SELECT 'idle'"),
+        ("  BEGIN;", State::IdleInTransaction, "BEGIN"),
+        (
+            "SELECT 1 / (1 - count(*)) FROM pg_class WHERE false OR oid = 1259;",
+            State::IdleInAbortedTransaction,
+            "SELECT 1 / (1 - count(*)) FROM pg_class WHERE false OR oid = 1259",
+        ),
+        ("ROLLBACK;", State::Idle, "ROLLBACK"),
+        (
+            "SELECT 1\\; SELECT pg_sleep(1)\\; SELECT 2;",
+            State::Active,
+            "SELECT pg_sleep(1)",
+        ),
+        ("", State::Idle, "SELECT 2"),
+        (
+            "PREPARE p AS SELECT pg_sleep(1);\nEXECUTE p;",
+            State::Active,
+            "EXECUTE p",
+        ),
+        (
+            "DO $$ BEGIN PERFORM 1; COMMIT; PERFORM pg_sleep(1); END $$;",
+            State::Active,
+            "DO $$ BEGIN PERFORM 1; COMMIT; PERFORM pg_sleep(1); END $$",
+        ),
+        (
+            "SET application_name = 'other';",
+            State::Idle,
+            "SET application_name = 'other'",
+        ),
+        ("CREATE ROLE secret PASSWORD 'hidden';", State::Idle, ""),
+        (
+            "SET kymo.enabled = off;",
+            State::None,
+            "SET kymo.enabled = off",
+        ),
+        (
+            "SELECT 3;\nSET kymo.enabled = on;\nSELECT 4;",
+            State::Idle,
+            "SELECT 4",
+        ),
+    ] {
+        let slot = shown(&mut reader, &mut session, lines, state, begun);
+        assert_eq!(slot.owner.map(|owner| owner.pid), Some(pid), "{lines}");
+        let kind = slot.command.expect("a command").kind;
+        assert_eq!(
+            kind,
+            if begun.is_empty() {
+                Kind::Secret
+            } else {
+                Kind::Sql
+            }
+        );
+    }
+    let long = format!("SELECT '{}'", "x".repeat(500));
+    let cut = long[..104].to_string();
+    let slot = shown(
+        &mut reader,
+        &mut session,
+        &format!("{long};"),
+        State::Idle,
+        &cut,
+    );
+    assert_eq!(labels(&slot)[0], "other");
+    let command = slot.command.expect("a command");
+    assert!(command.is_truncated());
+    assert_eq!(command.whole_bytes, 509);
+    drop(session);
+    let gone = |slot: &Activity| slot.owner.is_none();
+    let until = Instant::now() + PATIENCE;
+    while !reader.activities().iter().all(gone) && Instant::now() < until {
+        reader.sample(&mut Scratch::default()).expect("a sample");
+    }
+    assert!(reader.activities().iter().all(gone));
+}
+
+/// A parallel worker is seen with its leader, and counts nothing: rows and blocks are its leader's.
+#[test]
+fn parallel_workers_are_seen_and_count_nothing() {
+    let cluster = Cluster::start("max_parallel_workers_per_gather = 2");
+    cluster.psql("CREATE TABLE big AS SELECT generate_series(1, 200000) AS a; ANALYZE big;");
+    let mut reader = cluster.reader();
+    let before = totals(&mut reader);
+    let mut session = cluster.session();
+    let parallel = "SET parallel_setup_cost = 0;\nSET parallel_tuple_cost = 0;\nSET min_parallel_table_scan_size = 0;";
+    let statement = "SELECT count(*) FROM big WHERE a = 1 AND pg_sleep(3) IS NOT NULL OR a = 2";
+    session.send(&format!("{parallel}\n{statement};"));
+    let is_worker = |slot: &Activity| {
+        slot.identity
+            .as_ref()
+            .is_some_and(|identity| identity.leader.is_some())
+    };
+    let worker = seen(&mut reader, "a worker", |slot| {
+        is_worker(slot) && slot.state == State::Active
+    });
+    let leader = seen(&mut reader, "its leader", |slot| {
+        !is_worker(slot) && slot.state == State::Active
+    });
+    let of = worker
+        .identity
+        .as_ref()
+        .and_then(|identity| identity.leader);
+    assert_eq!(of, leader.owner.map(|owner| owner.pid));
+    // Workers do not know which part of the message theirs is.
+    assert_eq!(text(&worker), format!("{statement};").as_bytes());
+    assert_eq!(text(&leader), statement.as_bytes());
+    assert_eq!(labels(&worker), labels(&leader));
+    seen(&mut reader, "the end", |slot| slot.state == State::Idle);
+    let counted = grown(
+        &before,
+        &totals(&mut reader),
+        &["commands", "rows", "nested_commands", "shared_blocks"],
+    );
+    let blocks: u64 = ["hit", "read"]
+        .iter()
+        .filter_map(|action| counted.get(&format!("shared_blocks{{{action}}}")))
+        .sum();
+    assert!(blocks >= 885, "all blocks of the table: {counted:?}");
+    assert_eq!(counted.get("commands{select}"), Some(&1), "{counted:?}");
+    assert_eq!(counted.get("rows{select}"), Some(&1), "{counted:?}");
+    assert_eq!(counted.get("nested_commands"), None, "{counted:?}");
+}
+
+/// Kills a backend that inserts, at some moment; its pid.
+fn kill_one(reader: &mut Reader) -> u32 {
+    let inserts = |slot: &Activity| text(slot).starts_with(b"INSERT") && slot.owner.is_some();
+    let victim = seen(reader, "a backend that inserts", inserts);
+    let pid = victim.owner.map_or(0, |owner| owner.pid);
+    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()), "{pid}");
+    pid
+}
+
+/// Backends are killed, and the server begins again with the same file: what was confirmed is counted, and nothing is set back.
+#[test]
+fn counts_survive_the_crash_of_a_backend() {
+    let cluster = Cluster::start("max_connections = 20");
+    cluster.psql("CREATE TABLE counted (a int);");
+    let mut reader = cluster.reader();
+    let published = cluster.published();
+    let (clients, mut confirmed) = (4, 0);
+    let mut last = totals(&mut reader);
+    let insert = "commands{insert}";
+    for round in 1..=3 {
+        let load = cluster.pgbench(
+            "simple",
+            "INSERT INTO counted VALUES (1);\n",
+            clients,
+            10_000_000,
+        );
+        let enough = last.get(insert).unwrap_or(&0) + 500;
+        while totals(&mut reader).get(insert) < Some(&enough) {
+            sleep(Duration::from_millis(5));
+        }
+        let pid = kill_one(&mut reader);
+        let output = load.wait_with_output().expect("pgbench");
+        assert!(!output.status.success(), "clients of a server that crashed");
+        cluster.wait();
+        confirmed += cluster.logged();
+        let now = totals(&mut reader);
+        for (name, value) in &last {
+            assert!(
+                now.get(name) >= Some(value),
+                "{name} is set back from {value}: {now:?}"
+            );
+        }
+        let counted = now[insert];
+        assert!(confirmed >= 500 * round, "{confirmed}");
+        let in_flight = u64::try_from(clients).unwrap_or(0) * round;
+        assert!(
+            (confirmed..=confirmed + in_flight).contains(&counted),
+            "{counted} of {confirmed}"
+        );
+        assert_eq!(
+            cluster.published(),
+            published,
+            "it goes on with the same file"
+        );
+        reader.sample(&mut Scratch::default()).expect("a sample");
+        let owners = reader.activities().iter().filter_map(|slot| slot.owner);
+        assert!(owners.map(|owner| owner.pid).all(|owner| owner != pid));
+        last = now;
+    }
+    cluster.psql("INSERT INTO counted VALUES (2);");
+    assert_eq!(totals(&mut reader)[insert], last[insert] + 1);
+}
+
+/// A server that cannot publish says so once, and serves.
+#[test]
+fn without_a_place_to_publish_the_server_runs_as_ever() {
+    let library = library("postgres", &[]);
+    let load = format!("shared_preload_libraries = '{}'", library.display());
+    for (folder, why) in [
+        (
+            "/missing",
+            "cannot open folder /missing: No such file or directory",
+        ),
+        (
+            "/proc",
+            "cannot publish in /proc: it is not in memory (tmpfs)",
+        ),
+    ] {
+        let cluster = Cluster::serve(Place::new(), &load, &[("KYMO_DIR", folder)]);
+        assert_eq!(
+            cluster.psql("SELECT 1;\nSELECT pg_sleep(0);\nCREATE TABLE t (a int);\nTABLE t;"),
+            "1\n\n"
+        );
+        assert_eq!(
+            cluster.psql("SELCT;\nBEGIN;\nSELECT 1 / 0;\nROLLBACK;\nSELECT 2;"),
+            "2\n"
+        );
+        let log = cluster.log();
+        let said: Vec<&str> = log.lines().filter(|line| line.contains("kymo:")).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].ends_with(why), "{said:?}");
+    }
+}

@@ -1,0 +1,293 @@
+//! A PostgreSQL server of its own with the library of `postgres/`, by an unprivileged user where the tests run as root: it refuses root.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use kymo_shm::{Access, Reader};
+
+use crate::{Running, Scratch, is_root};
+
+/// `nobody`, of Debian.
+const USER: u32 = 65534;
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The files of a server, made by initdb, and removed when dropped. Its superuser is `postgres`.
+pub struct Place {
+    /// Where it publishes.
+    memory: Memory,
+    scratch: Scratch,
+}
+
+/// A running server with a database `postgres`; it ends when dropped.
+pub struct Cluster {
+    server: Running,
+    place: Place,
+}
+
+/// A folder in memory.
+struct Memory(PathBuf);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What is left is in memory until the next start of the machine.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Processes of the server end at once; killed, it would leave them.
+        self.server.signal("-QUIT");
+        let until = Instant::now() + PATIENCE;
+        while matches!(self.server.0.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Where PostgreSQL's programs are, by `pg_config`.
+pub fn programs() -> PathBuf {
+    let output = Command::new("pg_config").arg("--bindir").output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run pg_config: {why}"));
+    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+}
+
+/// Builds the library below `target`, with more words of make's command line; its path without `.so`.
+pub fn library(name: &str, words: &[&str]) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root.canonicalize().expect("the project's folder");
+    let folder = root.join("target").join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    let lock = File::create(folder.join("lock")).expect("a file");
+    lock.lock().expect("a lock");
+    let output = Command::new("make")
+        .arg("-f")
+        .arg(root.join("postgres/Makefile"))
+        .args(words)
+        .current_dir(&folder)
+        .output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run make: {why}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "make: {said}");
+    assert!(!said.contains("warning"), "{said}");
+    folder.join("kymo")
+}
+
+/// The command, as the user that the server runs as.
+fn unprivileged(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    if is_root() {
+        command.uid(USER).gid(USER);
+    }
+    command
+}
+
+fn owned(path: &Path) {
+    if is_root() {
+        chown(path, Some(USER), Some(USER)).unwrap_or_else(|why| panic!("cannot chown: {why}"));
+    }
+}
+
+/// Its output, of a command that must succeed.
+fn output_of(command: &mut Command) -> Output {
+    let output = command.output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run {command:?}: {why}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    output
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::new()
+    }
+}
+
+impl Place {
+    /// Makes the files.
+    pub fn new() -> Place {
+        let scratch = Scratch::new("postgres");
+        let data = scratch.path("data");
+        let memory = Path::new("/dev/shm").join(scratch.path("").file_name().expect("a name"));
+        fs::create_dir(&memory).expect("a folder in memory");
+        let memory = Memory(memory);
+        fs::create_dir(&data).expect("a folder");
+        for folder in [&memory.0, &data, &scratch.path("")] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("its mode");
+            owned(folder);
+        }
+        let place = Place { memory, scratch };
+        let mut initdb = place.command(&programs().join("initdb"));
+        initdb.args(["-A", "trust", "-U", "postgres", "--no-sync"]);
+        output_of(initdb.args(["-E", "UTF8", "--locale=C", "-D"]).arg(&data));
+        let include = File::options()
+            .append(true)
+            .open(data.join("postgresql.conf"));
+        let written = include.and_then(|mut file| file.write_all(b"include 'lines.conf'\n"));
+        written.expect("a configuration");
+        place
+    }
+
+    /// The folder of its sockets, and of whatever else is its own.
+    pub fn folder(&self) -> String {
+        self.scratch.text("")
+    }
+
+    /// The server's files.
+    pub fn data(&self) -> PathBuf {
+        self.scratch.path("data")
+    }
+
+    /// Sets the lines of its configuration, for the next start.
+    pub fn configure(&self, settings: &str) {
+        let text = format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nautovacuum = off\n{settings}\n",
+            self.folder()
+        );
+        fs::write(self.data().join("lines.conf"), text).expect("a configuration");
+    }
+
+    /// A program as the server's user, who publishes in a folder of this place.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = unprivileged(program);
+        command.env("KYMO_DIR", &self.memory.0).current_dir("/");
+        command
+    }
+}
+
+impl Cluster {
+    /// Starts one with the library, and with more lines of its configuration.
+    pub fn start(settings: &str) -> Cluster {
+        let library = library("postgres", &[]);
+        let load = format!("shared_preload_libraries = '{}'", library.display());
+        Cluster::serve(Place::new(), &format!("{load}\n{settings}"), &[])
+    }
+
+    /// Starts one with these lines of its configuration alone, and with more variables of its environment.
+    pub fn serve(place: Place, settings: &str, environment: &[(&str, &str)]) -> Cluster {
+        place.configure(settings);
+        let log = File::create(place.scratch.path("log")).expect("a file");
+        let mut server = place.command(&programs().join("postgres"));
+        server.arg("-D").arg(place.data());
+        server.envs(environment.iter().copied());
+        server.stdin(Stdio::null()).stderr(log);
+        let server = Running(server.spawn().expect("a server"));
+        let cluster = Cluster { server, place };
+        cluster.wait();
+        cluster
+    }
+
+    /// Waits until it answers.
+    pub fn wait(&self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let mut ready = Command::new(programs().join("pg_isready"));
+            let status = ready.args(["-q", "-h", &self.sockets()]).status();
+            if status.is_ok_and(|status| status.success()) {
+                return;
+            }
+            assert!(Instant::now() < until, "no server: {}", self.log());
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The folder of its socket.
+    pub fn sockets(&self) -> String {
+        self.place.folder()
+    }
+
+    /// What the server wrote.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.place.scratch.path("log")).unwrap_or_default()
+    }
+
+    /// The pid of the server's first process.
+    pub fn pid(&self) -> u32 {
+        self.server.0.id()
+    }
+
+    fn psql_command(&self) -> Command {
+        let mut command = Command::new(programs().join("psql"));
+        command.args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres"]);
+        command.args(["-h", &self.sockets()]).stdin(Stdio::null());
+        command
+    }
+
+    /// Has psql execute a script, a message a statement, whatever fails in it; what it printed.
+    pub fn psql(&self, script: &str) -> String {
+        let path = self.place.scratch.path("script.sql");
+        fs::write(&path, script).expect("a file");
+        let output = output_of(self.psql_command().arg("-f").arg(&path));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A psql that takes statements as they come.
+    pub fn session(&self) -> Session {
+        let mut command = self.psql_command();
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        Session(Running(
+            command.stderr(Stdio::null()).spawn().expect("psql"),
+        ))
+    }
+
+    /// pgbench with a script: `clients` execute it `times` each, and log each time that the server confirmed. It may fail.
+    pub fn pgbench(&self, mode: &str, script: &str, clients: usize, times: usize) -> Child {
+        let path = self.place.scratch.path("script.pgbench");
+        fs::write(&path, script).expect("a file");
+        let logs = self.place.scratch.path("logged");
+        // Those of the run before.
+        let _ = fs::remove_dir_all(&logs);
+        fs::create_dir(&logs).expect("a folder");
+        let mut command = Command::new(programs().join("pgbench"));
+        command.args(["-n", "-U", "postgres", "-h", &self.sockets(), "-M", mode]);
+        command.args(["-c", &clients.to_string(), "-t", &times.to_string()]);
+        command
+            .arg("-l")
+            .arg(format!("--log-prefix={}/log", logs.display()));
+        command.arg("-f").arg(&path).arg("postgres");
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("pgbench")
+    }
+
+    /// How often the last pgbench, which has ended, had its script confirmed.
+    pub fn logged(&self) -> u64 {
+        let files = fs::read_dir(self.place.scratch.path("logged")).expect("a folder");
+        let texts = files
+            .flatten()
+            .map(|file| fs::read_to_string(file.path()).expect("a log"));
+        texts.map(|text| text.lines().count() as u64).sum()
+    }
+
+    /// Names of the files that it publishes.
+    pub fn published(&self) -> Vec<OsString> {
+        let entries = fs::read_dir(&self.place.memory.0).expect("a folder");
+        entries.flatten().map(|entry| entry.file_name()).collect()
+    }
+
+    /// What it publishes.
+    pub fn reader(&self) -> Reader {
+        let names = self.published();
+        assert_eq!(names.len(), 1, "{names:?}: {}", self.log());
+        let folder = File::open(&self.place.memory.0).expect("a folder");
+        Reader::open(&folder, &names[0], Access::Read).expect("a publisher")
+    }
+}
+
+/// A psql.
+pub struct Session(Running);
+
+impl Session {
+    /// Sends lines to it.
+    pub fn send(&mut self, lines: &str) {
+        let input = self.0.0.stdin.as_mut().expect("its input");
+        let sent = writeln!(input, "{lines}").and_then(|()| input.flush());
+        sent.expect("psql takes it");
+    }
+}
