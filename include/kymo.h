@@ -259,11 +259,35 @@ KYMO_INLINE void kymo_copy_end(uint64_t *words, const char *text, size_t length)
         KYMO_STORE(words + at / 8, kymo_last_word(text, length, length & 7));
 }
 
-/* Of any text: 2.3 instructions a word. Nothing behind `text + length` is read. */
+#if defined(__x86_64__)
+/* Whole 64 bytes. Two words by one instruction: each is stored whole. 1.3 instructions a word instead of 3. */
+KYMO_INLINE void kymo_copy_lines(uint64_t *words, const char *text, size_t bytes) {
+    unsigned char *const to = (unsigned char *)words + bytes;
+    const char *const from = text + bytes;
+    ptrdiff_t at = -(ptrdiff_t)bytes;
+    for (; at != 0; at += 64)
+        __asm__ volatile("movups (%1, %2), %%xmm0\n\tmovups 16(%1, %2), %%xmm1\n\t"
+                         "movups 32(%1, %2), %%xmm2\n\tmovups 48(%1, %2), %%xmm3\n\t"
+                         "movaps %%xmm0, (%0, %2)\n\tmovaps %%xmm1, 16(%0, %2)\n\t"
+                         "movaps %%xmm2, 32(%0, %2)\n\tmovaps %%xmm3, 48(%0, %2)"
+                         :
+                         : "r"(to), "r"(from), "r"(at)
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
+}
+#endif
+
+/* Of any text, to words that are aligned to 32 bytes. Nothing behind `text + length` is read. */
 static inline void kymo_copy_text(uint64_t *words, const char *text, size_t length) {
     uint64_t *to = words;
     const char *from = text;
     size_t fours = length / 32;
+#if defined(__x86_64__)
+    const size_t lines = length & ~(size_t)63;
+    kymo_copy_lines(words, text, lines);
+    from += lines;
+    to += lines / 8;
+    fours &= 1;
+#endif
     for (; fours != 0; fours--, from += 32, to += 4) {
         uint64_t v0, v1, v2, v3;
         memcpy(&v0, from, 8);
