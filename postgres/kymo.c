@@ -146,6 +146,8 @@ static kymo_publisher publisher;
 static kymo_slot slot;
 /* Its cells; NULL also in parallel workers, which count nothing: their leader does. */
 static uint64 *cells;
+/* Whether commands are counted: there are cells, and kymo.enabled is on. */
+static bool counting;
 /* Whether a slot was asked for. */
 static bool attached;
 /* Whether the session has begun: what happens before is PostgreSQL's own. */
@@ -260,8 +262,6 @@ static pg_noinline void publish_latency(void) {
 static inline void end_command(void) {
     const int64 sum = sum_of_usage();
     open_command = false;
-    if (unlikely(cells == NULL))
-        return;
     if (unlikely(weight != 0))
         publish_latency();
     if (sum != usage_sum) {
@@ -310,8 +310,7 @@ static void begin_command(const PlannedStmt *plan, const char *source, uint32 ki
 /* The command that began is of this kind, and runs. */
 static inline void count_command(int kind) {
     current_kind = kind;
-    if (cells != NULL)
-        kymo_cell_add(cells + COMMANDS + kind, 1);
+    kymo_cell_add(cells + COMMANDS + kind, 1);
 }
 
 static inline void count(int cell, uint64 amount) {
@@ -339,6 +338,7 @@ static inline void forget_stack(void) {
 static void leave(int code, Datum argument) {
     if (open_command)
         end_command();
+    counting = false;
     cells = NULL;
     kymo_slot_release(&slot);
 }
@@ -380,6 +380,7 @@ static pg_noinline void attach(void) {
     if (IsParallelWorker())
         return;
     cells = kymo_cells(&slot);
+    counting = enabled;
     for (int n = 0; n < USAGE_CELLS; n++)
         usage_before[n] = KYMO_LOAD(cells + USAGE + n);
     random_bits = ((uint64)MyProcPid << 32 ^ (uint64)MyStartTimestamp) * UINT64CONST(0x9E3779B97F4A7C15) | 1;
@@ -445,14 +446,26 @@ static inline bool is_clients(const QueryDesc *query) {
 }
 
 /* A parallel worker does not know which part of a message its text is: the others may contain a password. */
-static pg_noinline uint32 kind_in_worker(const char *text) { return strcasestr(text, "password") != NULL ? KYMO_SECRET : KYMO_SQL; }
+static void run_in_worker(const char *text) {
+    const uint32 kind = strcasestr(text, "password") != NULL ? KYMO_SECRET : KYMO_SQL;
+    kymo_begin(&slot, kind, text, strlen(text), (uint64)GetCurrentStatementStartTimestamp(), 0);
+}
+
+/* Where nothing is counted yet: whether it is from now on. */
+static pg_noinline bool comes_to_count(const char *text) {
+    if (enabled && !attached)
+        attach();
+    if (enabled && !counting && depth == 0 && slot.head != NULL)
+        run_in_worker(text);
+    return counting;
+}
 
 /* A client's plan runs, or goes on where it was suspended. The kind of its command. */
 static inline int run_clients(const QueryDesc *query) {
     const PlannedStmt *const plan = query->plannedstmt;
     const int kind = kind_of_operation[query->operation];
     if (!executing)
-        begin_command(plan, query->sourceText, cells == NULL ? kind_in_worker(query->sourceText) : KYMO_SQL);
+        begin_command(plan, query->sourceText, KYMO_SQL);
     if (!query->already_executed)
         count_command(kind);
     return kind;
@@ -469,9 +482,7 @@ static inline int run_clients(const QueryDesc *query) {
 static void executor_run(QueryDesc *query, ScanDirection direction, uint64 rows RUN_ONCE) {
     const int saved = depth;
     int kind = KINDS;
-    if (enabled) {
-        if (unlikely(!attached))
-            attach();
+    if (likely(counting) || comes_to_count(query->sourceText)) {
         if (is_clients(query))
             kind = run_clients(query);
         else if (!query->already_executed)
@@ -484,7 +495,7 @@ static void executor_run(QueryDesc *query, ScanDirection direction, uint64 rows 
         standard_ExecutorRun(query, direction, rows RUN_ONCE_VALUE);
     depth = saved;
     if (kind != KINDS)
-        count(ROWS + kind, query->estate->es_processed);
+        kymo_cell_add(cells + ROWS + kind, query->estate->es_processed);
 }
 
 /* Whether a command's text may contain a password. */
@@ -517,8 +528,6 @@ static bool has_secret(const Node *command) {
 /* A utility command begins. Whether it is a client's, and counts as one itself. */
 static bool begin_utility(const PlannedStmt *plan, const char *source, ProcessUtilityContext context) {
     const bool clients = depth == 0 && (context == PROCESS_UTILITY_TOPLEVEL || executing || !has_client);
-    if (unlikely(!attached))
-        attach();
     if (!clients) {
         if (context != PROCESS_UTILITY_SUBCOMMAND)
             count(NESTED, 1);
@@ -537,7 +546,7 @@ static void process_utility(PlannedStmt *plan, const char *source, bool read_onl
     const int saved = depth;
     const bool saved_executing = executing;
     const bool execute = depth == 0 && IsA(plan->utilityStmt, ExecuteStmt);
-    const bool counts = enabled && begin_utility(plan, source, context);
+    const bool counts = (likely(counting) || comes_to_count(source)) && begin_utility(plan, source, context);
     /* What EXECUTE runs is at the depth of EXECUTE. */
     depth = execute ? saved : saved + 1;
     executing = execute;
@@ -567,7 +576,7 @@ static void unwound(void) {
  * the stack, and there is a current text. Background workers have no main loop that could be known: their transactions end all.
  */
 static void transaction_ended(bool committed) {
-    if (enabled && ready)
+    if (counting && ready)
         count(committed ? COMMITS : ROLLBACKS, 1);
     if (unlikely(!has_client)) {
         forget_stack();
@@ -635,8 +644,10 @@ static void shmem_startup(void) {
     BENCH_2006_OPEN();
 }
 
+static void assign_enabled(bool value, void *extra) { counting = value && cells != NULL; }
+
 static void define_settings(void) {
-    DefineCustomBoolVariable("kymo.enabled", "Publishes what backends do.", NULL, &enabled, true, PGC_SUSET, 0, NULL, NULL, NULL);
+    DefineCustomBoolVariable("kymo.enabled", "Publishes what backends do.", NULL, &enabled, true, PGC_SUSET, 0, NULL, assign_enabled, NULL);
     DefineCustomEnumVariable("kymo.timing", "Which commands are timed.", "One of 64, chosen at random; all; or none.", &timing, TIMING_SAMPLED,
                              timings, PGC_SUSET, 0, NULL, NULL, NULL);
     DefineCustomIntVariable("kymo.text_length", "Bytes of a command's text that are published.", NULL, &text_length, KYMO_TEXT_DEFAULT, 64,

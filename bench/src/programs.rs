@@ -2,6 +2,7 @@
 //! `bench/programs/publish.c`, the one in Rust a child of the bench.
 
 mod count;
+mod postgres;
 mod publish;
 mod read;
 pub(crate) mod writer;
@@ -11,5 +12,13 @@ use crate::row::Table;
 /// What programs that publish cost.
 pub(crate) const PROGRAMS: Table = Table {
     part: "What programs that publish cost",
-    rows: &[&publish::ROW, &count::ROW, &read::ROW],
+    rows: &[
+        &publish::ROW,
+        &count::ROW,
+        &read::ROW,
+        &postgres::INSTRUCTIONS,
+        &postgres::CLOCKS,
+        &postgres::PSQL,
+        &postgres::PGBENCH,
+    ],
 };
