@@ -7,6 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What `stat` says.
@@ -76,13 +77,15 @@ pub trait DiskFile: Send + Sync {
     /// It ends when the file is closed, also by the death of the process.
     fn try_lock(&self) -> io::Result<bool>;
     /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false`
-    /// when somebody else's lock is in the way. It ends when the file is closed.
+    /// when somebody else's lock is in the way. It ends when the file is closed here, also while a child that has just been
+    /// forked still has it open.
     fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool>;
 }
 
 pub(crate) struct RealFile {
     file: File,
     window: Mutex<Option<Window>>,
+    has_record_lock: AtomicBool,
 }
 
 /// Longer writes are cheaper by a system call than by touching new pages.
@@ -95,6 +98,16 @@ impl RealFile {
         RealFile {
             file,
             window: Mutex::default(),
+            has_record_lock: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Drop for RealFile {
+    fn drop(&mut self) {
+        if *self.has_record_lock.get_mut() {
+            // It ends with the last descriptor at the latest.
+            let _ = record_lock(&self.file, libc::F_UNLCK);
         }
     }
 }
@@ -188,19 +201,22 @@ impl DiskFile for RealFile {
     }
 
     fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool> {
-        record_lock(&self.file, kind)
+        let kind = match kind {
+            RecordLock::Shared => libc::F_RDLCK,
+            RecordLock::Exclusive => libc::F_WRLCK,
+        };
+        let is_ours = record_lock(&self.file, kind)?;
+        self.has_record_lock.fetch_or(is_ours, Ordering::Relaxed);
+        Ok(is_ours)
     }
 }
 
 /// `fcntl(F_OFD_SETLK)`; rustix has only the process's own locks, which closing any descriptor of the file drops.
 #[allow(unsafe_code)]
-fn record_lock(file: &File, kind: RecordLock) -> io::Result<bool> {
+fn record_lock(file: &File, kind: libc::c_int) -> io::Result<bool> {
     // SAFETY: a flock structure of zeros is a valid one.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = match kind {
-        RecordLock::Shared => libc::F_RDLCK,
-        RecordLock::Exclusive => libc::F_WRLCK,
-    } as libc::c_short;
+    lock.l_type = kind as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
     // SAFETY: the descriptor is open as long as `file` is borrowed, and the structure outlives the call.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
@@ -238,5 +254,31 @@ pub(crate) fn kind_of(kind: std::fs::FileType) -> NameKind {
         NameKind::Directory
     } else {
         NameKind::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_lock_ends_here_whoever_else_has_the_file_open() {
+        let path = std::env::temp_dir().join(format!("kymo-record-lock-{}", std::process::id()));
+        let open = || {
+            let mut options = File::options();
+            let options = options.create(true).truncate(false).read(true).write(true);
+            options.open(&path).unwrap()
+        };
+        let file = open();
+        // As a child has it until its exec: another descriptor of the same open file.
+        let inherited = file.try_clone().unwrap();
+        let file = RealFile::new(file);
+        assert!(file.try_record_lock(RecordLock::Exclusive).unwrap());
+        let other = RealFile::new(open());
+        assert!(!other.try_record_lock(RecordLock::Exclusive).unwrap());
+        drop(file);
+        assert!(other.try_record_lock(RecordLock::Exclusive).unwrap());
+        drop(inherited);
+        std::fs::remove_file(&path).unwrap();
     }
 }
