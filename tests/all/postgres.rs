@@ -2,12 +2,16 @@
 //! backends; what backends do is seen from outside.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use kymo_shm::{Activity, Kind, Reader, Scratch, State, Value};
-use kymo_tests::postgres::{Cluster, Place, Session, library};
+use kymo_tests::postgres::{Cluster, Place, Session, library, programs};
+use kymo_tests::source_package::source_package;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -583,6 +587,94 @@ fn counts_survive_the_crash_of_a_backend() {
     }
     cluster.psql("INSERT INTO counted VALUES (2);");
     assert_eq!(totals(&mut reader)[insert], last[insert] + 1);
+}
+
+/// PostgreSQL's own regression tests, by its `pg_regress`: what they printed, by test. Those of another minor version than the
+/// server's may differ from what is expected.
+fn regression(source: &Path, settings: &str) -> BTreeMap<OsString, Vec<u8>> {
+    let place = Place::new();
+    let folder = PathBuf::from(place.folder());
+    let tests = folder.join("regress");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(source)
+        .arg(&tests)
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp");
+    compile(&tests);
+    fs::write(folder.join("lines"), format!("fsync = off\n{settings}\n")).expect("a file");
+    place.give(&tests);
+    let pg_regress = "lib/pgxs/src/test/regress/pg_regress";
+    let of = |option: &str, path: &Path| format!("--{option}={}", path.display());
+    let bin = programs();
+    let server = bin.parent().expect("the server's folder");
+    let mut command = place.command(&server.join(pg_regress));
+    command.args([
+        of("temp-instance", &tests.join("instance")),
+        of("temp-config", &folder.join("lines")),
+        of("bindir", &bin),
+        of("dlpath", &tests),
+        of("inputdir", &tests),
+        of("outputdir", &tests),
+        of("schedule", &tests.join("parallel_schedule")),
+        format!("--port={}", kymo_tests::free_port()),
+    ]);
+    let output = command.args(["--no-locale", "--encoding=UTF8"]).output();
+    let said = String::from_utf8_lossy(&output.expect("pg_regress").stdout).into_owned();
+    let results = fs::read_dir(tests.join("results"));
+    let results = results.unwrap_or_else(|why| panic!("cannot read results: {why}: {said}"));
+    let text = |name: &OsString| fs::read(tests.join("results").join(name)).expect("a result");
+    let names = results.flatten().map(|entry| entry.file_name());
+    names.map(|name| (name.clone(), text(&name))).collect()
+}
+
+/// Builds the library of the regression tests beside them, and puts the two that Debian has there.
+fn compile(tests: &Path) {
+    let output = Command::new("pg_config")
+        .args(["--includedir-server", "--pkglibdir"])
+        .output();
+    let said = String::from_utf8_lossy(&output.expect("pg_config").stdout).into_owned();
+    let (include, libraries) = said.trim().split_once('\n').expect("two lines");
+    let mut compiler = Command::new("cc");
+    compiler.args([
+        "-w",
+        "-fPIC",
+        "-shared",
+        "-fno-strict-aliasing",
+        "-fwrapv",
+        "-D_GNU_SOURCE",
+    ]);
+    compiler
+        .arg("-I")
+        .arg(include)
+        .arg("-o")
+        .arg(tests.join("regress.so"));
+    let built = compiler.arg(tests.join("regress.c")).status();
+    assert!(built.is_ok_and(|status| status.success()), "regress.c");
+    for name in ["autoinc.so", "refint.so"] {
+        fs::copy(Path::new(libraries).join(name), tests.join(name)).expect("a library");
+    }
+}
+
+#[test]
+fn its_own_regression_tests_say_the_same_with_the_library() {
+    let source = source_package("postgresql-15").join("src/test/regress");
+    let expected = |name: &OsString| fs::read(source.join("expected").join(name)).ok();
+    let load = format!(
+        "shared_preload_libraries = '{}'\nkymo.timing = all",
+        library("postgres", &[]).display()
+    );
+    let (without, with) = std::thread::scope(|scope| {
+        let without = scope.spawn(|| regression(&source, ""));
+        let with = regression(&source, &load);
+        (without.join().expect("it ends"), with)
+    });
+    assert!(without.len() > 200, "{}", without.len());
+    assert!(without.keys().eq(with.keys()), "the same tests");
+    for (name, printed) in &with {
+        let as_ever = printed == &without[name] || Some(printed) == expected(name).as_ref();
+        assert!(as_ever, "{} differs with the library", name.display());
+    }
 }
 
 /// A server that cannot publish says so once, and serves.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kymo_tests::rrd_daemon::Side;
-use kymo_tests::rrdtool_source::rrdtool_source;
+use kymo_tests::source_package::source_package;
 use kymo_tests::{Scratch, free_port};
 
 /// How the client reaches the daemon.
@@ -122,7 +122,7 @@ fn with_both(script: &str, style: Style) -> Outcome {
 
 /// Those of `tests/Makefile.am`, and one that is not in it.
 fn scripts() -> Vec<String> {
-    let makefile = rrdtool_source().join("tests/Makefile.am");
+    let makefile = source_package("rrdtool").join("tests/Makefile.am");
     let text = fs::read_to_string(makefile).expect("rrdtool's list of tests");
     let text = text.replace("\\\n", " ");
     let line = text.lines().find_map(|line| line.strip_prefix("TESTS = "));
@@ -190,7 +190,7 @@ fn lay_out(scratch: &Scratch, top: &Path, side: Side) {
     let mut copy = Command::new("cp");
     let copied = copy
         .arg("-a")
-        .arg(rrdtool_source().join("tests"))
+        .arg(source_package("rrdtool").join("tests"))
         .arg(top)
         .status();
     assert!(copied.is_ok_and(|status| status.success()), "cp");

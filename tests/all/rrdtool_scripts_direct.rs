@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use kymo_tests::rrdtool_source::rrdtool_source;
+use kymo_tests::source_package::source_package;
 use kymo_tests::{Scratch, kymo};
 
 /// Scripts that draw.
@@ -26,7 +26,7 @@ const NO_SCRIPTS: [&str; 3] = ["functions", "Makefile", "compat-cloexec"];
 fn arrange(scratch: &Scratch, name: &str, place: impl Fn(&Path)) -> PathBuf {
     let root = scratch.path(name);
     fs::create_dir_all(root.join("src")).expect("a folder");
-    let tests = rrdtool_source().join("tests");
+    let tests = source_package("rrdtool").join("tests");
     let copied = Command::new("cp")
         .arg("-a")
         .arg(&tests)
@@ -66,7 +66,7 @@ fn run(tests: &Path, script: &str) -> Result<(), String> {
 }
 
 fn scripts() -> Vec<String> {
-    let entries = fs::read_dir(rrdtool_source().join("tests"))
+    let entries = fs::read_dir(source_package("rrdtool").join("tests"))
         .expect("tests")
         .flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -7,9 +7,9 @@ pub mod rrd_daemon;
 pub mod rrd_file;
 pub mod rrd_stream;
 pub mod rrdtool;
-pub mod rrdtool_source;
 pub mod served;
 pub mod snmpd;
+pub mod source_package;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

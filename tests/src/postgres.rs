@@ -154,6 +154,17 @@ impl Place {
         fs::write(self.data().join("lines.conf"), text).expect("a configuration");
     }
 
+    /// Makes a folder and what is in it the server's user's.
+    pub fn give(&self, folder: &Path) {
+        owned(folder);
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.give(&entry.path()),
+                _ => owned(&entry.path()),
+            }
+        }
+    }
+
     /// A program as the server's user, who publishes in a folder of this place.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = unprivileged(program);

@@ -1,4 +1,4 @@
-//! rrdtool's own source package, for the test scripts in it: fetched once from the archive that this machine
+//! Source packages of peers, for the test scripts in them: fetched once from the archive that this machine
 //! installs from, kept below `target/peers`, never part of this project. Nothing of the machine is changed: apt works
 //! in folders of its own.
 
@@ -6,18 +6,19 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The unpacked source of the rrdtool that this release of Debian installs. Fetches it the first time.
-pub fn rrdtool_source() -> PathBuf {
+/// The unpacked source of the package that this release of Debian has. Fetches it the first time.
+pub fn source_package(name: &str) -> PathBuf {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers");
-    let kept = peers.join("rrdtool");
+    let kept = peers.join(name);
     make_folder(&peers);
-    let lock = File::create(peers.join("rrdtool.lock")).unwrap_or_else(|why| cannot("lock", &why));
+    let lock = File::create(peers.join(format!("{name}.lock")));
+    let lock = lock.unwrap_or_else(|why| cannot("lock", &why));
     lock.lock().unwrap_or_else(|why| cannot("lock", &why));
-    if !kept.join("tests/functions").is_file() {
-        let work = peers.join("rrdtool.new");
+    if !kept.is_dir() {
+        let work = peers.join(format!("{name}.new"));
         // What an interrupted fetch left.
         let _ = fs::remove_dir_all(&work);
-        fetch(&work);
+        fetch(name, &work);
         let renamed = fs::rename(work.join("tree"), &kept);
         renamed.unwrap_or_else(|why| cannot("keep", &why));
         let _ = fs::remove_dir_all(&work);
@@ -27,20 +28,20 @@ pub fn rrdtool_source() -> PathBuf {
 }
 
 /// Downloads below `work` and unpacks into `work/tree`.
-fn fetch(work: &Path) {
+fn fetch(name: &str, work: &Path) {
     for folder in ["lists/partial", "cache/archives/partial", "parts", "tree"] {
         make_folder(&work.join(folder));
     }
     let stanzas = source_stanzas(&machine_sources(), &codename());
     assert!(
         !stanzas.is_empty(),
-        "cannot fetch rrdtool's source: no entry for {} in /etc/apt",
+        "cannot fetch {name}'s source: no entry for {} in /etc/apt",
         codename()
     );
-    let parts = work.join("parts/rrdtool.sources");
+    let parts = work.join("parts/package.sources");
     fs::write(parts, stanzas).unwrap_or_else(|why| cannot("write apt's sources for", &why));
     apt_get(work, &["update"]);
-    apt_get(work, &["source", "--download-only", "rrdtool"]);
+    apt_get(work, &["source", "--download-only", name]);
     let names = fs::read_dir(work)
         .unwrap_or_else(|why| cannot("list", &why))
         .flatten();
@@ -84,7 +85,7 @@ fn make_folder(path: &Path) {
 }
 
 fn cannot(verb: &str, why: &dyn std::fmt::Display) -> ! {
-    panic!("cannot {verb} rrdtool's source: {why}")
+    panic!("cannot {verb} a source package: {why}")
 }
 
 /// The release's name, as archives are ordered by it.
