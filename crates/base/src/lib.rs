@@ -18,6 +18,7 @@ pub mod printf;
 pub mod random;
 pub mod reading;
 pub mod scan;
+pub mod statement;
 pub mod template;
 pub mod text;
 pub mod track;

@@ -46,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),
     ("shm", kymo_shm::fuzz::fuzz_shm),
+    ("statement", statement),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
@@ -207,4 +208,11 @@ mod tests {
             (TARGETS.len(), TARGETS.len())
         );
     }
+}
+
+/// What comes out of a text has no literal left.
+fn statement(input: &[u8]) {
+    let once = kymo_base::statement::without_literals(input);
+    let again = kymo_base::statement::without_literals(&once);
+    assert_eq!(again, once, "a literal was left");
 }

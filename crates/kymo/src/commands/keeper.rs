@@ -63,6 +63,10 @@ pub(crate) struct KeeperOrder {
     pub poll_user: u32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
+    /// The folder in which programs publish; none: nothing is collected.
+    pub programs: Option<PathBuf>,
+    /// Names of users, by their numbers.
+    pub users: Vec<(u32, String)>,
 }
 
 /// The same of collectd's datagrams.

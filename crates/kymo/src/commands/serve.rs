@@ -25,6 +25,7 @@ use crate::{options, secret};
 
 mod place;
 mod poller;
+mod programs;
 mod sockets;
 
 use sockets::Sockets;
@@ -265,7 +266,10 @@ fn role_without_rights(account: Option<Account>) -> Role {
 
 /// The keeper's sockets are made now, while there are rights to make them.
 fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
-    let sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
+    let mut sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
+    let published = programs::prepare(account.as_ref());
+    let published = published.map_err(|error| sockets.notices.push(format!("{error:#}")));
+    let published = published.ok();
     let auth_file = config.collectd.auth_file.as_deref();
     let auth_file = auth_file.map(AuthFile::open).transpose()?;
     let store = &config.store;
@@ -287,6 +291,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             poll_user: poller::user(config, account.as_ref())?
                 .map_or(machine::user(), |one| one.uid),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
+            programs: published.as_ref().map(|folder| folder.path.clone()),
+            users: programs::users(),
         },
         shown: shown(&sockets),
         names: sockets.names,
@@ -299,7 +305,9 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .chain(sockets.admin)
                 .collect(),
             sockets.collectd,
-            sockets.reported,
+            [sockets.reported]
+                .into_iter()
+                .chain(published.map(|folder| folder.lock)),
         ),
         auth_file,
         notices: sockets.notices,
@@ -321,11 +329,11 @@ fn base(config: &Config, dir: &Path) -> PathBuf {
 fn files_of(
     rrdcached: Vec<OwnedFd>,
     collectd: Vec<(UdpSocket, SocketAddr)>,
-    reported: OwnedFd,
+    others: impl IntoIterator<Item = OwnedFd>,
 ) -> Vec<OwnedFd> {
     let datagrams = collectd.into_iter().map(|(socket, _)| socket.socket);
     let sockets = rrdcached.into_iter().chain(datagrams);
-    sockets.chain([reported]).collect()
+    sockets.chain(others).collect()
 }
 
 /// Where others send to, in words.

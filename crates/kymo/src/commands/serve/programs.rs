@@ -1,0 +1,250 @@
+//! The folder in which programs publish what they do, docs/formats/shm.md: made while there are rights to, and held, so that
+//! only one `kymo serve` collects there.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use kymo_base::errno::strerror;
+use kymo_base::name::DisplayName;
+use kymo_sys::machine;
+use kymo_sys::privilege::{self, Account};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown,
+    flock, fstat, fstatfs, mkdir, openat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+
+/// Where root has all programs publish.
+const SHARED: &str = "/run/kymo/pub";
+/// Everybody makes files there, and nobody removes another one's; files are of the folder's group.
+const SHARED_MODE: u32 = 0o3777;
+const OWN_MODE: u32 = 0o700;
+/// What `statfs` says of tmpfs.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+/// Held by who collects.
+const LOCK: &str = "collector.lock";
+/// Names that others have put in the lock's place are moved away so often.
+const TRIES: u32 = 16;
+
+/// The folder, and what holds it.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) lock: OwnedFd,
+}
+
+/// Finds the folder, or makes it, for a collector that runs as `account`, or as this process.
+pub(super) fn prepare(account: Option<&Account>) -> Result<Folder> {
+    let own = Account::own();
+    let collector = account.unwrap_or(&own);
+    let path = chosen(collector)?;
+    let folder = open(&path)?;
+    if fstatfs(&folder).is_ok_and(|system| system.f_type != TMPFS_MAGIC) {
+        bail!(
+            "cannot collect what programs publish in {}: it is not in memory (tmpfs)",
+            path.display()
+        );
+    }
+    let lock = lock(&folder, collector).map_err(|why| {
+        let path = path.display();
+        anyhow!("cannot collect what programs publish in {path}: {why}")
+    })?;
+    Ok(Folder { path, lock })
+}
+
+/// `$KYMO_DIR`; root's; the one that the service manager made for this user; this user's own.
+fn chosen(collector: &Account) -> Result<PathBuf> {
+    let named = std::env::var_os("KYMO_DIR").filter(|folder| !folder.is_empty());
+    let shared = Path::new(SHARED);
+    if let Some(named) = named {
+        let path = std::path::absolute(named).context("cannot use $KYMO_DIR")?;
+        let mode = match machine::is_root() {
+            true => SHARED_MODE,
+            false => OWN_MODE,
+        };
+        make(&path, mode, collector)?;
+        return Ok(path);
+    }
+    if machine::is_root() {
+        make_shared(shared, collector)?;
+        return Ok(shared.into());
+    }
+    let is_ours = |path: &Path| {
+        let status = open(path).ok().and_then(|folder| fstat(folder).ok());
+        status.is_some_and(|status| status.st_uid == collector.uid)
+    };
+    if is_ours(shared) {
+        return Ok(shared.into());
+    }
+    let path = PathBuf::from(format!("/dev/shm/kymo-{}", collector.uid));
+    make(&path, OWN_MODE, collector)?;
+    match is_ours(&path) {
+        true => Ok(path),
+        false => bail!("cannot use {}: it is another user's", path.display()),
+    }
+}
+
+fn open(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let opened = openat(CWD, path, flags, Mode::empty());
+    opened.map_err(|error| cannot("open", path, error))
+}
+
+fn cannot(verb: &str, path: &Path, error: Errno) -> anyhow::Error {
+    let why = strerror(&io::Error::from(error));
+    anyhow!("cannot {verb} {}: {why}", path.display())
+}
+
+/// A folder that is there stays as it is. Whether it was made.
+fn make(path: &Path, mode: u32, owner: &Account) -> Result<bool> {
+    match mkdir(path, Mode::from_raw_mode(OWN_MODE)) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => return Ok(false),
+        Err(error) => return Err(cannot("make", path, error)),
+    }
+    give(path, mode, owner).map(|()| true)
+}
+
+fn give(path: &Path, mode: u32, owner: &Account) -> Result<()> {
+    let folder = open(path)?;
+    let failed = |error| cannot("give away", path, error);
+    if machine::is_root() {
+        let (user, group) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+        fchown(&folder, Some(user), Some(group)).map_err(failed)?;
+    }
+    fchmod(&folder, Mode::from_raw_mode(mode)).map_err(failed)
+}
+
+/// A file system of its own, so that nobody fills another one's.
+fn make_shared(path: &Path, owner: &Account) -> Result<()> {
+    if let Some(above) = path.parent() {
+        match mkdir(above, Mode::from_raw_mode(0o755)) {
+            // Whatever the umask is: programs of all users go through it.
+            Ok(()) => fchmod(open(above)?, Mode::from_raw_mode(0o755))
+                .map_err(|error| cannot("open up", above, error))?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(cannot("make", above, error)),
+        }
+    }
+    let is_new = make(path, SHARED_MODE, owner)?;
+    if is_mount_point(path)? {
+        return Ok(());
+    }
+    match mount_tmpfs(path, owner) {
+        Ok(()) => give(path, SHARED_MODE, owner),
+        // Without the right to mount, the folder is one of the file system above.
+        Err(Errno::PERM | Errno::ACCESS) if !is_new => give(path, SHARED_MODE, owner),
+        Err(Errno::PERM | Errno::ACCESS) => Ok(()),
+        Err(error) => Err(cannot("mount tmpfs on", path, error)),
+    }
+}
+
+fn is_mount_point(path: &Path) -> Result<bool> {
+    let device = |path: &Path| -> Result<u64> {
+        let status = fstat(open(path)?).map_err(|error| cannot("look at", path, error))?;
+        Ok(status.st_dev)
+    };
+    let above = path.parent().unwrap_or(path);
+    Ok(device(path)? != device(above)?)
+}
+
+fn mount_tmpfs(path: &Path, owner: &Account) -> Result<(), Errno> {
+    let options = format!(
+        "size=64m,nr_inodes=4096,mode={SHARED_MODE:o},uid={},gid={}",
+        owner.uid, owner.gid
+    );
+    let options = CString::new(options).map_err(|_| Errno::INVAL)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("kymo", path, "tmpfs", flags, Some(&*options))
+}
+
+/// The lock is the collector's own file; what somebody else has put there is moved away: the folder's owner may.
+fn lock(folder: &OwnedFd, collector: &Account) -> Result<OwnedFd, String> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut why = String::new();
+    for attempt in 0..TRIES {
+        match openat(folder, LOCK, flags | OFlags::NONBLOCK, Mode::from_raw_mode(0o600)) {
+            Ok(file) if is_own(&file, collector) => {
+                return match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => Ok(file),
+                    Err(Errno::WOULDBLOCK) => Err("another kymo serve does".into()),
+                    Err(error) => Err(strerror(&error.into())),
+                };
+            }
+            Ok(_) => why = "its lock is another user's".into(),
+            Err(error) => why = strerror(&error.into()),
+        }
+        let away = format!("{LOCK}.{}.{attempt}", std::process::id());
+        let moved = renameat_with(folder, LOCK, folder, &away, RenameFlags::NOREPLACE);
+        if moved.is_err() {
+            break;
+        }
+        // A folder stays, under its other name.
+        let _left = unlinkat(folder, &away, AtFlags::empty());
+    }
+    Err(why)
+}
+
+fn is_own(file: &OwnedFd, collector: &Account) -> bool {
+    let own = privilege::Account::own().uid;
+    fstat(file).is_ok_and(|status| {
+        FileType::from_raw_mode(status.st_mode) == FileType::RegularFile
+            && (status.st_uid == own || status.st_uid == collector.uid)
+    })
+}
+
+/// Names of users, which the collector cannot read any more once it runs.
+pub(super) fn users() -> Vec<(u32, String)> {
+    let text = std::fs::read("/etc/passwd").unwrap_or_default();
+    let users = text.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mut words = line.split(|&byte| byte == b':');
+        let name = DisplayName(words.next()?).to_string();
+        let number = std::str::from_utf8(words.nth(1)?).ok()?;
+        Some((number.parse().ok()?, name)).filter(|(_, name)| !name.is_empty())
+    });
+    users.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    fn scratch(name: &str) -> PathBuf {
+        PathBuf::from(format!("/dev/shm/kymo-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn one_at_a_time_and_what_stands_in_the_way_goes() {
+        let path = scratch("lock");
+        let own = Account::own();
+        assert!(make(&path, OWN_MODE, &own).expect("a folder"));
+        let mode = std::fs::metadata(&path).expect("a folder").mode();
+        assert_eq!(mode & 0o7777, OWN_MODE);
+        assert!(!make(&path, SHARED_MODE, &own).expect("is there"));
+        std::fs::create_dir(path.join(LOCK)).expect("a folder in the way");
+        let folder = open(&path).expect("opened");
+        let held = lock(&folder, &own).expect("locked");
+        assert_eq!(
+            lock(&folder, &own).expect_err("held"),
+            "another kymo serve does"
+        );
+        drop(held);
+        lock(&folder, &own).expect("free");
+        let link = path.join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        assert!(open(&link).is_err(), "no link is followed");
+        let permissions = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(&path, permissions).expect("chmod");
+        std::fs::remove_dir_all(&path).expect("removed");
+    }
+
+    #[test]
+    fn users_have_names() {
+        assert!(users().contains(&(0, "root".into())));
+    }
+}
