@@ -20,6 +20,7 @@ mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;
 mod postgres;
+mod programs;
 mod prometheus;
 mod record;
 mod rrd_at_time;

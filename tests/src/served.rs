@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,8 @@ pub struct Served {
     lines: Receiver<String>,
     /// What it has said on stderr, line by line.
     pub said: Vec<String>,
+    /// Where programs publish to it, and to none of another test.
+    pub published: PathBuf,
 }
 
 impl Served {
@@ -45,7 +49,14 @@ impl Served {
     }
 
     fn spawn(mut command: Command) -> Served {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let own = format!("/dev/shm/kymo-tests-{}-{number}", std::process::id());
+        let named = command.get_envs().find(|(name, _)| *name == "KYMO_DIR");
+        let named = named.and_then(|(_, folder)| Some(PathBuf::from(folder?)));
+        let published = named.unwrap_or(own.into());
         command
+            .env("KYMO_DIR", &published)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -63,6 +74,7 @@ impl Served {
             guardian: Running(child),
             lines,
             said: Vec::new(),
+            published,
         }
     }
 
@@ -128,13 +140,16 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
-            return;
+        let has_ended = self.guardian.0.try_wait().is_ok_and(|end| end.is_some());
+        if !has_ended {
+            self.guardian.signal("-TERM");
         }
-        self.guardian.signal("-TERM");
-        if eventually(|| self.guardian.0.try_wait().ok().flatten()).is_none() {
+        let end = || self.guardian.0.try_wait().ok().flatten();
+        if !has_ended && eventually(end).is_none() {
             eprintln!("kymo serve did not end: {:#?}", self.said);
         }
+        // One that is used again is not empty, or was removed.
+        let _left = fs::remove_dir_all(&self.published);
     }
 }
 

@@ -125,7 +125,7 @@ pub fn is_name(name: &[u8]) -> bool {
 }
 
 /// Names and values of a text, up to where it is none of a set's.
-fn each(text: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
+pub fn each(text: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
     let mut left = text.strip_prefix(b"{").unwrap_or_default();
     std::iter::from_fn(move || {
         let equals = left.iter().position(|&byte| byte == b'=')?;

@@ -5,7 +5,7 @@
 
 /// What stands in the place of a literal.
 const GONE: u8 = b'?';
-/// What stands in the place of a rest that cannot be told apart from a literal.
+/// What stands in the place of a rest that may be one.
 const REST_GONE: &[u8] = b"? ...";
 
 /// SQL without its literals and comments: strings, numbers and what is between `$$` become `?`, blanks become one. A text may end

@@ -11,5 +11,6 @@ pub mod keeper;
 pub mod listener;
 pub mod log;
 pub mod prefix;
+pub mod programs;
 pub mod questions;
 pub mod rrdcached;

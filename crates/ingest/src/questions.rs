@@ -4,7 +4,7 @@
 mod file_series;
 mod range;
 mod role;
-mod write;
+pub(crate) mod write;
 
 pub use role::Role;
 
@@ -28,6 +28,7 @@ use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_b
 use crate::collectd::{EventKeeper, Senders};
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
+use crate::programs::Programs;
 
 /// Who asks at the same time; others wait to be accepted.
 const CONNECTIONS_MAX: usize = 16;
@@ -60,6 +61,8 @@ pub struct Answers {
     pub senders: Senders,
     /// What senders wanted to be heard.
     pub events: EventKeeper,
+    /// What programs publish.
+    pub programs: Programs,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -177,6 +180,10 @@ impl Answers {
             Question::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
+            }
+            Question::Programs { texts } => {
+                let programs = self.programs.answer(*texts);
+                stream.write_all(&Answer::Programs(programs).frame())
             }
             Question::Events(range) => {
                 let events = self.events.range(range);

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, keeper, poll, series, serve, status, verify};
+use crate::commands::{config, graph, hub, keeper, poll, programs, series, serve, status, verify};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -59,6 +59,9 @@ enum Command {
     /// Draw graphs of a recording into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
+    /// Show what programs on this machine say they are doing
+    #[cfg(feature = "serve")]
+    Programs(programs::ProgramsOptions),
     /// List and print what others sent to a running serve
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
@@ -206,6 +209,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::PollRunner { file }) => poll::run_runner(&file),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Programs(options)) => programs::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),

@@ -15,7 +15,7 @@ use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    NAMES_MAX, POLL, Question, Range, Rows, SeriesInfo, body_bytes,
+    NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, body_bytes,
 };
 
 use crate::marks::{Kind, Mark, Origin};
@@ -114,6 +114,17 @@ impl Keeper {
             Answer::Accounts(accounts) => Ok(Ok(accounts)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Who publishes, and what it does now; texts of commands only if they are asked for.
+    pub fn programs(&self, texts: bool) -> Result<Programs, String> {
+        self.ask(&Question::Programs { texts }, |stream| {
+            match read_answer(stream)? {
+                Answer::Programs(programs) => Ok(Ok(programs)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
         })?
     }
 

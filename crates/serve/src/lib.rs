@@ -30,6 +30,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "testing")]
 pub use api::fuzz::fuzz_parameters;
+pub use api::programs::{body as programs_json, state_words as program_state};
 pub use recording::What;
 pub use server::run;
 pub use tls::Tls;

@@ -9,7 +9,7 @@ use kymo_query::marks::Mark;
 use kymo_query::series::{Grid, Series};
 use kymo_query::stored::{Answered, Keeper, StoredField, find};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Accounts, Range, Rows, SeriesInfo};
+use kymo_wire::keeper::{Accounts, Programs, Range, Rows, SeriesInfo};
 
 /// How long a list of all series holds.
 const FRESH: Duration = Duration::from_secs(10);
@@ -67,6 +67,11 @@ impl Stored {
     /// Who sends.
     pub(crate) fn accounts(&self) -> Result<Accounts, String> {
         self.keeper.accounts()
+    }
+
+    /// Who publishes; texts of commands only if they are asked for.
+    pub(crate) fn programs(&self, texts: bool) -> Result<Programs, String> {
+        self.keeper.programs(texts)
     }
 
     /// What senders wanted to be heard, by its time; no hosts: all.

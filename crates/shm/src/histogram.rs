@@ -74,7 +74,8 @@ impl Buckets {
         Some(self.lower(bucket + 1))
     }
 
-    pub(crate) const fn parameters(self) -> [u8; 3] {
+    /// Its three numbers, as in a file.
+    pub const fn parameters(self) -> [u8; 3] {
         [self.bits, self.low, self.low + self.powers]
     }
 }

@@ -6,6 +6,7 @@ mod body;
 mod events;
 mod file_series;
 mod frame;
+mod programs;
 mod remove;
 mod write;
 
@@ -13,6 +14,7 @@ pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAc
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+pub use programs::{ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher};
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
@@ -38,12 +40,14 @@ const REMOVE: u8 = 7;
 const CREATE: u8 = 8;
 const UPDATE: u8 = 9;
 const NOTIFY: u8 = 10;
+const ASK_PROGRAMS: u8 = 11;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
 const EVENTS: u8 = 0x84;
 const DONE: u8 = 0x85;
 const TAKEN: u8 = 0x86;
+const PROGRAMS: u8 = 0x87;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -70,6 +74,11 @@ pub enum Question {
     Update(FileValues),
     /// What happened to devices that are polled: answered with one [`Answer::Done`]. At most [`NOTIFIED_MAX`].
     Notify(Vec<Event>),
+    /// Who publishes, and what it does now: answered with one [`Answer::Programs`].
+    Programs {
+        /// With texts of commands.
+        texts: bool,
+    },
 }
 
 /// Rows of series.
@@ -100,6 +109,8 @@ pub enum Answer {
     Done,
     /// What became of many series.
     Taken(Taken),
+    /// Who publishes.
+    Programs(Programs),
     /// Why not, or why there are none, for people.
     Refused(String),
 }
@@ -163,6 +174,7 @@ impl Question {
             }
             Question::Update(values) => framed(UPDATE, |out| values.put(out)),
             Question::Notify(events) => framed(NOTIFY, |out| put_notified(out, events)),
+            Question::Programs { texts } => framed(ASK_PROGRAMS, |out| out.u8((*texts).into())),
         }
     }
 
@@ -180,6 +192,9 @@ impl Question {
             CREATE => Question::Create(file_series::definitions(&mut body).ok_or("is cut short")?),
             UPDATE => Question::Update(FileValues::take(&mut body).ok_or("is cut short")?),
             NOTIFY => Question::Notify(take_notified(&mut body).ok_or("is cut short")?),
+            ASK_PROGRAMS => Question::Programs {
+                texts: body.flag().ok_or("is cut short")?,
+            },
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -236,6 +251,7 @@ impl Answer {
             Answer::Events(events) => framed(EVENTS, |out| put_events(out, events)),
             Answer::Done => framed(DONE, |_| {}),
             Answer::Taken(taken) => framed(TAKEN, |out| taken.put(out)),
+            Answer::Programs(programs) => framed(PROGRAMS, |out| programs.put(out)),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -250,6 +266,7 @@ impl Answer {
             EVENTS => take_events(&mut body).map(Answer::Events),
             DONE => Some(Answer::Done),
             TAKEN => Taken::take(&mut body).map(Answer::Taken),
+            PROGRAMS => Programs::take(&mut body).map(Answer::Programs),
             REFUSED => {
                 let why = body
                     .text()

@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("targets", kymo_wire::fuzz::fuzz_targets),
     ("runner", kymo_poll::runner::fuzz_runner),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),
+    ("programs", kymo_ingest::fuzz::fuzz_programs),
     ("rrd_at_time", kymo_rrd::at_time::fuzz_at_time),
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),

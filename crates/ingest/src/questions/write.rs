@@ -17,7 +17,7 @@ const POINTS_KEPT_S: u32 = 15 * 86_400;
 const STEP_MAX: u32 = 3600;
 
 /// For each whether it is there now, or why not.
-pub(super) fn define(store: &Store, series: &[LabelledSeries]) -> Vec<Result<(), String>> {
+pub(crate) fn define(store: &Store, series: &[LabelledSeries]) -> Vec<Result<(), String>> {
     let mut headers = HashMap::new();
     let made: Vec<Result<Header, String>> = series
         .iter()
@@ -105,7 +105,7 @@ fn begun(plain: &Header, start: i64) -> Result<Header, String> {
 }
 
 /// One write of the journal for all; for each whether its values were taken. What a series has already is passed over.
-pub(super) fn write(store: &Store, series: &[LabelledValues]) -> Vec<Result<(), String>> {
+pub(crate) fn write(store: &Store, series: &[LabelledValues]) -> Vec<Result<(), String>> {
     let mut batch = store.write_batch();
     let taken = series.iter().map(|series| {
         let width = series.cells.len().checked_div(series.stamps_ms.len());

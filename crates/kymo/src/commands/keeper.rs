@@ -16,6 +16,7 @@ use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
+use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
@@ -31,6 +32,8 @@ use crate::{config, sandbox};
 
 /// Threads that write .rrd files.
 const WRITERS: usize = 2;
+/// Another one at each start of the machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Of values whose sender does not say it, as collectd's own default.
 const INTERVAL_S: u64 = 10;
 
@@ -101,6 +104,17 @@ pub(crate) struct CollectdOrder {
 }
 
 impl KeeperOrder {
+    fn for_rrdcached(&self) -> Result<Vec<ListeningSocket>> {
+        let sockets = self.rrdcached.iter().map(|&fd| {
+            Ok(ListeningSocket {
+                socket: handed(fd)?,
+                permissions: Permissions::ALL,
+                name: None,
+            })
+        });
+        sockets.collect()
+    }
+
     /// Sockets for questions, and what may be asked there.
     fn for_questions(&self) -> Result<Vec<(OwnedFd, Role)>> {
         let owner = self.admin_user;
@@ -132,14 +146,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let order: KeeperOrder = serde_json::from_slice(&text)
         .context("cannot run the keeper: it is started by kymo serve")?;
     let mut ready = File::from(handed(order.ready)?);
-    let sockets = order.rrdcached.iter().map(|&fd| {
-        Ok(ListeningSocket {
-            socket: handed(fd)?,
-            permissions: Permissions::ALL,
-            name: None,
-        })
-    });
-    let sockets = sockets.collect::<Result<Vec<_>>>()?;
+    let sockets = order.for_rrdcached()?;
     let questions = order.for_questions()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
@@ -147,7 +154,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let collectd = collectd_listener(&order.collectd, users)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
-    let state = shut_in(&settings)?;
+    let state = shut_in(&settings, order.programs.as_deref())?;
     let claim = keeper::claim(&settings, &mut |line| say(line)).map_err(anyhow::Error::msg)?;
     let log: Log = Arc::new(|severity, line: &str| {
         if severity <= Severity::Notice {
@@ -166,6 +173,8 @@ pub(crate) fn run() -> Result<ExitCode> {
         let collectd = collectd(senders.clone(), events.clone(), log.clone());
         listeners.push(Box::new(collectd));
     }
+    let (collector, programs) = collector(&order, &settings, &log);
+    listeners.extend(collector);
     for (socket, role) in questions {
         listeners.push(Box::new(Questions {
             socket,
@@ -173,6 +182,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 role,
                 senders: senders.clone(),
                 events: events.clone(),
+                programs: programs.clone(),
                 log: log.clone(),
             },
         }));
@@ -294,6 +304,30 @@ fn collectd_listener(
     }))
 }
 
+/// Collects what programs publish, if there is a folder; that it cannot be done is said, and the rest goes on.
+fn collector(
+    order: &KeeperOrder,
+    settings: &Settings,
+    log: &Log,
+) -> (Option<Box<dyn Listener>>, Programs) {
+    let Some(folder) = order.programs.clone() else {
+        return (None, Programs::default());
+    };
+    let place = programs::Place {
+        folder,
+        kept: settings.folder.clone(),
+        boot: std::fs::read_to_string(BOOT_ID).unwrap_or_default(),
+        users: order.users.iter().cloned().collect(),
+    };
+    match Collector::open(place, Arc::new(RealDisk), log.clone()) {
+        Ok((collector, programs)) => (Some(Box::new(collector)), programs),
+        Err(why) => {
+            say(&format!("cannot collect what programs publish: {why}"));
+            (None, Programs::default())
+        }
+    }
+}
+
 fn bytes_of(texts: &[String]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.clone().into_bytes()).collect()
 }
@@ -338,11 +372,12 @@ fn rrdcached_settings(settings: &Settings) -> rrdcached::Settings {
 }
 
 /// Gives up what is not needed, while there is one thread. The state in words.
-fn shut_in(settings: &Settings) -> Result<String> {
+fn shut_in(settings: &Settings, programs: Option<&Path>) -> Result<String> {
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
     // Names of users are read from files that are out of reach in a moment.
     let words = own.words();
-    let write = [settings.folder.clone(), settings.base.clone()];
+    let mut write = vec![settings.folder.clone(), settings.base.clone()];
+    write.extend(programs.map(Path::to_path_buf));
     let files = sandbox::enter(&[], &write);
     Ok(format!("{words}, {files}, {}", sandbox::refuse_sockets()))
 }

@@ -15,6 +15,8 @@ pub(crate) mod live;
 pub(crate) mod play;
 #[cfg(feature = "serve")]
 pub(crate) mod poll;
+#[cfg(feature = "serve")]
+pub(crate) mod programs;
 pub(crate) mod record;
 #[cfg(feature = "serve")]
 pub(crate) mod rrd;

@@ -10,6 +10,7 @@ mod hosts;
 mod live;
 mod metrics;
 mod processes;
+pub(crate) mod programs;
 mod series;
 mod session;
 mod stored;
@@ -183,6 +184,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/processes", get(processes::answer))
         .route("/api/v1/stored", get(stored::answer))
         .route("/api/v1/hosts", get(hosts::answer))
+        .route("/api/v1/programs", get(programs::answer))
         .route("/api/v1/targets", get(targets::list))
         .route("/api/v1/targets/devices", get(targets::devices))
         .route("/api/v1/targets/graphs", get(targets::graphs))

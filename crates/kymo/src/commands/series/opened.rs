@@ -8,6 +8,7 @@ use std::thread;
 use anyhow::{Context as _, Error, Result};
 use kymo_ingest::collectd::{EventKeeper, Senders};
 use kymo_ingest::listener::StopSignal;
+use kymo_ingest::programs::Programs;
 use kymo_ingest::questions::{Answers, Role};
 use kymo_query::stored::Keeper;
 use kymo_store::{Store, store_folder};
@@ -27,6 +28,7 @@ pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
             role: Role::Read,
             senders: Senders::default(),
             events: EventKeeper::default(),
+            programs: Programs::default(),
             log: Arc::new(|_, _: &str| {}),
         };
         side.answer_all(answers, &store, &stop);

@@ -4,7 +4,6 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -21,7 +20,7 @@ use rustix::mount::{MountFlags, mount};
 
 /// Where root has all programs publish.
 const SHARED: &str = "/run/kymo/pub";
-/// Everybody makes files there, and nobody removes another one's; files are of the folder's group.
+/// Everybody makes files there, and removes only his own; files are of the folder's group.
 const SHARED_MODE: u32 = 0o3777;
 const OWN_MODE: u32 = 0o700;
 /// What `statfs` says of tmpfs.
@@ -119,7 +118,7 @@ fn give(path: &Path, mode: u32, owner: &Account) -> Result<()> {
     fchmod(&folder, Mode::from_raw_mode(mode)).map_err(failed)
 }
 
-/// A file system of its own, so that nobody fills another one's.
+/// A file system of its own, so that programs fill no other one.
 fn make_shared(path: &Path, owner: &Account) -> Result<()> {
     if let Some(above) = path.parent() {
         match mkdir(above, Mode::from_raw_mode(0o755)) {
@@ -167,7 +166,12 @@ fn lock(folder: &OwnedFd, collector: &Account) -> Result<OwnedFd, String> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut why = String::new();
     for attempt in 0..TRIES {
-        match openat(folder, LOCK, flags | OFlags::NONBLOCK, Mode::from_raw_mode(0o600)) {
+        match openat(
+            folder,
+            LOCK,
+            flags | OFlags::NONBLOCK,
+            Mode::from_raw_mode(0o600),
+        ) {
             Ok(file) if is_own(&file, collector) => {
                 return match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                     Ok(()) => Ok(file),

@@ -1,0 +1,128 @@
+//! The names of programs' series: who publishes and whose it is comes from the file, never from what a publisher says of its
+//! metrics, so that none of them can name another one's series.
+
+use kymo_base::label_set::LabelSet;
+use kymo_shm::{Description, MetricKind};
+
+use super::quantile;
+
+/// What all of them have.
+const JOB: &[u8] = b"programs";
+/// Labels that no metric may have.
+const RESERVED: [&str; 6] = ["job", "host", "publisher", "user", "field", "quantile"];
+
+/// Whether no metric may have this label.
+pub(super) fn is_reserved(name: &[u8]) -> bool {
+    RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
+}
+
+/// Whose a metric is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whose<'a> {
+    pub(super) publisher: &'a [u8],
+    pub(super) user: &'a [u8],
+}
+
+/// The label set of a metric; `None`: it has none.
+pub(super) fn of_metric(whose: Whose, metric: &Description) -> Option<LabelSet> {
+    labelled(whose, &metric.name, None, &metric.labels)
+}
+
+/// The series of a metric: its own, or of a histogram that of the count and one for each quantile.
+pub(super) fn series(
+    whose: Whose,
+    metric: &Description,
+    kind: MetricKind,
+) -> Option<Vec<LabelSet>> {
+    if !matches!(kind, MetricKind::Histogram(_)) {
+        return Some(vec![of_metric(whose, metric)?]);
+    }
+    let count = [&metric.name[..], b"_count"].concat();
+    let count = labelled(whose, &count, None, &metric.labels);
+    let quantiles = quantile::LABELS
+        .iter()
+        .map(|quantile| labelled(whose, &metric.name, Some(quantile), &metric.labels));
+    std::iter::once(count).chain(quantiles).collect()
+}
+
+fn labelled(
+    whose: Whose,
+    name: &[u8],
+    quantile: Option<&str>,
+    labels: &[(Vec<u8>, Vec<u8>)],
+) -> Option<LabelSet> {
+    let mut all = vec![
+        ("job", JOB),
+        ("publisher", whose.publisher),
+        ("user", whose.user),
+        ("field", name),
+        ("quantile", quantile.unwrap_or_default().as_bytes()),
+    ];
+    for (key, value) in labels {
+        let key = std::str::from_utf8(key).ok()?;
+        if is_reserved(key.as_bytes()) {
+            return None;
+        }
+        all.push((key, value));
+    }
+    LabelSet::new(all).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_shm::Buckets;
+
+    const ADA: Whose = Whose {
+        publisher: b"example",
+        user: b"ada",
+    };
+
+    #[test]
+    fn series_are_named_by_the_collector() {
+        let metric = Description::new("commands_total", "").label("kind", "read");
+        let series_of = |kind| {
+            let all = series(ADA, &metric, kind).unwrap();
+            let all = all
+                .iter()
+                .map(|labels| String::from_utf8_lossy(labels.text()).into_owned());
+            all.collect::<Vec<_>>()
+        };
+        let rest = r#"job="programs",kind="read",publisher="example""#;
+        assert_eq!(
+            series_of(MetricKind::Counter),
+            [format!(r#"{{field="commands_total",{rest},user="ada"}}"#)]
+        );
+        let histogram = series_of(MetricKind::Histogram(Buckets::new(2, 10, 36).unwrap()));
+        assert_eq!(
+            histogram[..2],
+            [
+                format!(r#"{{field="commands_total_count",{rest},user="ada"}}"#),
+                format!(r#"{{field="commands_total",{rest},quantile="0.5",user="ada"}}"#),
+            ]
+        );
+        assert_eq!(histogram.len(), 4);
+    }
+
+    #[test]
+    fn no_metric_names_itself_otherwise() {
+        for key in [
+            "job",
+            "host",
+            "publisher",
+            "user",
+            "field",
+            "quantile",
+            "a-b",
+            "",
+            "\u{e4}",
+        ] {
+            let metric = Description::new("a", "").label(key, "x");
+            assert_eq!(of_metric(ADA, &metric), None, "{key}");
+        }
+        let twice = Description::new("a", "").label("b", "x").label("b", "y");
+        assert_eq!(of_metric(ADA, &twice), None);
+        let long = Description::new(&"a".repeat(2048), "");
+        assert_eq!(of_metric(ADA, &long), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! One publisher's file: what was read of it, scan by scan.
+
+use std::ffi::OsStr;
+
+use kymo_shm::{
+    Access, Activity, Header, Liveness, Metric, MetricKind, OpenError, ReadError, Reader, Sampled,
+    Scratch, State, Value,
+};
+use kymo_wire::keeper::{self, Latency, Life};
+
+use super::budgets::{Budgets, FileSize};
+use super::folder::Folder;
+use super::labels::Whose;
+use super::quantile;
+use super::retired::{Legacy, Retired};
+use super::series::{Id, Table};
+
+/// Words of a slot's head.
+const HEAD_WORDS: usize = 8;
+/// What is shown of a metric's help.
+const HELP_MAX: usize = 256;
+
+/// When something was read, by a clock that does not go back, and by the one of the day.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    pub(super) mono_ns: u64,
+    pub(super) real_ns: i64,
+}
+
+/// A file that is read.
+pub(super) struct Publisher {
+    pub(super) size: FileSize,
+    reader: Reader,
+    life: Life,
+    /// Of the metrics that were found, the numbers of their entries.
+    ids: Vec<Option<Id>>,
+    /// Cells at the scan before, and when it was.
+    before: Vec<u64>,
+    before_ns: u64,
+    scanned_ns: u64,
+    /// Of each slot, when its state was seen first, by the clock of the day.
+    since_ns: Vec<u64>,
+}
+
+impl Publisher {
+    /// Opens a file; its owner is known then, even if it is not read.
+    pub(super) fn open(folder: &Folder, name: &OsStr) -> Result<Publisher, OpenError> {
+        let reader = Reader::open(folder, name, Access::MapOwn)?;
+        let header = reader.header();
+        Ok(Publisher {
+            size: FileSize {
+                words: header.slots.saturating_mul(header.cells + HEAD_WORDS),
+                text_room: header.slots.saturating_mul(header.text_bytes),
+            },
+            life: Life::Alive,
+            ids: Vec::new(),
+            before: Vec::new(),
+            before_ns: 0,
+            scanned_ns: 0,
+            since_ns: Vec::new(),
+            reader,
+        })
+    }
+
+    pub(super) fn uid(&self) -> u32 {
+        self.reader.owner()
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        self.reader.header()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.life == Life::Ended
+    }
+
+    /// Its name is gone: nothing more is to be waited for.
+    pub(super) fn end(&mut self) {
+        self.life = Life::Ended;
+    }
+
+    /// Reads all cells. Whether it lives is asked before: what has ended changes nothing any more, so that these are its last.
+    pub(super) fn scan(&mut self, scratch: &mut Scratch, now: Moment) -> Result<(), ReadError> {
+        if self
+            .reader
+            .liveness()
+            .is_ok_and(|found| found == Liveness::Ended)
+        {
+            self.life = Life::Ended;
+        }
+        let before = self.reader.totals().to_vec();
+        self.reader.scan(scratch)?;
+        if self.scanned_ns > 0 {
+            (self.before, self.before_ns) = (before, self.scanned_ns);
+        }
+        self.scanned_ns = now.mono_ns;
+        Ok(())
+    }
+
+    /// Metrics that are new get entries.
+    pub(super) fn join(
+        &mut self,
+        table: &mut Table,
+        user: &[u8],
+        budgets: &mut Budgets,
+        retired: &Retired,
+    ) {
+        let (uid, known) = (self.uid(), self.ids.len());
+        let publisher = &self.reader.header().name;
+        let whose = Whose { publisher, user };
+        for metric in self.reader.metrics().iter().skip(known) {
+            self.ids
+                .push(table.join(whose, uid, metric, budgets, retired));
+        }
+    }
+
+    pub(super) fn leave(&self, table: &mut Table, budgets: &mut Budgets) {
+        for id in self.ids.iter().flatten() {
+            table.leave(*id);
+        }
+        budgets.give_file(self.uid(), self.size);
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&Metric, Id)> {
+        let pairs = self.reader.metrics().iter().zip(&self.ids);
+        pairs.filter_map(|(metric, id)| Some((metric, (*id)?)))
+    }
+
+    fn cells<'a>(&self, all: &'a [u64], metric: &Metric) -> &'a [u64] {
+        all.get(metric.first_cell..metric.first_cell + metric.kind.cells())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn add(&self, table: &mut Table) {
+        for (metric, id) in self.entries() {
+            match self.reader.value(metric) {
+                Value::Gauge(gauge) => table.add(id, &[], gauge),
+                _ => table.add(id, self.cells(self.reader.totals(), metric), 0.0),
+            }
+        }
+    }
+
+    /// What it counted, of what became series.
+    pub(super) fn legacy(&self, table: &Table) -> Legacy {
+        let totals = self
+            .entries()
+            .filter_map(|(metric, id)| table.legacy(id, self.cells(self.reader.totals(), metric)));
+        Legacy {
+            epoch: self.header().epoch,
+            totals: totals.collect(),
+        }
+    }
+
+    /// Looks at what its slots do. Bytes of texts that were copied.
+    pub(super) fn sample(
+        &mut self,
+        scratch: &mut Scratch,
+        now: Moment,
+    ) -> Result<usize, ReadError> {
+        let Sampled { changed, .. } = self.reader.sample(scratch)?;
+        let slots = self.reader.activities();
+        self.since_ns.resize(slots.len(), 0);
+        if changed == 0 {
+            return Ok(0);
+        }
+        let real_ns = u64::try_from(now.real_ns).unwrap_or(0);
+        let mut bytes = 0;
+        for (slot, since_ns) in slots.iter().zip(&mut self.since_ns) {
+            if slot.is_changed {
+                *since_ns = real_ns;
+                bytes += slot
+                    .command
+                    .as_ref()
+                    .map_or(0, |command| command.text.len());
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// For who asks, without its slots.
+    pub(super) fn answer(&self, user: Vec<u8>) -> keeper::Publisher {
+        let header = self.header();
+        let refused = self.ids.iter().filter(|id| id.is_none()).count();
+        keeper::Publisher {
+            name: header.name.clone(),
+            user,
+            uid: self.uid(),
+            pid: header.pid,
+            started_ns: header.created_ns,
+            life: self.life,
+            slots_used: number(self.reader.slots_used()),
+            cells: number(header.cells),
+            refused: number(refused + usize::from(self.reader.has_bad_metrics())),
+            metrics: self
+                .entries()
+                .map(|(metric, _)| self.metric(metric))
+                .collect(),
+            slots: Vec::new(),
+            slots_left_out: 0,
+        }
+    }
+
+    fn metric(&self, metric: &Metric) -> keeper::Metric {
+        let description = &metric.description;
+        let (scale, value) = (description.scale, self.reader.value(metric));
+        let before = self.cells(&self.before, metric);
+        let seconds = self.scanned_ns.saturating_sub(self.before_ns) as f64 / 1e9;
+        let rate = |more: f64| match before.is_empty() || seconds <= 0.0 {
+            true => f64::NAN,
+            false => more / seconds,
+        };
+        let mut latency = Latency::NONE;
+        let (kind, value, rate) = match value {
+            Value::Counter(value) => {
+                let more = value.wrapping_sub(before.first().copied().unwrap_or(0));
+                let (value, more) = (value as f64 * scale, more as f64 * scale);
+                (keeper::MetricKind::Counter, value, rate(more))
+            }
+            Value::Gauge(value) => (keeper::MetricKind::Gauge, value * scale, f64::NAN),
+            Value::Histogram(histogram) => {
+                let mut more = 0;
+                if let (MetricKind::Histogram(buckets), false) = (metric.kind, before.is_empty()) {
+                    let now = self.cells(self.reader.totals(), metric);
+                    let gain = quantile::gain(buckets, before, now);
+                    latency = Latency {
+                        samples: gain.samples,
+                        quantiles: gain.quantiles.map(|value| value * scale),
+                    };
+                    more = gain.count;
+                }
+                let count = histogram.count() as f64;
+                (keeper::MetricKind::Histogram, count, rate(more as f64))
+            }
+        };
+        keeper::Metric {
+            name: description.name.clone(),
+            unit: description.unit.clone(),
+            help: cut(&description.help, HELP_MAX).to_vec(),
+            labels: description.labels.clone(),
+            kind,
+            value,
+            rate,
+            latency,
+        }
+    }
+
+    /// Slots that somebody has, by their numbers, and since when they are in their states.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (usize, &Activity, u64)> {
+        let slots = self.reader.activities().iter().zip(&self.since_ns);
+        let owned = slots
+            .enumerate()
+            .filter(|(_, (slot, _))| slot.owner.is_some() && slot.state != State::Gone);
+        owned.map(|(number, (slot, since_ns))| (number, slot, *since_ns))
+    }
+}
+
+/// What a count is in an answer.
+pub(super) fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The beginning.
+pub(super) fn cut(text: &[u8], most: usize) -> &[u8] {
+    &text[..text.len().min(most)]
+}

@@ -1,0 +1,316 @@
+//! `kymo programs`: who publishes what it does, and what it does now, on the terminal; a running `kymo serve` is asked.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Error, Result};
+use clap::Args;
+use kymo_base::name::DisplayName;
+use kymo_query::stored::Keeper;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
+use kymo_wire::keeper::{ActiveSlot, Life, Metric, MetricKind, Programs, Publisher};
+
+use super::serve::{KEEPER_SOCKET, data_folder};
+
+/// Exit code where nothing was found.
+const NOTHING: u8 = 1;
+/// How often a terminal is written again.
+const EVERY: Duration = Duration::from_secs(1);
+/// To the first line; what is left of a line, and of the screen, goes.
+const HOME: &str = "\x1b[H";
+const REST_OF_LINE: &str = "\x1b[K\n";
+const REST_OF_SCREEN: &str = "\x1b[J";
+const ACTIVE: u8 = 2;
+
+/// Words of `kymo programs`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProgramsOptions {
+    /// Programs of these names alone
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Print once, and end; so it is where no terminal is written to
+    #[arg(long)]
+    once: bool,
+    /// Print JSON, once
+    #[arg(long)]
+    json: bool,
+    /// Folder of the kymo serve that is asked
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
+    let keeper = Keeper::at(data_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
+    let lines = machine::terminal_lines().map(usize::from);
+    if let (Some(lines), false) = (lines, options.once || options.json) {
+        return watch(&keeper, options, lines);
+    }
+    let programs = ask(&keeper, options)?;
+    let now_ns = RealClock.now().real_ns;
+    let text = match options.json {
+        true => format!("{}\n", kymo_serve::programs_json(&programs, now_ns)),
+        false => page(&programs, now_ns),
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
+    if programs.publishers.is_empty() {
+        writeln!(io::stderr(), "kymo: no program publishes anything")?;
+        return Ok(ExitCode::from(NOTHING));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask(keeper: &Keeper, options: &ProgramsOptions) -> Result<Programs> {
+    let mut programs = keeper.programs(true).map_err(Error::msg)?;
+    let names = &options.names;
+    let is_wanted =
+        |name: &[u8]| names.is_empty() || names.iter().any(|each| each.as_bytes() == name);
+    programs
+        .publishers
+        .retain(|publisher| is_wanted(&publisher.name));
+    Ok(programs)
+}
+
+/// Until it is ended by a signal, or the terminal goes.
+fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<ExitCode> {
+    let mut out = io::stdout();
+    write!(out, "{HOME}{REST_OF_SCREEN}")?;
+    loop {
+        let text = page(&ask(keeper, options)?, RealClock.now().real_ns);
+        let room = machine::terminal_lines().map_or(lines, usize::from);
+        let mut screen = String::from(HOME);
+        for line in text.lines().take(room.saturating_sub(1).max(1)) {
+            screen.push_str(line);
+            screen.push_str(REST_OF_LINE);
+        }
+        screen.push_str(REST_OF_SCREEN);
+        if out
+            .write_all(screen.as_bytes())
+            .and_then(|()| out.flush())
+            .is_err()
+        {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// All of it: each publisher, what it does now, what it has counted.
+fn page(programs: &Programs, now_ns: i64) -> String {
+    let mut out = String::new();
+    for publisher in &programs.publishers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{}", head(publisher, now_ns));
+        put_slots(&mut out, publisher, now_ns);
+        put_metrics(&mut out, publisher);
+        out.push('\n');
+    }
+    if programs.left_out > 0 {
+        let _ = writeln!(out, "{} more publishers", programs.left_out);
+    }
+    for limited in &programs.limited {
+        let [files, cells, series, texts, bad] = limited.counts;
+        let _ = writeln!(
+            out,
+            "user {} wants more than a user has; left out so far: {files} files, {cells} for their cells, {series} series, {texts} samples of texts, {bad} that are no publisher's",
+            shown(&limited.user)
+        );
+    }
+    out
+}
+
+fn head(publisher: &Publisher, now_ns: i64) -> String {
+    let name = format!("{} of {}", shown(&publisher.name), shown(&publisher.user));
+    let life = match publisher.life {
+        Life::Alive => "alive",
+        Life::Ended => "ended",
+        Life::Retired => return format!("{name}, all that have ended"),
+    };
+    let active = publisher.slots.iter().filter(|slot| slot.state == ACTIVE);
+    let left_out = usize::try_from(publisher.slots_left_out).unwrap_or(0);
+    let mut head = format!(
+        "{name}, pid {}, {life}, for {}, {} active of {}",
+        publisher.pid,
+        since(publisher.started_ns, now_ns),
+        active.count(),
+        publisher.slots.len() + left_out
+    );
+    if publisher.refused > 0 {
+        let _ = write!(head, ", {} metrics left out", publisher.refused);
+    }
+    head
+}
+
+fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
+    if publisher.slots.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "  {:>8} {:>10} {:>8}  {:<26}  COMMAND",
+        "PID", "COMMANDS", "FOR", "STATE"
+    );
+    let mut slots: Vec<&ActiveSlot> = publisher.slots.iter().collect();
+    // What works comes first, and what began first.
+    slots.sort_by_key(|slot| (slot.state != ACTIVE, slot.since_ns, slot.number));
+    for slot in slots {
+        let labels = slot.labels.iter().filter(|(_, value)| !value.is_empty());
+        let labels: Vec<String> = labels
+            .map(|(name, value)| format!("{}={}", shown(name), shown(value)))
+            .collect();
+        let text = match (slot.kind, slot.is_cut) {
+            (3, _) => "(secret)".to_string(),
+            (_, true) => format!("{}...", shown(&slot.text)),
+            (_, false) => shown(&slot.text),
+        };
+        let _ = writeln!(
+            out,
+            "  {:>8} {:>10} {:>8}  {:<26}  {text}{}{}",
+            slot.pid,
+            slot.commands,
+            since(slot.since_ns, now_ns),
+            kymo_serve::program_state(slot.state),
+            if labels.is_empty() { "" } else { "  " },
+            labels.join(" ")
+        );
+    }
+    if publisher.slots_left_out > 0 {
+        let _ = writeln!(out, "  {} more", publisher.slots_left_out);
+    }
+}
+
+fn put_metrics(out: &mut String, publisher: &Publisher) {
+    let names: Vec<String> = publisher.metrics.iter().map(metric_name).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max();
+    let width = longest.unwrap_or(0).clamp(6, 60);
+    let _ = writeln!(
+        out,
+        "  {:<width$} {:>14} {:>10} {:>9} {:>9} {:>9} {:>8}  UNIT",
+        "METRIC", "TOTAL", "PER SECOND", "50 %", "90 %", "99 %", "SAMPLES"
+    );
+    for (name, metric) in names.iter().zip(&publisher.metrics) {
+        let [half, nine, most] = metric.latency.quantiles.map(number);
+        let samples = match metric.kind {
+            MetricKind::Histogram => metric.latency.samples.to_string(),
+            MetricKind::Counter | MetricKind::Gauge => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "  {name:<width$} {:>14} {:>10} {half:>9} {nine:>9} {most:>9} {samples:>8}  {}",
+            number(metric.value),
+            number(metric.rate),
+            shown(&metric.unit)
+        );
+    }
+}
+
+fn metric_name(metric: &Metric) -> String {
+    let labels = metric.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{}={}", shown(key), shown(value)))
+        .collect();
+    match labels.is_empty() {
+        true => shown(&metric.name),
+        false => format!("{}{{{}}}", shown(&metric.name), labels.join(",")),
+    }
+}
+
+/// Whole ones whole; nothing for what is not known.
+fn number(value: f64) -> String {
+    match value {
+        value if value.is_nan() => String::new(),
+        value if value == value.trunc() && value.abs() < 1e15 => format!("{value:.0}"),
+        value if value.abs() >= 100.0 => format!("{value:.1}"),
+        value if value.abs() >= 0.01 => format!("{value:.3}"),
+        value => format!("{value:.2e}"),
+    }
+}
+
+fn since(ns: u64, now_ns: i64) -> String {
+    if ns == 0 {
+        return "-".into();
+    }
+    let age_ns = u64::try_from(now_ns).unwrap_or(0).saturating_sub(ns);
+    let seconds = age_ns as f64 / 1e9;
+    match seconds {
+        _ if seconds < 10.0 => format!("{seconds:.3}s"),
+        _ if seconds < 600.0 => format!("{seconds:.0}s"),
+        _ if seconds < 36_000.0 => format!("{:.0}min", seconds / 60.0),
+        _ if seconds < 864_000.0 => format!("{:.0}h", seconds / 3600.0),
+        _ => format!("{:.0}d", seconds / 86_400.0),
+    }
+}
+
+fn shown(name: &[u8]) -> String {
+    DisplayName(name).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_wire::keeper::Latency;
+
+    #[test]
+    fn a_page_is_safe_to_show_and_has_what_is_known() {
+        let metric = Metric {
+            name: b"commands_total".to_vec(),
+            unit: b"seconds".to_vec(),
+            help: Vec::new(),
+            labels: vec![(b"kind".to_vec(), b"\x1b[2J".to_vec())],
+            kind: MetricKind::Histogram,
+            value: 12.0,
+            rate: f64::NAN,
+            latency: Latency {
+                samples: 3,
+                quantiles: [0.25, 1.0, f64::NAN],
+            },
+        };
+        let slot = |kind, state, text: &[u8]| ActiveSlot {
+            number: 0,
+            pid: 7,
+            leader: 0,
+            state,
+            kind,
+            since_ns: 1_000_000_000,
+            commands: 9,
+            labels: Vec::new(),
+            text: text.to_vec(),
+            is_cut: true,
+        };
+        let publisher = Publisher {
+            name: b"example".to_vec(),
+            user: b"ada".to_vec(),
+            uid: 1,
+            pid: 7,
+            started_ns: 1_000_000_000,
+            life: Life::Alive,
+            slots_used: 2,
+            cells: 1,
+            refused: 1,
+            metrics: vec![metric],
+            slots: vec![slot(3, 1, b""), slot(1, ACTIVE, b"SELECT \x1b[2J")],
+            slots_left_out: 0,
+        };
+        let programs = Programs {
+            publishers: vec![publisher],
+            ..Programs::default()
+        };
+        let page = page(&programs, 3_500_000_000);
+        let lines: Vec<&str> = page.lines().collect();
+        assert_eq!(
+            lines[0],
+            "example of ada, pid 7, alive, for 2.500s, 1 active of 2, 1 metrics left out"
+        );
+        assert!(lines[2].contains("active") && lines[2].ends_with("SELECT \\x1b[2J..."));
+        assert!(lines[3].ends_with("(secret)"));
+        assert!(lines[5].contains("commands_total{kind=\\x1b[2J}"), "{page}");
+        assert!(lines[5].contains(" 0.250 ") && !page.contains('\x1b'));
+    }
+}

@@ -1,0 +1,197 @@
+//! `/api/v1/programs`: who publishes what it does, and what it does now.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use kymo_base::name::DisplayName;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::keeper::{
+    ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher,
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::{Asker, Hub};
+use crate::answer::{self, Answer, Refusal};
+
+const QUANTILES: [&str; 3] = ["0.5", "0.9", "0.99"];
+
+pub(super) async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    headers: HeaderMap,
+) -> Answer {
+    let body = hub
+        .ask(move |hub| {
+            let programs = match &hub.stored {
+                // Without the scope the keeper does not even send them.
+                Some(stored) => stored
+                    .programs(scopes.texts)
+                    .map_err(Refusal::unavailable)?,
+                None => Programs::default(),
+            };
+            Ok(body(&programs, RealClock.now().real_ns).to_string())
+        })
+        .await?;
+    Ok(answer::json(&headers, body))
+}
+
+/// As JSON.
+pub fn body(programs: &Programs, now_ns: i64) -> Json {
+    let publishers: Vec<Json> = programs.publishers.iter().map(publisher).collect();
+    let limited: Vec<Json> = programs.limited.iter().map(limited).collect();
+    json!({
+        "now": seconds(u64::try_from(now_ns).unwrap_or(0)),
+        "publishers": publishers,
+        "limited": limited,
+        "left_out": programs.left_out,
+    })
+}
+
+fn publisher(publisher: &Publisher) -> Json {
+    let metrics: Vec<Json> = publisher.metrics.iter().map(metric).collect();
+    let slots: Vec<Json> = publisher.slots.iter().map(slot).collect();
+    json!({
+        "name": shown(&publisher.name),
+        "user": shown(&publisher.user),
+        "uid": publisher.uid,
+        "pid": publisher.pid,
+        "started": seconds(publisher.started_ns),
+        "life": match publisher.life {
+            Life::Ended => "ended",
+            Life::Alive => "alive",
+            Life::Retired => "retired",
+        },
+        "slots_used": publisher.slots_used,
+        "cells": publisher.cells,
+        "refused": publisher.refused,
+        "metrics": metrics,
+        "slots": slots,
+        "slots_left_out": publisher.slots_left_out,
+    })
+}
+
+fn metric(metric: &Metric) -> Json {
+    let Latency { samples, quantiles } = metric.latency;
+    let quantiles = QUANTILES.into_iter().zip(quantiles);
+    let quantiles: Map<String, Json> = quantiles
+        .map(|(name, value)| (name.to_string(), Json::from(value)))
+        .collect();
+    let mut shown_metric = json!({
+        "name": shown(&metric.name),
+        "unit": shown(&metric.unit),
+        "help": shown(&metric.help),
+        "labels": labels(&metric.labels),
+        "kind": match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        },
+        "value": metric.value,
+        "rate": metric.rate,
+    });
+    if metric.kind == MetricKind::Histogram {
+        shown_metric["samples"] = samples.into();
+        shown_metric["quantiles"] = quantiles.into();
+    }
+    shown_metric
+}
+
+fn slot(slot: &ActiveSlot) -> Json {
+    json!({
+        "slot": slot.number,
+        "pid": slot.pid,
+        "leader": slot.leader,
+        "state": state_words(slot.state),
+        "kind": kind_words(slot.kind),
+        "since": seconds(slot.since_ns),
+        "commands": slot.commands,
+        "labels": labels(&slot.labels),
+        "text": shown(&slot.text),
+        "cut": slot.is_cut,
+    })
+}
+
+fn limited(limited: &Limited) -> Json {
+    let [files, cells, series, texts, bad] = limited.counts;
+    json!({
+        "user": shown(&limited.user),
+        "uid": limited.uid,
+        "files": files,
+        "cells": cells,
+        "series": series,
+        "texts": texts,
+        "bad": bad,
+    })
+}
+
+/// What a state is called.
+pub fn state_words(state: u8) -> &'static str {
+    match state {
+        1 => "idle",
+        2 => "active",
+        3 => "idle in transaction",
+        4 => "idle in failed transaction",
+        _ => "",
+    }
+}
+
+fn kind_words(kind: u8) -> &'static str {
+    match kind {
+        1 => "sql",
+        2 => "plain",
+        3 => "secret",
+        _ => "",
+    }
+}
+
+fn labels(labels: &[(Vec<u8>, Vec<u8>)]) -> Json {
+    let labels = labels.iter().map(|(key, value)| (shown(key), shown(value)));
+    let labels: Map<String, Json> = labels.map(|(key, value)| (key, value.into())).collect();
+    labels.into()
+}
+
+fn shown(name: &[u8]) -> String {
+    DisplayName(name).to_string()
+}
+
+/// `null`: not known.
+fn seconds(ns: u64) -> Json {
+    match ns {
+        0 => Json::Null,
+        ns => Json::from((ns as f64 / 1e6).round() / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_null_and_names_are_safe_to_show() {
+        let metric = Metric {
+            name: b"a\n<b>".to_vec(),
+            unit: Vec::new(),
+            help: Vec::new(),
+            labels: vec![(b"k".to_vec(), b"\x1b[2J".to_vec())],
+            kind: MetricKind::Counter,
+            value: 7.0,
+            rate: f64::NAN,
+            latency: Latency::NONE,
+        };
+        let shown = super::metric(&metric).to_string();
+        assert_eq!(
+            shown,
+            r#"{"help":"","kind":"counter","labels":{"k":"\\x1b[2J"},"name":"a\\x0a<b>","rate":null,"unit":"","value":7.0}"#
+        );
+        let programs = Programs {
+            left_out: 3,
+            ..Programs::default()
+        };
+        assert_eq!(
+            body(&programs, 1_500_000_000).to_string(),
+            r#"{"left_out":3,"limited":[],"now":1.5,"publishers":[]}"#
+        );
+    }
+}

@@ -1,0 +1,387 @@
+//! PROGRAMS: who publishes what it does, and what it does now.
+
+use super::body::{Put, Take};
+
+/// All that publish.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Programs {
+    /// By name and owner.
+    pub publishers: Vec<Publisher>,
+    /// Of each user whose files are not all taken, or not as often as others'.
+    pub limited: Vec<Limited>,
+    /// Publishers for which the answer had no room.
+    pub left_out: u32,
+}
+
+/// Whether processes of a publisher live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// All have ended, and its numbers are about to be kept.
+    Ended,
+    /// One has its file open.
+    Alive,
+    /// All that ended before, together.
+    Retired,
+}
+
+/// A publisher.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Publisher {
+    /// What it calls itself.
+    pub name: Vec<u8>,
+    /// The owner of its file, or of theirs: name and number.
+    pub user: Vec<u8>,
+    /// His number.
+    pub uid: u32,
+    /// Its first process, in its own namespace; 0: several.
+    pub pid: u32,
+    /// When it began, nanoseconds since 1970; 0: not known.
+    pub started_ns: u64,
+    /// Whether it lives.
+    pub life: Life,
+    /// ActiveSlots that were ever taken.
+    pub slots_used: u32,
+    /// Cells of a slot.
+    pub cells: u32,
+    /// Metrics that are no series: their labels are none, or reserved, or beyond what its owner may have.
+    pub refused: u32,
+    /// In the order of its table.
+    pub metrics: Vec<Metric>,
+    /// ActiveSlots that have an owner, by their numbers.
+    pub slots: Vec<ActiveSlot>,
+    /// Such slots for which the answer had no room.
+    pub slots_left_out: u32,
+}
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts values by their size.
+    Histogram,
+}
+
+/// A metric over all slots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// Without the publisher's name.
+    pub name: Vec<u8>,
+    /// `seconds`, `bytes`, or nothing.
+    pub unit: Vec<u8>,
+    /// One sentence.
+    pub help: Vec<u8>,
+    /// Keys and values.
+    pub labels: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What it is.
+    pub kind: MetricKind,
+    /// Its total in its unit; of a histogram the number of values.
+    pub value: f64,
+    /// A second, since the scan before; NaN: not known, or a gauge's.
+    pub rate: f64,
+    /// Of a histogram.
+    pub latency: Latency,
+}
+
+/// What a histogram says of the values since the scan before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// How many values the estimate rests on.
+    pub samples: u64,
+    /// Half, nine of ten, 99 of 100 values are below; NaN: there were none.
+    pub quantiles: [f64; 3],
+}
+
+impl Latency {
+    /// Of what is no histogram.
+    pub const NONE: Latency = Latency {
+        samples: 0,
+        quantiles: [f64::NAN; 3],
+    };
+}
+
+/// What a process or a thread does now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActiveSlot {
+    /// The slot's number.
+    pub number: u32,
+    /// The process, in its own namespace.
+    pub pid: u32,
+    /// The leader of processes that work together; 0: none.
+    pub leader: u32,
+    /// 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 5 gone.
+    pub state: u8,
+    /// Of the text: 0 no command, 1 SQL, 2 plain, 3 secret.
+    pub kind: u8,
+    /// Since when it is in that state, nanoseconds since 1970; 0: not known.
+    pub since_ns: u64,
+    /// Commands that ever began in this slot.
+    pub commands: u64,
+    /// Names and values.
+    pub labels: Vec<(Vec<u8>, Vec<u8>)>,
+    /// SQL without its literals, or a plain text up to its first blank; empty for who may not see it.
+    pub text: Vec<u8>,
+    /// Whether more of the text was there.
+    pub is_cut: bool,
+}
+
+/// A user who wants more than a user has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limited {
+    /// His name.
+    pub user: Vec<u8>,
+    /// His number.
+    pub uid: u32,
+    /// How often something of his was not taken, since the keeper's start: files, files for their cells, label sets, samples of
+    /// texts, files that are no publisher's.
+    pub counts: [u64; 5],
+}
+
+impl Programs {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.length(self.publishers.len());
+        for publisher in &self.publishers {
+            publisher.put(out);
+        }
+        out.length(self.limited.len());
+        for limited in &self.limited {
+            out.text(&limited.user);
+            out.u32(limited.uid);
+            limited.counts.iter().for_each(|count| out.u64(*count));
+        }
+        out.u32(self.left_out);
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<Programs> {
+        let publishers = list(body, Publisher::take)?;
+        let limited = list(body, |body| {
+            let (user, uid) = (body.text()?.to_vec(), body.u32()?);
+            let mut counts = [0; 5];
+            for count in &mut counts {
+                *count = body.u64()?;
+            }
+            Some(Limited { user, uid, counts })
+        })?;
+        Some(Programs {
+            publishers,
+            limited,
+            left_out: body.u32()?,
+        })
+    }
+}
+
+impl Publisher {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.text(&self.name);
+        out.text(&self.user);
+        out.u32(self.uid);
+        out.u32(self.pid);
+        out.u64(self.started_ns);
+        out.u8(match self.life {
+            Life::Ended => 0,
+            Life::Alive => 1,
+            Life::Retired => 2,
+        });
+        for number in [self.slots_used, self.cells, self.refused] {
+            out.u32(number);
+        }
+        out.length(self.metrics.len());
+        self.metrics.iter().for_each(|metric| metric.put(out));
+        out.length(self.slots.len());
+        self.slots.iter().for_each(|slot| slot.put(out));
+        out.u32(self.slots_left_out);
+    }
+
+    fn take(body: &mut Take) -> Option<Publisher> {
+        Some(Publisher {
+            name: body.text()?.to_vec(),
+            user: body.text()?.to_vec(),
+            uid: body.u32()?,
+            pid: body.u32()?,
+            started_ns: body.u64()?,
+            life: match body.u8()? {
+                0 => Life::Ended,
+                1 => Life::Alive,
+                2 => Life::Retired,
+                _ => return None,
+            },
+            slots_used: body.u32()?,
+            cells: body.u32()?,
+            refused: body.u32()?,
+            metrics: list(body, Metric::take)?,
+            slots: list(body, ActiveSlot::take)?,
+            slots_left_out: body.u32()?,
+        })
+    }
+}
+
+impl Metric {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.text(&self.name);
+        out.text(&self.unit);
+        out.text(&self.help);
+        put_labels(out, &self.labels);
+        out.u8(match self.kind {
+            MetricKind::Counter => 1,
+            MetricKind::Gauge => 2,
+            MetricKind::Histogram => 3,
+        });
+        out.f64(self.value);
+        out.f64(self.rate);
+        out.u64(self.latency.samples);
+        out.cells(&self.latency.quantiles);
+    }
+
+    fn take(body: &mut Take) -> Option<Metric> {
+        Some(Metric {
+            name: body.text()?.to_vec(),
+            unit: body.text()?.to_vec(),
+            help: body.text()?.to_vec(),
+            labels: take_labels(body)?,
+            kind: match body.u8()? {
+                1 => MetricKind::Counter,
+                2 => MetricKind::Gauge,
+                3 => MetricKind::Histogram,
+                _ => return None,
+            },
+            value: body.f64()?,
+            rate: body.f64()?,
+            latency: Latency {
+                samples: body.u64()?,
+                quantiles: [body.f64()?, body.f64()?, body.f64()?],
+            },
+        })
+    }
+}
+
+impl ActiveSlot {
+    fn put(&self, out: &mut Vec<u8>) {
+        for number in [self.number, self.pid, self.leader] {
+            out.u32(number);
+        }
+        out.u8(self.state);
+        out.u8(self.kind);
+        out.u64(self.since_ns);
+        out.u64(self.commands);
+        put_labels(out, &self.labels);
+        out.text(&self.text);
+        out.u8(self.is_cut.into());
+    }
+
+    fn take(body: &mut Take) -> Option<ActiveSlot> {
+        Some(ActiveSlot {
+            number: body.u32()?,
+            pid: body.u32()?,
+            leader: body.u32()?,
+            state: body.u8()?,
+            kind: body.u8()?,
+            since_ns: body.u64()?,
+            commands: body.u64()?,
+            labels: take_labels(body)?,
+            text: body.text()?.to_vec(),
+            is_cut: body.flag()?,
+        })
+    }
+}
+
+/// Nothing is allocated for what is not there.
+fn list<T>(body: &mut Take, mut each: impl FnMut(&mut Take) -> Option<T>) -> Option<Vec<T>> {
+    let count = body.u32()?;
+    (0..count).map(|_| each(body)).collect()
+}
+
+fn put_labels(out: &mut Vec<u8>, labels: &[(Vec<u8>, Vec<u8>)]) {
+    out.u16(labels.len());
+    for (key, value) in labels {
+        out.text(key);
+        out.text(value);
+    }
+}
+
+fn take_labels(body: &mut Take) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    let count = body.count(usize::from(u16::MAX))?;
+    let labels = (0..count).map(|_| Some((body.text()?.to_vec(), body.text()?.to_vec())));
+    labels.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Answer, HEAD, Question};
+    use super::*;
+
+    fn programs() -> Programs {
+        let labels = vec![(b"kind".to_vec(), b"read".to_vec())];
+        let metric = |kind| Metric {
+            name: b"commands_total".to_vec(),
+            unit: Vec::new(),
+            help: b"Commands.".to_vec(),
+            labels: labels.clone(),
+            kind,
+            value: 7.5,
+            rate: 0.5,
+            latency: Latency {
+                samples: 3,
+                quantiles: [1.0, 2.0, 3.0],
+            },
+        };
+        let slot = ActiveSlot {
+            number: 1,
+            pid: 2,
+            leader: 3,
+            state: 2,
+            kind: 1,
+            since_ns: 4,
+            commands: 5,
+            labels: labels.clone(),
+            text: b"SELECT ?".to_vec(),
+            is_cut: true,
+        };
+        Programs {
+            publishers: [Life::Ended, Life::Alive, Life::Retired]
+                .into_iter()
+                .map(|life| Publisher {
+                    name: b"example".to_vec(),
+                    user: b"ada".to_vec(),
+                    uid: 1000,
+                    pid: 8,
+                    started_ns: 9,
+                    life,
+                    slots_used: 10,
+                    cells: 11,
+                    refused: 12,
+                    metrics: [
+                        MetricKind::Counter,
+                        MetricKind::Gauge,
+                        MetricKind::Histogram,
+                    ]
+                    .map(metric)
+                    .to_vec(),
+                    slots: vec![slot.clone()],
+                    slots_left_out: 13,
+                })
+                .collect(),
+            limited: vec![Limited {
+                user: b"ada".to_vec(),
+                uid: 1000,
+                counts: [1, 2, 3, 4, 5],
+            }],
+            left_out: 14,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_cut_short_it_is_not() {
+        let answer = Answer::Programs(programs());
+        let frame = &answer.frame()[HEAD..];
+        assert_eq!(Answer::read(frame), Ok(answer));
+        for end in 2..frame.len() {
+            assert!(Answer::read(&frame[..end]).is_err(), "{end} bytes");
+        }
+        for texts in [true, false] {
+            let question = Question::Programs { texts };
+            assert_eq!(Question::read(&question.frame()[HEAD..]), Ok(question));
+        }
+    }
+}
