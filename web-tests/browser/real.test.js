@@ -1,7 +1,7 @@
 // The page over the real thing: `kymo serve` records this machine. KYMO names the program; without it, and without a
 // build in target/, these tests are skipped. KYMO_ARGS is added to its command line (`--assets ../crates/serve/assets`).
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -15,7 +15,7 @@ const BUILT = fileURLToPath(new URL('../../target/quick/kymo', import.meta.url))
 const program = process.env.KYMO ?? (existsSync(BUILT) ? BUILT : null);
 const skip = program ? false : 'no kymo: set KYMO to its path';
 
-let browser, kymo, folder, url, datagrams;
+let browser, kymo, folder, url, datagrams, published;
 
 before(async () => {
   if (skip) return;
@@ -25,7 +25,8 @@ before(async () => {
   const config = join(folder, 'kymo.toml');
   writeFileSync(config, `[listen]\ncollectd = ["127.0.0.1:${datagrams}"]\n`);
   url = `http://127.0.0.1:${port}/`;
-  kymo = spawn(program, ['serve', '--config', config, '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'] });
+  published = `/dev/shm/kymo-page-${process.pid}`;
+  kymo = spawn(program, ['serve', '--config', config, '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, KYMO_DIR: published } });
   browser = await launch();
   await patience(async () => (await fetch(`${url}api/v1/status`)).ok);
 });
@@ -36,7 +37,7 @@ after(async () => {
     kymo.kill('SIGTERM');
     await new Promise((done) => kymo.on('exit', done));
   }
-  if (folder) rmSync(folder, { recursive: true, force: true });
+  for (const each of [folder, published]) if (each) rmSync(each, { recursive: true, force: true });
 });
 
 function freePort() {
@@ -297,6 +298,26 @@ test('whose clock is wrong, what was not taken and what was notified, as text', 
   await page.locator('.events button', { hasText: 'onerror' }).click();
   await page.waitForFunction(() => /host=right/.test(location.search));
   assert.equal(await page.locator('img').count(), 0);
+  assert.deepEqual(seen, clean);
+  await context.close();
+});
+
+test('a program that publishes is shown with what it counts, also when it has ended', { skip }, async () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const made = join(folder, 'publish');
+  execFileSync('cc', ['-std=c11', '-O2', '-I', join(root, 'include'), join(root, 'crates/shm/examples/publish.c'), '-o', made]);
+  const running = spawn(made, ['1000'], { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, KYMO_DIR: published } });
+  const { page, context, seen } = await open(browser, url, { path: '?view=programs' });
+  await page.waitForSelector('.program tbody tr');
+  const rows = await page.locator('.program[data-life=alive] tbody tr').allTextContents();
+  assert.match(rows[0], /^commands_total kind=read750/);
+  assert.match(await page.locator('.program').first().textContent(), /^exampleof .*pid \d+, alive, for .*1 of 1 idle/);
+  await page.locator('#view-programs input[type=search]').fill('nothing of this name');
+  await page.waitForFunction(() => !document.querySelector('.program'));
+  await page.locator('#view-programs input[type=search]').fill('example');
+  running.kill('SIGKILL');
+  await page.waitForSelector('.program[data-life=retired]');
+  assert.match(await page.locator('.program[data-life=retired]').textContent(), /all that have ended.*kind=write250/);
   assert.deepEqual(seen, clean);
   await context.close();
 });

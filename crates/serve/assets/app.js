@@ -53,6 +53,7 @@ const MAKERS = {
   fields: async () => (await import('./fields.js')).createFields,
   series: async () => (await import('./series.js')).createSeries,
   hosts: async () => (await import('./hosts.js')).createHosts,
+  programs: async () => (await import('./programs.js')).createPrograms,
   targets: async () => (await import('./targets.js')).createTargets,
   events: async () => (await import('./events.js')).createEvents,
   raw: async () => (await import('./raw.js')).createRaw,

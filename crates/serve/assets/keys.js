@@ -32,13 +32,14 @@ export const KEYS = [
   ['Esc', 'let go of what is held', { Escape: (act) => act.release() }],
   ['/', 'search or filter', { '/': (act) => act.filter() }],
   [
-    'N  F  S  H  M  E  R',
-    'now, all fields, series, hosts, targets (MRTG), events, raw texts',
+    'N  F  S  H  A  M  E  R',
+    'now, all fields, series, hosts, programs (A), targets (MRTG), events, raw texts',
     {
       n: (act) => act.view('now'),
       f: (act) => act.view('fields'),
       s: (act) => act.view('series'),
       h: (act) => act.view('hosts'),
+      a: (act) => act.view('programs'),
       m: (act) => act.view('targets'),
       e: (act) => act.view('events'),
       r: (act) => act.view('raw'),
