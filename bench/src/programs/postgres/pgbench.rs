@@ -58,7 +58,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let servers = Servers::start()?;
     let script = bench.new_path("pgbench.sql");
     std::fs::write(&script, "SELECT 1;\n").cannot("write a script")?;
-    let times = bench.pick(10_000, 2_000);
+    let times = bench.pick(30_000, 2_000);
     let minutes = bench.pick(bench.minutes.unwrap_or(4), 0);
     for mode in ["simple", "prepared"] {
         let until = Instant::now() + Duration::from_secs(60 * u64::from(minutes));
