@@ -439,8 +439,10 @@ fn on_a_terminal_the_url_opens_everything_once() {
         kymo().display(),
         scratch.text("data")
     );
+    let published = format!("/dev/shm/kymo-tests-terminal-{}", std::process::id());
     let mut script = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
+        .env("KYMO_DIR", &published)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -467,6 +469,7 @@ fn on_a_terminal_the_url_opens_everything_once() {
         kill("-TERM", guardian);
         eventually(|| (!is_alive(guardian)).then_some(())).expect("its end");
     }
+    let _left = fs::remove_dir_all(published);
 }
 
 #[test]

@@ -50,10 +50,17 @@ pub fn kymo() -> PathBuf {
 
 /// Runs the program to its end.
 pub fn run(arguments: &[&str]) -> Output {
+    // Not where programs of this machine publish; each has a folder of its own.
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    let published = format!("/dev/shm/kymo-tests-run-{}-{number}", std::process::id());
     let output = Command::new(kymo())
         .args(arguments)
+        .env("KYMO_DIR", &published)
         .stdin(Stdio::null())
         .output();
+    // Most commands make none.
+    let _left = std::fs::remove_dir_all(published);
     output.unwrap_or_else(|error| panic!("cannot run kymo: {error}"))
 }
 

@@ -28,6 +28,7 @@ impl Served {
             .arg("serve")
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
+            .env("KYMO_DIR", published())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -131,12 +132,18 @@ impl Served {
     }
 }
 
+/// Not where programs of this machine publish.
+fn published() -> String {
+    format!("/dev/shm/kymo-tests-faults-{}", std::process::id())
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
             return;
         }
         self.guardian.signal("-TERM");
+        let _others = std::fs::remove_dir_all(published());
         let start = Instant::now();
         while start.elapsed() < LONG {
             if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {
