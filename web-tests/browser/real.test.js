@@ -295,7 +295,7 @@ test('whose clock is wrong, what was not taken and what was notified, as text', 
 
   // among all events; a click shows its host
   await page.goto(`${url}?view=events`);
-  await page.locator('.events button', { hasText: 'onerror' }).click();
+  await page.locator('.events button', { hasText: 'right/load/gauge' }).click();
   await page.waitForFunction(() => /host=right/.test(location.search));
   assert.equal(await page.locator('img').count(), 0);
   assert.deepEqual(seen, clean);

@@ -14,11 +14,12 @@ pub fn without_literals(sql: &[u8]) -> Vec<u8> {
     let mut scrubber = Scrubber {
         out: Vec::with_capacity(sql.len()),
         rest: sql,
+        blank_end: 0,
     };
     while !scrubber.rest.is_empty() {
         scrubber.step();
     }
-    if scrubber.out.last() == Some(&b' ') {
+    if scrubber.blank_end == scrubber.out.len() {
         scrubber.out.pop();
     }
     scrubber.out
@@ -33,6 +34,8 @@ pub fn first_word(text: &[u8]) -> &[u8] {
 struct Scrubber<'a> {
     out: Vec<u8>,
     rest: &'a [u8],
+    /// Where `out` ended when a blank was put there: one in a name that was cut off is the name's.
+    blank_end: usize,
 }
 
 /// How a string goes on behind a backslash.
@@ -84,6 +87,7 @@ impl Scrubber<'_> {
     fn blank(&mut self) {
         if !matches!(self.out.last(), None | Some(b' ')) {
             self.out.push(b' ');
+            self.blank_end = self.out.len();
         }
     }
 
@@ -255,6 +259,8 @@ mod tests {
             ("SELECT $tag$ cut off $ta", "SELECT ?"),
             ("SELECT 1 /* cut 'off", "SELECT ?"),
             ("SELECT E'a\\", "SELECT ?"),
+            ("SELECT \"cut off  ", "SELECT \"cut off  "),
+            ("SELECT a  -- b", "SELECT a"),
             ("-", "-"),
             ("", ""),
         ] {

@@ -40,6 +40,8 @@ function draw({ ctx, line, reach }) {
   if (ctx.cost) text(line, sentence(ctx.cost, ctx.settings));
   if (!ctx.status) return;
   const { from, recorded_from: recorded } = ctx.status;
+  // Nothing is recorded yet.
+  if (!from) return text(reach, '');
   const when = (time) => stamp(time, ctx.zone(), ctx.settings.locale);
   const older = recorded - from > 60 ? `; every sample since ${when(recorded)}` : '';
   text(reach, `reaches back to ${when(from)} (${span((ctx.edge ?? ctx.status.thru) - from)})${older}`);

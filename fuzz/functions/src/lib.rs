@@ -183,6 +183,13 @@ pub fn run(name: &str, input: &[u8]) {
     target(input);
 }
 
+/// What comes out of a text has no literal left.
+fn statement(input: &[u8]) {
+    let once = kymo_base::statement::without_literals(input);
+    let again = kymo_base::statement::without_literals(&once);
+    assert_eq!(again, once, "a literal was left");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,11 +216,4 @@ mod tests {
             (TARGETS.len(), TARGETS.len())
         );
     }
-}
-
-/// What comes out of a text has no literal left.
-fn statement(input: &[u8]) {
-    let once = kymo_base::statement::without_literals(input);
-    let again = kymo_base::statement::without_literals(&once);
-    assert_eq!(again, once, "a literal was left");
 }
