@@ -231,6 +231,23 @@ fn what_happens_to_a_device_is_marked() {
 }
 
 #[test]
+fn polling_begins_again_where_a_changed_configuration_says() {
+    let mut polled = Polled::start("poll-moved", 1, &[(0, 1)]);
+    polled.has_rows(0, 1, 7);
+    let elsewhere = polled.scratch.path("elsewhere");
+    fs::create_dir(&elsewhere).expect("a folder");
+    let text = configuration(&polled.farm, &elsewhere, &[(0, 1)]);
+    fs::write(polled.scratch.path("devices.cfg"), text).expect("a configuration");
+    polled.served.hears("names other folders or servers");
+    let has_file = || {
+        let mut names = fs::read_dir(&elsewhere).expect("a folder").flatten();
+        let is_rrd = |entry: fs::DirEntry| entry.path().extension().is_some_and(|e| e == "rrd");
+        names.any(is_rrd).then_some(())
+    };
+    eventually(has_file).expect("a file in the new folder");
+}
+
+#[test]
 fn a_changed_configuration_is_read_and_nothing_is_polled_twice() {
     let mut polled = Polled::start("poll-reload", 1, &[(0, 1)]);
     polled.has_rows(0, 1, 7);

@@ -46,6 +46,8 @@ pub(super) struct Part {
     watch: Watch,
     looked: Instant,
     descriptions: Option<PathBuf>,
+    /// `.rrd` files go where the command line says, not to LogDir.
+    has_own_log_dir: bool,
     rarely: Rarely,
     log: Arc<PollLog>,
     left_out: usize,
@@ -89,6 +91,7 @@ impl Part {
             watch: watch(&config),
             looked: Instant::now(),
             descriptions,
+            has_own_log_dir: settings.log_dir.is_some(),
             left_out: config.left_out().len(),
             poller: Poller::start(
                 Arc::new(config),
@@ -138,7 +141,7 @@ impl Part {
             wants_reload |= self.has_changed();
             if wants_reload && self.poller.is_idle() {
                 wants_reload = false;
-                self.reload();
+                self.reload()?;
             }
         }
         if let Some(runner) = self.runner.take() {
@@ -245,18 +248,25 @@ impl Part {
     }
 
     /// Another state of the configuration, if it can be read; otherwise the one before stays.
-    fn reload(&mut self) {
+    fn reload(&mut self) -> Result<(), String> {
         let debugging = Debugging::new(&[], false);
         let read = reading::read_all(std::slice::from_ref(&self.file), &debugging, &self.log);
         let Some(mut config) = read.ok().and_then(|mut configs| configs.pop()) else {
-            return self.log.say("the configuration stays as it was");
+            self.log.say("the configuration stays as it was");
+            return Ok(());
         };
         self.watch = watch(&config);
+        if self.is_elsewhere(config.globals()) {
+            return self.start_again();
+        }
         let (thresholds, names) = (Thresholds::of(&config, &self.file), device_names(&config));
         let keeping = keeping(&config, &self.homes, &thresholds, &names, &self.log);
         let keeping = match keeping {
             Ok(keeping) => keeping,
-            Err(line) => return self.log.say(&line),
+            Err(line) => {
+                self.log.say(&line);
+                return Ok(());
+            }
         };
         (self.thresholds, self.names) = (thresholds, names);
         self.left_out = config.left_out().len();
@@ -268,6 +278,37 @@ impl Part {
         self.load_commands();
         self.log
             .say(&format!("{} was read again", self.file.display()));
+        Ok(())
+    }
+
+    /// Whether a state of the configuration needs what was shut off when polling began: folders and servers.
+    fn is_elsewhere(&self, new: &Globals) -> bool {
+        let old = self.poller.config().globals();
+        let places = |globals: &Globals| {
+            (
+                globals.log_format == LogFormat::Rrdtool,
+                globals.thresh_dir.clone(),
+                rrdcached(globals),
+                globals.send_to_graphite.clone(),
+            )
+        };
+        let is_moved = old.log_dir != new.log_dir && !self.has_own_log_dir;
+        is_moved || places(old) != places(new)
+    }
+
+    /// `kymo serve` starts a poller that has ended; a daemon of its own goes on with what it has.
+    fn start_again(&self) -> Result<(), String> {
+        let file = self.file.display();
+        if self.descriptions.is_some() {
+            return Err(format!(
+                "cannot go on: {file} names other folders or servers; polling begins again with them"
+            ));
+        }
+        self.log.say(&format!(
+            "cannot poll as {file} says now: it names other folders or servers than when polling began; start kymo poll again. \
+             The configuration stays as it was"
+        ));
+        Ok(())
     }
 
     /// The runner reads the configuration again, too.
