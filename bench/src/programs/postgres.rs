@@ -11,28 +11,15 @@ pub(super) use instructions::ROW as INSTRUCTIONS;
 pub(super) use pgbench::ROW as PGBENCH;
 pub(super) use psql::ROW as PSQL;
 
-use crate::fault::{Cannot, Fault, Result};
+use crate::fault::{Cannot, Result};
 use kymo_tests::postgres::{Cluster, Place, library, programs};
 use std::net::UdpSocket;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// The line of the configuration that loads the library.
 fn loaded() -> String {
     let library = library("postgres", &[]);
     format!("shared_preload_libraries = '{}'", library.display())
-}
-
-/// Its output, of a command that succeeds.
-fn output_of(command: &mut Command) -> Result<Output> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().cannot(format_args!("start {name}"))?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(Fault::new(format!(
-            "{name}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        ))),
-    }
 }
 
 /// A server for each contender.

@@ -1,5 +1,6 @@
 //! Programs that publish as often as they can: `bench/programs/publish.c`, and `kymo-bench publish`, the same in Rust.
 
+use super::output_of;
 use crate::args::Args;
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
@@ -71,7 +72,6 @@ impl Writer {
     }
 
     fn run(&self, under: &[&str], work: Work, count: u64) -> Result<Output> {
-        let name = under.first().copied().unwrap_or(self.name);
         let mut command = match under.split_first() {
             None => Command::new(&self.program),
             Some((tool, switches)) => {
@@ -83,14 +83,7 @@ impl Writer {
         command
             .args(self.arguments(work, count))
             .env("KYMO_DIR", "/dev/shm");
-        let output = command.output().cannot(format_args!("start {name}"))?;
-        match output.status.success() {
-            true => Ok(output),
-            false => Err(Fault::new(format!(
-                "{name}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            ))),
-        }
+        output_of(&mut command)
     }
 
     /// Nanoseconds each.

@@ -50,7 +50,8 @@ pub enum State {
 }
 
 impl State {
-    pub(crate) const fn byte(self) -> u8 {
+    /// As it stands in the file, and in the keeper's protocol.
+    pub const fn byte(self) -> u8 {
         match self {
             State::None => 0,
             State::Idle => 1,

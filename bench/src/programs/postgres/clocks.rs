@@ -1,8 +1,9 @@
 //! How often a command asks a clock.
 
-use super::{client, loaded, output_of};
+use super::{client, loaded};
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
+use crate::programs::output_of;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::{Cluster, Place};

@@ -1,8 +1,9 @@
 //! Instructions of a command, by callgrind: what is left when two lengths are subtracted.
 
-use super::{loaded, output_of};
+use super::loaded;
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
+use crate::programs::output_of;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::{Place, programs};

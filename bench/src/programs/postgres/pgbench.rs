@@ -1,9 +1,10 @@
 //! Ten clients at once.
 
-use super::{Excess, Servers, client, output_of};
+use super::{Excess, Servers, client};
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, significant};
+use crate::programs::output_of;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::Cluster;

@@ -80,7 +80,7 @@ impl Answering {
             number: number(at),
             pid: slot.owner.map_or(0, |owner| owner.pid),
             leader: identity.and_then(|identity| identity.leader).unwrap_or(0),
-            state: state(slot.state),
+            state: slot.state.byte(),
             kind: command.map_or(0, |command| kind(command.kind)),
             since_ns: stamp.unwrap_or(since_ns),
             commands: slot.commands,
@@ -187,17 +187,6 @@ fn metric_bytes(metric: &keeper::Metric) -> usize {
         .iter()
         .map(|(name, value)| name.len() + value.len() + 4);
     100 + metric.name.len() + metric.unit.len() + metric.help.len() + labels.sum::<usize>()
-}
-
-fn state(state: State) -> u8 {
-    match state {
-        State::None => 0,
-        State::Idle => 1,
-        State::Active => 2,
-        State::IdleInTransaction => 3,
-        State::IdleInAbortedTransaction => 4,
-        State::Gone => 5,
-    }
 }
 
 fn kind(kind: Kind) -> u8 {
