@@ -52,11 +52,24 @@ fn doctor_warns_of_it() {
             warning.contains("Likely cause") && warning.contains("interrupts"),
             "{warning}"
         );
-        match out.matches("WARNING").count() {
-            1 => Ok(()),
+        // What is slow on this machine without strace, too, is warned of rightly.
+        let anyway = run(&["doctor"]);
+        let anyway = String::from_utf8_lossy(&anyway.stdout).into_owned();
+        let others = warned(&out).filter(|name| *name != "proc/stat");
+        match others
+            .filter(|name| !warned(&anyway).any(|of| of == *name))
+            .count()
+        {
+            0 => Ok(()),
             _ => Err(out),
         }
     });
+}
+
+/// The files that are said to be slow.
+fn warned(said: &str) -> impl Iterator<Item = &str> {
+    let lines = said.lines();
+    lines.filter_map(|line| line.strip_prefix("WARNING: ")?.split(' ').next())
 }
 
 #[test]

@@ -212,7 +212,9 @@ fn poll_with_hosts(stage: &Stage) -> Option<Polling> {
         let tried = Command::new("unshare").args(*way).arg("true").status();
         tried.is_ok_and(|status| status.success())
     })?;
-    let script = "mount --bind \"$1\" /etc/hosts && exec \"$2\" poll \"$3\"";
+    // SIGHUP has it read again only where there is no terminal and no nohup(1).
+    let script =
+        "mount --bind \"$1\" /etc/hosts && exec setsid env --default-signal=HUP \"$2\" poll \"$3\"";
     Some(
         stage.start(
             Command::new("unshare")
