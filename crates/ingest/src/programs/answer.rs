@@ -90,6 +90,8 @@ impl Answering {
                 .collect(),
             text,
             is_cut,
+            wait: Vec::new(),
+            blocked_by: Vec::new(),
         }
     }
 

@@ -283,6 +283,8 @@ mod tests {
             labels: Vec::new(),
             text: text.to_vec(),
             is_cut: true,
+            wait: Vec::new(),
+            blocked_by: Vec::new(),
         };
         let publisher = Publisher {
             name: b"example".to_vec(),

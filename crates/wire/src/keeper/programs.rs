@@ -125,6 +125,10 @@ pub struct ActiveSlot {
     pub text: Vec<u8>,
     /// Whether more of the text was there.
     pub is_cut: bool,
+    /// What it waits for, as its server calls that: `Lock:relation`; empty: nothing, or not known.
+    pub wait: Vec<u8>,
+    /// Processes that it waits for.
+    pub blocked_by: Vec<u32>,
 }
 
 /// A user who wants more than a user has.
@@ -268,6 +272,9 @@ impl ActiveSlot {
         put_labels(out, &self.labels);
         out.text(&self.text);
         out.u8(self.is_cut.into());
+        out.text(&self.wait);
+        out.u16(self.blocked_by.len());
+        self.blocked_by.iter().for_each(|pid| out.u32(*pid));
     }
 
     fn take(body: &mut Take) -> Option<ActiveSlot> {
@@ -282,8 +289,15 @@ impl ActiveSlot {
             labels: take_labels(body)?,
             text: body.text()?.to_vec(),
             is_cut: body.flag()?,
+            wait: body.text()?.to_vec(),
+            blocked_by: pids(body)?,
         })
     }
+}
+
+fn pids(body: &mut Take) -> Option<Vec<u32>> {
+    let count = body.count(usize::from(u16::MAX))?;
+    (0..count).map(|_| body.u32()).collect()
 }
 
 /// Nothing is allocated for what is not there.
@@ -337,6 +351,8 @@ mod tests {
             labels: labels.clone(),
             text: b"SELECT ?".to_vec(),
             is_cut: true,
+            wait: b"Lock:relation".to_vec(),
+            blocked_by: vec![6, 7],
         };
         Programs {
             publishers: [Life::Ended, Life::Alive, Life::Retired]
