@@ -20,6 +20,7 @@ mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;
 mod postgres;
+mod postgres_kills;
 mod programs;
 mod prometheus;
 mod record;

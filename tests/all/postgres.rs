@@ -525,6 +525,50 @@ fn parallel_workers_are_seen_and_count_nothing() {
     assert_eq!(counted.get("nested_commands"), None, "{counted:?}");
 }
 
+/// PostgreSQL's own example of background workers: each executes an UPDATE every second by SPI.
+#[test]
+fn background_workers_that_run_sql_are_seen_and_counted() {
+    let source = source_package("postgresql-15").join("src/test/modules/worker_spi/worker_spi.c");
+    let place = Place::new();
+    let example = Path::new(&place.folder()).join("worker_spi.so");
+    compile_library(&source, &example);
+    let load = format!(
+        "shared_preload_libraries = '{}, worker_spi'\ndynamic_library_path = '$libdir:{}'\nworker_spi.total_workers = 2\nworker_spi.naptime = 1",
+        library("postgres", &[]).display(),
+        place.folder()
+    );
+    let cluster = Cluster::serve(place, &load, &[]);
+    let mut reader = cluster.reader();
+    let is_worker =
+        |slot: &Activity| text(slot).starts_with(b"WITH deleted AS (DELETE FROM schema");
+    let worker = seen(&mut reader, "a worker between two commands", |slot| {
+        is_worker(slot) && slot.state == State::Idle
+    });
+    // As in pg_stat_activity: a worker has no application's name of its own.
+    assert_eq!(labels(&worker), ["", "postgres", "postgres"]);
+    for schema in ["schema1", "schema2"] {
+        cluster.psql(&format!(
+            "INSERT INTO {schema}.counted VALUES ('total', 0), ('delta', 7);"
+        ));
+    }
+    let until = Instant::now() + PATIENCE;
+    let summed = "SELECT sum(value) FROM schema1.counted, LATERAL (SELECT 1) AS one
+        WHERE type = 'total' UNION ALL SELECT sum(value) FROM schema2.counted WHERE type = 'total';";
+    while cluster.psql(summed) != "7\n7\n" {
+        assert!(Instant::now() < until, "{}", cluster.psql(summed));
+        sleep(Duration::from_millis(200));
+    }
+    // What they changed, PostgreSQL counts as well; it says so when they have ended.
+    let terminate = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE backend_type LIKE 'worker_spi%';";
+    assert_eq!(cluster.psql(terminate), "2\n");
+    let changed = "SELECT sum(n_tup_upd) FROM pg_stat_user_tables WHERE relname = 'counted';";
+    let changed: u64 = cluster.psql(changed).trim().parse().expect("a number");
+    let counted = totals(&mut reader);
+    assert_eq!(counted.get("rows{update}"), Some(&changed), "{counted:?}");
+    assert!(counted["commands{update}"] >= changed, "{counted:?}");
+    assert_eq!(counted.get("nested_commands"), None, "{counted:?}");
+}
+
 /// Kills a backend that inserts, at some moment; its pid.
 fn kill_one(reader: &mut Reader) -> u32 {
     let inserts = |slot: &Activity| text(slot).starts_with(b"INSERT") && slot.owner.is_some();
@@ -630,30 +674,27 @@ fn regression(source: &Path, settings: &str) -> BTreeMap<OsString, Vec<u8>> {
 
 /// Builds the library of the regression tests beside them, and puts the two that Debian has there.
 fn compile(tests: &Path) {
-    let output = Command::new("pg_config")
-        .args(["--includedir-server", "--pkglibdir"])
-        .output();
-    let said = String::from_utf8_lossy(&output.expect("pg_config").stdout).into_owned();
-    let (include, libraries) = said.trim().split_once('\n').expect("two lines");
-    let mut compiler = Command::new("cc");
-    compiler.args([
-        "-w",
-        "-fPIC",
-        "-shared",
-        "-fno-strict-aliasing",
-        "-fwrapv",
-        "-D_GNU_SOURCE",
-    ]);
-    compiler
-        .arg("-I")
-        .arg(include)
-        .arg("-o")
-        .arg(tests.join("regress.so"));
-    let built = compiler.arg(tests.join("regress.c")).status();
-    assert!(built.is_ok_and(|status| status.success()), "regress.c");
+    compile_library(&tests.join("regress.c"), &tests.join("regress.so"));
+    let libraries = PathBuf::from(pg_config("--pkglibdir"));
     for name in ["autoinc.so", "refint.so"] {
-        fs::copy(Path::new(libraries).join(name), tests.join(name)).expect("a library");
+        fs::copy(libraries.join(name), tests.join(name)).expect("a library");
     }
+}
+
+fn pg_config(option: &str) -> String {
+    let output = Command::new("pg_config").arg(option).output();
+    let said = String::from_utf8_lossy(&output.expect("pg_config").stdout).into_owned();
+    said.trim().to_string()
+}
+
+/// Builds a library of PostgreSQL's own tests.
+fn compile_library(source: &Path, library: &Path) {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-w", "-fPIC", "-shared", "-fno-strict-aliasing"]);
+    compiler.args(["-fwrapv", "-D_GNU_SOURCE", "-I"]);
+    compiler.arg(pg_config("--includedir-server"));
+    let built = compiler.arg("-o").arg(library).arg(source).status();
+    assert!(built.is_ok_and(|status| status.success()), "{source:?}");
 }
 
 #[test]

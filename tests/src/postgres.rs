@@ -43,12 +43,7 @@ impl Drop for Memory {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Processes of the server end at once; killed, it would leave them.
-        self.server.signal("-QUIT");
-        let until = Instant::now() + PATIENCE;
-        while matches!(self.server.0.try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(PAUSE);
-        }
+        self.stop();
     }
 }
 
@@ -193,6 +188,15 @@ impl Cluster {
         let cluster = Cluster { server, place };
         cluster.wait();
         cluster
+    }
+
+    /// Stops it. Processes of the server end at once; killed, it would leave them.
+    pub fn stop(&mut self) {
+        self.server.signal("-QUIT");
+        let until = Instant::now() + PATIENCE;
+        while matches!(self.server.0.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Waits until it answers.
