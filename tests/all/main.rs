@@ -1,6 +1,8 @@
 //! End-to-end tests: the built program, the live machine and the real peers.
 
+mod collectl_forms;
 mod collectl_plot;
+mod collectl_switches;
 mod command_line;
 mod faults;
 mod fixtures;

@@ -291,6 +291,22 @@ mod tests {
         }
     }
 
+    /// What docs/collectl.md calls the same or better is read.
+    #[test]
+    fn the_examples_of_the_document_are_read() {
+        let document = include_str!("../../../docs/collectl.md");
+        let mut read = 0;
+        for row in document.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let example = cells[2].trim_matches('`');
+            if cells[1] != "no" {
+                assert_eq!(refusal(&format!("kymo {example}")), None, "{row}");
+                read += 1;
+            }
+        }
+        assert!(read > 20);
+    }
+
     #[test]
     fn refusals_are_one_clear_line() {
         for (line, text) in [

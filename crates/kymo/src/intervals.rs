@@ -23,6 +23,16 @@ pub(crate) enum Scans {
 }
 
 impl Intervals {
+    /// As `-i` takes it: `10:60:120`.
+    pub(crate) fn text(&self) -> String {
+        let first = self.first_ns as f64 / 1e9;
+        let nth = |n: u32| match self.first_ns {
+            0 => f64::from(n),
+            _ => first * f64::from(n),
+        };
+        format!("{first}:{}:{}", nth(self.second), nth(self.third))
+    }
+
     /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, into files 10:60:120; `-i0:N:M`
     /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
     pub(crate) fn parse(

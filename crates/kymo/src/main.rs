@@ -11,6 +11,7 @@ mod commands;
 #[cfg(feature = "serve")]
 mod config;
 mod cost;
+mod days;
 #[cfg(feature = "serve")]
 mod guardian;
 mod intervals;

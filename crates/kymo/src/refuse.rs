@@ -44,6 +44,8 @@ const NOT_YET: &[&str] = &[
     "--stats",
     "--statopts",
     "--vmstat",
+    "-L",
+    "--showdefs",
     "--showheader",
     "--showcolheaders",
     "--showoptions",

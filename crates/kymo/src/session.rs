@@ -87,6 +87,7 @@ impl Setup {
         };
         let mut context = facts::gather(&root);
         context.set(LETTERS, &letters);
+        context.set("interval", &intervals.text());
         Ok(Setup {
             root,
             letters,

@@ -78,6 +78,8 @@ pub(crate) fn options(
     }
     options.set_format(format(view, dir)?)?;
     options.live = pace == Pace::Live;
+    options.asked = asked();
+    options.letters = letters;
     options.watched = terminal.is_some() && pace == Pace::Live;
     options.count = count;
     options.span = Span::parse(view.from.as_deref(), view.thru.as_deref())?;
@@ -94,6 +96,15 @@ pub(crate) fn options(
         None => options.header_every = terminal.map(|lines| lines.saturating_sub(2).max(1) as u64),
     }
     Ok(options)
+}
+
+/// The words of the command line.
+fn asked() -> String {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    words.join(" ")
 }
 
 fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {

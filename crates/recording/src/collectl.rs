@@ -534,6 +534,7 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
         (" TZ: ", "tz"),
         ("# Collectl: ", "collectl"),
         ("# SubSys: ", "letters"),
+        (" Interval: ", "interval"),
     ] {
         if let Some(value) = after(key) {
             context.set(fact, value);
@@ -544,6 +545,14 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
     }
     if let Some(interval) = after(" Interval: ").and_then(|text| secs(text.split(':').next()?)) {
         header.interval_ns = interval;
+    }
+    if let Some((_, by)) = line.split_once("# Collectl: ") {
+        context.set("recorded_by", by.trim());
+    }
+    for (key, fact) in [(" DiskNames: ", "disk_names"), (" NetNames: ", "net_names")] {
+        if let Some((_, names)) = line.split_once(key) {
+            context.set(fact, names.trim());
+        }
     }
     if let Some((_, names)) = line.split_once(" NetNames: ") {
         for (name, speed) in names

@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod options;
 mod play;
 mod plot;
+mod plot_header;
 pub mod processes;
 pub mod prometheus;
 mod row;

@@ -81,6 +81,10 @@ pub struct Options {
     pub count: Option<u64>,
     /// Whether somebody watches on a terminal: `top` then stays in place.
     pub watched: bool,
+    /// The command line, as a plot file quotes it.
+    pub asked: String,
+    /// The letters of `-o`.
+    pub letters: String,
     /// Whether this is the running machine: its lines are stamped also where several tables are shown.
     pub live: bool,
 }
@@ -132,6 +136,8 @@ impl Options {
             span: Span::default(),
             count: None,
             watched: false,
+            asked: String::new(),
+            letters: String::new(),
             live: false,
         })
     }

@@ -7,11 +7,13 @@ use std::io;
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
 use kymo_kernel::subsystem::{Form, Place, Shape};
+use kymo_query::delta::RateRow;
 
 use crate::feed::{Interval, Part};
 use crate::form;
 use crate::format::{Note, Remark, Show, put_epoch};
 use crate::options::{Options, Stamp};
+use crate::plot_header;
 use crate::row::put_name;
 use crate::selection;
 use crate::sink::{Sink, To};
@@ -221,7 +223,7 @@ impl Plot {
                 suffix: group.suffix,
             };
             if group.day != day {
-                sink.write(to, about(interval).as_bytes())?;
+                sink.write(to, plot_header::text(interval, options).as_bytes())?;
             }
             if group.day != day || group.header != self.header {
                 group.header.clone_from(&self.header);
@@ -313,14 +315,11 @@ impl Block {
         if !self.detail || !part.fresh {
             return;
         }
-        let rows = part.rows();
-        let same = rows.len() == self.names.len()
-            && rows
-                .iter()
-                .zip(&self.names)
-                .all(|(row, name)| part.name(row) == name);
+        let same = used(part)
+            .map(|row| part.name(row))
+            .eq(self.names.iter().map(Vec::as_slice));
         if !same {
-            self.names = rows.iter().map(|row| part.name(row).to_vec()).collect();
+            self.names = used(part).map(|row| part.name(row).to_vec()).collect();
         }
     }
 
@@ -370,7 +369,7 @@ impl Block {
             return self.put_cells(out, &part.summary(context, options), options, scratch);
         }
         if part.fresh {
-            for row in part.rows() {
+            for row in used(part) {
                 self.put_cells(out, &part.cells(row, context, options), options, scratch);
             }
         } else {
@@ -440,6 +439,12 @@ impl Block {
     }
 }
 
+/// The instances that have columns: loop devices that nothing is on have none, as with collectl.
+fn used(part: &Part) -> impl Iterator<Item = &RateRow> {
+    let rows = part.rows().iter();
+    rows.filter(|row| !selection::is_unused(part, row))
+}
+
 fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {
     let value = if value.is_nan() { 0.0 } else { value };
     match form {
@@ -498,21 +503,4 @@ fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
     if options.milliseconds {
         interval.local.put_milli(out);
     }
-}
-
-/// The comment that a plot file begins with.
-fn about(interval: &Interval) -> String {
-    let fact = |key| DisplayName(interval.context.get(key).unwrap_or("?").as_bytes());
-    let rule = "#".repeat(80);
-    format!(
-        "{rule}\n# kymo:       {}\n# Host:       {}\n# Kernel:     {}  Arch: {}  HZ: {}  PageSize: {}\n# NumCPUs:    {}  Memory: {} kB\n{rule}\n",
-        env!("CARGO_PKG_VERSION"),
-        fact("host"),
-        fact("kernel"),
-        fact("arch"),
-        fact("hz"),
-        fact("page_size"),
-        fact("cpus"),
-        fact("mem_kb"),
-    )
 }

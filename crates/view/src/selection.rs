@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use kymo_base::context::Context;
 use kymo_kernel::subsystem::process::{self, PROCESS};
+use kymo_query::delta::RateRow;
 
 use crate::feed::Part;
 use crate::options::Options;
@@ -35,6 +36,12 @@ pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: 
         let (pid, id, is_thread) = id(at);
         (pid, is_thread, id)
     });
+}
+
+/// Whether an instance has done nothing since boot and is one of those that are left out then, as loop devices.
+pub(crate) fn is_unused(part: &Part, row: &RateRow) -> bool {
+    let idle = |&now: &f64| now.is_nan() || now == 0.0;
+    part.choice.subsystem.hides_unused && row.numbers.now.iter().all(idle)
 }
 
 /// Keeps what passes the filter; gives the processes whose threads are asked for.

@@ -10,6 +10,7 @@ use kymo_base::scan::put_number;
 const QUARTER_NS: i64 = 900_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECS: i64 = 86_400;
+const DAY_LAST_SECOND: u32 = 86_399;
 
 /// A wall-clock reading in local time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -185,9 +186,9 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Reads `[yyyymmdd:]hh:mm[:ss]`.
-    pub fn parse(switch: &str, text: &str) -> Result<Bound, String> {
-        Bound::read(text).ok_or_else(|| {
+    /// Reads `[yyyymmdd:]hh:mm[:ss]`, or `yyyymmdd`: `whole_day` is the second of the day that is meant then.
+    pub fn parse(switch: &str, text: &str, whole_day: u32) -> Result<Bound, String> {
+        Bound::read(text, whole_day).ok_or_else(|| {
             format!(
                 "cannot use {switch} {}: not a time such as 14:30 or 20261121:14:30:00",
                 text.escape_debug()
@@ -195,15 +196,23 @@ impl Bound {
         })
     }
 
-    fn read(text: &str) -> Option<Bound> {
+    fn read(text: &str, whole_day: u32) -> Option<Bound> {
         let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        let is_day = |part: &str| part.len() == 8 && digits(part);
         let (day, time) = match text.split_once(':') {
-            Some((day, rest)) if day.len() == 8 && digits(day) => (Some(day.parse().ok()?), rest),
+            Some((day, rest)) if is_day(day) => (Some(day.parse().ok()?), rest),
+            None if is_day(text) => (Some(text.parse().ok()?), ""),
             _ => (None, text),
         };
         if let Some(day) = day {
             let (year, month, date): (u32, u32, u32) = (day / 10_000, day / 100 % 100, day % 100);
             jiff::civil::Date::new(i16::try_from(year).ok()?, month as i8, date as i8).ok()?;
+        }
+        if time.is_empty() && day.is_some() {
+            return Some(Bound {
+                day,
+                second: whole_day,
+            });
         }
         let parts: Vec<&str> = time.split(':').collect();
         if !(2..=3).contains(&parts.len())
@@ -249,13 +258,20 @@ pub enum Place {
 }
 
 impl Span {
-    /// Reads the two switches.
+    /// Reads the two switches, of which the first may have both times: `10:00-11:00`.
     pub fn parse(from: Option<&str>, thru: Option<&str>) -> Result<Span, String> {
-        let bound =
-            |switch, text: Option<&str>| text.map(|text| Bound::parse(switch, text)).transpose();
+        let (from, thru) = match from.and_then(|from| from.split_once('-')) {
+            None => (from, thru),
+            Some((from, until)) if thru.is_none() => (Some(from), Some(until)),
+            Some(_) => return Err("cannot use --thru: --from has both times".into()),
+        };
+        let bound = |switch, text: Option<&str>, whole_day| {
+            text.map(|text| Bound::parse(switch, text, whole_day))
+                .transpose()
+        };
         Ok(Span {
-            from: bound("--from", from)?,
-            thru: bound("--thru", thru)?,
+            from: bound("--from", from, 0)?,
+            thru: bound("--thru", thru, DAY_LAST_SECOND)?,
         })
     }
 
@@ -352,10 +368,35 @@ mod tests {
             ("", None),
             ("1:2:3:4", None),
             ("-1:30", None),
+            ("20261121", Some((Some(20_261_121), 7))),
+            ("20261131", None),
+            ("20261121:", Some((Some(20_261_121), 7))),
         ] {
-            let got = Bound::parse("--from", text).ok().map(|b| (b.day, b.second));
+            let got = Bound::parse("--from", text, 7)
+                .ok()
+                .map(|b| (b.day, b.second));
             assert_eq!(got, expect, "{text}");
         }
+    }
+
+    #[test]
+    fn both_times_in_one() {
+        let span = |from, thru| Span::parse(from, thru);
+        for (one, from, thru) in [
+            ("10:00-11:00", "10:00", "11:00"),
+            (
+                "20261121:10:00-20261122:11:00:05",
+                "20261121:10:00",
+                "20261122:11:00:05",
+            ),
+            ("20261121-20261122", "20261121:00:00", "20261122:23:59:59"),
+        ] {
+            assert_eq!(span(Some(one), None), span(Some(from), Some(thru)), "{one}");
+        }
+        for (from, thru) in [("10:00-11:00", Some("12:00")), ("10:00-", None)] {
+            assert!(span(Some(from), thru).is_err(), "{from}");
+        }
+        assert!(span(None, Some("10:00-11:00")).is_err());
     }
 
     #[test]

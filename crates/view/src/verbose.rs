@@ -253,15 +253,8 @@ impl Line<'_> {
         }
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];
-            let unused = || {
-                row.numbers
-                    .now
-                    .iter()
-                    .all(|&now| now.is_nan() || now == 0.0)
-            };
             // What has no past has no rates; a newborn process has.
-            let hidden = part.choice.subsystem.hides_unused && unused();
-            if !row.baseline && !hidden {
+            if !row.baseline && !selection::is_unused(part, row) {
                 self.put(&section.row, &part.cells(row, context, options), number);
             }
         }

@@ -19,7 +19,7 @@ use kymo_view::{Options, Shown};
 
 use crate::options::ViewOptions;
 use crate::output::Pace;
-use crate::{options, show, times};
+use crate::{days, options, show, times};
 
 /// Exit code when there is nothing to show.
 const NOTHING: u8 = 1;
@@ -49,7 +49,7 @@ pub(crate) struct PlayOptions {
 pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let count = options::count(play.count.as_deref()).map_err(usage)?;
-    let files = Recordings::find(&play.paths).map_err(usage)?;
+    let files = Recordings::find(&days::named(&play.paths)?).map_err(usage)?;
     let range = match files.only_recording() {
         Some(path) => times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
         None => TimeRange::ALL,

@@ -1,0 +1,42 @@
+//! `TODAY` and `YESTERDAY` in the names of what is played: the days of this machine, as collectl has them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use kymo_kernel::facts;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::kernel_file::Root;
+use kymo_view::time::Zone;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+/// The words, and how many days ago they are; no word is the end of one before it.
+const WORDS: &[(&str, i64)] = &[("YESTERDAY", 1), ("TODAY", 0)];
+
+/// The same paths with days in place of the words. A path that exists is itself.
+pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let has_word = |path: &&PathBuf| {
+        let text = path.to_string_lossy();
+        WORDS.iter().any(|(word, _)| text.contains(word)) && path.symlink_metadata().is_err()
+    };
+    if !paths.iter().any(|path| has_word(&path)) {
+        return Ok(paths.to_vec());
+    }
+    let root = Root::open(Path::new("/")).context("cannot open /")?;
+    let mut zone = Zone::of(&facts::gather(&root));
+    let now_ns = RealClock.now().real_ns;
+    let mut day = |ago: i64| format!("{:08}", zone.local(now_ns - ago * DAY_NS).day);
+    let days: Vec<(&str, String)> = WORDS.iter().map(|(word, ago)| (*word, day(*ago))).collect();
+    let named = paths.iter().map(|path| match has_word(&path) {
+        true => replaced(path, &days),
+        false => path.clone(),
+    });
+    Ok(named.collect())
+}
+
+fn replaced(path: &Path, days: &[(&str, String)]) -> PathBuf {
+    let mut text = path.to_string_lossy().into_owned();
+    for (word, day) in days {
+        text = text.replace(word, day);
+    }
+    text.into()
+}
