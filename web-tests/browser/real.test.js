@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { freePort, patience } from '../fixture/peers.js';
 import { launch, open, ready } from './open.js';
 
 const BUILT = fileURLToPath(new URL('../../target/quick/kymo', import.meta.url));
@@ -39,23 +40,6 @@ after(async () => {
   }
   for (const each of [folder, published]) if (each) rmSync(each, { recursive: true, force: true });
 });
-
-function freePort() {
-  return new Promise((done) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
-  });
-}
-
-async function patience(condition, length_ms = 30000) {
-  for (const end = Date.now() + length_ms; ;) {
-    if (await condition().catch(() => false)) return;
-    if (Date.now() > end) throw new Error('waited in vain');
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
 
 const clean = { foreign: [], reports: [], errors: [], dialogs: [] };
 

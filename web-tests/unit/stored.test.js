@@ -24,6 +24,17 @@ test('a name is its labels', () => {
   assert.deepEqual(parts('@a/b/c/d:e.rrd:x'), { host: 'a', folder: 'b/c', name: 'd:e', column: 'x' });
 });
 
+test('so are the labels of a set, and it is no host, whatever is in them', () => {
+  const set = (kind) => `{field="commands_total",job="programs",kind="${kind}",publisher="a/\\"b\\\\",user="ada"}`;
+  assert.deepEqual(parts(`@${set('read')}:value`), { host: 'a/"b\\', folder: 'programs', name: 'commands_total kind=read user=ada', column: 'value' });
+  assert.deepEqual(parts('@{field="cpu.total",host="web1",job="kymo"}:value'), { host: 'web1', folder: 'kymo', name: 'cpu.total', column: 'value' });
+  assert.deepEqual(parts('@{a="b"}:value'), { host: '', folder: '', name: 'a=b', column: 'value' });
+  const { fields, hosts } = readStored({ series: ['read', 'write'].map((kind) => [set(kind), 1, 990]), definitions: answer.definitions });
+  assert.deepEqual(hosts, []);
+  assert.deepEqual(lineNames(fields.map(({ id }) => id)), ['kind=read user=ada', 'kind=write user=ada']);
+  assert.equal(chartTitle(fields.map(({ id }) => id)), 'a/"b\\ programs commands_total');
+});
+
 test('lines have names for what differs', () => {
   const ids = ['@web1/cpu-0/cpu-idle.rrd:value', '@web1/cpu-0/cpu-user.rrd:value', '@web1/cpu-1/cpu-user.rrd:value'];
   assert.deepEqual(lineNames(ids), ['0 idle', '0 user', '1 user']);

@@ -1,5 +1,5 @@
 // The series that others sent, as they are found and shown: names as labels, hosts, charts of a host. No elements here.
-// A stored field is `@host/plugin-instance/type-instance.rrd:column`.
+// A stored field is `@host/plugin-instance/type-instance.rrd:column`, or `@{field="x",host="y"}:column`: a label set.
 
 /** Lines in one chart of a host. */
 const LINES = 16;
@@ -10,9 +10,31 @@ const SILENT = 3;
 
 export const isStored = (id) => id.startsWith('@');
 
+const isSet = (name) => name.startsWith('{');
+
+/** Of a label set: whose it is, by which job, and what it is with all labels that are left. */
+function partsOfSet(text, column) {
+  const labels = new Map();
+  for (const [, label, value] of text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g))
+    labels.set(
+      label,
+      value.replace(/\\(.)/g, (_, letter) => (letter === 'n' ? '\n' : letter)),
+    );
+  const take = (label) => {
+    const value = labels.get(label);
+    labels.delete(label);
+    return value;
+  };
+  const [field, job] = [take('field'), take('job')];
+  const host = take(['host', 'publisher', 'server'].find((label) => labels.has(label)));
+  const name = [field, ...[...labels].map(([label, value]) => `${label}=${value}`)].filter(Boolean).join(' ');
+  return { host: host ?? '', folder: job ?? '', name, column };
+}
+
 /** A stored field's parts for people: what it is of, and what it is. */
 export function parts(id) {
   const colon = id.lastIndexOf(':');
+  if (isSet(id.slice(1))) return partsOfSet(id.slice(1, colon), id.slice(colon + 1));
   const [host, ...rest] = id
     .slice(1, colon)
     .replace(/\.rrd$/, '')
@@ -38,9 +60,9 @@ export function lineNames(ids) {
   );
 }
 
-/** A name and its instance: `cpu-0` is `cpu` and `0`. */
+/** A name and its instance: `cpu-0` is `cpu` and `0`; of a label set its field and its labels. */
 function cut(name) {
-  const at = name.indexOf('-');
+  const at = name.search(/[- ]/);
   return at < 0 ? [name, ''] : [name.slice(0, at), name.slice(at + 1)];
 }
 
@@ -75,7 +97,7 @@ export function readStored({ series, definitions }) {
 function count(hosts, name, step, last, columns) {
   const slash = name.indexOf('/');
   // what the poller asked for is nothing that a host sends, nor is what it asks for no more
-  if (slash < 0 || name.startsWith('mrtg/')) return;
+  if (slash < 0 || isSet(name) || name.startsWith('mrtg/')) return;
   const host = name.slice(0, slash);
   if (!hosts.has(host)) hosts.set(host, { host, series: 0, last: null, step: Infinity, rate: 0 });
   const entry = hosts.get(host);
