@@ -80,6 +80,7 @@ bench: peers build
 	./target/release/kymo-bench drum --kymo target/release/kymo
 	./target/release/kymo-bench hub --kymo target/release/kymo
 	./target/release/kymo-bench programs
+	./target/release/kymo-bench together --kymo target/release/kymo
 
 clean:
 	$(CARGO) clean

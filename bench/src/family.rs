@@ -125,6 +125,17 @@ impl Cost {
     }
 }
 
+/// CPU of a process and all below it to the nanosecond, and of those that have ended to 10 ms.
+pub(crate) fn cpu_ns(root: u32) -> Result<u64> {
+    let mut sum_ns = 0;
+    for process in procfs::descendants(root)? {
+        // Who ends meanwhile is in its parent's account the next time.
+        sum_ns += procfs::cpu_ns(process.pid).unwrap_or(0);
+        sum_ns += process.ended_ticks * 10_000_000;
+    }
+    Ok(sum_ns)
+}
+
 /// Bytes that the files below `dir` take on the disk.
 pub(crate) fn disk_bytes(dir: &std::path::Path) -> Result<u64> {
     let end = Command::new("du").args(["-s", "-B1"]).arg(dir).output();

@@ -4,12 +4,12 @@
 
 mod beside;
 mod contender;
-mod fleet;
+pub(crate) mod fleet;
 mod intake;
 mod memory;
 mod new;
 mod oracle;
-mod pace;
+pub(crate) mod pace;
 mod rate;
 mod real;
 mod select;

@@ -4,7 +4,7 @@
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
 //! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd, `kymo-bench programs` those of
-//! programs that publish; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
+//! programs that publish, `kymo-bench together` all of it at once; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
 //! child processes they start, each a contender or a surrounding of its own.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
@@ -38,6 +38,7 @@ mod rrdcached;
 mod serve;
 mod sides;
 mod ticks;
+mod together;
 mod world;
 
 use args::Args;
@@ -59,6 +60,7 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--dir DIR] [--results FILE]
        kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--steps N] [--dir DIR] [--results FILE]
        kymo-bench programs [--quick] [--only ROW,...] [--rounds N] [--dir DIR] [--results FILE]
+       kymo-bench together [--quick] [--kymo PATH] [--minutes N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
@@ -92,6 +94,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "hub" => return hub::HUB.run(args),
         "poll" => return poll::POLLING.run(args),
         "programs" => return programs::PROGRAMS.run(args),
+        "together" => return together::TOGETHER.run(args),
         "publish" => programs::writer::run(args)?,
         "ask" => poll::ask::run(args)?,
         "touch" => poll::touch::run(args)?,
@@ -104,14 +107,15 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
             drum::DRUM.list(),
             hub::HUB.list(),
             poll::POLLING.list(),
-            programs::PROGRAMS.list()
+            programs::PROGRAMS.list(),
+            together::TOGETHER.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

@@ -11,7 +11,7 @@ mod latency;
 mod many;
 mod missing;
 mod poller;
-mod site;
+pub(crate) mod site;
 mod start;
 pub(crate) mod touch;
 mod truth;

@@ -14,14 +14,14 @@ pub(super) const VALUES_A_HOST: usize = 70;
 const VALUES_A_PLUGIN: usize = 10;
 const VALUES_A_PACKET: usize = 25;
 /// Between two values of a series.
-pub(super) const STEP_S: u64 = 10;
+pub(crate) const STEP_S: u64 = 10;
 const STEP_NS: u64 = STEP_S * 1_000_000_000;
 const JITTER_NS: u64 = 50_000_000;
 /// First and last digits of what is one plugin's, by type.
 const TYPES: [(&str, usize); 3] = [("derive", 5), ("counter", 2), ("gauge", 3)];
 
 /// All hosts, in the order of their moments.
-pub(super) struct Fleet {
+pub(crate) struct Fleet {
     chance: Chance,
     hosts: Vec<Host>,
     /// When the first step begins, since 1970.
@@ -43,7 +43,7 @@ struct Host {
 
 impl Fleet {
     /// Whole hosts, until there are `series` or more; values begin `back_s` seconds ago.
-    pub(super) fn new(series: usize, back_s: u64) -> Fleet {
+    pub(crate) fn new(series: usize, back_s: u64) -> Fleet {
         let mut chance = Chance::new(290);
         let count = series.div_ceil(VALUES_A_HOST);
         let host = |index| Host {
@@ -65,7 +65,7 @@ impl Fleet {
     }
 
     /// How many series there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.last.len()
     }
 

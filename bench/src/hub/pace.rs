@@ -19,7 +19,7 @@ const WAITING_MAX: u64 = 53_248;
 const HOSTS_A_NET: usize = 250;
 
 /// A socket each host.
-pub(super) struct Sender {
+pub(crate) struct Sender {
     sockets: Vec<UdpSocket>,
     rate: f64,
     behind_max: Duration,
@@ -38,7 +38,7 @@ impl Sender {
     }
 
     /// To a port of loopback, at a rate in values a second.
-    pub(super) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
+    pub(crate) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
         let connected = |host: usize| -> Result<UdpSocket> {
             let (net, number) = (1 + host / HOSTS_A_NET, 1 + host % HOSTS_A_NET);
             let from = Ipv4Addr::new(127, 1, net as u8, number as u8);
@@ -103,7 +103,7 @@ impl Sender {
     }
 
     /// Steps in real time, each host at its moment.
-    pub(super) fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
+    pub(crate) fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
         let begun = Instant::now();
         fleet.go_on_from_now();
         let mut progress = Progress::of(format!("steps of {STEP_S} s"));

@@ -3,7 +3,7 @@
 use super::site::{Configuration, Site};
 use crate::bench::{Bench, on_path};
 use crate::child::{Running, Usage};
-use crate::family::Family;
+use crate::family::{self, Family};
 use crate::fault::{Cannot, Fault, Result};
 use crate::procfs;
 use crate::serve::free_port;
@@ -173,7 +173,7 @@ impl Daemon {
             None => 0,
         };
         Ok(Spent {
-            poller: family_cpu_ns(self.poller.root())? as f64 / 1e9,
+            poller: family::cpu_ns(self.poller.root())? as f64 / 1e9,
             keeper: keeper as f64 / 1e9,
             keeper_alone: 0.0,
         })
@@ -212,17 +212,6 @@ impl Daemon {
         self.poller.end()?;
         self.hub.map_or(Ok(()), |hub| hub.family.end())
     }
-}
-
-/// Of all its processes to the nanosecond, and of those that have ended to 10 ms.
-fn family_cpu_ns(root: u32) -> Result<u64> {
-    let mut sum_ns = 0;
-    for process in procfs::descendants(root)? {
-        // Who ends meanwhile is in its parent's account the next time.
-        sum_ns += procfs::cpu_ns(process.pid).unwrap_or(0);
-        sum_ns += process.ended_ticks * 10_000_000;
-    }
-    Ok(sum_ns)
 }
 
 /// `kymo serve` with a store, which keeps what a poller sends.

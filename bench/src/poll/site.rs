@@ -15,7 +15,7 @@ const FOLDER: &str = "/FOLDER";
 /// So many devices cfgmaker asks itself, for longer it takes too long; what it wrote for one is written again for the others.
 const ASKED_MAX: u32 = 64;
 
-pub(super) struct Site {
+pub(crate) struct Site {
     pub farm: Farm,
     /// Targets as cfgmaker has them, and what comes before them.
     targets: String,
@@ -23,14 +23,14 @@ pub(super) struct Site {
 
 /// What a configuration says beyond its targets.
 #[derive(Clone, Copy)]
-pub(super) struct Globals {
+pub(crate) struct Globals {
     /// Seconds; 300 where it is not said.
     pub interval_s: u64,
     pub is_daemon: bool,
 }
 
 impl Site {
-    pub(super) fn new(bench: &Bench, devices: u32, interfaces: u32) -> Result<Site> {
+    pub(crate) fn new(bench: &Bench, devices: u32, interfaces: u32) -> Result<Site> {
         let settings = Settings {
             first: FIRST,
             port: 0,
@@ -54,13 +54,13 @@ impl Site {
     }
 
     /// Targets that it has.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let lines = self.targets.lines();
         lines.filter(|line| line.starts_with("Target[")).count()
     }
 
     /// Writes a configuration whose files lie in a folder of their own, with more targets behind cfgmaker's.
-    pub(super) fn configure(
+    pub(crate) fn configure(
         &self,
         bench: &Bench,
         globals: Globals,
@@ -91,7 +91,7 @@ impl Site {
 }
 
 /// A configuration, and where its files are to be.
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     pub file: PathBuf,
     pub folder: PathBuf,
 }
