@@ -24,6 +24,7 @@ mod poll_snmp;
 mod postgres;
 mod postgres_kills;
 mod programs;
+mod programs_recorded;
 mod prometheus;
 mod record;
 mod rrd_at_time;

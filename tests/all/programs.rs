@@ -18,15 +18,15 @@ mod publish;
 const LOCAL: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
 /// A `kymo serve`, and where programs publish.
-struct Place {
-    served: Served,
-    address: String,
-    data: String,
+pub(crate) struct Place {
+    pub(crate) served: Served,
+    pub(crate) address: String,
+    pub(crate) data: String,
     scratch: Scratch,
 }
 
 impl Place {
-    fn start(name: &str) -> Place {
+    pub(crate) fn start(name: &str) -> Place {
         let scratch = Scratch::new(name);
         let data = scratch.text("data");
         let mut served = Served::start(&["--data", &data, LOCAL[0], LOCAL[1]]);
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.served.published
     }
 
@@ -77,7 +77,7 @@ impl Place {
     }
 
     /// As `kymo programs` has it.
-    fn asked(&self) -> Value {
+    pub(crate) fn asked(&self) -> Value {
         let output = Command::new(kymo())
             .args(["programs", "--json", "--data", &self.data])
             .output()
@@ -362,7 +362,7 @@ fn no_secret_leaves_the_file_of_its_publisher() {
     }
 }
 
-fn files_below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.flat_map(|entry| match entry.path() {
         path if path.is_dir() => files_below(&path),

@@ -8,12 +8,13 @@ mod folder;
 mod labels;
 mod publisher;
 mod quantile;
+mod recording;
 pub(crate) mod retired;
 mod series;
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,7 @@ use crate::log::{Log, Severity};
 use collection::Collection;
 use folder::Folder;
 use publisher::Moment;
+use recording::Recording;
 
 /// How often counters are read and written, and slots looked at.
 const READ_EVERY: Duration = Duration::from_secs(10);
@@ -57,6 +59,8 @@ pub struct Place {
     pub boot: String,
     /// Names of users; who is not among them is named by his number.
     pub users: HashMap<u32, String>,
+    /// The pipe to the recorder, [`kymo_base::activity`]; none: what programs do is not recorded.
+    pub recorder: Option<OwnedFd>,
 }
 
 /// What the collector knows, for those who ask; none of it where nothing is collected.
@@ -118,7 +122,12 @@ impl Collector {
             log(Severity::Notice, &notice);
         }
         let shared = Arc::new(Known {
-            collection: Mutex::new(Collection::new(folder, retired, settings.users)),
+            collection: Mutex::new(Collection::new(
+                folder,
+                retired,
+                settings.users,
+                settings.recorder.map(Recording::new),
+            )),
             asked_ns: AtomicU64::new(0),
         });
         let programs = Programs(Some(shared.clone()));
@@ -179,6 +188,10 @@ impl Collector {
         if due.look_ns <= now.mono_ns {
             collection.look(now);
             due.look_ns = now.mono_ns + ns(LOOK_EVERY);
+            if !collection.is_empty() {
+                // There were none, maybe: then nothing was sampled.
+                due.sample_ns = due.sample_ns.min(now.mono_ns + ns(SAMPLE_EVERY));
+            }
         }
         let pause = if is_watched { READ_WATCHED } else { READ_EVERY };
         due.read_ns = due.read_ns.min(now.mono_ns + ns(pause));
@@ -202,6 +215,7 @@ impl Collector {
         };
         if due.sample_ns <= now.mono_ns {
             collection.sample(now);
+            collection.record(now);
             due.sample_ns = match collection.is_empty() {
                 true => now.mono_ns + ns(LOOK_EVERY),
                 false => now.mono_ns + ns(pause),

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 pub mod backoff;
 pub mod facts;
 pub mod identity;

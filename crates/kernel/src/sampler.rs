@@ -3,6 +3,7 @@
 //! proc is touched. Threads,
 //! clocks' beats and disks are the recorder's business.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use kymo_base::limits;
@@ -13,6 +14,7 @@ use kymo_base::{cost, scan};
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Folder, Root};
 
+use crate::activity::Activity;
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
 use crate::identity::Lane;
@@ -35,6 +37,8 @@ pub struct Plan {
     pub scan_interval_ns: u64,
     /// Whether slow sources are read less often.
     pub backoff: bool,
+    /// The pipe on which the keeper says what programs that publish do; see [`kymo_base::activity`].
+    pub activity: Option<Arc<OwnedFd>>,
 }
 
 /// Whether something is due in this sample.
@@ -69,6 +73,7 @@ pub struct Sampler {
     processes: Option<Tasks>,
     threads: Option<Tasks>,
     lane: Option<Arc<Lane>>,
+    activity: Option<Activity>,
     proc: Option<Folder>,
     listing: Listing,
     budget: Budget,
@@ -99,6 +104,7 @@ impl Sampler {
             processes: tables(Scope::Process),
             threads: tables(Scope::Thread).filter(|_| threads),
             lane: plan.tasks.map(|_| Arc::new(Lane::default())),
+            activity: plan.activity.clone().map(Activity::new),
             budget: Budget {
                 left: files.saturating_sub(machine.len() as u64),
             },
@@ -140,6 +146,19 @@ impl Sampler {
         if self.processes.is_some() {
             self.sample_tasks(clock, key, tasks, &mut emit);
         }
+        if let Some(activity) = &mut self.activity {
+            let start_ns = clock.mono_ns();
+            if let Some(section) = activity.sample(start_ns, key) {
+                let cost_ns = clock.mono_ns() - start_ns;
+                emit(kind::ACTIVITY, cost::encode(cost_ns), section);
+            }
+        }
+    }
+
+    /// Said once: whether the pipe of [`Plan::activity`] has given what no keeper writes.
+    pub fn take_malformed_activity(&mut self) -> bool {
+        let activity = self.activity.as_mut();
+        activity.is_some_and(Activity::take_malformed)
     }
 
     /// Reads that were slow in the last sample.

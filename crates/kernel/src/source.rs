@@ -45,6 +45,8 @@ pub mod kind {
     pub const TID_IO: u8 = 41;
     /// /proc/PID/task/TID/status
     pub const TID_STATUS: u8 = 42;
+    /// No file: what programs that publish do, as the keeper says it.
+    pub const ACTIVITY: u8 = 64;
 }
 
 /// How many reads a text takes.
@@ -75,11 +77,19 @@ pub enum Scope {
     Process,
     /// One a thread; the instance's name is `PID/task/TID`.
     Thread,
+    /// What the keeper says of programs that publish: one instance for all of them, `now`, one for each, its epoch in 32
+    /// hexadecimal digits, and one for each of its slots that is at work, `EPOCH/SLOT`.
+    Program,
 }
 
 impl Scope {
     /// Every scope, in the order of the rows that its sources make.
-    pub const ALL: &[Scope] = &[Scope::Machine, Scope::Process, Scope::Thread];
+    pub const ALL: &[Scope] = &[
+        Scope::Machine,
+        Scope::Process,
+        Scope::Thread,
+        Scope::Program,
+    ];
 
     /// Whether its instances are processes or threads, which are scanned at an interval of their own.
     pub fn is_of_tasks(self) -> bool {
@@ -204,7 +214,18 @@ pub const ALL: &[Source] = &[
     thread(kind::TID_STAT, "proc/{}/stat", Grammar::Stat),
     thread(kind::TID_IO, "proc/{}/io", Grammar::Plain),
     thread(kind::TID_STATUS, "proc/{}/status", Grammar::Keyed),
+    Source {
+        kind: kind::ACTIVITY,
+        path: "programs/{}",
+        reads: Reads::Records,
+        grammar: Grammar::Plain,
+        scope: Scope::Program,
+        pace: Pace::EachSample,
+    },
 ];
+
+/// The instance of [`Scope::Program`] that speaks of all.
+pub const ALL_PROGRAMS: &str = "now";
 
 /// The source of a kind.
 pub fn of(kind: u8) -> Option<&'static Source> {
@@ -226,6 +247,15 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
         Scope::Thread => name
             .split_once("/task/")
             .is_some_and(|(pid, tid)| number(pid) && number(tid)),
+        Scope::Program => {
+            let (program, slot) = match name.split_once('/') {
+                Some((program, slot)) => (program, Some(slot)),
+                None => (name, None),
+            };
+            let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            let is_epoch = program.len() == 32 && program.bytes().all(is_hex);
+            name == ALL_PROGRAMS || (is_epoch && slot.is_none_or(number))
+        }
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Recorder {
     pub lock: PathBuf,
     /// Words of the command line.
     pub words: Vec<std::ffi::OsString>,
+    /// The files that the words have numbers of.
+    pub files: Vec<OwnedFd>,
     /// As whom.
     pub role: Role,
 }
@@ -281,7 +283,11 @@ impl Guardian {
         self.reading_along = false;
         let mut command = own_command("record");
         command.args(&recorder.words).stdin(Stdio::null());
-        privilege::confine(&mut command, recorder.role.clone());
+        let role = Role {
+            inherits: recorder.files.iter().map(AsRawFd::as_raw_fd).collect(),
+            ..recorder.role.clone()
+        };
+        privilege::confine(&mut command, role);
         self.recorder.start(command.spawn(), now);
     }
 

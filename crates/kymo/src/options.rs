@@ -126,6 +126,9 @@ pub(crate) struct RecordOptions {
     /// Write the number of each recorded sample to this file descriptor
     #[arg(long, value_name = "N", hide = true)]
     pub ack_fd: Option<i32>,
+    /// Record what programs do, as this pipe says it
+    #[arg(long, value_name = "N", hide = true)]
+    pub activity_fd: Option<i32>,
     /// Seal a tail at so many bytes
     #[arg(long, value_name = "SIZE", hide = true)]
     pub seal_bytes: Option<String>,

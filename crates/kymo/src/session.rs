@@ -73,6 +73,7 @@ impl Setup {
             interval_ns: intervals.first_ns,
             scan_interval_ns: intervals.first_ns * u64::from(intervals.second),
             backoff: !options.no_backoff && intervals.first_ns > 0,
+            activity: None,
         };
         let schedule = Schedule {
             interval: Duration::from_nanos(intervals.first_ns),

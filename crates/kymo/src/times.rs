@@ -33,7 +33,7 @@ pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Resu
 }
 
 /// The facts of a recording's first sample, and when it was taken.
-fn beginning(path: &Path) -> Result<(Context, i64)> {
+pub(crate) fn beginning(path: &Path) -> Result<(Context, i64)> {
     let mut recorded =
         Recorded::open(path, TimeRange::ALL, Kinds::NONE).map_err(anyhow::Error::msg)?;
     let mut first_ns = 0;
@@ -49,7 +49,7 @@ fn beginning(path: &Path) -> Result<(Context, i64)> {
 }
 
 /// No sample is later than this: the present, or of a single block the end that its name tells.
-fn last_ns(path: &Path) -> Result<i64> {
+pub(crate) fn last_ns(path: &Path) -> Result<i64> {
     let now_ns = RealClock.now().real_ns;
     if !path.is_file() {
         return Ok(now_ns);

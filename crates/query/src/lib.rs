@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod activity;
 pub mod collectl;
 pub mod delta;
 pub mod downsample;

@@ -19,6 +19,9 @@ use crate::record::{self, Head};
 /// ended and the next began.
 pub const STARTS: &str = "recorder starts";
 
+/// Said once by a recorder.
+const MALFORMED: &str = "what the keeper says of programs is malformed, and left out";
+
 /// When samples are taken, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
@@ -345,6 +348,9 @@ fn take(
 fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     for slow in sampler.take_slow() {
         record::push_event(out, stamp, &slow_line(&slow));
+    }
+    if sampler.take_malformed_activity() {
+        record::push_event(out, stamp, MALFORMED);
     }
 }
 

@@ -30,7 +30,9 @@ use std::path::PathBuf;
 
 #[cfg(feature = "testing")]
 pub use api::fuzz::fuzz_parameters;
-pub use api::programs::{body as programs_json, state_words as program_state};
+pub use api::programs::{
+    body as programs_json, recorded_body as recorded_programs_json, state_words as program_state,
+};
 pub use recording::What;
 pub use server::run;
 pub use tls::Tls;

@@ -13,6 +13,7 @@ pub mod listen;
 pub mod machine;
 pub mod own_name;
 pub mod owner;
+pub mod packet_pipe;
 pub mod prefetch;
 pub mod privilege;
 pub mod procs;

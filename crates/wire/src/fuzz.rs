@@ -6,6 +6,7 @@ mod mrtg_cfg;
 mod snmp;
 mod targets;
 
+pub use crate::activity::fuzz_activity;
 pub use collectd::fuzz_collectd;
 pub use keeper::fuzz_keeper;
 pub use mrtg_cfg::fuzz_mrtg_cfg;

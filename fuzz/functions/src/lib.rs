@@ -48,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     ("segment", kymo_store::fuzz::fuzz_segment),
     ("shm", kymo_shm::fuzz::fuzz_shm),
     ("statement", statement),
+    ("activity", activity),
 ];
 
 const GRAMMARS: [Grammar; 6] = [
@@ -181,6 +182,36 @@ pub fn run(name: &str, input: &[u8]) {
     let target = TARGETS.iter().find(|(known, _)| *known == name);
     let (_, target) = target.unwrap_or_else(|| unreachable!("BUG: no target {name}"));
     target(input);
+}
+
+/// Any bytes, in pieces of any length, as packets that say what programs do, and as texts that were recorded of that.
+fn activity(input: &[u8]) {
+    use kymo_base::activity::{Assembler, PACKET_MAX, SAMPLE_MAX, Taken, packets};
+    let mut assembler = Assembler::default();
+    let mut rest = input;
+    while let Some((&length, left)) = rest.split_first() {
+        let bytes = (usize::from(length) * PACKET_MAX / 255).min(left.len());
+        let (packet, left) = left.split_at(bytes);
+        rest = left;
+        if assembler.take(packet, |name| !name.is_empty()) == Taken::Whole {
+            let texts = assembler.texts();
+            let all = (0..texts.len()).map(|n| texts.get(n));
+            let all: Vec<_> = all
+                .map(|(name, text)| (name.to_vec(), text.to_vec()))
+                .collect();
+            let bytes: usize = all.iter().map(|(name, text)| name.len() + text.len()).sum();
+            assert!(bytes <= SAMPLE_MAX);
+            assert!(all.is_sorted_by(|a, b| a.0 < b.0));
+            let mut again = Assembler::default();
+            let taken = packets(1, &all)
+                .iter()
+                .map(|packet| again.take(packet, |_| true))
+                .last();
+            assert_eq!(taken.unwrap_or(Taken::Whole), Taken::Whole);
+            assert_eq!(again.texts().len(), all.len());
+        }
+    }
+    kymo_wire::fuzz::fuzz_activity(input);
 }
 
 /// What comes out of a text has no literal left.

@@ -119,6 +119,7 @@ impl<'a> Texts<'a> {
                 Scope::Machine => &[b""],
                 Scope::Process => &[b"1", name(text)],
                 Scope::Thread => &[b"1/task/1", b"1/task/2"],
+                Scope::Program => &[source::ALL_PROGRAMS.as_bytes()],
             };
             let track = self.tracks.get_mut(source.kind);
             for (slot, name) in names.iter().enumerate() {

@@ -135,6 +135,17 @@ impl Answering {
     }
 }
 
+/// Whether something is under way in a slot of that state: a command, or a transaction.
+pub(super) fn is_at_work(state: u8) -> bool {
+    [
+        State::Active,
+        State::IdleInTransaction,
+        State::IdleInAbortedTransaction,
+    ]
+    .iter()
+    .any(|each| each.byte() == state)
+}
+
 /// SQL without its literals, other texts up to their first blank, of secrets nothing.
 fn shown(command: &Command) -> (Vec<u8>, bool) {
     let text = match command.kind {

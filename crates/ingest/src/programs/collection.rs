@@ -14,6 +14,7 @@ use super::answer::Answering;
 use super::budgets::{Budgets, Excess};
 use super::folder::Folder;
 use super::publisher::{Moment, Publisher};
+use super::recording::Recording;
 use super::retired::{Legacy, Retired};
 use super::series::Table;
 
@@ -41,6 +42,8 @@ pub(super) struct Collection {
     retired: Retired,
     budgets: Budgets,
     scratch: Scratch,
+    /// Where what programs do is recorded, if it is.
+    recording: Option<Recording>,
     read_ns: u64,
     /// What a look at the folder takes.
     look_ns: u64,
@@ -51,7 +54,12 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    pub(super) fn new(folder: Folder, retired: Retired, users: HashMap<u32, String>) -> Collection {
+    pub(super) fn new(
+        folder: Folder,
+        retired: Retired,
+        users: HashMap<u32, String>,
+        recording: Option<Recording>,
+    ) -> Collection {
         let mut budgets = Budgets::default();
         for (_, total) in retired.totals() {
             budgets.take_set(total.uid, total.cells.len(), true);
@@ -66,6 +74,7 @@ impl Collection {
             retired,
             budgets,
             scratch: Scratch::default(),
+            recording,
             read_ns: 0,
             look_ns: 0,
             said: BTreeSet::new(),
@@ -261,6 +270,35 @@ impl Collection {
         }
     }
 
+    /// Says to the recorder what slots do, if that is due.
+    pub(super) fn record(&mut self, now: Moment) {
+        let Some(mut recording) = self.recording.take_if(|recording| recording.is_due(now)) else {
+            return;
+        };
+        recording.say(self.at_work(now), now);
+        if recording.take_news() {
+            self.once("cannot record what programs do: the recorder does not take it".into());
+        }
+        self.recording = Some(recording);
+    }
+
+    /// What each publisher does, by the epoch of its file, as it is answered.
+    fn at_work(&self, now: Moment) -> Vec<([u8; 16], keeper::Publisher)> {
+        let mut found = Vec::new();
+        for publisher in self.publishers.values() {
+            let mut answering = Answering::new(true, now);
+            let user = Self::user(&self.users, publisher.uid());
+            answering.add(
+                publisher.described(user),
+                publisher.header(),
+                publisher.slots(),
+            );
+            let answered = answering.programs.publishers.into_iter();
+            found.extend(answered.map(|each| (publisher.header().epoch, each)));
+        }
+        found
+    }
+
     /// What is to be said, of users who want more than they have as well.
     pub(super) fn news(&mut self) -> Vec<String> {
         let news = self.budgets.news().into_iter().map(|(uid, words)| {
@@ -291,6 +329,7 @@ impl Collection {
         programs.publishers.sort_by(|a, b| {
             (&a.name, &a.user, a.started_ns).cmp(&(&b.name, &b.user, b.started_ns))
         });
+        programs.dropped = self.recording.as_ref().map_or(0, Recording::dropped);
         programs.limited = self.budgets.limited(|uid| Self::user(&self.users, uid));
         programs
     }

@@ -179,6 +179,15 @@ impl Publisher {
 
     /// For who asks, without its slots.
     pub(super) fn answer(&self, user: Vec<u8>) -> keeper::Publisher {
+        let metrics = self.entries().map(|(metric, _)| self.metric(metric));
+        keeper::Publisher {
+            metrics: metrics.collect(),
+            ..self.described(user)
+        }
+    }
+
+    /// The same without its metrics.
+    pub(super) fn described(&self, user: Vec<u8>) -> keeper::Publisher {
         let header = self.header();
         let refused = self.ids.iter().filter(|id| id.is_none()).count();
         keeper::Publisher {
@@ -191,10 +200,7 @@ impl Publisher {
             slots_used: number(self.reader.slots_used()),
             cells: number(header.cells),
             refused: number(refused + usize::from(self.reader.has_bad_metrics())),
-            metrics: self
-                .entries()
-                .map(|(metric, _)| self.metric(metric))
-                .collect(),
+            metrics: Vec::new(),
             slots: Vec::new(),
             slots_left_out: 0,
         }

@@ -68,6 +68,8 @@ pub(crate) struct KeeperOrder {
     pub collectd: CollectdOrder,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
+    /// Number of the pipe to the recorder, for what these do.
+    pub activity: Option<i32>,
     /// Names of users, by their numbers.
     pub users: Vec<(u32, String)>,
 }
@@ -318,6 +320,7 @@ fn collector(
         kept: settings.folder.clone(),
         boot: std::fs::read_to_string(BOOT_ID).unwrap_or_default(),
         users: order.users.iter().cloned().collect(),
+        recorder: order.activity.and_then(|fd| handed(fd).ok()),
     };
     match Collector::open(place, Arc::new(RealDisk), log.clone()) {
         Ok((collector, programs)) => (Some(Box::new(collector)), programs),

@@ -1,20 +1,26 @@
-//! `kymo programs`: who publishes what it does, and what it does now, on the terminal; a running `kymo serve` is asked.
+//! `kymo programs`: who publishes what it does, and what it does now, on the terminal; a running `kymo serve` is asked. Or what
+//! was done at a moment, as it was recorded.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Error, Result};
+use anyhow::{Context as _, Error, Result};
 use clap::Args;
 use kymo_base::name::DisplayName;
+use kymo_query::activity;
+use kymo_query::open::Recordings;
 use kymo_query::stored::Keeper;
+use kymo_recording::folder::safe_host;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
+use kymo_view::time::{Bound, Zone};
 use kymo_wire::keeper::{ActiveSlot, Life, Metric, MetricKind, Programs, Publisher};
 
 use super::serve::{KEEPER_SOCKET, data_folder};
+use crate::times;
 
 /// Exit code where nothing was found.
 const NOTHING: u8 = 1;
@@ -25,6 +31,8 @@ const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
 const ACTIVE: u8 = 2;
+const SECOND_NS: i64 = 1_000_000_000;
+const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Words of `kymo programs`.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +46,12 @@ pub(crate) struct ProgramsOptions {
     /// Print JSON, once
     #[arg(long)]
     json: bool,
+    /// What was in flight at this time, as it was recorded
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    at: Option<String>,
+    /// The recording that says so; default: what kymo serve records
+    #[arg(long, value_name = "PATH", requires = "at")]
+    open: Option<PathBuf>,
     /// Folder of the kymo serve that is asked
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -45,6 +59,9 @@ pub(crate) struct ProgramsOptions {
 
 /// Runs the command.
 pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
+    if let Some(at) = &options.at {
+        return show_recorded(options, at);
+    }
     let keeper = Keeper::at(data_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
     let lines = machine::terminal_lines().map(usize::from);
     if let (Some(lines), false) = (lines, options.once || options.json) {
@@ -56,10 +73,7 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
         true => format!("{}\n", kymo_serve::programs_json(&programs, now_ns)),
         false => page(&programs, now_ns),
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    print(&text)?;
     if programs.publishers.is_empty() {
         writeln!(io::stderr(), "kymo: no program publishes anything")?;
         return Ok(ExitCode::from(NOTHING));
@@ -67,15 +81,76 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A reader that has gone has read enough.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// What a recording says of a moment.
+fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
+    let (path, recordings) = match &options.open {
+        Some(path) => {
+            let found = Recordings::find(std::slice::from_ref(path));
+            (path.clone(), found.map_err(Error::msg)?)
+        }
+        None => {
+            let host = safe_host(&machine::host());
+            let path = data_folder(options.data.as_deref())?.join(host);
+            (path.clone(), Recordings::ring(&path))
+        }
+    };
+    let at_ns = moment(at, recordings.only_recording().unwrap_or(&path))?;
+    let recorded = activity::at(&recordings, at_ns).map_err(Error::msg)?;
+    let Some(mut recorded) = recorded else {
+        writeln!(io::stderr(), "kymo: nothing was recorded of programs then")?;
+        return Ok(ExitCode::from(NOTHING));
+    };
+    keep_named(&mut recorded.programs, &options.names);
+    let now_ns = i64::try_from(recorded.at_ns).unwrap_or(0);
+    print(&match options.json {
+        true => format!("{}\n", kymo_serve::recorded_programs_json(&recorded)),
+        false => page(&recorded.programs, now_ns),
+    })?;
+    Ok(ExitCode::from(u8::from(
+        recorded.programs.publishers.is_empty(),
+    )))
+}
+
+/// The moment that a time is in the zone of a recording; without a day the last one that has been, there.
+fn moment(at: &str, path: &Path) -> Result<i64> {
+    let bound = Bound::parse("--at", at, 0).map_err(anyhow::Error::msg)?;
+    let (context, _) = times::beginning(path)?;
+    let mut zone = Zone::of(&context);
+    let last_ns = times::last_ns(path)?;
+    let of_day = |zone: &Zone, day| zone.moment(day, bound.second);
+    let moment = match bound.day {
+        Some(day) => of_day(&zone, day),
+        None => {
+            let days = [last_ns, last_ns - DAY_NS].map(|ns| zone.local(ns).day);
+            let moments = days.map(|day| of_day(&zone, day));
+            moments.into_iter().flatten().find(|ns| *ns <= last_ns)
+        }
+    };
+    // What is shown is of the whole second.
+    let moment = moment.with_context(|| format!("cannot use --at {at}: there is no such time"))?;
+    Ok(moment + SECOND_NS - 1)
+}
+
 fn ask(keeper: &Keeper, options: &ProgramsOptions) -> Result<Programs> {
     let mut programs = keeper.programs(true).map_err(Error::msg)?;
-    let names = &options.names;
+    keep_named(&mut programs, &options.names);
+    Ok(programs)
+}
+
+fn keep_named(programs: &mut Programs, names: &[String]) {
     let is_wanted =
         |name: &[u8]| names.is_empty() || names.iter().any(|each| each.as_bytes() == name);
     programs
         .publishers
         .retain(|publisher| is_wanted(&publisher.name));
-    Ok(programs)
 }
 
 /// Until it is ended by a signal, or the terminal goes.
@@ -111,6 +186,13 @@ fn page(programs: &Programs, now_ns: i64) -> String {
         put_slots(&mut out, publisher, now_ns);
         put_metrics(&mut out, publisher);
         out.push('\n');
+    }
+    if programs.dropped > 0 {
+        let _ = writeln!(
+            out,
+            "{} samples of what programs did are not recorded: the recorder did not take them",
+            programs.dropped
+        );
     }
     if programs.left_out > 0 {
         let _ = writeln!(out, "{} more publishers", programs.left_out);
@@ -187,6 +269,9 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
 }
 
 fn put_metrics(out: &mut String, publisher: &Publisher) {
+    if publisher.metrics.is_empty() {
+        return;
+    }
     let names: Vec<String> = publisher.metrics.iter().map(metric_name).collect();
     let longest = names.iter().map(|name| name.chars().count()).max();
     let width = longest.unwrap_or(0).clamp(6, 60);

@@ -18,6 +18,7 @@ use kymo_sys::clock::{Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine::{self, Signals};
+use kymo_sys::privilege;
 
 use crate::cost::{self, RunCost};
 use crate::notices::Notices;
@@ -38,6 +39,11 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
     let signals = Signals::block();
     let mut setup = Setup::new(options, view)?;
     setup.schedule.announced = true;
+    if let Some(fd) = options.activity_fd {
+        let pipe = privilege::inherited(fd);
+        let pipe = pipe.with_context(|| format!("cannot read file descriptor {fd}"))?;
+        setup.plan.activity = Some(Arc::new(pipe));
+    }
     if let Some(view) = view {
         super::live::check(
             &show::beside_recording(&setup.letters, view),

@@ -151,6 +151,9 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     let dir = config.data.clone().unwrap_or_default();
     let account = place::prepare(&dir, &config.user)?;
     let token_path = dir.join("token");
+    let mut recorder = recorder(config, &dir, account.clone())?;
+    let mut keeper = keeper(config, &dir, account.clone())?;
+    programs::record(&mut keeper, &mut recorder);
     let order = Order {
         ring: Some(dir.clone()),
         rollups: Some(dir.join("rollups")),
@@ -159,8 +162,8 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         ..order(config, options, secret::token_of(&token_path)?)?
     };
     Ok(Plan {
-        recorder: Some(recorder(config, &dir, account.clone())?),
-        keeper: Some(keeper(config, &dir, account.clone())?),
+        recorder: Some(recorder),
+        keeper: Some(keeper),
         pollers: poller::pollers(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account),
@@ -292,6 +295,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .map_or(machine::user(), |one| one.uid),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
             programs: published.as_ref().map(|folder| folder.path.clone()),
+            activity: None,
             users: programs::users(),
         },
         shown: shown(&sockets),
@@ -416,6 +420,7 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
         ),
         lock: dir.join(format!("{}.lock", safe_host(&machine::host()))),
         words,
+        files: Vec::new(),
         role: Role {
             account,
             groups: Vec::new(),

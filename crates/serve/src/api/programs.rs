@@ -1,18 +1,20 @@
-//! `/api/v1/programs`: who publishes what it does, and what it does now.
+//! `/api/v1/programs`: who publishes what it does, and what it does now, or did at a moment.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use kymo_base::name::DisplayName;
+use kymo_query::activity;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::activity::Recorded;
 use kymo_wire::keeper::{
     ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher,
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{Asker, Hub};
+use super::{Asker, Hub, Params};
 use crate::answer::{self, Answer, Refusal};
 
 const QUANTILES: [&str; 3] = ["0.5", "0.9", "0.99"];
@@ -20,10 +22,19 @@ const QUANTILES: [&str; 3] = ["0.5", "0.9", "0.99"];
 pub(super) async fn answer(
     State(hub): State<Arc<Hub>>,
     Extension(scopes): Asker,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
+    let params = Params::of(&uri);
+    let at_ns = match params.text("at") {
+        None | Some("now") => None,
+        Some(_) => Some(params.time("at", "now")?),
+    };
     let body = hub
         .ask(move |hub| {
+            if let Some(at_ns) = at_ns {
+                return recorded(hub, at_ns, scopes.texts);
+            }
             let programs = match &hub.stored {
                 // Without the scope the keeper does not even send them.
                 Some(stored) => stored
@@ -37,6 +48,27 @@ pub(super) async fn answer(
     Ok(answer::json(&headers, body))
 }
 
+/// What the recording has of that moment.
+fn recorded(hub: &Hub, at_ns: i64, texts: bool) -> Result<String, Refusal> {
+    let recordings = hub.archive.what.recordings();
+    let recordings = recordings.map_err(Refusal::unavailable)?;
+    let recorded = activity::at(&recordings, at_ns).map_err(Refusal::unavailable)?;
+    let mut recorded = recorded
+        .ok_or_else(|| Refusal::missing("cannot show programs: none were recorded then"))?;
+    if !texts {
+        recorded.hide_texts();
+    }
+    Ok(recorded_body(&recorded).to_string())
+}
+
+/// As JSON: what [`body`] has, its `now` being the moment of the sample, and `at`, the same.
+pub fn recorded_body(recorded: &Recorded) -> Json {
+    let at_ns = i64::try_from(recorded.at_ns).unwrap_or(0);
+    let mut body = body(&recorded.programs, at_ns);
+    body["at"] = seconds(recorded.at_ns);
+    body
+}
+
 /// As JSON.
 pub fn body(programs: &Programs, now_ns: i64) -> Json {
     let publishers: Vec<Json> = programs.publishers.iter().map(publisher).collect();
@@ -46,6 +78,7 @@ pub fn body(programs: &Programs, now_ns: i64) -> Json {
         "publishers": publishers,
         "limited": limited,
         "left_out": programs.left_out,
+        "dropped": programs.dropped,
     })
 }
 
@@ -191,7 +224,7 @@ mod tests {
         };
         assert_eq!(
             body(&programs, 1_500_000_000).to_string(),
-            r#"{"left_out":3,"limited":[],"now":1.5,"publishers":[]}"#
+            r#"{"dropped":0,"left_out":3,"limited":[],"now":1.5,"publishers":[]}"#
         );
     }
 }

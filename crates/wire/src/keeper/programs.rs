@@ -11,6 +11,8 @@ pub struct Programs {
     pub limited: Vec<Limited>,
     /// Publishers for which the answer had no room.
     pub left_out: u32,
+    /// Samples of what programs did that are not in this machine's recording: the recorder did not take them.
+    pub dropped: u64,
 }
 
 /// Whether processes of a publisher live.
@@ -156,6 +158,7 @@ impl Programs {
             limited.counts.iter().for_each(|count| out.u64(*count));
         }
         out.u32(self.left_out);
+        out.u64(self.dropped);
     }
 
     pub(super) fn take(body: &mut Take) -> Option<Programs> {
@@ -172,6 +175,7 @@ impl Programs {
             publishers,
             limited,
             left_out: body.u32()?,
+            dropped: body.u64()?,
         })
     }
 }
@@ -384,6 +388,7 @@ mod tests {
                 counts: [1, 2, 3, 4, 5],
             }],
             left_out: 14,
+            dropped: 15,
         }
     }
 

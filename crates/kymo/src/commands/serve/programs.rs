@@ -3,13 +3,14 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kymo_base::errno::strerror;
 use kymo_base::name::DisplayName;
 use kymo_sys::machine;
+use kymo_sys::packet_pipe::packet_pipe;
 use kymo_sys::privilege::{self, Account};
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown,
@@ -17,6 +18,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
+
+use crate::guardian::{Keeper, Recorder};
 
 /// Where root has all programs publish.
 const SHARED: &str = "/run/kymo/pub";
@@ -27,6 +30,8 @@ const OWN_MODE: u32 = 0o700;
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 /// Held by who collects.
 const LOCK: &str = "collector.lock";
+/// Bytes of a pipe: four samples of the largest.
+const PIPE_BYTES: usize = 1 << 20;
 /// Names that others have put in the lock's place are moved away so often.
 const TRIES: u32 = 16;
 
@@ -53,6 +58,31 @@ pub(super) fn prepare(account: Option<&Account>) -> Result<Folder> {
         anyhow!("cannot collect what programs publish in {path}: {why}")
     })?;
     Ok(Folder { path, lock })
+}
+
+/// Joins the two by a pipe for what programs do, if that is collected. Both ends stay open here: whoever is started again
+/// finds in it what the other one has said meanwhile.
+pub(super) fn record(keeper: &mut Keeper, recorder: &mut Recorder) {
+    if keeper.order.programs.is_none() {
+        return;
+    }
+    match packet_pipe(PIPE_BYTES) {
+        Ok((read, write)) => {
+            let number = read.as_raw_fd().to_string();
+            recorder
+                .words
+                .extend(["--activity-fd".into(), number.into()]);
+            recorder.files.push(read);
+            keeper.order.activity = Some(write.as_raw_fd());
+            keeper.files.push(write);
+        }
+        Err(error) => {
+            let why = strerror(&error);
+            keeper
+                .notices
+                .push(format!("cannot record what programs do: {why}"));
+        }
+    }
 }
 
 /// `$KYMO_DIR`; root's; the one that the service manager made for this user; this user's own.

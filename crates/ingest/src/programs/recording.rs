@@ -1,0 +1,281 @@
+//! What programs do goes to the recorder, once a second while anything of it changes, through a pipe that is never waited for:
+//! a sample for which there is no room is left out and counted. Texts go as they are answered: without literals and secrets.
+
+use std::os::fd::OwnedFd;
+
+use kymo_base::activity::{SAMPLE_MAX, packets};
+use kymo_sys::packet_pipe::put_packet;
+use kymo_wire::activity::{ALL, all_text, publisher_text, slot_text};
+use kymo_wire::keeper::Publisher;
+
+use super::answer::is_at_work;
+use super::publisher::Moment;
+
+/// Samples come a little early or late; one a second is taken.
+const EVERY_NS: u64 = 900_000_000;
+/// What has not changed is said again after so long while something is at work: who records believes it a while only.
+const AGAIN_NS: u64 = 10_000_000_000;
+/// The same while nothing is: a recorder that has just started knows it soon.
+const AGAIN_IDLE_NS: u64 = 60_000_000_000;
+
+type Texts = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The pipe, and what went into it.
+pub(super) struct Recording {
+    pipe: OwnedFd,
+    sample: u32,
+    /// When it was looked whether there is anything to say, and when something was said.
+    looked_ns: u64,
+    said_ns: u64,
+    /// What was said last, without its moment; `None`: it must be said.
+    last: Option<Texts>,
+    dropped: u64,
+    is_news: bool,
+}
+
+impl Recording {
+    pub(super) fn new(pipe: OwnedFd) -> Recording {
+        Recording {
+            pipe,
+            sample: 0,
+            looked_ns: 0,
+            said_ns: 0,
+            last: None,
+            dropped: 0,
+            is_news: false,
+        }
+    }
+
+    /// Samples that were left out.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Said once: that a sample was left out.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.is_news)
+    }
+
+    pub(super) fn is_due(&self, now: Moment) -> bool {
+        self.looked_ns == 0 || now.mono_ns.saturating_sub(self.looked_ns) >= EVERY_NS
+    }
+
+    /// Says what these do, by the epochs of their files, if that has to be said.
+    pub(super) fn say(&mut self, publishers: Vec<([u8; 16], Publisher)>, now: Moment) {
+        self.looked_ns = now.mono_ns;
+        let texts = texts(publishers);
+        let works = texts.iter().any(|(name, _)| name.contains(&b'/'));
+        let again_ns = match (texts.is_empty(), works) {
+            (true, _) => u64::MAX,
+            (false, true) => AGAIN_NS,
+            (false, false) => AGAIN_IDLE_NS,
+        };
+        let is_same = self.last.as_ref() == Some(&texts);
+        if is_same && now.mono_ns.saturating_sub(self.said_ns) < again_ns {
+            return;
+        }
+        let at_ns = u64::try_from(now.real_ns).unwrap_or(0);
+        // Behind all epochs: these are digits and a to f.
+        let all = (ALL.to_vec(), all_text(at_ns, self.dropped));
+        let mut said = texts;
+        said.push(all);
+        self.sample = self.sample.wrapping_add(1);
+        let packets = packets(self.sample, &said);
+        if packets.iter().all(|packet| put_packet(&self.pipe, packet)) {
+            said.pop();
+            (self.last, self.said_ns) = (Some(said), now.mono_ns);
+        } else {
+            self.is_news |= self.dropped == 0;
+            self.dropped += 1;
+            self.last = None;
+        }
+    }
+}
+
+/// Of each publisher and each of its slots that is at work, by rising names, as far as there is room.
+fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
+    // For the text of all, the last one.
+    let mut room = SAMPLE_MAX - 128;
+    let mut texts = Texts::new();
+    for (epoch, mut publisher) in publishers {
+        let name: String = epoch.iter().map(|byte| format!("{byte:02x}")).collect();
+        let head_bytes = name.len() + publisher_text(&publisher).len() + 8;
+        if head_bytes > room {
+            break;
+        }
+        room -= head_bytes;
+        for slot in std::mem::take(&mut publisher.slots) {
+            let name = format!("{name}/{}", slot.number).into_bytes();
+            let text = slot_text(&slot);
+            if !is_at_work(slot.state) || name.len() + text.len() > room {
+                publisher.slots_left_out += 1;
+                continue;
+            }
+            room -= name.len() + text.len();
+            texts.push((name, text));
+        }
+        texts.push((name.into_bytes(), publisher_text(&publisher)));
+    }
+    texts.sort();
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_base::activity::{Assembler, PACKET_MAX, Taken};
+    use kymo_sys::packet_pipe::{packet_pipe, take_packet};
+    use kymo_wire::activity::{COMMAND_MAX, Recorded, read};
+    use kymo_wire::keeper::{ActiveSlot, Life};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn slot(number: u32, state: u8, commands: u64, text: &[u8]) -> ActiveSlot {
+        ActiveSlot {
+            number,
+            pid: 1,
+            leader: 0,
+            state,
+            kind: 1,
+            since_ns: 5,
+            commands,
+            labels: Vec::new(),
+            text: text.to_vec(),
+            is_cut: false,
+            wait: Vec::new(),
+            blocked_by: Vec::new(),
+        }
+    }
+
+    fn publisher(number: u8, slots: Vec<ActiveSlot>) -> ([u8; 16], Publisher) {
+        let publisher = Publisher {
+            name: vec![b'p', number],
+            user: b"ada".to_vec(),
+            uid: 1,
+            pid: 1,
+            started_ns: number.into(),
+            life: Life::Alive,
+            slots_used: 9,
+            cells: 0,
+            refused: 0,
+            metrics: Vec::new(),
+            slots,
+            slots_left_out: 0,
+        };
+        ([number; 16], publisher)
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment {
+            mono_ns: seconds * SECOND_NS,
+            real_ns: i64::try_from(seconds * SECOND_NS).expect("a time"),
+        }
+    }
+
+    /// What the other end hears; `None`: no whole sample.
+    fn heard(pipe: &OwnedFd, assembler: &mut Assembler) -> Option<Recorded> {
+        let mut packet = [0; PACKET_MAX];
+        let mut heard = None;
+        while let Some(bytes) = take_packet(pipe, &mut packet) {
+            if assembler.take(&packet[..bytes], |_| true) == Taken::Whole {
+                let texts = assembler.texts();
+                heard = read((0..texts.len()).map(|n| texts.get(n)));
+            }
+        }
+        heard
+    }
+
+    #[test]
+    fn what_changes_is_said_and_what_goes_on_is_said_again() {
+        let (read, write) = packet_pipe(1 << 20).expect("a pipe");
+        let (mut recording, mut assembler) = (Recording::new(write), Assembler::default());
+        let busy = |commands| {
+            vec![
+                publisher(2, vec![slot(0, 1, 9, b"COMMIT")]),
+                publisher(
+                    1,
+                    vec![
+                        slot(3, 2, commands, b"SELECT ?"),
+                        slot(10, 3, 1, b"BEGIN"),
+                        slot(11, 1, 1, b"x"),
+                    ],
+                ),
+            ]
+        };
+        let mut hear = |recording: &mut Recording, seconds, publishers| {
+            recording.say(publishers, at(seconds));
+            heard(&read, &mut assembler)
+        };
+        assert!(
+            hear(&mut recording, 1, Vec::new()).is_some(),
+            "who starts says so"
+        );
+        assert_eq!(hear(&mut recording, 9000, Vec::new()), None);
+        let said = hear(&mut recording, 9001, busy(7)).expect("a change");
+        assert_eq!(said.at_ns, 9001 * SECOND_NS);
+        let publishers = said.programs.publishers;
+        let numbers: Vec<Vec<u32>> = publishers
+            .iter()
+            .map(|each| each.slots.iter().map(|slot| slot.number).collect())
+            .collect();
+        assert_eq!(numbers, [vec![3, 10], vec![]], "what waits is not said");
+        let others: Vec<u32> = publishers.iter().map(|each| each.slots_left_out).collect();
+        assert_eq!(others, [1, 1]);
+        assert_eq!(hear(&mut recording, 9010, busy(7)), None, "nothing changed");
+        assert!(hear(&mut recording, 9011, busy(7)).is_some(), "it goes on");
+        assert!(hear(&mut recording, 9012, busy(8)).is_some());
+        let idle = || vec![publisher(1, vec![slot(3, 1, 9, b"SELECT ?")])];
+        assert!(hear(&mut recording, 9013, idle()).is_some(), "the last one");
+        assert_eq!(hear(&mut recording, 9072, idle()), None);
+        assert!(hear(&mut recording, 9073, idle()).is_some());
+    }
+
+    #[test]
+    fn a_full_pipe_is_not_waited_for() {
+        let (read, write) = packet_pipe(64 << 10).expect("a pipe");
+        let (mut recording, mut assembler) = (Recording::new(write), Assembler::default());
+        let busy = |commands| {
+            let slots = (0..20).map(|n| slot(n, 2, commands, &[b'x'; COMMAND_MAX + 1]));
+            vec![publisher(1, slots.collect())]
+        };
+        for seconds in 1..50 {
+            recording.say(busy(seconds), at(seconds));
+        }
+        let dropped = recording.dropped();
+        assert!((1..49).contains(&dropped), "{dropped} dropped");
+        assert!(recording.take_news() && !recording.take_news());
+        let said = heard(&read, &mut assembler).expect("what came before");
+        assert_eq!(said.programs.publishers[0].slots[0].commands, 49 - dropped);
+        // The half sample that is still in the pipe is none.
+        recording.say(busy(50), at(50));
+        let said = heard(&read, &mut assembler).expect("it is read again");
+        assert_eq!(said.programs.dropped, dropped);
+        let slot = &said.programs.publishers[0].slots[19];
+        assert_eq!(
+            (slot.commands, slot.is_cut, slot.text.len()),
+            (50, true, COMMAND_MAX)
+        );
+        assert!(!recording.take_news(), "said once");
+    }
+
+    #[test]
+    fn more_than_a_sample_holds_is_counted() {
+        let slots = (0..1000).map(|n| slot(n, 2, 1, &[b'x'; COMMAND_MAX]));
+        let texts = texts(vec![
+            publisher(1, slots.collect()),
+            publisher(2, Vec::new()),
+        ]);
+        let bytes: usize = texts
+            .iter()
+            .map(|(name, text)| name.len() + text.len())
+            .sum();
+        assert!(bytes <= SAMPLE_MAX, "{bytes} bytes");
+        let mut texts = texts;
+        texts.push((ALL.to_vec(), all_text(1, 0)));
+        let recorded = read(texts.iter().map(|(name, text)| (&name[..], &text[..])));
+        let first = &recorded.expect("a sample").programs.publishers[0];
+        let (kept, left_out) = (first.slots.len(), first.slots_left_out);
+        assert_eq!(kept + usize::try_from(left_out).expect("a count"), 1000);
+        assert!(kept > 200, "{kept} kept");
+    }
+}

@@ -1,0 +1,66 @@
+//! A pipe of packets between two processes that neither waits for the other: what is written at once is read at once, a full
+//! pipe refuses, an empty one has nothing. Both ends stay open in whoever made it, so that it survives either process.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+/// A pipe that holds about that number of bytes if the kernel lets it, else its usual 64 KiB: the ends to read and to write.
+pub fn packet_pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK | PipeFlags::DIRECT;
+    let (read, write) = pipe_with(flags)?;
+    // A user who has many pipes gets small ones.
+    let _smaller = fcntl_setpipe_size(&write, bytes);
+    Ok((read, write))
+}
+
+/// Reads the next packet, of which what does not fit into `into` is lost. `None`: there is none now.
+pub fn take_packet(pipe: impl AsFd, into: &mut [u8]) -> Option<usize> {
+    loop {
+        match rustix::io::read(&pipe, &mut *into) {
+            Ok(0) => return None,
+            Ok(bytes) => return Some(bytes),
+            Err(Errno::INTR) => {}
+            // Nothing there, or nothing to be had.
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Writes a packet, of 4,096 bytes at most. `false`: there is no room.
+pub fn put_packet(pipe: impl AsFd, packet: &[u8]) -> bool {
+    loop {
+        match rustix::io::write(&pipe, packet) {
+            Err(Errno::INTR) => {}
+            written => return written == Ok(packet.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_whole_and_neither_end_waits() {
+        let (read, write) = packet_pipe(16 << 10).unwrap();
+        let mut into = [0; 8];
+        assert_eq!(take_packet(&read, &mut into), None, "nothing there");
+        let mut count = 0_usize;
+        while put_packet(&write, b"packet") {
+            count += 1;
+        }
+        assert!((4..100).contains(&count), "{count} packets");
+        for _ in 0..count {
+            assert_eq!(take_packet(&read, &mut into), Some(6));
+        }
+        assert_eq!(take_packet(&read, &mut into), None);
+        assert!(put_packet(&write, b"much too long"), "there is room again");
+        assert_eq!(take_packet(&read, &mut into), Some(8));
+        assert_eq!(take_packet(&read, &mut into), None, "the rest is lost");
+        drop(write);
+        assert_eq!(take_packet(&read, &mut into), None, "no writer");
+    }
+}

@@ -1,0 +1,407 @@
+//! What a recording has of programs that publish: of each a text, and one of each slot that is at work, lines of `key=value`,
+//! docs/formats/recording.md. The keeper writes them, the recorder copies them, who plays a recording reads them here: a key
+//! that is not known is skipped, so that later ones may say more.
+
+use std::collections::BTreeMap;
+
+use kymo_base::activity::TEXT_MAX;
+
+use crate::keeper::{ActiveSlot, Life, Programs, Publisher};
+
+/// The name of the text that speaks of all programs.
+pub const ALL: &[u8] = b"now";
+/// What is recorded of a command, in bytes.
+pub const COMMAND_MAX: usize = 1024;
+
+const LABEL: &[u8] = b"label.";
+/// Hexadecimal digits of an epoch.
+const EPOCH_DIGITS: usize = 32;
+/// Pids of `blocked_by`.
+const BLOCKERS_MAX: usize = 32;
+
+/// What all programs did at a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// When, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// What did: without metrics, which are series, and without slots that are idle, which are counted as left out.
+    pub programs: Programs,
+}
+
+impl Recorded {
+    /// For who may not see texts of commands and labels of slots.
+    pub fn hide_texts(&mut self) {
+        let publishers = self.programs.publishers.iter_mut();
+        for slot in publishers.flat_map(|publisher| &mut publisher.slots) {
+            slot.text.clear();
+            slot.labels.clear();
+            slot.is_cut = false;
+        }
+    }
+}
+
+/// The text of all: when they were looked at, how many samples were not taken so far.
+pub fn all_text(at_ns: u64, dropped: u64) -> Vec<u8> {
+    let mut text = Lines::default();
+    text.number(b"at", at_ns);
+    text.number(b"dropped", dropped);
+    text.0
+}
+
+/// The text of a publisher. Slots that have no text of their own are counted.
+pub fn publisher_text(publisher: &Publisher) -> Vec<u8> {
+    let mut text = Lines::default();
+    text.put(b"name", &publisher.name);
+    text.put(b"user", &publisher.user);
+    text.number(b"uid", publisher.uid.into());
+    text.number(b"pid", publisher.pid.into());
+    text.number(b"started", publisher.started_ns);
+    if publisher.life == Life::Ended {
+        text.number(b"ended", 1);
+    }
+    text.number(b"used", publisher.slots_used.into());
+    text.number(b"others", publisher.slots_left_out.into());
+    text.0
+}
+
+/// The text of a slot: what differs least from one to the next comes first.
+pub fn slot_text(slot: &ActiveSlot) -> Vec<u8> {
+    let mut text = Lines::default();
+    let (command, rest) = slot.text.split_at(slot.text.len().min(COMMAND_MAX));
+    text.put(b"text", command);
+    if slot.is_cut || !rest.is_empty() {
+        text.number(b"cut", 1);
+    }
+    text.number(b"kind", slot.kind.into());
+    text.number(b"state", slot.state.into());
+    text.number(b"pid", slot.pid.into());
+    text.number(b"since", slot.since_ns);
+    text.number(b"commands", slot.commands);
+    if slot.leader != 0 {
+        text.number(b"leader", slot.leader.into());
+    }
+    if !slot.wait.is_empty() {
+        text.put(b"wait", &slot.wait);
+    }
+    if !slot.blocked_by.is_empty() {
+        let pids = slot.blocked_by.iter().take(BLOCKERS_MAX);
+        let pids: Vec<String> = pids.map(u32::to_string).collect();
+        text.put(b"blocked_by", pids.join(",").as_bytes());
+    }
+    for (name, value) in &slot.labels {
+        text.put(&[LABEL, name].concat(), value);
+    }
+    text.0
+}
+
+/// Reads names and texts, in any order. `None`: nothing is known of that moment.
+pub fn read<'a>(texts: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Option<Recorded> {
+    let (mut at_ns, mut dropped) = (None, 0);
+    let mut publishers: BTreeMap<&[u8], Publisher> = BTreeMap::new();
+    for (name, text) in texts {
+        if name == ALL {
+            for (key, value) in lines(text) {
+                match &key[..] {
+                    b"at" => at_ns = number(&value),
+                    b"dropped" => dropped = number(&value).unwrap_or(0),
+                    _ => {}
+                }
+            }
+            continue;
+        }
+        let (epoch, slot) = name.split_at(name.len().min(EPOCH_DIGITS));
+        let publisher = publishers.entry(epoch).or_insert_with(unknown);
+        match slot.strip_prefix(b"/") {
+            Some(digits) => publisher.slots.push(read_slot(digits, text)),
+            None => read_publisher(publisher, text),
+        }
+    }
+    let mut publishers: Vec<Publisher> = publishers.into_values().collect();
+    publishers
+        .sort_by(|a, b| (&a.name, &a.user, a.started_ns).cmp(&(&b.name, &b.user, b.started_ns)));
+    for publisher in &mut publishers {
+        publisher.slots.sort_by_key(|slot| slot.number);
+    }
+    Some(Recorded {
+        at_ns: at_ns?,
+        programs: Programs {
+            publishers,
+            dropped,
+            ..Programs::default()
+        },
+    })
+}
+
+fn unknown() -> Publisher {
+    Publisher {
+        name: Vec::new(),
+        user: Vec::new(),
+        uid: 0,
+        pid: 0,
+        started_ns: 0,
+        life: Life::Alive,
+        slots_used: 0,
+        cells: 0,
+        refused: 0,
+        metrics: Vec::new(),
+        slots: Vec::new(),
+        slots_left_out: 0,
+    }
+}
+
+fn read_publisher(publisher: &mut Publisher, text: &[u8]) {
+    for (key, value) in lines(text) {
+        match &key[..] {
+            b"name" => publisher.name = value,
+            b"user" => publisher.user = value,
+            b"uid" => publisher.uid = small(&value),
+            b"pid" => publisher.pid = small(&value),
+            b"started" => publisher.started_ns = number(&value).unwrap_or(0),
+            b"ended" => publisher.life = Life::Ended,
+            b"used" => publisher.slots_used = small(&value),
+            b"others" => publisher.slots_left_out = small(&value),
+            _ => {}
+        }
+    }
+}
+
+fn read_slot(digits: &[u8], text: &[u8]) -> ActiveSlot {
+    let mut slot = ActiveSlot {
+        number: small(digits),
+        pid: 0,
+        leader: 0,
+        state: 0,
+        kind: 0,
+        since_ns: 0,
+        commands: 0,
+        labels: Vec::new(),
+        text: Vec::new(),
+        is_cut: false,
+        wait: Vec::new(),
+        blocked_by: Vec::new(),
+    };
+    for (key, value) in lines(text) {
+        match &key[..] {
+            b"text" => slot.text = value,
+            b"cut" => slot.is_cut = true,
+            b"kind" => slot.kind = u8::try_from(small(&value)).unwrap_or(0),
+            b"state" => slot.state = u8::try_from(small(&value)).unwrap_or(0),
+            b"pid" => slot.pid = small(&value),
+            b"since" => slot.since_ns = number(&value).unwrap_or(0),
+            b"commands" => slot.commands = number(&value).unwrap_or(0),
+            b"leader" => slot.leader = small(&value),
+            b"wait" => slot.wait = value,
+            b"blocked_by" => {
+                slot.blocked_by = value.split(|&byte| byte == b',').map(small).collect()
+            }
+            _ => {
+                if let Some(name) = key.strip_prefix(LABEL) {
+                    slot.labels.push((name.to_vec(), value));
+                }
+            }
+        }
+    }
+    slot
+}
+
+/// A text that grows line by line, as long as there is room.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn number(&mut self, key: &[u8], value: u64) {
+        self.put(key, value.to_string().as_bytes());
+    }
+
+    /// A line ends at its newline, a key at its `=`: within either these are written otherwise.
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.0.len();
+        self.escaped(key, b'=');
+        self.0.push(b'=');
+        self.escaped(value, b'\n');
+        self.0.push(b'\n');
+        if self.0.len() > TEXT_MAX {
+            self.0.truncate(start);
+        }
+    }
+
+    fn escaped(&mut self, text: &[u8], end: u8) {
+        for &byte in text {
+            match byte {
+                b'\n' => self.0.extend(b"\\n"),
+                b'\\' => self.0.extend(b"\\\\"),
+                b'=' if end == b'=' => self.0.extend(b"\\e"),
+                byte => self.0.push(byte),
+            }
+        }
+    }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    text.split(|&byte| byte == b'\n').filter_map(|line| {
+        let at = line.iter().position(|&byte| byte == b'=')?;
+        Some((unescaped(&line[..at]), unescaped(&line[at + 1..])))
+    })
+}
+
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(match (byte, byte == b'\\') {
+            (_, true) => match bytes.next() {
+                Some(b'n') => b'\n',
+                Some(b'e') => b'=',
+                _ => b'\\',
+            },
+            (byte, false) => byte,
+        });
+    }
+    out
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn small(text: &[u8]) -> u32 {
+    number(text)
+        .and_then(|number| u32::try_from(number).ok())
+        .unwrap_or(0)
+}
+
+/// Any bytes as texts of a recording: what is read of them is written and read as the same.
+#[cfg(any(test, feature = "testing"))]
+pub fn fuzz_activity(input: &[u8]) {
+    let mut texts: Vec<(&[u8], &[u8])> = vec![(ALL, b"at=1\n")];
+    for (n, text) in input.split(|&byte| byte == 0).enumerate() {
+        texts.push(match n {
+            0 => (b"00000000000000000000000000000001", text),
+            _ => (b"00000000000000000000000000000001/7", text),
+        });
+    }
+    texts.truncate(3);
+    let read_again = |recorded: &Recorded| {
+        let publisher = &recorded.programs.publishers[0];
+        let texts = [
+            (ALL.to_vec(), all_text(1, 0)),
+            (texts[1].0.to_vec(), publisher_text(publisher)),
+        ];
+        let slots = publisher.slots.iter().map(slot_text);
+        let slots = slots.map(|text| (b"00000000000000000000000000000001/7".to_vec(), text));
+        let all: Vec<_> = texts.into_iter().chain(slots).collect();
+        assert!(all.iter().all(|(_, text)| text.len() <= TEXT_MAX));
+        read(all.iter().map(|(name, text)| (&name[..], &text[..])))
+    };
+    let Some(recorded) = read(texts.iter().copied()) else {
+        unreachable!("BUG: the moment is there");
+    };
+    let once = read_again(&recorded).unwrap_or_default();
+    // What has no room, or is cut, is so at once.
+    assert_eq!(read_again(&once).as_ref(), Some(&once));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ONE: &[u8] = b"00000000000000000000000000000001";
+
+    fn slot(text: &[u8]) -> ActiveSlot {
+        ActiveSlot {
+            number: 12,
+            pid: 2,
+            leader: 3,
+            state: 2,
+            kind: 1,
+            since_ns: 4,
+            commands: 5,
+            labels: vec![(b"a=b\n\\".to_vec(), b"c=d\n\\n".to_vec())],
+            text: text.to_vec(),
+            is_cut: false,
+            wait: b"Lock:relation".to_vec(),
+            blocked_by: vec![6, 7],
+        }
+    }
+
+    fn publisher(slots: Vec<ActiveSlot>) -> Publisher {
+        Publisher {
+            name: b"example".to_vec(),
+            user: b"ada".to_vec(),
+            uid: 1000,
+            pid: 8,
+            started_ns: 9,
+            life: Life::Ended,
+            slots_used: 10,
+            slots_left_out: 13,
+            slots,
+            ..unknown()
+        }
+    }
+
+    fn round(publisher: &Publisher) -> Recorded {
+        let mut texts = vec![
+            (ALL.to_vec(), all_text(77, 3)),
+            (ONE.to_vec(), publisher_text(publisher)),
+        ];
+        texts.extend(publisher.slots.iter().map(|slot| {
+            let name = [ONE, b"/", slot.number.to_string().as_bytes()].concat();
+            (name, slot_text(slot))
+        }));
+        let texts = texts.iter().rev();
+        read(texts.map(|(name, text)| (&name[..], &text[..]))).expect("a moment")
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut second = slot(b"");
+        second.number = 13;
+        let publisher = publisher(vec![slot(b"SELECT a\nFROM b = ?"), second]);
+        let recorded = round(&publisher);
+        assert_eq!((recorded.at_ns, recorded.programs.dropped), (77, 3));
+        assert_eq!(recorded.programs.publishers, [publisher]);
+    }
+
+    #[test]
+    fn a_later_key_is_skipped_and_without_a_moment_nothing_is_known() {
+        let texts: [(&[u8], &[u8]); 3] = [
+            (ALL, b"at=5\nlater=1\n"),
+            (ONE, b"name=x\nlater\nlater=2\n"),
+            (&[ONE, b"/3"].concat(), b"text=COMMIT\nlater=y\npid=z\n"),
+        ];
+        let recorded = read(texts.into_iter()).expect("a moment");
+        let [publisher] = &recorded.programs.publishers[..] else {
+            panic!("{recorded:?}");
+        };
+        assert_eq!((&publisher.name[..], publisher.slots.len()), (&b"x"[..], 1));
+        let slot = &publisher.slots[0];
+        assert_eq!(
+            (slot.number, slot.pid, &slot.text[..]),
+            (3, 0, &b"COMMIT"[..])
+        );
+        assert_eq!(read(texts.into_iter().skip(1)), None);
+    }
+
+    #[test]
+    fn a_command_has_its_limit_and_a_text_too() {
+        for (bytes, is_cut) in [(COMMAND_MAX, false), (COMMAND_MAX + 1, true)] {
+            let recorded = round(&publisher(vec![slot(&vec![b'\n'; bytes])]));
+            let slot = &recorded.programs.publishers[0].slots[0];
+            assert_eq!((slot.text.len(), slot.is_cut), (COMMAND_MAX, is_cut));
+        }
+        let mut large = slot(b"SELECT");
+        large.labels = (0..200).map(|n| (vec![b'k', n], vec![b'\n'; 60])).collect();
+        large.blocked_by = (0..1000).collect();
+        let text = slot_text(&large);
+        assert!(text.len() <= TEXT_MAX && text.len() > TEXT_MAX - 200);
+    }
+
+    proptest! {
+        #[test]
+        fn any_texts_are_read(input: Vec<u8>, lines in "(text|label.a|pid|cut|wait|blocked_by|x)=[a-z0-9,\\\\=\n\\x00]{0,30}") {
+            fuzz_activity(&input);
+            fuzz_activity(lines.as_bytes());
+        }
+    }
+}
