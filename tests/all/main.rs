@@ -22,6 +22,7 @@ mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;
 mod postgres;
+mod postgres_asked;
 mod postgres_kills;
 mod programs;
 mod programs_recorded;

@@ -118,6 +118,9 @@ impl Place {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("its mode");
             owned(folder);
         }
+        // Whoever has a role may come to its socket.
+        let passed = fs::Permissions::from_mode(0o711);
+        fs::set_permissions(scratch.path(""), passed).expect("its mode");
         let place = Place { memory, scratch };
         let mut initdb = place.command(&programs().join("initdb"));
         initdb.args(["-A", "trust", "-U", "postgres", "--no-sync"]);
@@ -147,6 +150,15 @@ impl Place {
             self.folder()
         );
         fs::write(self.data().join("lines.conf"), text).expect("a configuration");
+    }
+
+    fn serve(&self, environment: &[(&str, &str)]) -> Running {
+        let log = File::create(self.scratch.path("log")).expect("a file");
+        let mut server = self.command(&programs().join("postgres"));
+        server.arg("-D").arg(self.data());
+        server.envs(environment.iter().copied());
+        server.stdin(Stdio::null()).stderr(log);
+        Running(server.spawn().expect("a server"))
     }
 
     /// Makes a folder and what is in it the server's user's.
@@ -179,12 +191,7 @@ impl Cluster {
     /// Starts one with these lines of its configuration alone, and with more variables of its environment.
     pub fn serve(place: Place, settings: &str, environment: &[(&str, &str)]) -> Cluster {
         place.configure(settings);
-        let log = File::create(place.scratch.path("log")).expect("a file");
-        let mut server = place.command(&programs().join("postgres"));
-        server.arg("-D").arg(place.data());
-        server.envs(environment.iter().copied());
-        server.stdin(Stdio::null()).stderr(log);
-        let server = Running(server.spawn().expect("a server"));
+        let server = place.serve(environment);
         let cluster = Cluster { server, place };
         cluster.wait();
         cluster
@@ -197,6 +204,12 @@ impl Cluster {
         while matches!(self.server.0.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// Starts one that was stopped, as it was configured.
+    pub fn start_again(&mut self) {
+        self.server = self.place.serve(&[]);
+        self.wait();
     }
 
     /// Waits until it answers.
@@ -262,7 +275,9 @@ impl Cluster {
         fs::create_dir(&logs).expect("a folder");
         let mut command = Command::new(programs().join("pgbench"));
         command.args(["-n", "-U", "postgres", "-h", &self.sockets(), "-M", mode]);
-        command.args(["-c", &clients.to_string(), "-t", &times.to_string()]);
+        // A thread each: one that waits while it prepares a statement holds up no other client.
+        let clients = clients.to_string();
+        command.args(["-c", &clients, "-j", &clients, "-t", &times.to_string()]);
         command
             .arg("-l")
             .arg(format!("--log-prefix={}/log", logs.display()));

@@ -11,6 +11,7 @@ mod quantile;
 mod recording;
 pub(crate) mod retired;
 mod series;
+mod servers;
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +25,7 @@ use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::Disk;
 use kymo_sys::machine;
-use kymo_wire::keeper;
+use kymo_wire::keeper::{self, ServerActivity};
 
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
@@ -96,6 +97,25 @@ impl Programs {
         let mut collection = shared.lock();
         collection.refresh(now, ns(FRESH));
         collection.answer(texts, now)
+    }
+}
+
+impl Programs {
+    /// Takes what a database server says of its sessions; whether somebody looks.
+    pub fn take_activity(&self, activity: ServerActivity) -> bool {
+        let now = moment();
+        if let Some(shared) = &self.0 {
+            shared.lock().servers.take(activity, now);
+        }
+        self.is_watched()
+    }
+
+    /// Whether somebody looks at what programs do.
+    pub fn is_watched(&self) -> bool {
+        let now_ns = RealClock.mono_ns();
+        self.0
+            .as_ref()
+            .is_some_and(|shared| shared.is_watched(now_ns))
     }
 }
 

@@ -194,6 +194,7 @@ impl Answers {
             | Question::Create(_)
             | Question::Update(_)
             | Question::Notify(_)
+            | Question::Activity(_)
                 if !self.role.takes(question) =>
             {
                 let why = "cannot write: this socket only answers what is stored";
@@ -218,6 +219,14 @@ impl Answers {
             Question::Notify(events) => {
                 self.events.keep(events.clone(), &self.log);
                 stream.write_all(&Answer::Done.frame())
+            }
+            Question::Activity(activity) => {
+                let is_watched = self.programs.take_activity(activity.clone());
+                stream.write_all(&Answer::Watched(is_watched).frame())
+            }
+            Question::Watched => {
+                let is_watched = self.programs.is_watched();
+                stream.write_all(&Answer::Watched(is_watched).frame())
             }
             Question::Remove(names) => self.remove(names, store, stream),
         }

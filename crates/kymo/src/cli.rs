@@ -8,7 +8,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "serve")]
-use crate::commands::{config, graph, hub, keeper, poll, programs, series, serve, status, verify};
+use crate::commands::{
+    config, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
+};
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
@@ -49,6 +51,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Keeper,
+    /// The part of serve that asks PostgreSQL servers; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Postgres,
     /// The part of poll that runs a configuration's commands; started by it
     #[cfg(feature = "serve")]
     #[command(hide = true)]
@@ -205,6 +211,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Hub) => hub::run(),
         #[cfg(feature = "serve")]
         Some(Command::Keeper) => keeper::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Postgres) => postgres::run(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { file }) => poll::run_runner(&file),
         #[cfg(feature = "serve")]

@@ -20,8 +20,10 @@ use crate::intervals::{Intervals, Scans};
 use crate::options;
 
 mod poll;
+mod postgres;
 
 pub(crate) use poll::{FilesWritten, Poll};
+pub(crate) use postgres::Postgres;
 
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
@@ -57,6 +59,8 @@ pub(crate) struct Config {
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
     pub poll: Poll,
+    /// Which PostgreSQL servers are asked.
+    pub postgres: Postgres,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -189,6 +193,7 @@ impl Default for Config {
             collectd: Collectd::default(),
             users: BTreeMap::new(),
             poll: Poll::default(),
+            postgres: Postgres::default(),
             record: Record::default(),
         }
     }
@@ -584,6 +589,7 @@ pub(crate) fn text(config: &Config) -> String {
     collectd_text(&mut file, &c.collectd);
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
+    postgres::text(&mut file, &c.postgres);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -892,6 +898,19 @@ mod tests {
                 integer_stamps: true,
                 log_dir: Some("/l".into()),
             },
+            postgres: Postgres {
+                user: "pg".into(),
+                servers: BTreeMap::from([(
+                    "ma in".into(),
+                    postgres::PostgresServer {
+                        socket: "/s".into(),
+                        port: 5433,
+                        role: "r".into(),
+                        database: "d".into(),
+                        databases: vec!["a*".into(), "b".into()],
+                    },
+                )]),
+            },
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -958,6 +977,15 @@ mod tests {
                 "line 2: \"/*/m.cfg\" is not a file's",
             ),
             ("[poll]\nfiles = \"5m\"", "line 2: unknown variant"),
+            (
+                "[postgres.servers.a]\nsocket = \"here\"",
+                "line 2: \"here\" is not the absolute path of a folder",
+            ),
+            (
+                "[postgres.servers.a]\nprot = 1",
+                "line 2: unknown key `prot`",
+            ),
+            ("[postgres.a]\nport = 1", "line 1: unknown key `a`"),
             ("[users.web]\nhost = []", "line 2: unknown key `host`"),
             ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
             ("insecure = maybe", "line 1: "),

@@ -3,7 +3,7 @@
 //! the network and none of a recording passes through it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -16,9 +16,11 @@ use anyhow::{Context as _, Result};
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::privilege::{self, Role, State};
+use serde::Serialize;
 
 use crate::commands::hub::Order;
 use crate::commands::keeper;
+use crate::commands::postgres::PostgresOrder;
 use crate::notices::put_line;
 use crate::secret;
 
@@ -50,6 +52,8 @@ pub(crate) struct Plan {
     pub keeper: Option<Keeper>,
     /// The pollers of devices, one for each mrtg.cfg.
     pub pollers: Vec<Poller>,
+    /// Who asks database servers; `None`: none is asked.
+    pub postgres: Option<SqlAsker>,
     /// For the hub; its files and its code are filled in at each start.
     pub order: Order,
     /// As whom the hub runs.
@@ -106,6 +110,14 @@ pub(crate) struct Poller {
     pub role: Role,
 }
 
+/// How to ask database servers.
+pub(crate) struct SqlAsker {
+    /// Which ones.
+    pub order: PostgresOrder,
+    /// As whom.
+    pub role: Role,
+}
+
 /// Guards until a signal says stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     let signals = SignalFile::block().context("cannot wait for signals")?;
@@ -120,6 +132,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
             .iter()
             .map(|poller| Ward::new(format!("poller of {}", poller.file.display()), now))
             .collect(),
+        postgres: Ward::new("process that asks PostgreSQL", now),
         plan,
         signals,
         code: None,
@@ -140,6 +153,7 @@ struct Guardian {
     hub: Answering,
     /// As they are in the plan.
     pollers: Vec<Ward>,
+    postgres: Ward,
     /// The code that the present hub takes.
     code: Option<String>,
     /// The hub has answered once.
@@ -214,7 +228,8 @@ impl Guardian {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
         let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
-        let due = [recorder, keeper, self.hub.ward.due()];
+        let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
+        let due = [recorder, keeper, postgres, self.hub.ward.due()];
         let pollers = self.pollers.iter().map(Ward::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
@@ -255,6 +270,12 @@ impl Guardian {
         }
         if self.hub.ward.is_due(now) {
             self.start_hub(now)?;
+        }
+        if let Some(postgres) = &self.plan.postgres
+            && self.postgres.is_due(now)
+        {
+            let child = start_with_order("postgres", &postgres.order, postgres.role.clone())?;
+            self.postgres.start(child, now);
         }
         for (ward, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
             if ward.is_due(now) {
@@ -377,7 +398,8 @@ impl Guardian {
             }
             self.keeper.ward.failed(now, &words(status));
         }
-        for ward in self.pollers.iter_mut().chain([&mut self.recorder]) {
+        let others = [&mut self.recorder, &mut self.postgres];
+        for ward in self.pollers.iter_mut().chain(others) {
             if let Some(status) = ward.ended() {
                 ward.failed(now, &words(status));
             }
@@ -404,6 +426,7 @@ impl Guardian {
             }
         }
         self.hub.ward.kill();
+        self.postgres.kill();
         self.pollers.iter_mut().for_each(Ward::kill);
         for (ward, name) in [(&self.recorder, "recorder"), (&self.keeper.ward, "keeper")] {
             if ward.is_running() {
@@ -421,6 +444,7 @@ impl Guardian {
             &mut self.recorder,
             &mut self.keeper.ward,
             &mut self.hub.ward,
+            &mut self.postgres,
         ];
         self.pollers.iter_mut().chain(others)
     }
@@ -439,6 +463,20 @@ fn own_command(word: &str) -> Command {
         .envs(kept)
         .stdout(Stdio::null());
     command
+}
+
+/// Starts `kymo WORD`, which reads its order on stdin.
+fn start_with_order(word: &str, order: &impl Serialize, role: Role) -> Result<io::Result<Child>> {
+    let order = serde_json::to_vec(order)?;
+    let mut command = own_command(word);
+    command.stdin(Stdio::piped());
+    privilege::confine(&mut command, role);
+    let mut child = command.spawn();
+    if let Some(mut stdin) = child.as_mut().ok().and_then(|child| child.stdin.take()) {
+        // One that died already is seen in a moment.
+        let _ = stdin.write_all(&order);
+    }
+    Ok(child)
 }
 
 /// Who records there, as the lock file says.

@@ -15,7 +15,7 @@ use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, body_bytes,
+    NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, ServerActivity, body_bytes,
 };
 
 use crate::marks::{Kind, Mark, Origin};
@@ -125,6 +125,24 @@ impl Keeper {
                 Answer::Refused(why) => Ok(Err(why)),
                 _ => Err(elsewhere()),
             }
+        })?
+    }
+
+    /// Hands over what the sessions of a database server do; whether somebody looks.
+    pub fn activity(&self, activity: ServerActivity) -> Result<bool, String> {
+        self.ask_watched(&Question::Activity(activity))
+    }
+
+    /// Whether somebody looks at what programs do.
+    pub fn is_watched(&self) -> Result<bool, String> {
+        self.ask_watched(&Question::Watched)
+    }
+
+    fn ask_watched(&self, question: &Question) -> Result<bool, String> {
+        self.ask(question, |stream| match read_answer(stream)? {
+            Answer::Watched(is_watched) => Ok(Ok(is_watched)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
         })?
     }
 

@@ -2,6 +2,7 @@
 //! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
 
 mod accounts;
+mod activity;
 mod body;
 mod events;
 mod file_series;
@@ -11,6 +12,7 @@ mod remove;
 mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
+pub use activity::{ServerActivity, ServerSession};
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
@@ -41,6 +43,8 @@ const CREATE: u8 = 8;
 const UPDATE: u8 = 9;
 const NOTIFY: u8 = 10;
 const ASK_PROGRAMS: u8 = 11;
+const ACTIVITY: u8 = 12;
+const ASK_WATCHED: u8 = 13;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -48,6 +52,7 @@ const EVENTS: u8 = 0x84;
 const DONE: u8 = 0x85;
 const TAKEN: u8 = 0x86;
 const PROGRAMS: u8 = 0x87;
+const WATCHED: u8 = 0x88;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -79,6 +84,10 @@ pub enum Question {
         /// With texts of commands.
         texts: bool,
     },
+    /// What the sessions of a server do: answered with one [`Answer::Watched`].
+    Activity(ServerActivity),
+    /// Whether somebody looks at what programs do: answered likewise.
+    Watched,
 }
 
 /// Rows of series.
@@ -111,6 +120,8 @@ pub enum Answer {
     Taken(Taken),
     /// Who publishes.
     Programs(Programs),
+    /// Whether somebody looks.
+    Watched(bool),
     /// Why not, or why there are none, for people.
     Refused(String),
 }
@@ -175,6 +186,8 @@ impl Question {
             Question::Update(values) => framed(UPDATE, |out| values.put(out)),
             Question::Notify(events) => framed(NOTIFY, |out| put_notified(out, events)),
             Question::Programs { texts } => framed(ASK_PROGRAMS, |out| out.u8((*texts).into())),
+            Question::Activity(activity) => framed(ACTIVITY, |out| activity.put(out)),
+            Question::Watched => framed(ASK_WATCHED, |_| {}),
         }
     }
 
@@ -195,6 +208,8 @@ impl Question {
             ASK_PROGRAMS => Question::Programs {
                 texts: body.flag().ok_or("is cut short")?,
             },
+            ACTIVITY => Question::Activity(ServerActivity::take(&mut body).ok_or("is cut short")?),
+            ASK_WATCHED => Question::Watched,
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -252,6 +267,7 @@ impl Answer {
             Answer::Done => framed(DONE, |_| {}),
             Answer::Taken(taken) => framed(TAKEN, |out| taken.put(out)),
             Answer::Programs(programs) => framed(PROGRAMS, |out| programs.put(out)),
+            Answer::Watched(is_watched) => framed(WATCHED, |out| out.u8((*is_watched).into())),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -267,6 +283,7 @@ impl Answer {
             DONE => Some(Answer::Done),
             TAKEN => Taken::take(&mut body).map(Answer::Taken),
             PROGRAMS => Programs::take(&mut body).map(Answer::Programs),
+            WATCHED => body.flag().map(Answer::Watched),
             REFUSED => {
                 let why = body
                     .text()

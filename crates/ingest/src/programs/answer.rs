@@ -1,5 +1,7 @@
 //! What is answered to who asks what programs do. Texts leave the collector without their literals.
 
+use std::collections::HashSet;
+
 use kymo_base::label_set;
 use kymo_base::statement::{first_word, without_literals};
 use kymo_shm::{Activity, Command, Header, Kind, MetricKind, StampClock, State};
@@ -7,6 +9,7 @@ use kymo_wire::keeper::{self, ActiveSlot, Latency, Life, Programs, Publisher};
 
 use super::publisher::{Moment, cut, number};
 use super::retired::{Retired, Total};
+use super::servers::Sessions;
 
 /// Bytes of an answer, about.
 const ROOM: usize = 16 << 20;
@@ -16,41 +19,69 @@ const SLOTS_MAX: usize = 1024;
 const TEXT_MAX: usize = 4096;
 
 /// An answer that is being made.
-pub(super) struct Answering {
+pub(super) struct Answering<'a> {
     pub(super) programs: Programs,
     pub(super) texts: bool,
     pub(super) now: Moment,
+    sessions: Sessions<'a>,
     room: usize,
 }
 
-impl Answering {
-    pub(super) fn new(texts: bool, now: Moment) -> Answering {
+impl<'a> Answering<'a> {
+    pub(super) fn new(texts: bool, now: Moment, sessions: Sessions<'a>) -> Answering<'a> {
         Answering {
             programs: Programs::default(),
             texts,
             now,
+            sessions,
             room: ROOM,
         }
     }
 
     /// Adds a publisher, if there is room.
-    pub(super) fn add<'a>(
+    pub(super) fn add<'b>(
         &mut self,
         mut publisher: Publisher,
         header: &Header,
-        slots: impl Iterator<Item = (usize, &'a Activity, u64)>,
+        slots: impl Iterator<Item = (usize, &'b Activity, u64)>,
     ) {
-        for (number, slot, since_ns) in slots {
-            let slot = self.slot(header, number, slot, since_ns);
-            let bytes = slot_bytes(&slot);
-            if publisher.slots.len() >= SLOTS_MAX || bytes > self.room {
-                publisher.slots_left_out += 1;
-                continue;
-            }
-            self.room -= bytes;
-            publisher.slots.push(slot);
+        let (mut servers, mut next) = (HashSet::new(), 0);
+        for (place, activity, since_ns) in slots {
+            let mut slot = self.slot(header, place, activity, since_ns);
+            let sessions = &mut self.sessions;
+            servers.extend(sessions.complete(&mut slot, header, activity, self.texts));
+            next = slot.number.saturating_add(1);
+            self.push_slot(&mut publisher, slot);
+        }
+        for slot in self.sessions.others(&servers, next, self.texts) {
+            self.push_slot(&mut publisher, slot);
         }
         self.push(publisher);
+    }
+
+    fn push_slot(&mut self, publisher: &mut Publisher, slot: ActiveSlot) {
+        let bytes = slot_bytes(&slot);
+        if publisher.slots.len() >= SLOTS_MAX || bytes > self.room {
+            publisher.slots_left_out += 1;
+            return;
+        }
+        self.room -= bytes;
+        publisher.slots.push(slot);
+    }
+
+    /// Servers that do not publish themselves, after all that do; with what stands for the epoch of their file.
+    pub(super) fn servers(&self, user: impl Fn(u32) -> Vec<u8>) -> Vec<([u8; 16], Publisher)> {
+        self.sessions.publishers(self.texts, user)
+    }
+
+    /// Adds them.
+    pub(super) fn add_servers(&mut self, user: impl Fn(u32) -> Vec<u8>) {
+        for (_, mut publisher) in self.servers(user) {
+            for slot in std::mem::take(&mut publisher.slots) {
+                self.push_slot(&mut publisher, slot);
+            }
+            self.push(publisher);
+        }
     }
 
     fn push(&mut self, publisher: Publisher) {
@@ -191,7 +222,8 @@ fn slot_bytes(slot: &ActiveSlot) -> usize {
         .labels
         .iter()
         .map(|(name, value)| name.len() + value.len() + 4);
-    64 + slot.text.len() + labels.sum::<usize>()
+    let waits = slot.wait.len() + 4 * slot.blocked_by.len();
+    64 + slot.text.len() + waits + labels.sum::<usize>()
 }
 
 fn metric_bytes(metric: &keeper::Metric) -> usize {

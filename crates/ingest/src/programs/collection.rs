@@ -17,6 +17,7 @@ use super::publisher::{Moment, Publisher};
 use super::recording::Recording;
 use super::retired::{Legacy, Retired};
 use super::series::Table;
+use super::servers::Servers;
 
 /// Names that are not read are remembered, and tried again after so long.
 const AGAIN_NS: u64 = 60_000_000_000;
@@ -44,6 +45,8 @@ pub(super) struct Collection {
     scratch: Scratch,
     /// Where what programs do is recorded, if it is.
     recording: Option<Recording>,
+    /// What database servers say of their sessions.
+    pub(super) servers: Servers,
     read_ns: u64,
     /// What a look at the folder takes.
     look_ns: u64,
@@ -75,6 +78,7 @@ impl Collection {
             budgets,
             scratch: Scratch::default(),
             recording,
+            servers: Servers::default(),
             read_ns: 0,
             look_ns: 0,
             said: BTreeSet::new(),
@@ -89,7 +93,7 @@ impl Collection {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.publishers.is_empty()
+        self.publishers.is_empty() && self.servers.is_empty()
     }
 
     pub(super) fn look_ns(&self) -> u64 {
@@ -285,17 +289,18 @@ impl Collection {
     /// What each publisher does, by the epoch of its file, as it is answered.
     fn at_work(&self, now: Moment) -> Vec<([u8; 16], keeper::Publisher)> {
         let mut found = Vec::new();
+        let mut answering = Answering::new(true, now, self.servers.current(now));
         for publisher in self.publishers.values() {
-            let mut answering = Answering::new(true, now);
             let user = Self::user(&self.users, publisher.uid());
             answering.add(
                 publisher.described(user),
                 publisher.header(),
                 publisher.slots(),
             );
-            let answered = answering.programs.publishers.into_iter();
+            let answered = answering.programs.publishers.drain(..);
             found.extend(answered.map(|each| (publisher.header().epoch, each)));
         }
+        found.extend(answering.servers(|uid| Self::user(&self.users, uid)));
         found
     }
 
@@ -315,7 +320,7 @@ impl Collection {
 
     /// For who asks.
     pub(super) fn answer(&self, texts: bool, now: Moment) -> keeper::Programs {
-        let mut answering = Answering::new(texts, now);
+        let mut answering = Answering::new(texts, now, self.servers.current(now));
         for publisher in self.publishers.values() {
             let user = Self::user(&self.users, publisher.uid());
             answering.add(
@@ -324,6 +329,7 @@ impl Collection {
                 publisher.slots(),
             );
         }
+        answering.add_servers(|uid| Self::user(&self.users, uid));
         answering.add_retired(&self.retired);
         let mut programs = answering.programs;
         programs.publishers.sort_by(|a, b| {

@@ -11,10 +11,12 @@ use kymo_wire::keeper::Question;
 pub enum Role {
     /// What is stored: whoever can open the socket may.
     Read,
-    /// That, and to add to series. Only root, the keeper's own user and the poller's are answered.
+    /// That, and to add to series. Only root, the keeper's own user and those of the processes that ask others are answered.
     Write {
         /// The poller's user number.
         poller: u32,
+        /// The number of the user who asks database servers.
+        postgres: u32,
     },
     /// What is stored, and that series go. Only root and this user are answered.
     Admin {
@@ -28,8 +30,8 @@ impl Role {
     pub(super) fn admits(self, connection: impl AsFd) -> bool {
         let users = match self {
             Role::Read => return true,
-            Role::Write { poller } => [machine::user(), poller],
-            Role::Admin { owner } => [owner; 2],
+            Role::Write { poller, postgres } => [machine::user(), poller, postgres],
+            Role::Admin { owner } => [owner; 3],
         };
         match listen::peer(connection) {
             Some(Peer::User(peer)) => peer == ROOT || users.contains(&peer),
@@ -44,7 +46,8 @@ impl Role {
             | Question::Write(_)
             | Question::Create(_)
             | Question::Update(_)
-            | Question::Notify(_) => matches!(self, Role::Write { .. }),
+            | Question::Notify(_)
+            | Question::Activity(_) => matches!(self, Role::Write { .. }),
             Question::Remove(_) => matches!(self, Role::Admin { .. }),
             _ => true,
         }

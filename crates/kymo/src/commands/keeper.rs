@@ -64,6 +64,8 @@ pub(crate) struct KeeperOrder {
     pub admin_user: u32,
     /// See [`Role::Write`].
     pub poll_user: u32,
+    /// See [`Role::Write`].
+    pub postgres_user: u32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
     /// The folder in which programs publish; none: nothing is collected.
@@ -126,6 +128,7 @@ impl KeeperOrder {
                 self.writes,
                 Role::Write {
                     poller: self.poll_user,
+                    postgres: self.postgres_user,
                 },
             ),
             (self.admin, Role::Admin { owner }),

@@ -16,6 +16,8 @@ pub(crate) mod play;
 #[cfg(feature = "serve")]
 pub(crate) mod poll;
 #[cfg(feature = "serve")]
+pub(crate) mod postgres;
+#[cfg(feature = "serve")]
 pub(crate) mod programs;
 pub(crate) mod record;
 #[cfg(feature = "serve")]

@@ -254,18 +254,32 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
         };
         let _ = writeln!(
             out,
-            "  {:>8} {:>10} {:>8}  {:<26}  {text}{}{}",
+            "  {:>8} {:>10} {:>8}  {:<26}  {text}{}{}{}",
             slot.pid,
             slot.commands,
             since(slot.since_ns, now_ns),
             kymo_serve::program_state(slot.state),
             if labels.is_empty() { "" } else { "  " },
-            labels.join(" ")
+            labels.join(" "),
+            waits(slot)
         );
     }
     if publisher.slots_left_out > 0 {
         let _ = writeln!(out, "  {} more", publisher.slots_left_out);
     }
+}
+
+/// What it waits for, and for whom.
+fn waits(slot: &ActiveSlot) -> String {
+    let mut words = String::new();
+    if !slot.wait.is_empty() {
+        let _ = write!(words, "  waits for {}", shown(&slot.wait));
+    }
+    if !slot.blocked_by.is_empty() {
+        let pids: Vec<String> = slot.blocked_by.iter().map(u32::to_string).collect();
+        let _ = write!(words, "  blocked by {}", pids.join(", "));
+    }
+    words
 }
 
 fn put_metrics(out: &mut String, publisher: &Publisher) {
@@ -368,8 +382,8 @@ mod tests {
             labels: Vec::new(),
             text: text.to_vec(),
             is_cut: true,
-            wait: Vec::new(),
-            blocked_by: Vec::new(),
+            wait: b"Lock:relation".to_vec(),
+            blocked_by: vec![5, 6],
         };
         let publisher = Publisher {
             name: b"example".to_vec(),
@@ -395,8 +409,12 @@ mod tests {
             lines[0],
             "example of ada, pid 7, alive, for 2.500s, 1 active of 2, 1 metrics left out"
         );
-        assert!(lines[2].contains("active") && lines[2].ends_with("SELECT \\x1b[2J..."));
-        assert!(lines[3].ends_with("(secret)"));
+        assert!(
+            lines[2].contains("active")
+                && lines[2]
+                    .ends_with("SELECT \\x1b[2J...  waits for Lock:relation  blocked by 5, 6")
+        );
+        assert!(lines[3].contains("(secret)"));
         assert!(lines[5].contains("commands_total{kind=\\x1b[2J}"), "{page}");
         assert!(lines[5].contains(" 0.250 ") && !page.contains('\x1b'));
     }

@@ -25,6 +25,7 @@ use crate::{options, secret};
 
 mod place;
 mod poller;
+mod postgres;
 mod programs;
 mod sockets;
 
@@ -165,6 +166,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         recorder: Some(recorder),
         keeper: Some(keeper),
         pollers: poller::pollers(config, &dir, account.as_ref())?,
+        postgres: postgres::plan(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
@@ -204,6 +206,7 @@ fn open_plan(
         recorder: None,
         keeper: None,
         pollers: Vec::new(),
+        postgres: None,
         order,
         hub_role: role_without_rights(account),
         url: url(listener.local_addr()?, config),
@@ -292,6 +295,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             admin: sockets.admin.as_ref().map(AsRawFd::as_raw_fd),
             admin_user: machine::user(),
             poll_user: poller::user(config, account.as_ref())?
+                .map_or(machine::user(), |one| one.uid),
+            postgres_user: postgres::user(config, account.as_ref())?
                 .map_or(machine::user(), |one| one.uid),
             collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
             programs: published.as_ref().map(|folder| folder.path.clone()),

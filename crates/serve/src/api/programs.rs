@@ -143,6 +143,8 @@ fn slot(slot: &ActiveSlot) -> Json {
         "labels": labels(&slot.labels),
         "text": shown(&slot.text),
         "cut": slot.is_cut,
+        "wait": shown(&slot.wait),
+        "blocked_by": slot.blocked_by,
     })
 }
 

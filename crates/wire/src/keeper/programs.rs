@@ -277,8 +277,7 @@ impl ActiveSlot {
         out.text(&self.text);
         out.u8(self.is_cut.into());
         out.text(&self.wait);
-        out.u16(self.blocked_by.len());
-        self.blocked_by.iter().for_each(|pid| out.u32(*pid));
+        put_pids(out, &self.blocked_by);
     }
 
     fn take(body: &mut Take) -> Option<ActiveSlot> {
@@ -299,18 +298,26 @@ impl ActiveSlot {
     }
 }
 
-fn pids(body: &mut Take) -> Option<Vec<u32>> {
+pub(super) fn put_pids(out: &mut Vec<u8>, pids: &[u32]) {
+    out.u16(pids.len());
+    pids.iter().for_each(|pid| out.u32(*pid));
+}
+
+pub(super) fn pids(body: &mut Take) -> Option<Vec<u32>> {
     let count = body.count(usize::from(u16::MAX))?;
     (0..count).map(|_| body.u32()).collect()
 }
 
 /// Nothing is allocated for what is not there.
-fn list<T>(body: &mut Take, mut each: impl FnMut(&mut Take) -> Option<T>) -> Option<Vec<T>> {
+pub(super) fn list<T>(
+    body: &mut Take,
+    mut each: impl FnMut(&mut Take) -> Option<T>,
+) -> Option<Vec<T>> {
     let count = body.u32()?;
     (0..count).map(|_| each(body)).collect()
 }
 
-fn put_labels(out: &mut Vec<u8>, labels: &[(Vec<u8>, Vec<u8>)]) {
+pub(super) fn put_labels(out: &mut Vec<u8>, labels: &[(Vec<u8>, Vec<u8>)]) {
     out.u16(labels.len());
     for (key, value) in labels {
         out.text(key);
@@ -318,7 +325,7 @@ fn put_labels(out: &mut Vec<u8>, labels: &[(Vec<u8>, Vec<u8>)]) {
     }
 }
 
-fn take_labels(body: &mut Take) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+pub(super) fn take_labels(body: &mut Take) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let count = body.count(usize::from(u16::MAX))?;
     let labels = (0..count).map(|_| Some((body.text()?.to_vec(), body.text()?.to_vec())));
     labels.collect()

@@ -20,17 +20,21 @@ const MODE: u32 = 0o2750;
 
 /// As whom to poll; `None`: as whoever started this.
 pub(super) fn user(config: &Config, hub: Option<&Account>) -> Result<Option<Account>> {
-    let name = &config.poll.user;
+    account("poll", &config.poll.user, hub)
+}
+
+/// The user of that name; without a name, the hub's.
+pub(super) fn account(verb: &str, name: &str, hub: Option<&Account>) -> Result<Option<Account>> {
     if name.is_empty() {
         return Ok(hub.cloned());
     }
     if !machine::is_root() {
-        bail!("cannot poll as {name}: only root may become another user");
+        bail!("cannot {verb} as {name}: only root may become another user");
     }
     let account = Account::named(name);
     account
         .map(Some)
-        .with_context(|| format!("cannot poll as {name}: there is no such user"))
+        .with_context(|| format!("cannot {verb} as {name}: there is no such user"))
 }
 
 /// One for each configuration that is there now.
@@ -56,7 +60,7 @@ pub(super) fn pollers(config: &Config, dir: &Path, hub: Option<&Account>) -> Res
 }
 
 /// The hub's group opens the keeper's socket.
-fn role(account: Option<Account>, hub: Option<&Account>) -> Role {
+pub(super) fn role(account: Option<Account>, hub: Option<&Account>) -> Role {
     let mut groups = account.as_ref().map_or(Vec::new(), privilege::groups);
     groups.extend(hub.map(|hub| hub.gid));
     Role {

@@ -1,0 +1,244 @@
+//! What database servers say of their sessions, as the child of `kymo serve` that asks them by SQL hands it over; and how that is
+//! put together with what the same sessions publish themselves. A session is the same when its process and its start are.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use kymo_shm::{Activity, Header, State};
+use kymo_wire::keeper::{ActiveSlot, Life, Publisher, ServerActivity, ServerSession};
+
+use super::publisher::{Moment, number};
+
+/// Servers that are remembered.
+const SERVERS_MAX: usize = 64;
+/// What is older says nothing of now.
+const ACTIVE_NS: u64 = 3_000_000_000;
+/// The same where no session works: it is asked for less often.
+const IDLE_NS: u64 = 15_000_000_000;
+/// What the sessions of a server without the library are shown under.
+const PUBLISHER: &[u8] = b"postgresql";
+const SQL: u8 = 1;
+
+/// By what a session is known: its process, and when it began.
+type Identity = (u32, u64);
+
+/// The last of each server, and when it came.
+#[derive(Default)]
+pub(super) struct Servers(BTreeMap<Vec<u8>, (u64, ServerActivity)>);
+
+impl Servers {
+    /// Takes what a server says in the place of what it said before.
+    pub(super) fn take(&mut self, activity: ServerActivity, now: Moment) {
+        self.0
+            .retain(|_, (at_ns, _)| now.mono_ns.saturating_sub(*at_ns) <= IDLE_NS);
+        if self.0.len() < SERVERS_MAX || self.0.contains_key(&activity.server) {
+            let server = activity.server.clone();
+            self.0.insert(server, (now.mono_ns, activity));
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is new enough.
+    pub(super) fn current(&self, now: Moment) -> Sessions<'_> {
+        let is_current = |(at_ns, activity): &&(u64, ServerActivity)| {
+            let works = activity.sessions.iter().any(ServerSession::is_active);
+            let most = if works { ACTIVE_NS } else { IDLE_NS };
+            now.mono_ns.saturating_sub(*at_ns) <= most
+        };
+        let servers = self.0.values().filter(is_current);
+        let servers: Vec<&ServerActivity> = servers.map(|(_, activity)| activity).collect();
+        let mut known = HashMap::new();
+        for (place, server) in servers.iter().enumerate() {
+            for session in &server.sessions {
+                known.insert((session.pid, session.started_ns), (place, session));
+            }
+        }
+        Sessions {
+            servers,
+            known,
+            published: HashSet::new(),
+            shown: HashSet::new(),
+        }
+    }
+}
+
+/// What servers say, while an answer is made.
+pub(super) struct Sessions<'a> {
+    servers: Vec<&'a ServerActivity>,
+    known: HashMap<Identity, (usize, &'a ServerSession)>,
+    /// Servers that publish themselves, by their places.
+    published: HashSet<usize>,
+    /// Sessions that are in the answer.
+    shown: HashSet<Identity>,
+}
+
+impl<'a> Sessions<'a> {
+    /// Adds to a slot what its server says of the same session; the server's place, if there is one.
+    pub(super) fn complete(
+        &mut self,
+        slot: &mut ActiveSlot,
+        header: &Header,
+        activity: &Activity,
+        texts: bool,
+    ) -> Option<usize> {
+        let stamp = activity.identity.as_ref()?.stamp;
+        // These clocks have no need of the time of the machine's start.
+        let started_ns = header.stamp_clock.unix_ns(stamp, 0)?;
+        let identity = (slot.pid, started_ns);
+        let &(place, session) = self.known.get(&identity)?;
+        self.published.insert(place);
+        self.shown.insert(identity);
+        let stamp = activity.command.as_ref().map_or(0, |command| command.stamp);
+        let command_ns = header.stamp_clock.unix_ns(stamp, 0).unwrap_or(0);
+        match activity.state {
+            State::Active if session.command_ns == command_ns => session.add_wait(slot),
+            // It waits before the library could see the command. Of one that the library has seen it knows more, and sooner.
+            State::None | State::Idle | State::IdleInTransaction
+                if session.is_active() && session.command_ns > command_ns =>
+            {
+                session.overwrite(slot, texts);
+                session.add_wait(slot);
+            }
+            _ => {}
+        }
+        Some(place)
+    }
+
+    /// Sessions of these servers that have no slot and are not idle.
+    pub(super) fn others(
+        &mut self,
+        places: &HashSet<usize>,
+        first: u32,
+        texts: bool,
+    ) -> Vec<ActiveSlot> {
+        let mut places: Vec<usize> = places.iter().copied().collect();
+        places.sort_unstable();
+        let mut slots = Vec::new();
+        for server in places.into_iter().filter_map(|at| self.servers.get(at)) {
+            for session in &server.sessions {
+                if session.is_active() && self.shown.insert(session.identity()) {
+                    let place = first.saturating_add(number(slots.len()));
+                    slots.push(session.slot(place, texts));
+                }
+            }
+        }
+        slots
+    }
+
+    /// Servers that do not publish, as publishers without metrics; with what stands for the epoch of a file.
+    pub(super) fn publishers(
+        &self,
+        texts: bool,
+        user: impl Fn(u32) -> Vec<u8>,
+    ) -> Vec<([u8; 16], Publisher)> {
+        let servers = self.servers.iter().enumerate();
+        let silent = servers.filter(|(place, _)| !self.published.contains(place));
+        silent
+            .map(|(_, server)| (epoch(server), publisher(server, user(server.uid), texts)))
+            .collect()
+    }
+}
+
+/// Another one after each start of a server.
+fn epoch(server: &ServerActivity) -> [u8; 16] {
+    let mut hasher = DefaultHasher::new();
+    server.server.hash(&mut hasher);
+    let mut epoch = [0; 16];
+    epoch[..8].copy_from_slice(&server.started_ns.to_be_bytes());
+    epoch[8..].copy_from_slice(&hasher.finish().to_be_bytes());
+    epoch
+}
+
+fn publisher(server: &ServerActivity, user: Vec<u8>, texts: bool) -> Publisher {
+    let slots = server.sessions.iter().enumerate();
+    let slots: Vec<ActiveSlot> = slots
+        .map(|(place, session)| {
+            let mut slot = session.slot(number(place), texts);
+            let server = (b"server".to_vec(), server.server.clone());
+            slot.labels.extend(texts.then_some(server));
+            slot
+        })
+        .collect();
+    Publisher {
+        name: PUBLISHER.to_vec(),
+        user,
+        uid: server.uid,
+        pid: 0,
+        started_ns: server.started_ns,
+        life: Life::Alive,
+        slots_used: number(slots.len()),
+        cells: 0,
+        refused: 0,
+        metrics: Vec::new(),
+        slots,
+        slots_left_out: server.left_out,
+    }
+}
+
+/// What becomes of a session in an answer.
+trait Shown {
+    fn identity(&self) -> Identity;
+    fn is_active(&self) -> bool;
+    fn add_wait(&self, slot: &mut ActiveSlot);
+    fn overwrite(&self, slot: &mut ActiveSlot, texts: bool);
+    fn slot(&self, number: u32, texts: bool) -> ActiveSlot;
+}
+
+impl Shown for ServerSession {
+    fn identity(&self) -> Identity {
+        (self.pid, self.started_ns)
+    }
+
+    fn is_active(&self) -> bool {
+        self.state == State::Active.byte()
+    }
+
+    fn add_wait(&self, slot: &mut ActiveSlot) {
+        if self.is_active() {
+            slot.wait.clone_from(&self.wait);
+            slot.blocked_by.clone_from(&self.blocked_by);
+        }
+    }
+
+    fn overwrite(&self, slot: &mut ActiveSlot, texts: bool) {
+        slot.state = self.state;
+        slot.kind = if self.command_ns > 0 { SQL } else { 0 };
+        slot.since_ns = match self.is_active() {
+            true => self.command_ns,
+            false => self.since_ns,
+        };
+        slot.text.clear();
+        slot.is_cut = false;
+        if texts {
+            slot.text.clone_from(&self.text);
+            slot.is_cut = self.is_cut;
+        }
+    }
+
+    fn slot(&self, number: u32, texts: bool) -> ActiveSlot {
+        let mut slot = ActiveSlot {
+            number,
+            pid: self.pid,
+            leader: self.leader,
+            state: 0,
+            kind: 0,
+            since_ns: 0,
+            commands: 0,
+            labels: match texts {
+                true => self.labels.clone(),
+                false => Vec::new(),
+            },
+            text: Vec::new(),
+            is_cut: false,
+            wait: Vec::new(),
+            blocked_by: Vec::new(),
+        };
+        self.overwrite(&mut slot, texts);
+        self.add_wait(&mut slot);
+        slot
+    }
+}

@@ -1,0 +1,94 @@
+//! `kymo postgres`: the part of `kymo serve` that asks PostgreSQL servers by SQL, started by its guardian and not by people. Every
+//! ten seconds it hands numbers to the keeper, which become series, and every second what sessions do, while one works or
+//! somebody looks. A server that does not answer keeps no other one waiting.
+
+mod ask;
+mod columns;
+mod follow;
+mod numbers;
+mod series;
+mod sessions;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use kymo_base::name::DisplayName;
+use kymo_sys::machine;
+use kymo_sys::privilege::State;
+use serde::{Deserialize, Serialize};
+
+use crate::notices::put_line;
+use crate::sandbox;
+
+/// What the guardian says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PostgresOrder {
+    /// The keeper's socket for who writes.
+    pub keeper: PathBuf,
+    /// Which servers.
+    pub servers: Vec<ServerOrder>,
+}
+
+/// A server, as the configuration has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ServerOrder {
+    /// What it is called.
+    pub name: String,
+    /// The folder of its socket.
+    pub socket: PathBuf,
+    /// Its port.
+    pub port: u16,
+    /// The role to log in as.
+    pub role: String,
+    /// The database to log in to.
+    pub database: String,
+    /// Patterns of databases that have series.
+    pub databases: Vec<String>,
+}
+
+impl ServerOrder {
+    /// The path of its socket.
+    fn path(&self) -> PathBuf {
+        self.socket.join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    /// A line for people about it.
+    fn say(&self, line: &str) {
+        let name = DisplayName(self.name.as_bytes());
+        put_line(format_args!(
+            "postgres {name}: {}",
+            DisplayName(line.as_bytes())
+        ));
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run() -> Result<ExitCode> {
+    // Who tells all of kymo to flush means the recorder.
+    machine::ignore_flush();
+    let mut text = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut text)
+        .context("cannot read what to ask")?;
+    let order: PostgresOrder = serde_json::from_slice(&text)
+        .context("cannot run postgres: it is started by kymo serve")?;
+    let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
+    let words = own.words();
+    let files = sandbox::enter(&[], &[]);
+    put_line(format_args!("postgres: {words}, {files}"));
+    let threads = order.servers.into_iter().map(|server| {
+        let keeper = order.keeper.clone();
+        let thread = std::thread::Builder::new().name("postgres".into());
+        thread.spawn(move || follow::follow(server, keeper))
+    });
+    let threads: std::io::Result<Vec<_>> = threads.collect();
+    for thread in threads.context("cannot start a thread")? {
+        match thread.join() {
+            Ok(done) => done?,
+            Err(_) => anyhow::bail!("cannot go on: a thread has ended"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,238 @@
+//! A server, for as long as there is one: logged in to, asked at whole seconds, logged in to again when it has gone. What keeps it
+//! from that is said once, and once that it is over.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use kymo_wire::keeper::ServerActivity;
+use tokio::runtime::Builder;
+use tokio::time::sleep;
+use tokio_postgres::Row;
+
+use super::ServerOrder;
+use super::ask::{Ask, Asker, Failed};
+use super::columns::{Columns, LEARN};
+use super::numbers::Numbers;
+use super::series::{STEP_S, Series};
+use super::sessions;
+
+/// Before the next login, after one that failed: twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Seconds between looks at sessions while none of them works and no question comes.
+const IDLE_S: i64 = 5;
+/// What is said of what the keeper does not take.
+const KEEPER: &str = "the keeper";
+/// The same of sessions.
+const SESSIONS: &str = "sessions";
+
+/// What is to be known of a server before it is asked.
+const FACTS: &str = "SELECT pg_catalog.current_setting('server_version'), \
+     pg_catalog.pg_postmaster_start_time(), \
+     pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), \
+     (SELECT setting::int8 FROM pg_catalog.pg_settings WHERE name = 'track_activity_query_size'), \
+     pg_catalog.current_setting('server_version_num')::int4";
+/// Since version 15: each row is as it is when it is read, and nothing is copied before.
+const FRESH: &str = "SET stats_fetch_consistency = none";
+const FRESH_SINCE: i32 = 150_000;
+
+/// Follows a server for ever.
+pub(super) fn follow(order: ServerOrder, keeper: PathBuf) -> Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start")?;
+    let mut server = Followed {
+        series: Series::new(keeper, &order.name),
+        said: HashMap::new(),
+        order,
+        away_since: None,
+        is_known: false,
+    };
+    runtime.block_on(server.run())
+}
+
+struct Followed {
+    order: ServerOrder,
+    series: Series,
+    /// What was refused last, by what it is: the same is not said again.
+    said: HashMap<&'static str, String>,
+    away_since: Option<Instant>,
+    /// It answered once.
+    is_known: bool,
+}
+
+/// What was learned.
+struct Facts {
+    version: String,
+    started: Option<SystemTime>,
+    /// Texts, states and waits of all roles are to be seen.
+    sees_all: bool,
+    text_bytes: i64,
+    columns: Columns,
+}
+
+/// A second that has come.
+struct Tick(i64);
+
+impl Tick {
+    async fn next() -> Tick {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or_default();
+        sleep(Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into())).await;
+        // A clock may be set while that lasts.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_s = (now.unwrap_or_default() + Duration::from_millis(100)).as_secs();
+        Tick(i64::try_from(now_s).unwrap_or(0))
+    }
+}
+
+impl Followed {
+    async fn run(&mut self) -> Result<()> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let begun = Instant::now();
+            let Err(why) = self.session().await;
+            self.series.gap();
+            if begun.elapsed() > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+            }
+            self.away_since.get_or_insert_with(Instant::now);
+            let line = format!(
+                "cannot ask {}: {why}; trying again",
+                self.order.path().display()
+            );
+            self.say_once("", Some(line));
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// From login to loss.
+    async fn session(&mut self) -> Result<Infallible, String> {
+        let asker = Asker::connect(&self.order).await?;
+        let facts = learn(&asker).await?;
+        self.say_up(&facts);
+        let mut numbers = Numbers::new(&facts.columns, self.order.databases.clone());
+        let mut ask = Ask::new("pg_stat_activity", sessions::SESSIONS);
+        let (mut works, mut looked_s, mut written_s) = (true, 0, 0);
+        loop {
+            let Tick(now_s) = Tick::next().await;
+            let is_due = now_s % i64::from(STEP_S) == 0 || now_s - written_s >= i64::from(STEP_S);
+            if is_due && now_s > written_s {
+                written_s = now_s;
+                self.write(&asker, &mut numbers, now_s).await?;
+            }
+            if works || (now_s - looked_s).abs() >= IDLE_S || self.is_watched() {
+                looked_s = now_s;
+                works = self.look(&asker, &mut ask, &facts).await?;
+            }
+        }
+    }
+
+    fn is_watched(&mut self) -> bool {
+        // A keeper that is away hears the next values no better, which is said.
+        self.series.keeper.is_watched().unwrap_or(false)
+    }
+
+    async fn write(
+        &mut self,
+        asker: &Asker,
+        numbers: &mut Numbers,
+        now_s: i64,
+    ) -> Result<(), String> {
+        let asked = numbers.ask(asker).await?;
+        for (what, why) in asked.refused {
+            self.say_once(what, why.map(|why| format!("cannot read {what}: {why}")));
+        }
+        let written = self.series.write(&asked.numbers, now_s);
+        let why = written.err();
+        self.say_once(KEEPER, why.map(|why| format!("cannot keep numbers: {why}")));
+        Ok(())
+    }
+
+    /// Whether a session works.
+    async fn look(&mut self, asker: &Asker, ask: &mut Ask, facts: &Facts) -> Result<bool, String> {
+        let rows: Vec<Row> = match asker.rows(ask).await {
+            Ok(rows) => rows,
+            Err(Failed::Gone(why)) => return Err(why),
+            Err(Failed::Refused(why)) => {
+                self.say_once(SESSIONS, Some(format!("cannot read {}: {why}", ask.what)));
+                return Ok(false);
+            }
+        };
+        let (sessions, left_out) = sessions::sessions(&rows, facts.text_bytes);
+        let works = sessions.iter().any(sessions::is_active);
+        let owner = std::fs::metadata(self.order.path()).map(|stat| stat.uid());
+        let started = facts
+            .started
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let activity = ServerActivity {
+            server: self.order.name.clone().into_bytes(),
+            uid: owner.unwrap_or(0),
+            started_ns: started.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)),
+            sessions,
+            left_out,
+        };
+        let why = self.series.keeper.activity(activity).err();
+        let line = why.map(|why| format!("cannot tell the keeper what sessions do: {why}"));
+        self.say_once(SESSIONS, line);
+        Ok(works)
+    }
+
+    fn say_up(&mut self, facts: &Facts) {
+        self.said.remove("");
+        let version = &facts.version;
+        match self.away_since.take() {
+            Some(since) if self.is_known => {
+                let seconds = since.elapsed().as_secs();
+                self.order.say(&format!(
+                    "PostgreSQL {version} answers again, after {seconds} s"
+                ));
+            }
+            _ => self.order.say(&format!("PostgreSQL {version} answers")),
+        }
+        self.is_known = true;
+        let role = &self.order.role;
+        let line = format!(
+            "role {role} may not see what other roles do: GRANT pg_monitor TO {role}; then start kymo again"
+        );
+        self.say_once("pg_monitor", (!facts.sees_all).then_some(line));
+    }
+
+    /// Says what is wrong with something, unless it was said; nothing is wrong: forgets what was.
+    fn say_once(&mut self, what: &'static str, line: Option<String>) {
+        let Some(line) = line else {
+            self.said.remove(what);
+            return;
+        };
+        if self.said.get(what) != Some(&line) {
+            self.order.say(&line);
+            self.said.insert(what, line);
+        }
+    }
+}
+
+async fn learn(asker: &Asker) -> Result<Facts, String> {
+    let why = |failed| match failed {
+        Failed::Gone(why) | Failed::Refused(why) => why,
+    };
+    let rows = asker.once("the server's facts", FACTS).await.map_err(why)?;
+    let row = rows.first().ok_or("it says nothing of itself")?;
+    let number: i32 = row.try_get(4).unwrap_or_default();
+    if number >= FRESH_SINCE {
+        asker.set(FRESH).await.map_err(why)?;
+    }
+    let rows = asker.once("its catalogue", LEARN).await.map_err(why)?;
+    let pair = |row: &Row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?));
+    let columns: Option<_> = rows.iter().map(pair).collect();
+    Ok(Facts {
+        version: row.try_get(0).unwrap_or_default(),
+        started: row.try_get(1).ok(),
+        sees_all: row.try_get(2).unwrap_or_default(),
+        text_bytes: row.try_get(3).unwrap_or(1024),
+        columns: Columns(columns.unwrap_or_default()),
+    })
+}

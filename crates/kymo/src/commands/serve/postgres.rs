@@ -1,0 +1,40 @@
+//! `[postgres]`: the process of `kymo serve` that asks PostgreSQL servers by SQL, and writes through the keeper.
+
+use std::path::Path;
+
+use anyhow::Result;
+use kymo_sys::privilege::Account;
+
+use super::{poller, sockets};
+use crate::commands::postgres::{PostgresOrder, ServerOrder};
+use crate::config::Config;
+use crate::guardian::SqlAsker;
+
+/// As whom to ask; `None`: as whoever started this.
+pub(super) fn user(config: &Config, hub: Option<&Account>) -> Result<Option<Account>> {
+    poller::account("ask PostgreSQL", &config.postgres.user, hub)
+}
+
+/// What is to be asked; `None`: no server is configured.
+pub(super) fn plan(config: &Config, dir: &Path, hub: Option<&Account>) -> Result<Option<SqlAsker>> {
+    let account = user(config, hub)?;
+    if config.postgres.servers.is_empty() {
+        return Ok(None);
+    }
+    let servers = config.postgres.servers.iter();
+    let servers = servers.map(|(name, server)| ServerOrder {
+        name: name.clone(),
+        socket: server.socket.clone(),
+        port: server.port,
+        role: server.role.clone(),
+        database: server.database.clone(),
+        databases: server.databases.clone(),
+    });
+    Ok(Some(SqlAsker {
+        order: PostgresOrder {
+            keeper: dir.join(sockets::WRITES),
+            servers: servers.collect(),
+        },
+        role: poller::role(account, hub),
+    }))
+}

@@ -1,0 +1,171 @@
+//! ACTIVITY: what the sessions of a database server do, as the server itself says it; asked by SQL, and handed to the keeper.
+
+use super::body::{Put, Take};
+use super::programs::{list, pids, put_labels, put_pids, take_labels};
+
+/// Sessions of one ACTIVITY at most.
+const SESSIONS_MAX: usize = 4096;
+
+/// What the sessions of a server do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerActivity {
+    /// What the configuration calls the server.
+    pub server: Vec<u8>,
+    /// The number of the user whom its socket belongs to.
+    pub uid: u32,
+    /// When the server began, nanoseconds since 1970; 0: not known.
+    pub started_ns: u64,
+    /// Who works first.
+    pub sessions: Vec<ServerSession>,
+    /// Sessions for which there was no room.
+    pub left_out: u32,
+}
+
+/// A session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerSession {
+    /// Its process, in the server's namespace.
+    pub pid: u32,
+    /// The leader of processes that work together; 0: none.
+    pub leader: u32,
+    /// When it began, nanoseconds since 1970.
+    pub started_ns: u64,
+    /// As of a slot: 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one.
+    pub state: u8,
+    /// When its command began, nanoseconds since 1970; 0: there was none.
+    pub command_ns: u64,
+    /// When its state changed.
+    pub since_ns: u64,
+    /// What it waits for: `Lock:relation`.
+    pub wait: Vec<u8>,
+    /// Processes that it waits for.
+    pub blocked_by: Vec<u32>,
+    /// Names and values.
+    pub labels: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The command that runs or ran last, without its literals.
+    pub text: Vec<u8>,
+    /// Whether more of the text was there.
+    pub is_cut: bool,
+}
+
+impl ServerActivity {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.text(&self.server);
+        out.u32(self.uid);
+        out.u64(self.started_ns);
+        out.length(self.sessions.len());
+        self.sessions.iter().for_each(|session| session.put(out));
+        out.u32(self.left_out);
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<ServerActivity> {
+        Some(ServerActivity {
+            server: body.text()?.to_vec(),
+            uid: body.u32()?,
+            started_ns: body.u64()?,
+            sessions: list(body, ServerSession::take)
+                .filter(|sessions| sessions.len() <= SESSIONS_MAX)?,
+            left_out: body.u32()?,
+        })
+    }
+}
+
+impl ServerSession {
+    /// Bytes that it takes in a question.
+    pub fn bytes(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels = labels.map(|(name, value)| name.len() + value.len() + 4);
+        let blockers = 4 * self.blocked_by.len();
+        42 + self.wait.len() + blockers + self.text.len() + labels.sum::<usize>()
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.u32(self.pid);
+        out.u32(self.leader);
+        out.u64(self.started_ns);
+        out.u8(self.state);
+        out.u64(self.command_ns);
+        out.u64(self.since_ns);
+        out.text(&self.wait);
+        put_pids(out, &self.blocked_by);
+        put_labels(out, &self.labels);
+        out.text(&self.text);
+        out.u8(self.is_cut.into());
+    }
+
+    fn take(body: &mut Take) -> Option<ServerSession> {
+        Some(ServerSession {
+            pid: body.u32()?,
+            leader: body.u32()?,
+            started_ns: body.u64()?,
+            state: body.u8()?,
+            command_ns: body.u64()?,
+            since_ns: body.u64()?,
+            wait: body.text()?.to_vec(),
+            blocked_by: pids(body)?,
+            labels: take_labels(body)?,
+            text: body.text()?.to_vec(),
+            is_cut: body.flag()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Answer, HEAD, Question};
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_cut_short_it_is_not() {
+        let session = ServerSession {
+            pid: 1,
+            leader: 2,
+            started_ns: 3,
+            state: 2,
+            command_ns: 4,
+            since_ns: 5,
+            wait: b"Lock:relation".to_vec(),
+            blocked_by: vec![7, 8],
+            labels: vec![(b"user".to_vec(), b"ada".to_vec())],
+            text: b"SELECT ?".to_vec(),
+            is_cut: true,
+        };
+        let bytes = session.bytes();
+        let activity = ServerActivity {
+            server: b"main".to_vec(),
+            uid: 100,
+            started_ns: 9,
+            sessions: vec![session; 2],
+            left_out: 3,
+        };
+        let question = Question::Activity(activity.clone());
+        let frame = &question.frame()[HEAD..];
+        assert_eq!(Question::read(frame), Ok(question));
+        for end in 2..frame.len() {
+            assert!(Question::read(&frame[..end]).is_err(), "{end} bytes");
+        }
+        let none = Question::Activity(ServerActivity {
+            sessions: Vec::new(),
+            ..activity
+        });
+        assert_eq!(frame.len() - none.frame()[HEAD..].len(), 2 * bytes);
+        assert_eq!(
+            Question::read(&Question::Watched.frame()[HEAD..]),
+            Ok(Question::Watched)
+        );
+        for is_watched in [true, false] {
+            let answer = Answer::Watched(is_watched);
+            assert_eq!(Answer::read(&answer.frame()[HEAD..]), Ok(answer));
+        }
+    }
+
+    #[test]
+    fn sessions_are_not_without_number() {
+        let activity = ServerActivity {
+            sessions: vec![ServerSession::default(); SESSIONS_MAX + 1],
+            ..ServerActivity::default()
+        };
+        let question = Question::Activity(activity);
+        assert!(Question::read(&question.frame()[HEAD..]).is_err());
+    }
+}
