@@ -306,6 +306,76 @@ test('a program that publishes is shown with what it counts, also when it has en
   await context.close();
 });
 
+/** A program whose slot executes each line of its input as SQL until the next one comes; an empty line ends the command. */
+const SAYS = `#include "kymo.h"
+int main(void) {
+    static kymo_publisher publisher;
+    static kymo_slot slot;
+    static char line[256];
+    kymo_config config = {0};
+    config.name = "spoken";
+    config.slots = 2;
+    if (kymo_open(&publisher, &config) != 0) return 1;
+    kymo_slot_take(&publisher, &slot);
+    while (fgets(line, sizeof line, stdin))
+        if (line[0] == '\\n') kymo_end(&slot);
+        else kymo_begin(&slot, KYMO_SQL, line, strlen(line) - 1, 0, 0);
+    kymo_close(&publisher);
+    return 0;
+}
+`;
+
+test('what programs did is shown at the moment that is held, and without a token how much it was', { skip, timeout: 120000 }, async (t) => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  writeFileSync(join(folder, 'says.c'), SAYS);
+  execFileSync('cc', ['-std=gnu11', '-O2', '-I', join(root, 'include'), join(folder, 'says.c'), '-o', join(folder, 'says')]);
+  const running = spawn(join(folder, 'says'), [], { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, KYMO_DIR: published } });
+  t.after(() => running.kill('SIGKILL'));
+  const recorded = async (texts) => {
+    let moment;
+    await patience(async () => {
+      moment = Math.ceil(Date.now() / 100) / 10;
+      const token = readFileSync(join(folder, 'token'), 'utf8').trim();
+      const answer = await fetch(`${url}api/v1/programs?at=${moment}`, { headers: { Authorization: `Bearer ${token}` } });
+      const spoken = answer.ok && (await answer.json()).publishers.find(({ name }) => name === 'spoken');
+      return spoken && spoken.slots.map(({ text }) => text).join() === texts;
+    }, texts);
+    return moment;
+  };
+  running.stdin.write("SELECT '<b>SEKRET' FROM early\n");
+  const early = await recorded('SELECT ? FROM early');
+  running.stdin.write('UPDATE late SET a = 1\n');
+  const late = await recorded('UPDATE late SET a = ?');
+  running.stdin.write('\n');
+  await recorded('');
+
+  // the address holds the moment; without a token there are no texts
+  const { page, context, seen } = await open(browser, url, { path: `?view=programs&at=${early}` });
+  const rows = () => page.locator('.program tbody tr').allTextContents();
+  await page.waitForFunction(() => /^Programs at \d\d:\d\d:\d\d/.test(document.querySelector('#view-programs h2')?.textContent));
+  await page.waitForFunction(() => /held · .+ · \d+ published, 1 commands in flight/.test(document.querySelector('#view-programs .sub')?.textContent));
+  assert.match((await rows()).join(), /active\(a token shows it\)/);
+  await page.locator('#lock').click();
+  await page.locator('dialog input').fill(readFileSync(join(folder, 'token'), 'utf8').trim());
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('.program tbody')?.textContent.includes('SELECT ? FROM early'));
+  if (process.env.KYMO_SHOT) await page.screenshot({ path: process.env.KYMO_SHOT });
+
+  // other moments: a later one, one at which nothing was recorded, and now
+  const there = (text) => page.waitForFunction((wanted) => document.querySelector('.program tbody')?.textContent.includes(wanted), text);
+  await page.goto(`${url}?view=programs&at=${late}`);
+  await there('UPDATE late SET a = ?');
+  assert.doesNotMatch(await page.locator('#view-programs').textContent(), /SEKRET|early/);
+  await page.goto(`${url}?view=programs&at=${(early - 86400).toFixed(1)}`);
+  await page.waitForFunction(() => document.querySelector('#view-programs .sub')?.textContent === 'nothing was recorded of programs at this moment');
+  assert.equal(await page.locator('.program').count(), 0);
+  await page.goto(`${url}?view=programs`);
+  await page.waitForFunction(() => [...document.querySelectorAll('.program')].some((each) => /^spoken.*alive.*idle/.test(each.textContent)));
+  assert.equal(await page.locator('#view-programs h2').first().textContent(), 'Programs');
+  assert.deepEqual(seen, clean);
+  await context.close();
+});
+
 test('all fields, raw texts and events of this machine', { skip }, async () => {
   const { page, context, seen } = await open(browser, url, { path: '?view=fields&q=load' });
   await page.waitForFunction(() => document.querySelectorAll('.fields li').length > 2);

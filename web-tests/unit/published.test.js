@@ -18,6 +18,7 @@ test('the oldest command comes first, then open transactions; what waits is coun
   assert.equal(idleOf({ slots, slots_left_out: 0 }), '1 of 4 idle');
   assert.equal(idleOf({ slots, slots_left_out: 7 }), '1 of 4 idle, 7 more');
   assert.equal(idleOf({ slots: [], slots_left_out: 0 }), 'nothing said about what it does');
+  assert.deepEqual([7, 0].map((others) => idleOf({ slots, slots_left_out: others }, 1795300000)), ['7 others', '']);
 });
 
 test('texts that are not shown are said to be there', () => {

@@ -1,13 +1,16 @@
-// The view of programs: who publishes what it does, what each of them does now, and what it counts.
+// The view of programs: who publishes what it does, what each of them does now or did at the moment that is held, and what
+// it counts.
 import { h, text } from './dom.js';
 import { fits, flight, idleOf, labelWords, quantity, readPrograms, secretText } from './published.js';
-import { span, stamp } from './time.js';
+import { lastWins } from './scans.js';
+import { ago, clock, span, stamp } from './time.js';
 
 const EVERY_MS = 2000;
 const COMMANDS = ['for', 'state', 'command', 'pid', 'commands', 'labels'];
 const METRICS = ['metric', 'total', 'per second', '50 %', '90 %', '99 %', 'samples'];
 
 export function createPrograms(ctx, host) {
+  const when = h('h2', {}, 'Programs');
   const sub = h('span', { class: 'sub' });
   const input = h('input', {
     type: 'search',
@@ -18,37 +21,65 @@ export function createPrograms(ctx, host) {
   });
   const limited = h('p', { class: 'sub foot sockets', 'data-tone': 'D', hidden: true });
   const list = h('div', {});
-  const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Programs'), sub), input);
+  const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), input);
   host.append(h('section', { class: 'panel' }, bar, limited), list);
-  const view = { ctx, sub, input, limited, list, answer: null };
-  setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
+  const view = { ctx, when, sub, input, limited, list, answer: null, loads: 0 };
+  view.load = lastWins((signal) => load(view, signal));
+  const isSeen = () => !host.hidden && !document.hidden;
+  // what is over does not change, and a server that takes longer would never get to answer
+  setInterval(() => isSeen() && ctx.moment() === null && !view.loads && view.load(), EVERY_MS);
   return {
-    show: () => load(view),
-    refresh: () => load(view),
+    show: view.load,
+    refresh: view.load,
+    moment: view.load,
+    state: (changed) => changed.has('at') && view.load(),
     rebuild: () => draw(view),
     focusFilter: () => input.focus(),
   };
 }
 
-async function load(view) {
+async function load(view, signal) {
+  const at = view.ctx.moment();
+  view.loads += 1;
   try {
-    view.answer = await view.ctx.api.get('programs');
+    view.answer = await view.ctx.api.get('programs', { at }, signal);
     draw(view);
   } catch (error) {
-    text(view.sub, error.message);
+    if (error.name === 'AbortError') throw error;
+    text(view.sub, error.status === 404 ? 'nothing was recorded of programs at this moment' : error.message);
+    if (at === null) return;
+    // what is known of now would be a lie
+    view.answer = null;
+    drawTitle(view, at);
+    view.list.replaceChildren();
+  } finally {
+    view.loads -= 1;
   }
 }
 
+/** A moment in the past is said, and that it is one. */
+function drawTitle({ ctx, when }, at) {
+  const { locale } = ctx.settings;
+  const far = at !== undefined && (ctx.edge ?? at) - at > 20 * 3600;
+  text(when, at === undefined ? 'Programs' : `Programs at ${(far ? stamp : clock)(at, ctx.zone(), locale)}`);
+  when.dataset.held = at === undefined ? 'live' : 'held';
+}
+
 function draw(view) {
-  const { answer, input, list, limited, sub } = view;
+  const { answer, ctx, input, list, limited, sub } = view;
   if (!answer) return;
+  const { at, now } = answer;
   const { alive, active, all } = readPrograms(answer);
-  text(
-    sub,
-    all.length
-      ? `${alive} publish, ${active} commands in flight`
-      : 'no program publishes anything yet: see docs/programs.md',
-  );
+  const some = `${alive} published, ${active} commands in flight`;
+  drawTitle(view, at);
+  if (at !== undefined) text(sub, `held · ${ago(now, ctx.edge ?? now)} · ${some}, as the recording has it`);
+  else
+    text(
+      sub,
+      all.length
+        ? `${alive} publish, ${active} commands in flight`
+        : 'no program publishes anything yet: see docs/programs.md',
+    );
   text(
     limited,
     answer.limited.map(({ user }) => `user ${user} wants more than a user has: part is left out`).join(' · '),
@@ -59,7 +90,7 @@ function draw(view) {
 }
 
 function publisher(view, each) {
-  const { now } = view.answer;
+  const { at, now } = view.answer;
   const { locale } = view.ctx.settings;
   const begun = each.started === null ? '' : stamp(each.started, view.ctx.zone(), locale);
   const since = each.started === null ? '' : `, for ${span(Math.max(0, now - each.started))}`;
@@ -70,23 +101,26 @@ function publisher(view, each) {
     'section',
     { class: 'panel program', 'data-life': each.life },
     h('header', { class: 'bar' }, title, h('span', { class: 'sub', title: begun }, life + more)),
-    each.life === 'retired' ? null : commands(each, now),
-    h(
-      'div',
-      { class: 'scroller' },
-      table(
-        METRICS,
-        1,
-        each.metrics.map((metric) => metricRow(metric, locale)),
-      ),
-    ),
+    each.life === 'retired' ? null : commands(each, now, at),
+    each.metrics.length ? metrics(each, locale) : null,
   );
 }
 
+const metrics = (each, locale) =>
+  h(
+    'div',
+    { class: 'scroller' },
+    table(
+      METRICS,
+      1,
+      each.metrics.map((metric) => metricRow(metric, locale)),
+    ),
+  );
+
 /** What works is shown one by one, what waits is counted. */
-function commands(each, now) {
+function commands(each, now, at) {
   const rows = flight(each.slots).map((slot) => commandRow(slot, now));
-  const idle = h('p', { class: 'sub foot' }, idleOf(each));
+  const idle = h('p', { class: 'sub foot' }, idleOf(each, at));
   return rows.length ? [h('div', { class: 'scroller' }, table(COMMANDS, 9, rows)), idle] : idle;
 }
 

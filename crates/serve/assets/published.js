@@ -24,8 +24,9 @@ export function flight(slots) {
   return shown.sort((a, b) => Number(isOpen(a)) - Number(isOpen(b)) || a.since - b.since || a.slot - b.slot);
 }
 
-/** How many wait. */
-export function idleOf({ slots, slots_left_out: more }) {
+/** How many wait. The recording, of a moment `at`, counts them and has no more of them. */
+export function idleOf({ slots, slots_left_out: more }, at) {
+  if (at !== undefined) return more ? `${more} others` : '';
   const idle = slots.length - flight(slots).length;
   const words = slots.length ? `${idle} of ${slots.length} idle` : 'nothing said about what it does';
   return more ? `${words}, ${more} more` : words;
