@@ -1,5 +1,5 @@
-// The view of programs: who publishes what it does, what each of them does now or did at the moment that is held, and what
-// it counts.
+// The view of programs: who publishes what it does, what each of them does now, or did at the moment that is held, and
+// what it counts.
 import { h, text } from './dom.js';
 import { fits, flight, idleOf, labelWords, quantity, readPrograms, secretText } from './published.js';
 import { lastWins } from './scans.js';

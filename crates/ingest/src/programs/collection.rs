@@ -340,3 +340,106 @@ impl Collection {
         programs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use kymo_shm::{Description, Publisher as Program, Schema};
+    use kymo_sys::disk::Disk as _;
+    use kymo_sys::sim_disk::{Faults, SimDisk};
+    use kymo_wire::keeper::Life;
+
+    use super::*;
+
+    const BOOT: [u8; 16] = [7; 16];
+
+    fn opened(disk: &Arc<SimDisk>, folder: &Path) -> Collection {
+        let store = Path::new("/store");
+        disk.create_dir_all(store).expect("a folder");
+        let (retired, _) = Retired::open(disk.clone(), store, BOOT).expect("what is kept");
+        let folder = Folder::open(folder).expect("a folder of publishers");
+        Collection::new(folder, retired, HashMap::new(), None)
+    }
+
+    /// What all of that name counted, and whether it has been taken over.
+    fn counted(collection: &Collection, now: Moment) -> Vec<(Life, f64)> {
+        let publishers = collection.answer(false, now).publishers;
+        publishers
+            .iter()
+            .map(|each| (each.life, each.metrics[0].value))
+            .collect()
+    }
+
+    /// A disk that is full just when a program ends: its file is the only place that has its counts.
+    #[test]
+    fn a_file_stays_until_its_counts_are_on_the_disk() {
+        let folder = format!("/dev/shm/kymo-collection-{}", std::process::id());
+        let folder = Path::new(&folder);
+        std::fs::create_dir_all(folder).expect("a folder in memory");
+        let disk = Arc::new(SimDisk::new(1));
+        let mut collection = opened(&disk, folder);
+        let mut now = Moment {
+            mono_ns: 1_000_000_000,
+            real_ns: 1_800_000_000_000_000_000,
+        };
+        let mut total = 0;
+        for round in 0..2 {
+            let mut schema = Schema::new("example", 1).folder(folder);
+            let counter = schema.counter(Description::new("commands_total", ""));
+            let program = Program::create(&schema).expect("a publisher");
+            let path = program.path().expect("a file").to_path_buf();
+            let mut slot = program.take();
+            slot.add(counter, 7);
+            collection.look(now);
+            drop((slot, program));
+            let counts = disk.counts();
+            disk.set_faults(match round {
+                0 => Faults {
+                    full_writes: Some((counts.writes + 1, u64::MAX)),
+                    ..Faults::default()
+                },
+                _ => Faults {
+                    broken_sync: Some(counts.syncs + 1),
+                    ..Faults::default()
+                },
+            });
+            for attempt in 0..3 {
+                if round > 0 && attempt > 0 {
+                    break;
+                }
+                now.mono_ns += 1_000_000_000;
+                collection.read(now);
+                assert!(path.exists(), "round {round}, attempt {attempt}");
+                let found = counted(&collection, now);
+                assert!(found.contains(&(Life::Ended, 7.0)), "{found:?}");
+                let said = collection.news();
+                let is_said = said.iter().any(|line| line.contains("cannot keep totals"));
+                assert_eq!(is_said, attempt == 0, "{said:?}");
+            }
+            if round == 0 {
+                // A keeper that starts now finds the file as well.
+                let mut another = opened(&Arc::new(disk.fork()), folder);
+                another.look(now);
+                assert_eq!(counted(&another, now), [(Life::Ended, 7.0)]);
+            }
+            disk.set_faults(Faults::default());
+            now.mono_ns += 1_000_000_000;
+            collection.read(now);
+            total += 7;
+            assert!(!path.exists(), "round {round}: its counts are kept");
+            assert_eq!(
+                counted(&collection, now),
+                [(Life::Retired, f64::from(total))]
+            );
+            collection = opened(&disk, folder);
+            collection.look(now);
+            assert_eq!(
+                counted(&collection, now),
+                [(Life::Retired, f64::from(total))]
+            );
+        }
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}

@@ -117,6 +117,8 @@ fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
         texts.push((name.into_bytes(), publisher_text(&publisher)));
     }
     texts.sort();
+    // A file may be named as what stands for a server that has none.
+    texts.dedup_by(|a, b| a.0 == b.0);
     texts
 }
 
