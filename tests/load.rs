@@ -1,5 +1,5 @@
 //! A steady load for tests: `load burn THREADS PERCENT`, where the leader sleeps and its threads
-//! burn; `load udp`, datagrams on loopback; `load disk FILE`, synchronous writes. Until killed.
+//! burn; `load doze`, one thread that burns a little now and then; `load udp`, datagrams on loopback; `load disk FILE`, synchronous writes. Until killed.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::net::UdpSocket;
@@ -10,9 +10,10 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["burn", threads, percent] => burn(number(threads), number(percent)),
+        ["doze"] => doze(),
         ["udp"] => udp(),
         ["disk", file] => disk(file),
-        _ => panic!("usage: load burn THREADS PERCENT | udp | disk FILE"),
+        _ => panic!("usage: load burn THREADS PERCENT | doze | udp | disk FILE"),
     }
 }
 
@@ -43,6 +44,21 @@ fn burn(threads: u64, percent: u64) {
         });
     }
     std::thread::sleep(Duration::from_secs(3600));
+}
+
+/// 5 ms, then rest of 50 to 550 ms.
+fn doze() {
+    let mut chance = u64::from(std::process::id());
+    loop {
+        let until = kymo_sys::machine::thread_cpu_ns() + 5_000_000;
+        while kymo_sys::machine::thread_cpu_ns() < until {
+            std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
+        }
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        std::thread::sleep(Duration::from_millis(50 + (chance >> 33) % 500));
+    }
 }
 
 fn udp() {

@@ -32,9 +32,10 @@ fn numbers_are_true() {
     panic!("{wrong:#?}");
 }
 
-/// At least 1.5 cores of multi-threaded programs whose leader sleeps, and some traffic.
+/// At least 1.5 cores of multi-threaded programs whose leader sleeps, programs that run now and then, and some traffic.
 struct Load {
     burners: Vec<Running>,
+    _dozers: Vec<Running>,
     _traffic: [Running; 2],
     _scratch: Scratch,
 }
@@ -50,6 +51,7 @@ impl Load {
             Running(child.expect("load starts"))
         };
         let load = Load {
+            _dozers: (0..10).map(|_| start(&["doze"])).collect(),
             burners: (0..2).map(|_| start(&["burn", "2", "45"])).collect(),
             _traffic: [start(&["udp"]), start(&["disk", &scratch.text("file")])],
             _scratch: scratch,

@@ -118,6 +118,23 @@ impl TrackWriter {
         changed
     }
 
+    /// The instance's text is the last one, as is known without reading it. False, and nothing is said, where there is none.
+    pub fn same(&mut self, slot: usize) -> bool {
+        let has_text = self
+            .held(slot)
+            .is_some_and(|held| !held.text.bytes.is_empty());
+        if !has_text {
+            return false;
+        }
+        if self.is_stated(slot) {
+            self.extend_run(op::SAME);
+        } else {
+            self.state_name(slot);
+            self.state_full(slot);
+        }
+        true
+    }
+
     /// The instance was not read in this sample.
     pub fn unread(&mut self, slot: usize, why: Why) {
         if self.is_stated(slot) {

@@ -7,6 +7,7 @@ mod activity;
 pub mod backoff;
 pub mod facts;
 pub mod identity;
+mod idle;
 pub mod interpret;
 pub mod layout;
 pub mod reader;

@@ -15,6 +15,7 @@ use kymo_sys::kernel_file::{KernelFile, Root};
 
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::identity::{self, Lane, Subject, Texts};
+use crate::idle::{Accounts, Rest};
 use crate::reader::{GONE, errno_of, read_whole};
 use crate::source::{Scope, kind};
 
@@ -45,6 +46,8 @@ pub struct TaskPlan {
 
 const STATUS_AGE_NS: u64 = 10_000_000_000;
 const IDENTITY_AGE_NS: u64 = 60_000_000_000;
+/// The same of who has not run since: no title of its own making can be new, its cgroup may be.
+const IDENTITY_AGE_AT_REST_NS: u64 = 600_000_000_000;
 /// EACCES and EPERM: the file is not for us, and will not be at the next scan either.
 const FORBIDDEN: [u16; 2] = [13, 1];
 
@@ -76,6 +79,8 @@ struct Task {
     generation: u64,
     stat: File,
     io: File,
+    schedstat: File,
+    rest: Rest,
     seen: u64,
     sightings: u8,
     status_at_ns: Option<u64>,
@@ -109,6 +114,7 @@ pub struct Tasks {
     /// cmdline, cgroup, exe.
     identity: [TrackWriter; 3],
     places: PlacesCache,
+    accounts: Accounts,
     texts: [Vec<u8>; 2],
     questions: Vec<Subject>,
     answers: Vec<(Subject, Texts)>,
@@ -133,6 +139,7 @@ impl Tasks {
             status: TrackWriter::new(Grammar::Keyed),
             identity: std::array::from_fn(|_| TrackWriter::new(Grammar::Word)),
             places: PlacesCache::default(),
+            accounts: Accounts::default(),
             texts: [Vec::with_capacity(4096), Vec::with_capacity(4096)],
             questions: Vec::new(),
             answers: Vec::new(),
@@ -228,6 +235,8 @@ impl Tasks {
             generation: self.generation,
             stat: File::default(),
             io: File::default(),
+            schedstat: File::default(),
+            rest: Rest::default(),
             seen: self.scan,
             sightings: 0,
             status_at_ns: None,
@@ -250,10 +259,7 @@ impl Tasks {
             track.gone(slot);
         }
         if let Some(task) = self.tasks[slot].take() {
-            budget.left += [&task.stat, &task.io]
-                .into_iter()
-                .filter(|file| file.kept.is_some())
-                .count() as u64;
+            budget.left += task.kept();
         }
         self.free.push(Reverse(slot));
     }
@@ -262,6 +268,8 @@ impl Tasks {
     pub fn read(&mut self, scan: &Scan, budget: &mut Budget, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
         let told = slow.found.len();
+        // A thread's row is of its process, too: it changes while the thread is idle.
+        let skips = self.scope == Scope::Process && self.accounts.are_kept(scan.root);
         for slot in 0..self.tasks.len() {
             let Some(task) = &mut self.tasks[slot] else {
                 continue;
@@ -270,7 +278,13 @@ impl Tasks {
                 self.unread(slot, Why::Slow);
                 continue;
             }
-            let cost = self.read_task(slot, scan, budget);
+            let rest = skips
+                .then(|| self.read_at_rest(slot, scan, budget))
+                .flatten();
+            let cost = match rest {
+                Some(cost) => cost,
+                None => self.read_task(slot, scan, budget),
+            };
             costs = std::array::from_fn(|kind| costs[kind] + cost[kind]);
             self.note_cost(slot, scan, cost, slow);
             slow.found.truncate(told + SLOW_TOLD_MAX);
@@ -308,6 +322,34 @@ impl Tasks {
         });
     }
 
+    /// Says again what was read of a task that has not run since; `None` where it has, or may have.
+    fn read_at_rest(&mut self, slot: usize, scan: &Scan, budget: &mut Budget) -> Option<Costs> {
+        let task = self.tasks[slot].as_deref_mut()?;
+        let is_kept = task.schedstat.kept.is_some() || budget.left > 0;
+        if !is_kept || !task.rest.is_likely(task.generation, scan.age_ns) {
+            return None;
+        }
+        let start_ns = scan.clock.mono_ns();
+        let account = &mut self.texts[0];
+        let read = task
+            .schedstat
+            .read(scan.root, &task.name, "schedstat", budget, account);
+        if read.is_err() || !task.rest.goes_on(account) {
+            return None;
+        }
+        let forbidden = task.io.forbidden;
+        let cost_ns = scan.clock.mono_ns() - start_ns;
+        if !self.stat.same(slot) {
+            return None;
+        }
+        if self.plan.io && !self.io.same(slot) {
+            self.io.failed(slot, forbidden);
+        }
+        self.ask_identity(slot, None, scan.age_ns);
+        let status_ns = self.read_status(slot, None, scan);
+        Some([cost_ns, 0, status_ns])
+    }
+
     fn read_task(&mut self, slot: usize, scan: &Scan, budget: &mut Budget) -> Costs {
         let Some(task) = &mut self.tasks[slot] else {
             return Costs::default();
@@ -320,7 +362,7 @@ impl Tasks {
         if stat.is_err_and(|errno| GONE.contains(&errno)) && task.stat.kept.take().is_some() {
             // The kept file's process is dead, but its number is listed: another has it now.
             let name = std::mem::take(&mut task.name);
-            budget.left += 1 + u64::from(task.io.kept.is_some());
+            budget.left += 1 + task.kept();
             self.place(slot, name);
             return self.read_task(slot, scan, budget);
         }
@@ -335,9 +377,13 @@ impl Tasks {
             stat = Err(GONE[0]);
         }
         let changed = record(&mut self.stat, slot, stat, stat_text);
+        let mut is_still = stat.is_ok() && !changed;
         if self.plan.io {
-            record(&mut self.io, slot, io, io_text);
+            is_still &= !record(&mut self.io, slot, io, io_text);
+            is_still &= io.is_ok() || task.io.forbidden != 0;
         }
+        is_still = is_still && self.places.is_waiting(&self.stat, slot);
+        task.rest.was_read(scan.age_ns, is_still);
         let marks = if changed {
             self.places.marks(&self.stat, slot)
         } else {
@@ -358,7 +404,11 @@ impl Tasks {
         if let Some(marks) = marks {
             task.exec = marks.exec;
         }
-        let aged = age_ns.saturating_sub(task.identity_at_ns) >= IDENTITY_AGE_NS;
+        let age_max_ns = match task.rest.has_run_since(task.identity_at_ns) {
+            true => IDENTITY_AGE_NS,
+            false => IDENTITY_AGE_AT_REST_NS,
+        };
+        let aged = age_ns.saturating_sub(task.identity_at_ns) >= age_max_ns;
         if self.scope != Scope::Process || !(task.sightings <= 2 || other || aged) {
             return;
         }
@@ -490,12 +540,18 @@ impl Tasks {
 
     /// Files kept open.
     pub fn kept(&self) -> usize {
-        let files = self
-            .tasks
+        let kept: u64 = self.tasks.iter().flatten().map(|task| task.kept()).sum();
+        usize::try_from(kept).unwrap_or(usize::MAX)
+    }
+}
+
+impl Task {
+    fn kept(&self) -> u64 {
+        let files = [&self.stat, &self.io, &self.schedstat];
+        files
+            .map(|file| u64::from(file.kept.is_some()))
             .iter()
-            .flatten()
-            .flat_map(|task| [&task.stat, &task.io]);
-        files.filter(|file| file.kept.is_some()).count()
+            .sum()
     }
 }
 
@@ -560,10 +616,11 @@ fn first_word(cmdline: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Where the marks of change are in the values of stat: size (threads, vsize, rss) and
+/// Where the marks of change are in the values of stat: state, size (threads, vsize, rss) and
 /// exec (comm, startstack, arg_start, arg_end).
 #[derive(Clone, Copy)]
 struct Places {
+    state: Option<usize>,
     size: [Option<usize>; 3],
     exec: [Option<usize>; 4],
 }
@@ -579,27 +636,38 @@ struct Marks {
 struct PlacesCache(Vec<(Arc<Template>, Places)>);
 
 impl PlacesCache {
-    fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<Marks> {
+    fn of(&mut self, track: &TrackWriter, slot: usize) -> Option<Places> {
         let template = track.template(slot)?;
-        let places = match self
-            .0
-            .iter()
-            .find(|(known, _)| Arc::ptr_eq(known, template))
-        {
-            Some((_, places)) => *places,
-            None => {
-                let places = Places::of(template);
-                self.0.truncate(kymo_base::limits::TEMPLATES_MAX);
-                self.0.push((template.clone(), places));
-                places
-            }
-        };
+        let mut all = self.0.iter();
+        if let Some((_, places)) = all.find(|(known, _)| Arc::ptr_eq(known, template)) {
+            return Some(*places);
+        }
+        let places = Places::of(template);
+        self.0.truncate(kymo_base::limits::TEMPLATES_MAX);
+        self.0.push((template.clone(), places));
+        Some(places)
+    }
+
+    fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<Marks> {
+        let places = self.of(track, slot)?;
         let values = &track.text(slot).values;
         let value = |place: Option<usize>| place.and_then(|i| values.get(i).copied()).unwrap_or(0);
         Some(Marks {
             size: places.size.map(value),
             exec: places.exec.map(value),
         })
+    }
+
+    /// Whether it has one thread, and that neither runs nor wants to.
+    fn is_waiting(&mut self, track: &TrackWriter, slot: usize) -> bool {
+        let Some(places) = self.of(track, slot) else {
+            return false;
+        };
+        let values = &track.text(slot).values;
+        let value = |place: Option<usize>| place.and_then(|i| values.get(i).copied());
+        let state = value(places.state).map(|word| track.word(word));
+        let waits = state.is_some_and(|state| !state.is_empty() && state != b"R");
+        waits && value(places.size[0]) == Some(1)
     }
 }
 
@@ -612,6 +680,7 @@ impl Places {
             _ => None,
         };
         Places {
+            state: piece(3 + 1),
             size: [20, 23, 24].map(|field| piece(field + 1)),
             exec: [piece(2), piece(28 + 1), piece(48 + 1), piece(49 + 1)],
         }
@@ -644,5 +713,116 @@ mod tests {
             (track.word(exec[0]), &exec[1..]),
             (&b"a b"[..], &[2800, 4800, 4900][..])
         );
+    }
+
+    /// A made-up proc with one process, whose files say what the test wants.
+    struct Proc {
+        folder: std::path::PathBuf,
+        root: Root,
+        tasks: Tasks,
+        scans: u64,
+    }
+
+    impl Drop for Proc {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    impl Proc {
+        fn new(name: &str) -> Proc {
+            let folder = format!("kymo-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(folder);
+            for below in ["proc/7", "proc/thread-self"] {
+                std::fs::create_dir_all(folder.join(below)).expect("a folder");
+            }
+            let plan = TaskPlan {
+                io: true,
+                ..TaskPlan::default()
+            };
+            let proc = Proc {
+                root: Root::open(&folder).expect("a root"),
+                folder,
+                tasks: Tasks::new(Scope::Process, plan),
+                scans: 0,
+            };
+            proc.say("7/io", "rchar: 1\n");
+            proc.say("7/status", "Name:\ta\n");
+            proc
+        }
+
+        fn say(&self, file: &str, text: &str) {
+            std::fs::write(self.folder.join("proc").join(file), text).expect("a file");
+        }
+
+        /// What is recorded of stat, a second after the scan before.
+        fn scan(&mut self, state: &str, threads: u32, ticks: u32, account: &str) -> String {
+            self.scans += 1;
+            self.say("thread-self/schedstat", &format!("{} 1 1\n", self.scans));
+            self.say("7/schedstat", account);
+            let zeros = "0 ".repeat(32);
+            let stat = format!(
+                "7 (a) {state} 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 {threads} {zeros}0\n"
+            );
+            self.say("7/stat", &stat);
+            let scan = Scan {
+                root: &self.root,
+                clock: &kymo_sys::clock::RealClock,
+                age_ns: self.scans * 1_000_000_000,
+                allowance: Allowance {
+                    slow_ns: u64::MAX,
+                    interval_ns: 0,
+                    longest_ns: 0,
+                    backoff: false,
+                },
+            };
+            let mut budget = Budget { left: 10 };
+            self.tasks.begin(self.scans == 1);
+            self.tasks.update(&vec![(7, 0)], &mut budget);
+            self.tasks
+                .read(&scan, &mut budget, &mut SlowReads::default());
+            let _sections = self.tasks.sections();
+            let text = self.tasks.stat.text(0).bytes.clone();
+            String::from_utf8_lossy(&text).into_owned()
+        }
+    }
+
+    fn ticks_of(stat: &str) -> &str {
+        stat.split(' ').nth(13).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_process_that_has_not_run_is_not_read_and_one_that_has_is() {
+        let mut proc = Proc::new("at-rest");
+        for _ in 0..4 {
+            assert_eq!(ticks_of(&proc.scan("S", 1, 5, "9 1 1\n")), "5");
+        }
+        // The kernel would not say this: it shows that stat was not read.
+        assert_eq!(ticks_of(&proc.scan("S", 1, 6, "9 1 1\n")), "5");
+        assert_eq!(ticks_of(&proc.scan("S", 1, 6, "9 1 2\n")), "6");
+        for scan in 0..4 {
+            assert_eq!(ticks_of(&proc.scan("S", 1, 6, "9 1 2\n")), "6", "{scan}");
+        }
+        // A row is read again within a minute, come what may.
+        let stale = (0..70).take_while(|_| ticks_of(&proc.scan("S", 1, 7, "9 1 2\n")) == "6");
+        let stale = stale.count();
+        assert!((25..60).contains(&stale), "{stale} s");
+    }
+
+    #[test]
+    fn only_what_the_scheduler_tells_of_is_skipped() {
+        for (state, threads, account) in [
+            ("R", 1, "9 1 1\n"),
+            ("S", 2, "9 1 1\n"),
+            ("S", 1, "0 0 0\n"),
+            ("S", 1, ""),
+        ] {
+            let mut proc = Proc::new("not-at-rest");
+            for _ in 0..4 {
+                proc.scan(state, threads, 5, account);
+            }
+            let stat = proc.scan(state, threads, 6, account);
+            assert_eq!(ticks_of(&stat), "6", "{state} {threads} {account:?}");
+        }
     }
 }

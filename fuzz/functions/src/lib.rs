@@ -91,6 +91,7 @@ pub fn track_written(input: &[u8]) {
     let (&mode, texts) = input.split_first().unwrap_or((&0, &[]));
     let mut writer = TrackWriter::new(GRAMMARS[usize::from(mode) % GRAMMARS.len()]);
     let mut track = Track::default();
+    let mut last: &[u8] = &[];
     for (i, text) in texts.split(|&b| b == 0).enumerate() {
         let key = i % 7 == 0;
         writer.begin(key);
@@ -98,7 +99,10 @@ pub fn track_written(input: &[u8]) {
             writer.add(0, b"a");
             writer.add(1, b"b");
         }
-        writer.read(0, text);
+        if i % 5 != 4 || !writer.same(0) {
+            writer.read(0, text);
+            last = text;
+        }
         if i % 3 == 0 {
             writer.read(1, text)
         } else {
@@ -115,7 +119,7 @@ pub fn track_written(input: &[u8]) {
             track
                 .single()
                 .is_some_and(|instance| track.render(instance, &mut out))
-                && out == text,
+                && out == last,
             "a text was lost"
         );
     }
