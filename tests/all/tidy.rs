@@ -36,7 +36,7 @@ const MACHINE: &[(&str, usize)] = &[
 const CASTS: &[(&str, usize)] = &[
     ("base", 69),
     ("ingest", 48),
-    ("kernel", 15),
+    ("kernel", 14),
     ("kymo", 44),
     ("poll", 35),
     ("query", 29),
