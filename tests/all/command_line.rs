@@ -26,10 +26,7 @@ fn bad_usage_is_one_clear_line() {
     let raw = capture();
     for (args, expect) in [
         (&["-sq"] as &[&str], "cannot use -s q: no such subsystem"),
-        (
-            &["-sj"],
-            "cannot use -s j: kymo cannot record interrupts yet",
-        ),
+        (&["-sl"], "cannot use -s l: kymo cannot record Lustre yet"),
         (&["-i", "x"], "cannot use -i x: not a number of seconds"),
         (
             &["-i5:7", "-scZ"],

@@ -1,6 +1,7 @@
 //! End-to-end tests: the built program, the live machine and the real peers.
 
 mod collectl_forms;
+mod collectl_letters;
 mod collectl_plot;
 mod collectl_switches;
 mod command_line;
@@ -54,5 +55,6 @@ mod serve_stored;
 mod serve_targets;
 mod slow;
 mod suite;
+mod sysfs;
 mod tidy;
 mod truth;

@@ -188,11 +188,10 @@ fn what_is_not_shown_is_named() {
         "proc:1 stat 1 (init) S 0 1 1 0 -1 0 0 0 0 0 5 5 0 0 20 0 1 0 5 4096 1{}\n",
         " 0".repeat(28)
     );
-    let text = raw("cCnZst", &samples).replace("load 0.50", &format!("{process}load 0.50"));
+    let text = raw("cCnZl", &samples).replace("load 0.50", &format!("{process}load 0.50"));
     let path = scratch.text(NAME);
     fs::write(&path, text).expect("a file");
-    let not_yet =
-        "kymo: not shown: sockets (s), TCP (t): recorded, but kymo cannot show this yet\n";
+    let not_yet = "kymo: not shown: Lustre (l): recorded, but kymo cannot show this yet\n";
     for (args, more, holds) in [
         (&[][..], "", "# PROCESS SUMMARY"),
         (&["--verbose"], "", "# SINGLE CPU"),
@@ -218,7 +217,7 @@ fn what_is_not_shown_is_named() {
     }
     // What was asked for is not named.
     assert_eq!(said(&["-p", &path, "-scC"]).0, "");
-    fs::write(&path, raw("st", &[])).expect("a file");
+    fs::write(&path, raw("l", &[])).expect("a file");
     assert_eq!(
         said(&["-p", &path]),
         (not_yet.into(), Some(1), String::new())

@@ -27,6 +27,12 @@ const MOMENTARY: &[&str] = &[
     "node_procs_running",
     "node_procs_blocked",
     "node_disk_io_now",
+    // Each reader's own connection.
+    "node_netstat_Tcp_CurrEstab",
+    "node_sockstat_sockets_used",
+    "node_sockstat_TCP_alloc",
+    "node_sockstat_TCP_inuse",
+    "node_filefd_allocated",
 ];
 
 /// Rounds of: node_exporter, kymo, node_exporter.
@@ -57,6 +63,12 @@ const MACHINES: &[(&str, &[(&str, &str)])] = &[
             ("pressure/cpu", "pressure_cpu"),
             ("pressure/memory", "pressure_io"),
             ("pressure/io", "pressure_io"),
+            ("net/sockstat", "sockstat"),
+            ("net/sockstat6", "sockstat6"),
+            ("net/snmp", "snmp"),
+            ("net/netstat", "netstat"),
+            ("net/snmp6", "snmp6"),
+            ("sys/fs/file-nr", "file_nr"),
         ],
     ),
     (
@@ -109,7 +121,7 @@ fn the_same_of_the_same_files() {
         }
         let (root, dir) = (tree.text(""), tree.text("ring"));
         stdout_of(&[
-            "record", "-s", "cdnmp", "-i", ".1", "-c", "1", "-f", &dir, "--root", &root,
+            "record", "-s", "cdnmpist", "-i", ".1", "-c", "1", "-f", &dir, "--root", &root,
         ]);
         let ours = parse(newest(&dir).expect("a sample"));
         let node = NodeExporter::start(&[

@@ -48,6 +48,8 @@ pub enum Grammar {
     Plain,
     /// As `Plain`, but word number n (from 0) of every line is a name, even if it is all digits.
     Named(u8),
+    /// As `Named(0)`, but from the first word on that is no number a line is literal: what describes the counts before it.
+    Counts,
     /// /proc/PID/stat: `pid (comm) state numbers`.
     Stat,
     /// /proc/PID/status: `Key:\tvalue`; a value is plain numbers or one word.
@@ -333,6 +335,7 @@ pub fn derive(
     match grammar {
         Grammar::Plain => cut.lines(None),
         Grammar::Named(column) => cut.lines(Some(column)),
+        Grammar::Counts => cut.counts(),
         Grammar::Stat => cut.stat(),
         Grammar::Keyed => cut.keyed(),
         Grammar::Word => cut.word(0, Until::End),
@@ -383,6 +386,29 @@ impl Cut<'_> {
         while start < self.text.len() {
             let end = line_end(self.text, start);
             self.line(start, end, name_column);
+            start = end + 1;
+        }
+    }
+
+    fn counts(&mut self) {
+        let mut start = 0;
+        while start < self.text.len() {
+            let end = line_end(self.text, start);
+            let line = &self.text[start..end];
+            let is_blank = |b: &u8| b" \t:".contains(b);
+            let name = line.iter().take_while(|b| is_blank(b)).count();
+            let name = name + line[name..].iter().take_while(|b| !is_blank(b)).count();
+            let is_count = |b: &u8| is_blank(b) || b.is_ascii_digit();
+            let mut counts = name + line[name..].iter().take_while(|b| is_count(b)).count();
+            if counts < line.len() {
+                // The word that stopped it may begin with digits: `9-edge`.
+                let digits = line[..counts]
+                    .iter()
+                    .rev()
+                    .take_while(|b| b.is_ascii_digit());
+                counts -= digits.count();
+            }
+            self.line(start + name, start + counts, None);
             start = end + 1;
         }
     }
@@ -530,9 +556,10 @@ mod tests {
         (template, values, words)
     }
 
-    const GRAMMARS: [Grammar; 5] = [
+    const GRAMMARS: [Grammar; 6] = [
         Grammar::Plain,
         Grammar::Named(0),
+        Grammar::Counts,
         Grammar::Stat,
         Grammar::Keyed,
         Grammar::Word,
@@ -594,6 +621,12 @@ mod tests {
             (b"99999999999999999999999 1", Grammar::Plain, &[1]),
             (b"eth0:123 4", Grammar::Named(0), &[123, 4]),
             (b"  123: 4", Grammar::Named(0), &[4]),
+            (
+                b"  9:   7  0  IO-APIC 00:01.0 3-edge 5\nRES: 12 13\n",
+                Grammar::Counts,
+                &[7, 0, 12, 13],
+            ),
+            (b" CPU0  CPU1\n 10: 1 2 3-edge", Grammar::Counts, &[1, 2]),
         ] {
             assert_eq!(
                 cut(text, grammar).1,

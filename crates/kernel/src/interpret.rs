@@ -15,7 +15,7 @@ use kymo_base::template::{Template, derive};
 use kymo_base::track::{Instance, State, Track, Tracks, Why};
 use kymo_base::words::Words;
 
-use crate::layout::{Cell, Label, Layout, RowLayout, Word};
+use crate::layout::{Cell, From, Label, Layout, RowLayout, Word};
 use crate::source::{self, Scope, Source};
 use crate::subsystem::Subsystem;
 
@@ -58,7 +58,7 @@ impl Interpreter {
     /// is untouched. Counters of sources that were not read are [`MISSING`]; gauges and
     /// texts are the last ones known.
     pub fn read(&mut self, tracks: &Tracks, context: &Context, out: &mut Reading) -> bool {
-        let kinds = self.subsystem.sources;
+        let kinds = self.subsystem.understood();
         if !self.is_fresh(tracks) {
             return false;
         }
@@ -71,7 +71,7 @@ impl Interpreter {
         };
         for &scope in Scope::ALL {
             let mut first = true;
-            for &kind in kinds {
+            for kind in kinds.clone() {
                 if source::of(kind).is_none_or(|source| source.scope != scope) {
                     continue;
                 }
@@ -120,13 +120,21 @@ impl Interpreter {
         globals: &mut [u64],
         rows: &mut Rows,
     ) {
-        let subsystem = self.subsystem;
+        let (subsystem, by_name) = (self.subsystem, &mut self.by_name);
         let Some(instance) = track.single() else {
             return;
         };
+        let is_beside = !subsystem.sources.contains(&kind);
+        by_name.clear();
         self.layouts.cut(kind, track, instance, context, |text| {
             text.put(globals, &text.layout.globals, subsystem.globals);
-            for layout in &text.layout.rows {
+            for (cursor, layout) in text.layout.rows.iter().enumerate() {
+                if is_beside {
+                    if let Some(at) = rows.find(&layout.name, cursor, by_name) {
+                        text.fill(&mut rows.out[at], layout, subsystem);
+                    }
+                    continue;
+                }
                 let row = rows.next(subsystem);
                 text.begin(row, &layout.name, layout);
                 text.fill(row, layout, subsystem);
@@ -140,9 +148,13 @@ impl Interpreter {
         self.by_name.clear();
         for (_, instance) in track.instances() {
             self.layouts.cut(kind, track, instance, context, |text| {
-                if let Some(layout) = text.layout.rows.first() {
+                for layout in &text.layout.rows {
                     let row = rows.next(subsystem);
                     text.begin(row, &instance.name, layout);
+                    if !layout.name.is_empty() {
+                        row.name.push(b'/');
+                        row.name.extend_from_slice(&layout.name);
+                    }
                     text.fill(row, layout, subsystem);
                 }
             });
@@ -247,6 +259,11 @@ impl Cut<'_> {
 
     /// Puts the text's numbers and words into a row.
     fn fill(&self, row: &mut Row, layout: &RowLayout, subsystem: &Subsystem) {
+        if subsystem.spread {
+            let last = layout.cells.iter().map(|cell| cell.field).max();
+            let width = last.map_or(0, |last| last + 1).max(row.values.len());
+            row.values.resize(width, MISSING);
+        }
         self.put(&mut row.values, &layout.cells, subsystem.fields);
         for Label { label, word } in &layout.labels {
             let word = match word {
@@ -267,9 +284,14 @@ impl Cut<'_> {
             if self.stale && !fields.get(cell.field).is_some_and(is_gauge) {
                 continue;
             }
-            if let Some(place) = out.get_mut(cell.field) {
-                *place = cell.from.value(self.values);
-            }
+            let Some(place) = out.get_mut(cell.field) else {
+                continue;
+            };
+            let value = cell.from.value(self.values);
+            *place = match cell.from {
+                From::Added(_) if *place != MISSING => place.saturating_add(value),
+                _ => value,
+            };
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct Cell {
 pub enum From {
     /// The value of this slot.
     Slot(usize),
+    /// The value of this slot, added to what other slots gave for the same field.
+    Added(usize),
     /// Two decimals: this slot, a point, the next slot.
     Hundredths(usize),
     /// The numbers of two slots, multiplied.
@@ -82,7 +84,7 @@ impl From {
     pub fn value(self, values: &[u64]) -> u64 {
         let at = |slot: usize| values.get(slot).copied().unwrap_or(MISSING);
         match self {
-            From::Slot(slot) => at(slot),
+            From::Slot(slot) | From::Added(slot) => at(slot),
             From::Hundredths(slot) => at(slot).saturating_mul(100).saturating_add(at(slot + 1)),
             From::Product(a, b) => match (at(a), at(b)) {
                 (MISSING, _) | (_, MISSING) => MISSING,

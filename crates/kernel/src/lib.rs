@@ -10,6 +10,7 @@ pub mod identity;
 mod idle;
 pub mod interpret;
 pub mod layout;
+pub mod listing;
 pub mod reader;
 pub mod sampler;
 pub mod source;

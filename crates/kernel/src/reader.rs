@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use kymo_base::limits;
 use kymo_sys::kernel_file::{KernelFile, Root};
 
+use crate::listing;
 use crate::source::{Reads, Source};
 
 /// ESRCH, ENOENT: the process is gone.
@@ -18,6 +19,8 @@ pub struct Reader {
     path: String,
     reads: Reads,
     file: Option<KernelFile>,
+    /// Of a bundle: each file and its name.
+    parts: Vec<(String, KernelFile)>,
     /// The longest text that a read of nothing has confirmed to be whole.
     confirmed: usize,
     /// Not opened again before this time.
@@ -37,6 +40,7 @@ impl Reader {
             path,
             reads: source.reads,
             file: None,
+            parts: Vec::new(),
             confirmed: 0,
             closed_until_ns: 0,
             errno: 0,
@@ -50,13 +54,16 @@ impl Reader {
 
     /// Whether the file is open.
     pub fn is_open(&self) -> bool {
-        self.file.is_some()
+        self.file.is_some() || !self.parts.is_empty()
     }
 
     /// Replaces `out` by the text; an errno when there is none. `now_ns` is monotonic and only
     /// decides when a failed file is tried again.
     pub fn read(&mut self, root: &Root, now_ns: u64, out: &mut Vec<u8>) -> Result<(), u16> {
         out.clear();
+        if let Reads::Bundle(names) = self.reads {
+            return self.read_bundle(root, now_ns, names, out);
+        }
         if self.file.is_none() {
             self.open(root, now_ns)?;
         }
@@ -65,7 +72,9 @@ impl Reader {
         };
         let result = match self.reads {
             Reads::Whole => read_whole(file, &mut self.confirmed, out),
-            Reads::Records => file.read_on(out, limits::TEXT_MAX).map_err(errno_of),
+            Reads::Records | Reads::Bundle(_) => {
+                file.read_on(out, limits::TEXT_MAX).map_err(errno_of)
+            }
         };
         match result {
             Err(errno) => self.fail(errno, now_ns),
@@ -77,6 +86,53 @@ impl Reader {
             }
         }
         result
+    }
+
+    /// A line for each file that can be read; where none can, all are looked for again.
+    fn read_bundle(
+        &mut self,
+        root: &Root,
+        now_ns: u64,
+        names: &[&str],
+        out: &mut Vec<u8>,
+    ) -> Result<(), u16> {
+        if self.parts.is_empty() {
+            if now_ns < self.closed_until_ns {
+                return Err(self.errno);
+            }
+            self.parts = open_bundle(root, &self.path, names);
+        }
+        for (name, file) in &self.parts {
+            let start = out.len();
+            out.extend_from_slice(name.as_bytes());
+            out.push(b' ');
+            let value = out.len();
+            out.reserve(BUNDLE_VALUE);
+            match file.pread(out, 0) {
+                Ok(_) => {
+                    let end = value + out[value..].trim_ascii_end().len();
+                    out.truncate(end);
+                    // A value is a line.
+                    out[value..]
+                        .iter_mut()
+                        .filter(|b| **b == b'\n')
+                        .for_each(|b| *b = b' ');
+                    out.push(b'\n');
+                }
+                Err(_) => out.truncate(start),
+            }
+        }
+        if !root.keeps_files() {
+            self.parts.clear();
+        }
+        if out.is_empty() {
+            const ENOENT: u16 = 2;
+            self.parts.clear();
+            self.fail(ENOENT, now_ns);
+            return Err(ENOENT);
+        }
+        self.errno = 0;
+        Ok(())
     }
 
     fn open(&mut self, root: &Root, now_ns: u64) -> Result<(), u16> {
@@ -101,6 +157,43 @@ impl Reader {
         self.file = None;
         self.errno = errno;
     }
+}
+
+/// Room for a value of a bundle.
+const BUNDLE_VALUE: usize = 256;
+/// Most files of a bundle.
+const BUNDLE_FILES_MAX: usize = 512;
+
+/// The files of a folder that one of the patterns names, in the order of the patterns.
+fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, KernelFile)> {
+    let mut names = Vec::new();
+    if patterns.iter().any(|pattern| pattern.contains('*')) {
+        names = listing::named(root, folder, "");
+        names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    }
+    let mut found = Vec::new();
+    for pattern in patterns {
+        match pattern.split_once('*') {
+            None => found.push((*pattern).to_string()),
+            Some((before, after)) => {
+                let is_number =
+                    |middle: &str| !middle.is_empty() && middle.bytes().all(|b| b.is_ascii_digit());
+                let middle = |name: &String| {
+                    let middle = name.strip_prefix(before)?.strip_suffix(after)?;
+                    is_number(middle).then(|| name.clone())
+                };
+                found.extend(names.iter().filter_map(middle));
+            }
+        }
+    }
+    found.truncate(BUNDLE_FILES_MAX);
+    let open = |name: String| {
+        let file = root.file(&format!("{folder}/{name}")).ok()?;
+        // `counters/port_rcv_data` is `port_rcv_data`.
+        let name = name.rsplit('/').next().unwrap_or_default().to_string();
+        Some((name, file))
+    };
+    found.into_iter().filter_map(open).collect()
 }
 
 /// One pread; the end is confirmed by a second one only when the text is longer than ever.

@@ -18,6 +18,7 @@ use crate::activity::Activity;
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
 use crate::identity::Lane;
+use crate::listing;
 use crate::reader::Reader;
 use crate::source::{self, Pace, Scope, kind};
 use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
@@ -51,13 +52,14 @@ pub enum Due {
 }
 
 struct MachineSource {
-    kind: u8,
-    pace: Pace,
-    reader: Reader,
+    source: &'static source::Source,
+    /// A slot of the track each: its name and its file; `None`: it is gone.
+    instances: Vec<Option<(String, Reader)>>,
+    /// When its instances were last looked for.
+    listed_ns: Option<u64>,
     track: TrackWriter,
     /// The template of the last text: another one means that rows came or went.
     shape: Option<Arc<Template>>,
-    result: Result<(), u16>,
     cost_ns: u64,
     backoff: Backoff,
     read: bool,
@@ -86,6 +88,8 @@ pub struct Sampler {
 /// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
 const STRIDE_NS_MAX: u64 = 60_000_000_000;
 const STRIDE_NS_MAX_CPU: u64 = 10_000_000_000;
+/// How often it is looked for what there are several of.
+const LISTED_EVERY_NS: u64 = 60_000_000_000;
 /// At an interval of 0 each sample counts as this long in all that goes by age.
 pub const PAUSELESS_SAMPLE_NS: u64 = 10_000_000_000;
 
@@ -134,10 +138,9 @@ impl Sampler {
         self.samples += 1;
         self.slow.begin(clock, key);
         for source in &mut self.machine {
-            source.read(&self.root, clock, tasks, &mut self.text);
-            source.encode(key, &self.text);
+            source.sample(&self.root, clock, (tasks, key), &mut self.text);
             emit(
-                source.kind,
+                source.source.kind,
                 cost::encode(source.cost_ns),
                 source.track.end(),
             );
@@ -169,8 +172,9 @@ impl Sampler {
     /// Whether a disk or a NIC came or went since the last call.
     pub fn devices_changed(&mut self) -> bool {
         let mut changed = false;
-        let listing =
-            |source: &&mut MachineSource| matches!(source.kind, kind::DISKSTATS | kind::NET_DEV);
+        let listing = |source: &&mut MachineSource| {
+            matches!(source.source.kind, kind::DISKSTATS | kind::NET_DEV)
+        };
         for source in self.machine.iter_mut().filter(listing) {
             let shape = source.track.template(0);
             let same = match (shape, &source.shape) {
@@ -195,11 +199,8 @@ impl Sampler {
     pub fn sizes(&self) -> (usize, usize, usize) {
         let tables = [&self.processes, &self.threads].map(|table| table.as_ref());
         let kept: usize = tables.iter().flatten().map(|table| table.kept()).sum();
-        let open = self
-            .machine
-            .iter()
-            .filter(|source| source.reader.is_open())
-            .count();
+        let readers = self.machine.iter().flat_map(MachineSource::readers);
+        let open = readers.filter(|reader| reader.is_open()).count();
         (
             tables[0].map_or(0, Tasks::len),
             tables[1].map_or(0, Tasks::len),
@@ -216,21 +217,23 @@ impl Sampler {
             // The text of the second reading is thrown away; only its price counts.
             let now_ns = clock.mono_ns();
             let again = || {
-                let _ = source.reader.read(&self.root, now_ns, &mut self.text);
+                for (_, reader) in source.instances.iter_mut().flatten() {
+                    let _ = reader.read(&self.root, now_ns, &mut self.text);
+                }
             };
             let (cost_ns, again_ns) = self.slow.judge(clock, source.cost_ns, again);
             if cost_ns.max(again_ns) <= self.plan.slow_ns {
                 source.backoff.quick();
                 continue;
             }
-            let longest_ns = if source.kind == kind::STAT {
+            let longest_ns = if source.source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
             } else {
                 STRIDE_NS_MAX
             };
             let allowance = self.plan.allowance(self.plan.interval_ns, longest_ns);
             let stride = source.backoff.slow(cost_ns.min(again_ns), &allowance);
-            let path = source.reader.path().to_string();
+            let path = source.path();
             self.slow.found.push(SlowRead {
                 path,
                 cost_ns,
@@ -299,52 +302,109 @@ impl Plan {
 }
 
 impl MachineSource {
-    fn new(source: &source::Source, net: &str) -> MachineSource {
-        let path = match source.path.strip_prefix("proc/net/") {
-            Some(rest) => format!("{net}/{rest}"),
-            None => source.path.to_string(),
-        };
-        MachineSource {
-            kind: source.kind,
-            pace: source.pace,
-            reader: Reader::new(source, path),
-            track: {
-                let mut track = TrackWriter::new(source.grammar);
-                track.add(0, b"");
-                track
-            },
+    fn new(source: &'static source::Source, net: &str) -> MachineSource {
+        let mut new = MachineSource {
+            source,
+            instances: Vec::new(),
+            listed_ns: None,
+            track: TrackWriter::new(source.grammar),
             shape: None,
-            result: Ok(()),
             cost_ns: 0,
             backoff: Backoff::default(),
             read: false,
             unread: Why::NotDue,
+        };
+        if source.scope == Scope::Machine {
+            let path = match source.path.strip_prefix("proc/net/") {
+                Some(rest) => format!("{net}/{rest}"),
+                None => source.path.to_string(),
+            };
+            new.add(0, String::new(), path);
+        }
+        new
+    }
+
+    fn add(&mut self, slot: usize, name: String, path: String) {
+        self.track.add(slot, name.as_bytes());
+        let reader = Reader::new(self.source, path);
+        if slot == self.instances.len() {
+            self.instances.push(None);
+        }
+        self.instances[slot] = Some((name, reader));
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Reader> {
+        self.instances.iter().flatten().map(|(_, reader)| reader)
+    }
+
+    /// The file, or what all its files are called.
+    fn path(&self) -> String {
+        match (self.source.scope, self.readers().next()) {
+            (Scope::Machine, Some(reader)) => reader.path().to_string(),
+            _ => self.source.path.to_string(),
         }
     }
 
-    fn read(&mut self, root: &Root, clock: &dyn Clock, scan: Due, text: &mut Vec<u8>) {
+    fn sample(
+        &mut self,
+        root: &Root,
+        clock: &dyn Clock,
+        (scan, key): (Due, bool),
+        text: &mut Vec<u8>,
+    ) {
         self.cost_ns = 0;
-        self.unread = match (self.pace, scan) {
+        self.unread = match (self.source.pace, scan) {
             (Pace::EachScan, Due::Later) => Why::NotDue,
             _ => Why::Slow,
         };
         self.read = self.unread == Why::Slow && self.backoff.is_due();
-        if !self.read {
-            return;
+        self.track.begin(key);
+        if self.read && self.source.scope != Scope::Machine {
+            self.list(root, clock.mono_ns());
         }
-        let start_ns = clock.mono_ns();
-        self.result = self.reader.read(root, start_ns, text);
-        self.cost_ns = clock.mono_ns() - start_ns;
+        for (slot, instance) in self.instances.iter_mut().enumerate() {
+            let Some((_, reader)) = instance else {
+                continue;
+            };
+            if !self.read {
+                self.track.unread(slot, self.unread);
+                continue;
+            }
+            let start_ns = clock.mono_ns();
+            let result = reader.read(root, start_ns, text);
+            self.cost_ns += clock.mono_ns() - start_ns;
+            match result {
+                Ok(()) => {
+                    self.track.read(slot, text);
+                }
+                Err(errno) => self.track.failed(slot, errno),
+            }
+        }
     }
 
-    fn encode(&mut self, key: bool, text: &[u8]) {
-        self.track.begin(key);
-        match (self.read, self.result) {
-            (false, _) => self.track.unread(0, self.unread),
-            (true, Ok(())) => {
-                self.track.read(0, text);
+    /// Looks at most once a minute which instances there are.
+    fn list(&mut self, root: &Root, now_ns: u64) {
+        let is_due = |last: u64| now_ns.saturating_sub(last) >= LISTED_EVERY_NS;
+        if !self.listed_ns.is_none_or(is_due) {
+            return;
+        }
+        self.listed_ns = Some(now_ns);
+        let there = listing::instances(root, self.source.scope);
+        for slot in 0..self.instances.len() {
+            let is_gone = |(name, _): &(String, Reader)| !there.contains(name);
+            if self.instances[slot].as_ref().is_some_and(is_gone) {
+                self.instances[slot] = None;
+                self.track.gone(slot);
             }
-            (true, Err(errno)) => self.track.failed(0, errno),
+        }
+        for name in there {
+            let mut known = self.instances.iter().flatten();
+            if !known.any(|(known, _)| *known == name) {
+                let free = self.instances.iter().position(Option::is_none);
+                let slot = free.unwrap_or(self.instances.len());
+                let path = self.source.path_of(&name);
+                self.add(slot, name, path);
+            }
         }
     }
 }

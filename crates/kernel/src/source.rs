@@ -27,6 +27,50 @@ pub mod kind {
     pub const PRESSURE_IRQ: u8 = 10;
     /// /proc/slabinfo
     pub const SLABINFO: u8 = 11;
+    /// /proc/net/sockstat
+    pub const SOCKSTAT: u8 = 12;
+    /// /proc/net/sockstat6
+    pub const SOCKSTAT6: u8 = 13;
+    /// /proc/net/snmp
+    pub const SNMP: u8 = 14;
+    /// /proc/net/netstat
+    pub const NETSTAT: u8 = 15;
+    /// /proc/net/snmp6
+    pub const SNMP6: u8 = 16;
+    /// /proc/sys/fs/dentry-state
+    pub const DENTRY_STATE: u8 = 17;
+    /// /proc/sys/fs/inode-nr
+    pub const INODE_NR: u8 = 18;
+    /// /proc/sys/fs/file-nr
+    pub const FILE_NR: u8 = 19;
+    /// /proc/interrupts
+    pub const INTERRUPTS: u8 = 20;
+    /// /proc/softirqs
+    pub const SOFTIRQS: u8 = 21;
+    /// /proc/buddyinfo
+    pub const BUDDYINFO: u8 = 22;
+    /// /sys/devices/system/node/nodeN/meminfo
+    pub const NODE_MEMINFO: u8 = 23;
+    /// /sys/devices/system/node/nodeN/numastat
+    pub const NODE_NUMASTAT: u8 = 24;
+    /// /proc/net/rpc/nfs
+    pub const NFS: u8 = 25;
+    /// /proc/net/rpc/nfsd
+    pub const NFSD: u8 = 26;
+    /// The files of /sys/class/hwmon/hwmonN
+    pub const HWMON: u8 = 27;
+    /// The files of /sys/class/thermal/thermal_zoneN
+    pub const THERMAL: u8 = 28;
+    /// The files of /sys/class/powercap/ZONE
+    pub const POWERCAP: u8 = 29;
+    /// The files of /sys/devices/system/cpu/cpufreq/policyN
+    pub const CPUFREQ: u8 = 30;
+    /// The counters of /sys/class/infiniband/DEVICE/ports/N
+    pub const INFINIBAND: u8 = 31;
+    /// /proc/self/stat
+    pub const SELF_STAT: u8 = 48;
+    /// /proc/self/io
+    pub const SELF_IO: u8 = 49;
     /// /proc/PID/stat
     pub const PID_STAT: u8 = 32;
     /// /proc/PID/io
@@ -56,6 +100,9 @@ pub enum Reads {
     Whole,
     /// The kernel hands out whole records, about a page a read; read on until nothing comes.
     Records,
+    /// The path is a folder of small files, each of one value: a line `NAME VALUE` for each that is there and can be
+    /// read. `*` stands for a number.
+    Bundle(&'static [&'static str]),
 }
 
 /// How often a source is read.
@@ -73,6 +120,18 @@ pub enum Pace {
 pub enum Scope {
     /// One for the machine.
     Machine,
+    /// One a NUMA node; the instance's name is the node's number.
+    Node,
+    /// One a chip of sensors; the instance's name is its number.
+    Chip,
+    /// One a thermal zone; the instance's name is its number.
+    ThermalZone,
+    /// One a zone whose energy is counted; the instance's name is the folder's, such as `intel-rapl:0`.
+    PowerZone,
+    /// One a group of CPUs that have one frequency; the instance's name is its number.
+    FrequencyPolicy,
+    /// One a port of an InfiniBand, RoCE or Omni-Path device; the instance's name is `DEVICE/ports/N`.
+    FabricPort,
     /// One a process; the instance's name is the pid.
     Process,
     /// One a thread; the instance's name is `PID/task/TID`.
@@ -86,6 +145,12 @@ impl Scope {
     /// Every scope, in the order of the rows that its sources make.
     pub const ALL: &[Scope] = &[
         Scope::Machine,
+        Scope::Node,
+        Scope::Chip,
+        Scope::ThermalZone,
+        Scope::PowerZone,
+        Scope::FrequencyPolicy,
+        Scope::FabricPort,
         Scope::Process,
         Scope::Thread,
         Scope::Program,
@@ -119,6 +184,11 @@ impl Source {
     pub fn path_of(&self, instance: &str) -> String {
         self.path.replace("{}", instance)
     }
+
+    const fn bundle(mut self, files: &'static [&'static str]) -> Source {
+        self.reads = Reads::Bundle(files);
+        self
+    }
 }
 
 const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -> Source {
@@ -131,6 +201,69 @@ const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -
         pace: Pace::EachSample,
     }
 }
+
+const fn several(scope: Scope, kind: u8, path: &'static str, grammar: Grammar) -> Source {
+    Source {
+        scope,
+        ..machine(kind, path, Reads::Whole, grammar)
+    }
+}
+
+/// Read when processes are scanned: a chip on a slow bus may take milliseconds.
+const fn sensors(
+    scope: Scope,
+    kind: u8,
+    path: &'static str,
+    files: &'static [&'static str],
+) -> Source {
+    Source {
+        pace: Pace::EachScan,
+        ..several(scope, kind, path, Grammar::Counts).bundle(files)
+    }
+}
+
+/// What a chip measures, by the names of the kernel's hwmon interface.
+const HWMON: &[&str] = &[
+    "name",
+    "temp*_label",
+    "temp*_input",
+    "fan*_label",
+    "fan*_input",
+    "in*_label",
+    "in*_input",
+    "curr*_label",
+    "curr*_input",
+    "power*_label",
+    "power*_average",
+    "power*_input",
+    "energy*_label",
+    "energy*_input",
+    "humidity*_label",
+    "humidity*_input",
+];
+
+/// Of a port: what passed and what went wrong; words of four bytes in the counters of data.
+const INFINIBAND: &[&str] = &[
+    "link_layer",
+    "state",
+    "counters/port_rcv_data",
+    "counters/port_xmit_data",
+    "counters/port_rcv_packets",
+    "counters/port_xmit_packets",
+    "counters/symbol_error",
+    "counters/link_error_recovery",
+    "counters/link_downed",
+    "counters/port_rcv_errors",
+    "counters/port_rcv_remote_physical_errors",
+    "counters/port_rcv_switch_relay_errors",
+    "counters/port_xmit_discards",
+    "counters/port_xmit_constraint_errors",
+    "counters/port_rcv_constraint_errors",
+    "counters/local_link_integrity_errors",
+    "counters/excessive_buffer_overrun_errors",
+    "counters/VL15_dropped",
+    "counters/port_xmit_wait",
+];
 
 const fn process(kind: u8, path: &'static str, grammar: Grammar) -> Source {
     Source {
@@ -205,6 +338,114 @@ pub const ALL: &[Source] = &[
         Reads::Whole,
         Grammar::Plain,
     ),
+    machine(
+        kind::SOCKSTAT,
+        "proc/net/sockstat",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::SOCKSTAT6,
+        "proc/net/sockstat6",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(kind::SNMP, "proc/net/snmp", Reads::Whole, Grammar::Plain),
+    machine(
+        kind::NETSTAT,
+        "proc/net/netstat",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(kind::SNMP6, "proc/net/snmp6", Reads::Whole, Grammar::Plain),
+    machine(
+        kind::DENTRY_STATE,
+        "proc/sys/fs/dentry-state",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::INODE_NR,
+        "proc/sys/fs/inode-nr",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::FILE_NR,
+        "proc/sys/fs/file-nr",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    machine(
+        kind::INTERRUPTS,
+        "proc/interrupts",
+        Reads::Records,
+        Grammar::Counts,
+    ),
+    machine(
+        kind::SOFTIRQS,
+        "proc/softirqs",
+        Reads::Whole,
+        Grammar::Counts,
+    ),
+    machine(
+        kind::BUDDYINFO,
+        "proc/buddyinfo",
+        Reads::Records,
+        Grammar::Named(1),
+    ),
+    machine(kind::NFS, "proc/net/rpc/nfs", Reads::Whole, Grammar::Plain),
+    machine(
+        kind::NFSD,
+        "proc/net/rpc/nfsd",
+        Reads::Whole,
+        Grammar::Plain,
+    ),
+    several(
+        Scope::Node,
+        kind::NODE_MEMINFO,
+        "sys/devices/system/node/node{}/meminfo",
+        Grammar::Plain,
+    ),
+    several(
+        Scope::Node,
+        kind::NODE_NUMASTAT,
+        "sys/devices/system/node/node{}/numastat",
+        Grammar::Plain,
+    ),
+    sensors(Scope::Chip, kind::HWMON, "sys/class/hwmon/hwmon{}", HWMON),
+    sensors(
+        Scope::ThermalZone,
+        kind::THERMAL,
+        "sys/class/thermal/thermal_zone{}",
+        &["type", "temp"],
+    ),
+    sensors(
+        Scope::PowerZone,
+        kind::POWERCAP,
+        "sys/class/powercap/{}",
+        &["name", "energy_uj"],
+    ),
+    sensors(
+        Scope::FrequencyPolicy,
+        kind::CPUFREQ,
+        "sys/devices/system/cpu/cpufreq/policy{}",
+        &["scaling_cur_freq", "scaling_min_freq", "scaling_max_freq"],
+    ),
+    several(
+        Scope::FabricPort,
+        kind::INFINIBAND,
+        "sys/class/infiniband/{}",
+        Grammar::Counts,
+    )
+    .bundle(INFINIBAND),
+    machine(
+        kind::SELF_STAT,
+        "proc/self/stat",
+        Reads::Whole,
+        Grammar::Stat,
+    ),
+    machine(kind::SELF_IO, "proc/self/io", Reads::Whole, Grammar::Plain),
     process(kind::PID_STAT, "proc/{}/stat", Grammar::Stat),
     process(kind::PID_IO, "proc/{}/io", Grammar::Plain),
     process(kind::PID_STATUS, "proc/{}/status", Grammar::Keyed),
@@ -243,7 +484,15 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match scope {
         Scope::Machine => name.is_empty(),
-        Scope::Process => number(name),
+        Scope::Node
+        | Scope::Chip
+        | Scope::ThermalZone
+        | Scope::FrequencyPolicy
+        | Scope::Process => number(name),
+        Scope::PowerZone => is_file_name(name),
+        Scope::FabricPort => name
+            .split_once("/ports/")
+            .is_some_and(|(device, port)| is_file_name(device) && number(port)),
         Scope::Thread => name
             .split_once("/task/")
             .is_some_and(|(pid, tid)| number(pid) && number(tid)),
@@ -257,6 +506,11 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
             name == ALL_PROGRAMS || (is_epoch && slot.is_none_or(number))
         }
     }
+}
+
+/// Whether it is the name of something in a folder.
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains('/')
 }
 
 /// The source and the instance that a path under the root names: `proc/1/stat` is instance `1` of

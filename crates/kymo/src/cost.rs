@@ -133,15 +133,15 @@ impl SourceCost {
         let Some(source) = source::of(self.kind) else {
             return;
         };
-        let path = source.path_of(if source.scope == Scope::Machine {
-            ""
-        } else {
-            "PID"
+        let path = source.path_of(match source.scope {
+            Scope::Machine => "",
+            Scope::Process | Scope::Thread => "PID",
+            _ => "*",
         });
-        let reads = if source.reads == Reads::Whole {
-            "whole"
-        } else {
-            "records"
+        let reads = match source.reads {
+            Reads::Whole => "whole",
+            Reads::Records => "records",
+            Reads::Bundle(_) => "files",
         };
         let sections = self.sections.max(1);
         let _ = writeln!(

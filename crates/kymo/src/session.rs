@@ -119,9 +119,7 @@ pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
         .iter()
         .filter(|subsystem| !subsystem.is_of_processes())
     {
-        let asked = letters
-            .chars()
-            .any(|letter| letter.eq_ignore_ascii_case(&subsystem.letter));
+        let asked = subsystem::is_asked(subsystem, letters);
         kinds.extend(subsystem.sources.iter().filter(|_| asked));
     }
     kinds.sort_unstable();

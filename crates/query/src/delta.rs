@@ -17,7 +17,7 @@ use kymo_base::column::Cells;
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule};
 use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem};
 
 use crate::source::Moment;
 
@@ -308,7 +308,8 @@ impl Delta {
     /// Adds up the rows that count. A baseline or an unknown number of one is left out; where no row knows
     /// a number, neither does the sum.
     fn sum(&mut self, rows: &[Row]) {
-        let width = self.subsystem.fields.len();
+        let widths = rows.iter().map(|row| row.values.len());
+        let width = widths.max().unwrap_or(0).max(self.subsystem.fields.len());
         let Rates {
             sum,
             rows: out,
@@ -388,18 +389,23 @@ impl Past {
         self.values.resize(values.len(), MISSING);
         self.times.resize(values.len(), span.now_ns);
         let pairs = || self.values.iter().zip(values);
+        // What stands behind the fields is counted by CPU.
+        let rules = || {
+            let rules = fields.iter().map(|field| field.rule);
+            rules.chain(std::iter::repeat(SPREAD_RULE))
+        };
         let is_reset = pairs()
-            .zip(fields)
-            .any(|((&last, &now), field)| tells_reset(field.rule, last, now));
+            .zip(rules())
+            .any(|((&last, &now), rule)| tells_reset(rule, last, now));
         out.now.clear();
         out.delta.clear();
-        for (i, (&now, field)) in values.iter().zip(fields).enumerate() {
+        for (i, (&now, rule)) in values.iter().zip(rules()).enumerate() {
             if now == MISSING {
                 out.now.push(f64::NAN);
                 out.delta.push(f64::NAN);
                 continue;
             }
-            out.now.push(if field.rule == Rule::Gauge {
+            out.now.push(if rule == Rule::Gauge {
                 now as i64 as f64
             } else {
                 now as f64
@@ -407,7 +413,7 @@ impl Past {
             let last = self.values[i];
             let mut delta = match last {
                 MISSING => f64::NAN,
-                _ => added(field.rule, last, now, is_reset).unwrap_or(f64::NAN),
+                _ => added(rule, last, now, is_reset).unwrap_or(f64::NAN),
             };
             if self.times[i] != span.last_ns {
                 // It was not read at the last reading: the share of this interval.

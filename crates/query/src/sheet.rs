@@ -103,7 +103,7 @@ impl Pick {
     pub fn kinds(picks: &[Pick]) -> Kinds {
         picks
             .iter()
-            .flat_map(|pick| pick.subsystem.sources.iter().copied())
+            .flat_map(|pick| pick.subsystem.understood())
             .collect()
     }
 }

@@ -6,7 +6,7 @@
 //! over; a file cut short is played as far as it goes, an interval that is too large is damage, and
 //! the next one is played. Nothing here opens files or has a clock.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -567,16 +567,53 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
     }
 }
 
+/// The machine's texts that raw files have lines of.
+const MACHINE_KINDS: [u8; 17] = [
+    kind::STAT,
+    kind::LOADAVG,
+    kind::MEMINFO,
+    kind::VMSTAT,
+    kind::DISKSTATS,
+    kind::NET_DEV,
+    kind::SLABINFO,
+    kind::SOCKSTAT,
+    kind::SNMP,
+    kind::NETSTAT,
+    kind::DENTRY_STATE,
+    kind::INODE_NR,
+    kind::FILE_NR,
+    kind::INTERRUPTS,
+    kind::BUDDYINFO,
+    kind::NFS,
+    kind::NFSD,
+];
+
+/// Fabric devices there can be, and ports of each.
+const PORTS_MAX: u64 = 64;
+/// Nodes there can be.
+const NODES_MAX: u64 = 1024;
+
+/// What a line begins with that is the kernel's but for this word.
+const PREFIXES: &[(&[u8], u8)] = &[
+    (b"disk", kind::DISKSTATS),
+    (b"Net", kind::NET_DEV),
+    (b"Slab", kind::SLABINFO),
+    (b"load", kind::LOADAVG),
+    (b"sock", kind::SOCKSTAT),
+    (b"int", kind::INTERRUPTS),
+    (b"buddy", kind::BUDDYINFO),
+    (b"fs-ds", kind::DENTRY_STATE),
+    (b"fs-is", kind::INODE_NR),
+    (b"fs-fnr", kind::FILE_NR),
+];
+
 /// The lines of one interval by the text they belong to.
 #[derive(Default)]
 struct Texts {
-    stat: Vec<u8>,
-    loadavg: Vec<u8>,
-    meminfo: Vec<u8>,
-    vmstat: Vec<u8>,
-    diskstats: Vec<u8>,
-    net_dev: Vec<u8>,
-    slabinfo: Vec<u8>,
+    /// Those of [`MACHINE_KINDS`].
+    machine: [Vec<u8>; MACHINE_KINDS.len()],
+    /// Those of NUMA nodes and of ports: kind and number.
+    nodes: BTreeMap<(u8, u64), Vec<u8>>,
     tasks: Vec<Task>,
     tasks_len: usize,
     /// What the tasks of this interval take.
@@ -599,17 +636,8 @@ struct Task {
 
 impl Texts {
     fn clear(&mut self) {
-        for text in [
-            &mut self.stat,
-            &mut self.loadavg,
-            &mut self.meminfo,
-            &mut self.vmstat,
-            &mut self.diskstats,
-            &mut self.net_dev,
-            &mut self.slabinfo,
-        ] {
-            text.clear();
-        }
+        self.machine.iter_mut().for_each(Vec::clear);
+        self.nodes.values_mut().for_each(Vec::clear);
         self.tasks_len = 0;
         // Each may be as long as the longest that ever was in its place.
         self.tasks_bytes_kept += std::mem::take(&mut self.tasks_bytes);
@@ -626,22 +654,74 @@ impl Texts {
             .unwrap_or(line.len());
         let (word, rest) = line.split_at(word);
         let rest = rest.get(1..).unwrap_or_default();
+        if let [b'p', b'r', b'o', b'c', b':' | b'T', ..] = word {
+            return self.take_task(word, rest);
+        }
+        let prefix = PREFIXES.iter().find(|(prefix, _)| *prefix == word);
+        if let Some(&(_, kind)) = prefix {
+            return self.push(kind, rest);
+        }
         match word {
-            [b'p', b'r', b'o', b'c', b':' | b'T', ..] => self.take_task(word, rest),
-            b"disk" => push_line(&mut self.diskstats, rest),
-            b"Net" => push_line(&mut self.net_dev, rest),
-            b"Slab" => push_line(&mut self.slabinfo, rest),
-            b"load" => push_line(&mut self.loadavg, rest),
+            [b'i', b'b', rest_of @ ..] if rest_of.first().is_some_and(u8::is_ascii_digit) => {
+                self.take_port(rest_of, rest)
+            }
+            b"numai" => self.push_node(kind::NODE_MEMINFO, rest, rest),
+            b"numas" => {
+                // collectl puts the node before what the kernel said.
+                let said = rest.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
+                self.push_node(kind::NODE_NUMASTAT, rest, said)
+            }
+            [b'n', b'f', b's', b'c', b'-', ..] => self.push(kind::NFS, &line[5..]),
+            [b'n', b'f', b's', b's', b'-', ..] => self.push(kind::NFSD, &line[5..]),
+            [b't', b'c', b'p', b'-', ..] => self.push(protocol_kind(word), &line[4..]),
             b"intr" | b"ctxt" | b"processes" | b"procs_running" | b"procs_blocked" => {
-                push_line(&mut self.stat, line)
+                self.push(kind::STAT, line)
             }
             [b'c', b'p', b'u', number @ ..] if number.iter().all(u8::is_ascii_digit) => {
-                push_line(&mut self.stat, line)
+                self.push(kind::STAT, line)
             }
-            [b'A'..=b'Z', .., b':'] => push_line(&mut self.meminfo, line),
-            [b'a'..=b'z', ..] if is_vmstat(word, rest) => push_line(&mut self.vmstat, line),
+            [b'A'..=b'Z', .., b':'] => self.push(kind::MEMINFO, line),
+            [b'a'..=b'z', ..] if is_vmstat(word, rest) => self.push(kind::VMSTAT, line),
             _ => Ok(()),
         }
+    }
+
+    /// `ib0-1:rcvd 123`: device, port and counter.
+    fn take_port(&mut self, word: &[u8], number: &[u8]) -> Result<(), Ended> {
+        let parts = word.split(|&b| b == b'-' || b == b':').collect::<Vec<_>>();
+        let [device, port, counter] = &parts[..] else {
+            return Ok(());
+        };
+        let name: &[u8] = match *counter {
+            b"rcvd" => b"port_rcv_data ",
+            b"xmtd" => b"port_xmit_data ",
+            b"rcvp" => b"port_rcv_packets ",
+            b"xmtp" => b"port_xmit_packets ",
+            _ => return Ok(()),
+        };
+        let (Some(device), Some(port)) = (scan::number(device), scan::number(port)) else {
+            return Ok(());
+        };
+        if device >= PORTS_MAX || port >= PORTS_MAX {
+            return Ok(());
+        }
+        let at = (kind::INFINIBAND, device * PORTS_MAX + port);
+        push_line(self.nodes.entry(at).or_default(), &[name, number].concat())
+    }
+
+    /// `rest` begins with `Node N`.
+    fn push_node(&mut self, kind: u8, rest: &[u8], line: &[u8]) -> Result<(), Ended> {
+        let node = scan::words(rest).nth(1).and_then(scan::number);
+        let Some(node) = node.filter(|&node| node < NODES_MAX) else {
+            return Ok(());
+        };
+        push_line(self.nodes.entry((kind, node)).or_default(), line)
+    }
+
+    fn push(&mut self, kind: u8, line: &[u8]) -> Result<(), Ended> {
+        let place = MACHINE_KINDS.iter().position(|&known| known == kind);
+        let text = place.and_then(|place| self.machine.get_mut(place));
+        text.map_or(Ok(()), |text| push_line(text, line))
     }
 
     /// `proc:PID stat ...`, `procT:TID VmRSS: ...`
@@ -702,6 +782,14 @@ impl Texts {
     }
 }
 
+/// `tcp-TcpExt:` is of netstat, `tcp-Tcp:` of snmp.
+fn protocol_kind(word: &[u8]) -> u8 {
+    match word.ends_with(b"Ext:") {
+        true => kind::NETSTAT,
+        false => kind::SNMP,
+    }
+}
+
 /// `pgpgin 123`: a lower-case name and one number.
 fn is_vmstat(word: &[u8], rest: &[u8]) -> bool {
     let name = word
@@ -749,20 +837,21 @@ impl Tasks {
     /// Puts the texts into the tracks; tells whether there were any.
     fn fill(&mut self, texts: &Texts, tracks: &mut Tracks) -> bool {
         let mut any = false;
-        for (kind, text) in [
-            (kind::STAT, &texts.stat),
-            (kind::LOADAVG, &texts.loadavg),
-            (kind::MEMINFO, &texts.meminfo),
-            (kind::VMSTAT, &texts.vmstat),
-            (kind::DISKSTATS, &texts.diskstats),
-            (kind::NET_DEV, &texts.net_dev),
-            (kind::SLABINFO, &texts.slabinfo),
-        ] {
+        for (kind, text) in MACHINE_KINDS.into_iter().zip(&texts.machine) {
             if !text.is_empty() {
                 forget_words(&[kind], tracks);
                 put(tracks, kind, 0, b"", text);
                 any = true;
             }
+        }
+        for (&(kind, node), text) in texts.nodes.iter().filter(|(_, text)| !text.is_empty()) {
+            let slot = usize::try_from(node).unwrap_or(0);
+            let name = match kind {
+                kind::INFINIBAND => format!("ib{}/ports/{}", node / PORTS_MAX, node % PORTS_MAX),
+                _ => node.to_string(),
+            };
+            put(tracks, kind, slot, name.as_bytes(), text);
+            any = true;
         }
         let tasks = &texts.tasks[..texts.tasks_len];
         if tasks.is_empty() {

@@ -61,6 +61,33 @@ export const STANDARD = {
       { id: 'net.tx_kb', label: 'sent', colour: 3 },
     ],
   },
+  tcp: {
+    least: 1,
+    layers: [
+      { id: 'tcp.tcp_in', label: 'segments in', colour: 1 },
+      { id: 'tcp.tcp_out', label: 'out', colour: 3 },
+      { id: 'tcp.tcp_retransmitted', label: 'sent again', colour: 2 },
+      { id: 'tcp.tcp_active_opens', label: 'connections begun', colour: 4 },
+      { id: 'tcp.tcp_passive_opens', label: 'accepted', colour: 5 },
+    ],
+  },
+  sockets: {
+    least: 1,
+    layers: [
+      { id: 'sockets.tcp', label: 'TCP', colour: 1 },
+      { id: 'sockets.time_wait', label: 'TIME-WAIT', colour: 3 },
+      { id: 'sockets.orphans', label: 'orphans', colour: 2 },
+      { id: 'sockets.udp', label: 'UDP', colour: 4 },
+      { id: 'sockets.tcp6', label: 'TCP, IPv6', colour: 5 },
+      { id: 'sockets.udp6', label: 'UDP, IPv6', colour: 6 },
+    ],
+  },
+  files: {
+    least: 1,
+    layers: [
+      { id: 'inodes.files', label: 'open files', colour: 1 },
+    ],
+  },
   kernel: {
     least: 1,
     layers: [

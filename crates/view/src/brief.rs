@@ -7,7 +7,7 @@ use kymo_base::name::DisplayName;
 use crate::feed::Interval;
 use crate::format::{Note, Remark, Show, put_epoch};
 use crate::options::{Options, Stamp};
-use crate::row::RowText;
+use crate::row::{RowText, head};
 use crate::sink::{Sink, To};
 
 /// The format's state.
@@ -25,9 +25,12 @@ impl Brief {
         let shown = || options.choices.iter().map(|choice| choice.subsystem);
         Brief {
             rows: shown()
-                .map(|subsystem| RowText::new(subsystem.text.brief.row, subsystem.columns))
+                .map(|subsystem| {
+                    let row = subsystem.text.brief.row;
+                    RowText::new(row, subsystem.columns, subsystem.fields.len())
+                })
                 .collect(),
-            header: header(options),
+            header: Vec::new(),
             lines: 0,
             line: Vec::new(),
             scratch: Vec::new(),
@@ -35,18 +38,17 @@ impl Brief {
     }
 }
 
-fn header(options: &Options) -> Vec<u8> {
+fn header(interval: &Interval, options: &Options) -> Vec<u8> {
     let stamp = stamp_head(options);
-    let subsystems = || {
-        options
-            .choices
-            .iter()
-            .map(|choice| &choice.subsystem.text.brief)
-    };
-    let banners: String = subsystems().map(|lines| lines.title).collect();
-    let names: String = subsystems()
-        .flat_map(|lines| lines.heads.iter().copied())
-        .collect();
+    let (mut banners, mut names) = (String::new(), String::new());
+    for part in interval.parts {
+        let lines = &part.choice.subsystem.text.brief;
+        let (online, page_size) = (part.online(), interval.context.page_size());
+        banners += &head(lines.title, &online, page_size);
+        for line in lines.heads {
+            names += &head(line, &online, page_size);
+        }
+    }
     format!(
         "#{:width$}{banners}\n#{stamp}{names}\n",
         "",
@@ -121,9 +123,13 @@ impl Show for Brief {
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
         self.line.clear();
-        if header_due(self.lines, options) {
-            self.line.extend_from_slice(&self.header);
+        let header = header(interval, options);
+        // CPUs that come or go change it.
+        let changed = options.header && self.lines > 0 && header != self.header;
+        if changed || header_due(self.lines, options) {
+            self.line.extend_from_slice(&header);
         }
+        self.header = header;
         self.lines += 1;
         if options.stamp == Stamp::Default {
             self.line.push(b' ');

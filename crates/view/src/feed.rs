@@ -126,6 +126,18 @@ impl Part {
         rates.cells(numbers, None, context, options.secs(rates.elapsed))
     }
 
+    /// Which CPUs have counters behind the fields.
+    pub(crate) fn online(&self) -> Vec<bool> {
+        let subsystem = self.choice.subsystem;
+        let sum = &self.delta.rates().sum.now;
+        let first = match subsystem.spread {
+            true => subsystem.fields.len(),
+            false => sum.len(),
+        };
+        let known = sum.get(first..).unwrap_or_default();
+        known.iter().map(|count| !count.is_nan()).collect()
+    }
+
     /// The instances; none where this interval has no numbers.
     pub(crate) fn rows(&self) -> &[RateRow] {
         if self.fresh {

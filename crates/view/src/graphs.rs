@@ -549,11 +549,15 @@ mod tests {
             (&["c", "net.rx_kb"], Ok("CPU|Load|net.rx_kb – Received")),
             (
                 &["q"],
-                Err("cannot draw q: no such graphs; there are c C p P m d D n N and ids of fields"),
+                Err(
+                    "cannot draw q: no such graphs; there are c C p P m d D n N t s i and ids of fields",
+                ),
             ),
             (
                 &["Z"],
-                Err("cannot draw Z: no such graphs; there are c C p P m d D n N and ids of fields"),
+                Err(
+                    "cannot draw Z: no such graphs; there are c C p P m d D n N t s i and ids of fields",
+                ),
             ),
             (
                 &["cpu.nothing"],

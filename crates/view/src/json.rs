@@ -5,6 +5,7 @@
 use std::io;
 
 use kymo_base::column::{Cells, Column, Value};
+use kymo_kernel::subsystem::Subsystem;
 
 use crate::feed::Interval;
 use crate::form;
@@ -80,6 +81,18 @@ fn put_cells(
     }
 }
 
+/// Appends the counters of each CPU, a second.
+fn put_spread(out: &mut Vec<u8>, subsystem: &Subsystem, cells: &Cells) {
+    let fields = subsystem.fields.len()..cells.delta.len();
+    for (cpu, field) in fields.enumerate().filter(|_| subsystem.spread) {
+        let rate = cells.rate(field);
+        if rate.is_finite() {
+            out.extend_from_slice(format!(",\"{}.cpu{cpu}\":", subsystem.name).as_bytes());
+            form::plain(out, rate);
+        }
+    }
+}
+
 /// Appends a JSON string. Bytes that are no UTF-8 become U+FFFD; all but printing characters are
 /// escaped, so that a terminal that shows the line comes to no harm.
 pub(crate) fn put_string(out: &mut Vec<u8>, text: &[u8]) {
@@ -126,13 +139,9 @@ impl Show for Json {
                 .zip(keys.iter())
                 .filter(|(part, _)| part.choice.summary)
             {
-                put_cells(
-                    out,
-                    scratch,
-                    keys,
-                    part.choice.subsystem.columns,
-                    &part.summary(context, options),
-                );
+                let cells = part.summary(context, options);
+                put_cells(out, scratch, keys, part.choice.subsystem.columns, &cells);
+                put_spread(out, part.choice.subsystem, &cells);
             }
             out.extend_from_slice(b"}\n");
         }
@@ -150,13 +159,9 @@ impl Show for Json {
             }
             for &at in chosen.iter() {
                 put_time(out, real_ns);
-                put_cells(
-                    out,
-                    scratch,
-                    keys,
-                    part.choice.subsystem.detail,
-                    &part.cells(&part.rows()[at], context, options),
-                );
+                let cells = part.cells(&part.rows()[at], context, options);
+                put_cells(out, scratch, keys, part.choice.subsystem.detail, &cells);
+                put_spread(out, part.choice.subsystem, &cells);
                 out.extend_from_slice(b"}\n");
             }
         }

@@ -92,12 +92,7 @@ pub struct Options {
 /// The subsystems of `letters`.
 pub fn choices(letters: &str) -> Result<Vec<Choice>, String> {
     for letter in letters.chars() {
-        let known =
-            subsystem::of(letter).is_some_and(|subsystem| match letter.is_ascii_uppercase() {
-                true => !subsystem.detail.is_empty(),
-                false => subsystem.summary != Summary::None,
-            });
-        if !known {
+        if !subsystem::is_letter(letter) {
             return Err(format!(
                 "cannot show -s {}: no such subsystem",
                 letter.escape_debug()
@@ -105,8 +100,10 @@ pub fn choices(letters: &str) -> Result<Vec<Choice>, String> {
         }
     }
     let choice = |&subsystem: &&'static Subsystem| {
-        let summary = letters.contains(subsystem.letter);
-        let detail = letters.contains(subsystem.letter.to_ascii_uppercase());
+        let asks =
+            |wanted: char| letters.contains(wanted) && subsystem.letters().any(|l| l == wanted);
+        let summary = asks(subsystem.letter) && subsystem.summary != Summary::None;
+        let detail = !subsystem.detail.is_empty() && asks(subsystem.letter.to_ascii_uppercase());
         (summary || detail).then_some(Choice {
             subsystem,
             summary,
@@ -265,7 +262,7 @@ mod tests {
                 .collect();
             assert_eq!(shown, names);
         }
-        assert!(choices("z").is_err() && choices("M").is_err() && choices("q").is_err());
+        assert!(choices("z").is_err() && choices("l").is_err() && choices("q").is_err());
         let mut options = Options::new("cd").expect("sound");
         for (text, expect) in [
             (",", Some(b',')),

@@ -6,7 +6,7 @@ use std::io;
 
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
-use kymo_kernel::subsystem::{Form, Place, Shape};
+use kymo_kernel::subsystem::{Form, Place, Shape, Unused};
 use kymo_query::delta::RateRow;
 
 use crate::feed::{Interval, Part};
@@ -66,7 +66,7 @@ impl Plot {
         let mut groups = vec![Group::new("tab", Shape::Wide)];
         for (part, choice) in options.choices.iter().enumerate() {
             let plot = &choice.subsystem.plot;
-            if choice.summary {
+            if choice.summary && !plot.summary.is_empty() {
                 groups[0].blocks.push(Block::new(
                     part,
                     false,
@@ -337,6 +337,12 @@ impl Block {
     fn put_names(&self, out: &mut Vec<u8>, instance: Option<&[u8]>, options: &Options) {
         for (place, _) in &self.places {
             out.push(options.separator);
+            if let (Some((tag, _)), Some(name)) = (place.head.split_once("{name}"), instance) {
+                let group = name.iter().position(|&b| b == b'_').map_or(0, |at| at + 1);
+                out.extend_from_slice(tag.as_bytes());
+                put_text(out, &name[group..], options.separator);
+                continue;
+            }
             if let Some(instance) = instance {
                 out.push(b'[');
                 out.extend_from_slice(self.tag.as_bytes());
@@ -441,8 +447,9 @@ impl Block {
 
 /// The instances that have columns: loop devices that nothing is on have none, as with collectl.
 fn used(part: &Part) -> impl Iterator<Item = &RateRow> {
+    let hides = part.choice.subsystem.unused == Unused::Hidden;
     let rows = part.rows().iter();
-    rows.filter(|row| !selection::is_unused(part, row))
+    rows.filter(move |row| !hides || !selection::is_unused(part, row))
 }
 
 fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {

@@ -29,12 +29,15 @@ enum What {
     Name,
     /// The instance's number, from 0.
     Number,
+    /// Counters of each CPU, from this field on; `true`: a blank behind each.
+    Spread(usize, bool),
     Column(Value),
 }
 
 impl RowText {
-    /// Reads `text`; places that name no column are left out (a test of the tables sees them).
-    pub(crate) fn new(text: &str, columns: &[Column]) -> RowText {
+    /// Reads `text`; places that name no column are left out (a test of the tables sees them). `fields` is how many
+    /// fields stand before the counters of each CPU.
+    pub(crate) fn new(text: &str, columns: &[Column], fields: usize) -> RowText {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, tail)) = rest.split_once('{') {
@@ -42,7 +45,7 @@ impl RowText {
             if !literal.is_empty() {
                 parts.push(Part::Literal(literal.into()));
             }
-            parts.extend(read_place(place, columns));
+            parts.extend(read_place(place, columns, fields));
             rest = tail;
         }
         if !rest.is_empty() {
@@ -69,7 +72,17 @@ impl RowText {
                     limit,
                 } => {
                     let start = out.len();
+                    if let What::Spread(first, parted) = what {
+                        put_spread(out, cells, first, |out, rate| {
+                            let start = out.len();
+                            form::put(out, rate, form, limit);
+                            form::align(out, start, width);
+                            out.resize(out.len() + usize::from(parted), b' ');
+                        });
+                        continue;
+                    }
                     match what {
+                        What::Spread(..) => {}
                         What::Name => put_name(out, cells.name, limit),
                         What::Number => form::whole(out, number as f64),
                         What::Column(Value::Number(value)) => {
@@ -88,6 +101,34 @@ impl RowText {
     }
 }
 
+/// Appends the counter of each CPU, a second.
+fn put_spread(out: &mut Vec<u8>, cells: &Cells, first: usize, put: impl Fn(&mut Vec<u8>, f64)) {
+    for field in first..cells.delta.len() {
+        put(out, cells.rate(field));
+    }
+}
+
+/// A head with the names of the CPUs and with the size of a page; `online` has which of them are there.
+pub(crate) fn head(text: &str, online: &[bool], page_size: f64) -> String {
+    if !text.contains('{') {
+        return text.to_string();
+    }
+    let mut wide = String::new();
+    let mut brief = String::new();
+    for (cpu, there) in online.iter().enumerate() {
+        let name = if *there { cpu.to_string() } else { "X".into() };
+        wide += &format!("{:>7}", format!("Cpu{name}"));
+        // Five characters each, whatever the number.
+        let word = &"Cpu"[..3usize.saturating_sub(name.len().saturating_sub(1))];
+        brief += &format!("{word}{name} ");
+    }
+    let dashes = "-".repeat((online.len().max(1) - 1) * 5 / 2);
+    text.replace("{cpus:7}", &wide)
+        .replace("{cpus:brief}", &brief)
+        .replace("{cpus:-}", &dashes)
+        .replace("{page}", &(page_size / 1024.0).to_string())
+}
+
 /// Appends a text from outside, made safe and cut to `limit` characters (0: whole).
 pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
     let name = DisplayName(name);
@@ -103,7 +144,7 @@ pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
 }
 
 /// `total:3d`, `vsz:5k4`, `name:-11s`, `load1:5.2`.
-fn read_place(place: &str, columns: &[Column]) -> Option<Part> {
+fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
     let (name, layout) = place.split_once(':').unwrap_or((place, ""));
     let digits = layout
         .find(|c: char| !c.is_ascii_digit() && c != '-')
@@ -130,6 +171,7 @@ fn read_place(place: &str, columns: &[Column]) -> Option<Part> {
     let what = match name {
         "name" => What::Name,
         "number" => What::Number,
+        "spread" => What::Spread(fields, layout.ends_with('_')),
         _ => What::Column(columns.iter().find(|column| column.name == name)?.value),
     };
     Some(Part::Place {
@@ -163,6 +205,22 @@ mod tests {
         },
     ];
 
+    /// collectl's heads of two, of a hundred and of a thousand CPUs.
+    #[test]
+    fn heads_of_cpus() {
+        let two = [true, false];
+        assert_eq!(head("<{cpus:-}Int{cpus:-}->", &two, 4096.0), "<--Int--->");
+        assert_eq!(head("{cpus:brief}", &two, 4096.0), "Cpu0 CpuX ");
+        assert_eq!(head("Int {cpus:7}|", &two, 4096.0), "Int    Cpu0   CpuX|");
+        let many = head("{cpus:brief}", &[true; 1001], 4096.0);
+        assert!(
+            many.ends_with("C999 1000 ")
+                && many.contains("Cpu9 Cp10 ")
+                && many.contains("Cp99 C100 ")
+        );
+        assert_eq!(head("({page}K pages)", &[], 65536.0), "(64K pages)");
+    }
+
     #[test]
     fn places() {
         for (row, a, label, expect) in [
@@ -177,8 +235,16 @@ mod tests {
             ("{name:-6s}|{t:s}", 0.0, "\x1b[31m", "n\\x0a |\\x1b[31m"),
             ("{a:4k}", f64::NAN, "", "   -"),
             ("no places", 0.0, "", "no places"),
+            (
+                "{a:2d}{spread:3d}|{spread:4c_}|",
+                12345.0,
+                "",
+                "12345  5  7|   5    7 |",
+            ),
         ] {
-            let (now, labels, context) = ([a], [label.as_bytes().to_vec()], Context::default());
+            // Behind the one field: counters of two CPUs.
+            let now = [a, 5.0, 7.0];
+            let (labels, context) = ([label.as_bytes().to_vec()], Context::default());
             let cells = Cells {
                 now: &now,
                 delta: &now,
@@ -189,7 +255,7 @@ mod tests {
                 context: &context,
             };
             let mut out = Vec::new();
-            RowText::new(row, COLUMNS).put(&mut out, &cells, 4, &mut Vec::new());
+            RowText::new(row, COLUMNS, 1).put(&mut out, &cells, 4, &mut Vec::new());
             assert_eq!(String::from_utf8_lossy(&out), expect, "{row}");
         }
     }

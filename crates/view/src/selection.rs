@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use kymo_base::context::Context;
+use kymo_kernel::subsystem::Unused;
 use kymo_kernel::subsystem::process::{self, PROCESS};
 use kymo_query::delta::RateRow;
 
@@ -41,7 +42,7 @@ pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: 
 /// Whether an instance has done nothing since boot and is one of those that are left out then, as loop devices.
 pub(crate) fn is_unused(part: &Part, row: &RateRow) -> bool {
     let idle = |&now: &f64| now.is_nan() || now == 0.0;
-    part.choice.subsystem.hides_unused && row.numbers.now.iter().all(idle)
+    part.choice.subsystem.unused != Unused::Shown && row.numbers.now.iter().all(idle)
 }
 
 /// Keeps what passes the filter; gives the processes whose threads are asked for.

@@ -97,6 +97,19 @@ pub(crate) const STANDARD: &[Standard] = &[
         line("net.rx_kb:*", "", 1, Line)] },
     Standard { letter: Some('N'), panel: "", title: "Each interface: sent", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
         line("net.tx_kb:*", "", 1, Line)] },
+    Standard { letter: Some('t'), panel: "tcp", title: "TCP", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
+        line("tcp.tcp_in", "segments in", 1, Line), line("tcp.tcp_out", "out", 3, Line), line("tcp.tcp_retransmitted", "sent again", 2, Line),
+        line("tcp.tcp_active_opens", "connections begun", 4, Line), line("tcp.tcp_passive_opens", "accepted", 5, Line)] },
+    Standard { letter: Some('t'), panel: "", title: "Errors of IP, TCP, UDP, ICMP", top: Topmost::Least(1.0), when: When::Something, beside: &[], layers: &[
+        line("tcp.ip_errors", "IP", 1, Line), line("tcp.tcp_errors", "TCP", 2, Line), line("tcp.udp_errors", "UDP", 3, Line),
+        line("tcp.icmp_errors", "ICMP", 4, Line), line("tcp.ip6_errors", "IPv6", 5, Line)] },
+    Standard { letter: Some('s'), panel: "sockets", title: "Sockets", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
+        line("sockets.tcp", "TCP", 1, Line), line("sockets.time_wait", "TIME-WAIT", 3, Line), line("sockets.orphans", "orphans", 2, Line),
+        line("sockets.udp", "UDP", 4, Line), line("sockets.tcp6", "TCP, IPv6", 5, Line), line("sockets.udp6", "UDP, IPv6", 6, Line)] },
+    Standard { letter: Some('i'), panel: "files", title: "Open files", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
+        line("inodes.files", "open files", 1, Line)] },
+    Standard { letter: Some('i'), panel: "", title: "Inodes and directory entries", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
+        line("inodes.inodes", "inodes", 1, Line), line("inodes.dentries", "directory entries", 3, Line)] },
     Standard { letter: None, panel: "kernel", title: "Kernel", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
         line("cpu.ctxsw", "context switches", 1, Line), line("cpu.intr", "interrupts", 3, Line), line("cpu.forks", "forks", 2, Line),
         line("memory.major_faults", "major faults", 4, Line)] },

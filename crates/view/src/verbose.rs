@@ -26,13 +26,21 @@ pub(crate) struct Verbose {
     chosen: Vec<usize>,
 }
 
+/// Whether the instances of another subsystem, shown too, have the summary's numbers (interrupts of each CPU).
+fn is_shown_beside(subsystem: &Subsystem, options: &Options) -> bool {
+    options.choices.iter().any(|choice| {
+        let beside = choice.subsystem.beside.as_ref();
+        choice.detail && beside.is_some_and(|beside| beside.letter == subsystem.letter)
+    })
+}
+
 /// A summary or the instances of one subsystem.
 struct Section {
     /// Index among the choices.
     part: usize,
     kind: Kind,
     title: String,
-    heads: Vec<&'static str>,
+    heads: Vec<String>,
     row: RowText,
 }
 
@@ -49,7 +57,7 @@ impl Verbose {
         let mut sections = Vec::new();
         for (part, choice) in options.choices.iter().enumerate() {
             let subsystem = choice.subsystem;
-            if choice.summary {
+            if choice.summary && !is_shown_beside(subsystem, options) {
                 sections.push(Section::new(
                     part,
                     Kind::Summary,
@@ -111,12 +119,28 @@ impl Section {
         } else {
             subsystem.detail
         };
+        let mut heads: Vec<String> = lines.heads.iter().map(|head| head.to_string()).collect();
+        let mut row = lines.row.to_string();
+        let beside = subsystem.beside.as_ref().filter(|_| kind == Kind::Detail);
+        let asked = |letter: char| {
+            options
+                .choices
+                .iter()
+                .any(|choice| choice.subsystem.letter == letter)
+        };
+        if let Some(beside) = beside.filter(|beside| asked(beside.letter)) {
+            row += beside.row;
+            heads
+                .last_mut()
+                .into_iter()
+                .for_each(|head| *head += beside.head);
+        }
         Section {
             part,
             kind,
             title: lines.title.replace("{rate}", options.rate()),
-            heads: lines.heads.to_vec(),
-            row: RowText::new(lines.row, columns),
+            heads,
+            row: RowText::new(&row, columns, subsystem.fields.len()),
         }
     }
 
@@ -138,14 +162,19 @@ impl Section {
             part,
             kind: Kind::Processes,
             title,
-            heads: vec![head],
-            row: RowText::new(&row, subsystem.detail),
+            heads: vec![head.to_string()],
+            row: RowText::new(&row, subsystem.detail, subsystem.fields.len()),
         }
     }
 
     fn put_header(&self, out: &mut Vec<u8>, stamp: &str, interval: &Interval, options: &Options) {
+        let (online, page_size) = (
+            interval.parts[self.part].online(),
+            interval.context.page_size(),
+        );
+        let filled = |text: &str| crate::row::head(text, &online, page_size);
         out.extend_from_slice(b"\n# ");
-        out.extend_from_slice(self.title.as_bytes());
+        out.extend_from_slice(filled(&self.title).as_bytes());
         if self.kind == Kind::Processes && options.top.is_some() {
             out.push(b' ');
             interval.local.put_time(out);
@@ -157,7 +186,7 @@ impl Section {
                 true => out.extend_from_slice(stamp.as_bytes()),
                 false => out.resize(out.len() + stamp.len(), b' '),
             }
-            out.extend_from_slice(head.as_bytes());
+            out.extend_from_slice(filled(head).as_bytes());
             out.push(b'\n');
         }
     }
@@ -254,7 +283,10 @@ impl Line<'_> {
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];
             // What has no past has no rates; a newborn process has.
-            if !row.baseline && !selection::is_unused(part, row) {
+            // As collectl: an interrupt that did not come is not shown.
+            let is_idle =
+                part.choice.subsystem.spread && !row.numbers.delta.iter().any(|&count| count > 0.0);
+            if !row.baseline && !is_idle && !selection::is_unused(part, row) {
                 self.put(&section.row, &part.cells(row, context, options), number);
             }
         }

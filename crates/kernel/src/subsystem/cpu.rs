@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, place,
-    plot, text, value,
+    Beside, Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field,
+    interrupts, number, numbers, place, plot, text, value,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -134,6 +134,15 @@ const GLOBALS: &[Field] = &{
             "When the machine booted, since 1970",
         ),
     ]
+};
+
+const INTERRUPTS: usize = at(FIELDS, "interrupts");
+
+const FIELDS: &[Field] = &{
+    let [a, b, c, d, e, f, g, h, i, j] = TIME_FIELDS;
+    let served = "Interrupts it served, of all kinds; read where interrupts (j) are";
+    let interrupts = global("interrupts", Rule::Counter64, Unit::Count, served);
+    [a, b, c, d, e, f, g, h, i, j, interrupts]
 };
 
 /// Sum over times. Those an old kernel lacks are no part of it; what is there and whose difference is not known,
@@ -269,6 +278,12 @@ const DETAIL: &[Column] = &{
         j,
         k,
         l,
+        number(
+            "intr",
+            Unit::PerSecond,
+            "Interrupts, where interrupts (j) are read",
+            |c| c.rate(INTERRUPTS),
+        ),
     ]
 };
 
@@ -308,7 +323,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Totl%", "total"),
     plot("Guest%", "guest"),
     plot("GuestN%", "guest_nice"),
-    plot("Intrpt", ""),
+    plot("Intrpt", "intr"),
 ];
 
 /// As in node_exporter, a guest's time is in user and nice as well.
@@ -352,8 +367,15 @@ pub static CPU: Subsystem = Subsystem {
     name: "cpu",
     help: "CPU time, interrupts, context switches, load",
     sources: &[kind::STAT, kind::LOADAVG],
+    beside: Some(Beside {
+        letter: 'j',
+        sources: &[kind::INTERRUPTS],
+        head: " Intrpt",
+        row: " {intr:6d}",
+    }),
+    spread: false,
     globals: GLOBALS,
-    fields: &TIME_FIELDS,
+    fields: FIELDS,
     labels: &[],
     layout,
     summary: Summary::Globals,
@@ -361,7 +383,7 @@ pub static CPU: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines {
             title: "<--------CPU-------->",
@@ -395,6 +417,7 @@ pub static CPU: Subsystem = Subsystem {
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     match kind {
         kind::STAT => stat(template),
+        kind::INTERRUPTS => interrupts(template),
         _ => loadavg(template),
     }
 }
@@ -439,6 +462,32 @@ fn stat(template: &Template) -> Layout {
         });
     }
     layout
+}
+
+/// Of each CPU the sum of what is counted in its column.
+fn interrupts(template: &Template) -> Layout {
+    let table = interrupts::layout(kind::INTERRUPTS, template);
+    let mut rows: Vec<RowLayout> = Vec::new();
+    for cell in table.rows.iter().flat_map(|row| &row.cells) {
+        let (cpu, From::Slot(slot)) = (cell.field, cell.from) else {
+            continue;
+        };
+        while rows.len() <= cpu {
+            let name = rows.len().to_string().into_bytes();
+            rows.push(RowLayout {
+                name,
+                ..RowLayout::default()
+            });
+        }
+        rows[cpu].cells.push(Cell {
+            field: INTERRUPTS,
+            from: From::Added(slot),
+        });
+    }
+    Layout {
+        rows,
+        ..Layout::default()
+    }
 }
 
 /// `0.55 0.25 0.10 1/106 15822`

@@ -10,8 +10,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, plot, ratio,
-    text,
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
+    ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -357,6 +357,8 @@ pub static DISK: Subsystem = Subsystem {
     name: "disk",
     help: "Reads, writes, discards and flushes of disks",
     sources: &[kind::DISKSTATS],
+    beside: None,
+    spread: false,
     globals: &[],
     fields: FIELDS,
     labels: &[],
@@ -366,7 +368,7 @@ pub static DISK: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
-    hides_unused: true,
+    unused: Unused::Hidden,
     text: Text {
         brief: Lines {
             title: "<----------Disks----------->",
@@ -389,7 +391,7 @@ pub static DISK: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "DSK",
-        order: 4,
+        order: 5,
         file: "dsk",
         summary: PLOT,
         detail: PLOT_DETAIL,

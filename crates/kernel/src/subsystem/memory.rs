@@ -6,7 +6,9 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
-use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, plot, value};
+use super::{
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, value,
+};
 use crate::layout::{Cell, Layout};
 use crate::source::kind;
 
@@ -385,6 +387,8 @@ pub static MEMORY: Subsystem = Subsystem {
     name: "memory",
     help: "Memory, swap, paging",
     sources: &[kind::MEMINFO, kind::VMSTAT],
+    beside: None,
+    spread: false,
     globals: GLOBALS,
     fields: &[],
     labels: &[],
@@ -394,7 +398,7 @@ pub static MEMORY: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: &[],
     born: None,
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines {
             title: "<-----------Memory----------->",

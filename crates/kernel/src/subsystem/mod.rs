@@ -11,14 +11,24 @@ use crate::source::{self, Pace};
 
 use self::exposed::Exposed;
 
+pub mod buddy;
 pub mod cpu;
 pub mod disk;
 pub mod exposed;
+pub mod fabric;
+pub mod inodes;
+pub mod interrupts;
 pub mod memory;
 pub mod net;
+pub mod nfs;
+pub mod numa;
+pub mod own;
 pub mod pressure;
 pub mod process;
+pub mod sensors;
 pub mod slab;
+pub mod sockets;
+pub mod tcp;
 
 /// What the lower-case letter of a subsystem shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +41,17 @@ pub enum Summary {
     None,
 }
 
+/// Where instances that have done nothing since boot are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unused {
+    /// Everywhere.
+    Shown,
+    /// On a terminal they are left out, so that one sees the others.
+    NotOnTerminals,
+    /// In plot files as well, as collectl leaves out loop devices.
+    Hidden,
+}
+
 /// One subsystem.
 pub struct Subsystem {
     /// collectl's letter, lower case; upper case asks for detail.
@@ -41,6 +62,10 @@ pub struct Subsystem {
     pub help: &'static str,
     /// Kinds of source it reads.
     pub sources: &'static [u8],
+    /// What another subsystem's sources say of its instances.
+    pub beside: Option<Beside>,
+    /// Whether counters of each CPU stand behind an instance's fields: those of CPU n at `fields.len() + n`.
+    pub spread: bool,
     /// Whole-machine numbers.
     pub globals: &'static [Field],
     /// Numbers of each instance.
@@ -60,8 +85,8 @@ pub struct Subsystem {
     /// The field that says when an instance was born, in clock ticks since boot: its counters
     /// were 0 then, so that a newborn has a difference in its first sample.
     pub born: Option<usize>,
-    /// Whether a terminal leaves out instances that have done nothing since boot (loop devices).
-    pub hides_unused: bool,
+    /// Where instances that have done nothing since boot are shown.
+    pub unused: Unused,
     /// How columns stand on a terminal.
     pub text: Text,
     /// How columns stand in collectl's plot format.
@@ -70,7 +95,33 @@ pub struct Subsystem {
     pub exposed: Exposed,
 }
 
+/// What is shown of a subsystem's instances where another one is chosen too.
+pub struct Beside {
+    /// The other's letter.
+    pub letter: char,
+    /// Kinds of source that are read for the other's sake.
+    pub sources: &'static [u8],
+    /// What stands behind the last head of the detail.
+    pub head: &'static str,
+    /// What stands behind its row.
+    pub row: &'static str,
+}
+
+/// Most CPUs that have counters of their own.
+pub const SPREAD_MAX: usize = 8192;
+/// How a counter of each CPU moves.
+pub const SPREAD_RULE: Rule = Rule::Counter32;
+
 impl Subsystem {
+    /// All kinds that it understands: its own, and those read for another's sake.
+    pub fn understood(&self) -> impl Iterator<Item = u8> + Clone + use<> {
+        let beside = self
+            .beside
+            .as_ref()
+            .map_or(&[][..], |beside| beside.sources);
+        self.sources.iter().chain(beside).copied()
+    }
+
     /// Whether its instances are processes or threads: they are scanned at an interval of their own.
     pub fn is_of_processes(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
@@ -96,7 +147,9 @@ impl Subsystem {
 /// `rows` are lines with places `{COLUMN:WIDTHFORM}`; forms: `d` a whole number, cut off; `.2` two
 /// decimals; `c` a count shortened with K, M, G (thousands); `k` KiB shortened (by 1024), `b` bytes
 /// shown as KiB so, `u` as `c` but by 1024; `t` seconds as time; `s` a text. A number after the form is
-/// the width it shortens to. A negative width aligns left.
+/// the width it shortens to. A negative width aligns left. `{spread:...}` is the counter of each CPU, one after the other,
+/// each with a blank behind it where the form ends in `_`; in heads `{cpus:7}` are the CPUs' names so wide, `{cpus:brief}`
+/// and `{cpus:-}` those of collectl's brief line and the dashes around its title. `{page}` is the size of a page in KiB.
 pub struct Text {
     /// For one line an interval: a banner, the names, the row.
     pub brief: Lines,
@@ -144,7 +197,8 @@ pub struct Plot {
 /// A name in a plot header, the column it shows and with how many decimals.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// collectl's name.
+    /// collectl's name. `{rate}` in it is `/sec` or `/int`; with `{name}` it is whole, its tag included, and that is
+    /// the instance's name behind its first `_`.
     pub head: &'static str,
     /// Column of the subsystem; empty: always 0.
     pub column: &'static str,
@@ -179,32 +233,28 @@ pub enum Shape {
 /// Every subsystem there is, in the order of collectl's brief columns.
 pub const ALL: &[&Subsystem] = &[
     &cpu::CPU,
+    &interrupts::INTERRUPTS,
     &memory::MEMORY,
+    &numa::NUMA,
+    &buddy::BUDDY,
     &disk::DISK,
     &net::NET,
+    &tcp::TCP,
+    &sockets::SOCKETS,
+    &inodes::INODES_AND_FILES,
+    &fabric::FABRIC,
+    &nfs::NFS,
+    &sensors::SENSORS,
     &slab::SLAB,
     &pressure::PRESSURE,
+    &own::OWN,
     &process::PROCESS,
 ];
 
 /// What collectl has letters for, in the order of its manual.
 const COLLECTL: &[(char, &str)] = &[
-    ('b', "memory fragmentation"),
-    ('B', "memory fragmentation"),
-    ('E', "environment"),
-    ('f', "NFS"),
-    ('F', "NFS"),
-    ('i', "inodes"),
-    ('j', "interrupts"),
-    ('J', "interrupts"),
     ('l', "Lustre"),
     ('L', "Lustre"),
-    ('M', "NUMA"),
-    ('s', "sockets"),
-    ('t', "TCP"),
-    ('T', "TCP"),
-    ('x', "interconnect"),
-    ('X', "interconnect"),
     ('y', "slabs"),
     ('Y', "slabs"),
 ];
@@ -217,7 +267,7 @@ pub fn not_yet(letter: char) -> Option<&'static str> {
 
 /// Whether there is something to record and to show by this letter.
 pub fn is_letter(letter: char) -> bool {
-    of(letter).is_some_and(|subsystem| subsystem.letters().any(|known| known == letter))
+    of(letter).is_some()
 }
 
 /// All letters there are: `c C m d D`.
@@ -246,6 +296,11 @@ pub fn service_letters() -> String {
     usual.filter_map(|one| one.letters().next()).collect()
 }
 
+/// Whether one of the letters asks for it.
+pub fn is_asked(subsystem: &Subsystem, letters: &str) -> bool {
+    subsystem.letters().any(|letter| letters.contains(letter))
+}
+
 /// Whether one of the letters asks for processes.
 pub fn asks_for_processes(letters: &str) -> bool {
     letters
@@ -253,11 +308,10 @@ pub fn asks_for_processes(letters: &str) -> bool {
         .any(|letter| of(letter).is_some_and(Subsystem::is_of_processes))
 }
 
-/// The subsystem of a letter, upper or lower case.
+/// The subsystem that shows something by this letter: `m` and `M` are of two.
 pub fn of(letter: char) -> Option<&'static Subsystem> {
-    ALL.iter()
-        .copied()
-        .find(|subsystem| subsystem.letter == letter.to_ascii_lowercase())
+    let mut all = ALL.iter().copied();
+    all.find(|subsystem| subsystem.letters().any(|known| known == letter))
 }
 
 /// A place that shows a column with the decimals asked for.
@@ -326,6 +380,33 @@ pub(crate) const fn text(
         value: kymo_base::column::Value::Text(value),
         private: false,
     }
+}
+
+/// What a column of a gauge shows: the value of field `N`.
+pub(crate) fn now<const N: usize>(cells: &kymo_base::column::Cells) -> f64 {
+    cells.now[N]
+}
+
+/// What a column of a counter shows: field `N` a second.
+pub(crate) fn rate<const N: usize>(cells: &kymo_base::column::Cells) -> f64 {
+    cells.rate(N)
+}
+
+/// The sum of what is counted on each CPU, a second; `first` is the field of CPU 0.
+pub(crate) fn spread_rates(cells: &kymo_base::column::Cells, first: usize) -> f64 {
+    let counts = cells.delta.get(first..).unwrap_or_default();
+    let known = counts.iter().copied().filter(|delta| !delta.is_nan());
+    let sum = known.reduce(|sum, delta| sum + delta);
+    sum.unwrap_or(f64::NAN) / cells.secs
+}
+
+/// The sum of fields a second. Those the kernel does not have are no part of it.
+pub(crate) fn known_rates(cells: &kymo_base::column::Cells, fields: &[usize]) -> f64 {
+    let known = fields.iter().filter(|&&field| !cells.now[field].is_nan());
+    let sum = known
+        .map(|&field| cells.rate(field))
+        .reduce(|sum, rate| sum + rate);
+    sum.unwrap_or(f64::NAN)
 }
 
 /// `a / b`, 0 where `b` is 0.
@@ -412,14 +493,18 @@ mod tests {
             } = &subsystem.text;
             for name in [brief.row, verbose.row].into_iter().flat_map(places) {
                 assert!(
-                    has(subsystem.columns, name),
+                    name == "spread" && subsystem.spread || has(subsystem.columns, name),
                     "{}: no column {name}",
                     subsystem.name
                 );
             }
-            for name in places(detail.row) {
+            let beside = subsystem.beside.as_ref().map_or("", |beside| beside.row);
+            for name in [detail.row, beside].into_iter().flat_map(places) {
                 assert!(
-                    name == "name" || name == "number" || has(subsystem.detail, name),
+                    name == "spread" && subsystem.spread
+                        || name == "name"
+                        || name == "number"
+                        || has(subsystem.detail, name),
                     "{}: no detail {name}",
                     subsystem.name
                 );
@@ -454,12 +539,12 @@ mod tests {
     #[test]
     fn letters_come_from_the_table() {
         assert!(is_letter('c') && is_letter('C') && is_letter('Z'));
-        assert!(!is_letter('z') && !is_letter('M') && !is_letter('q'));
-        assert!(all_letters().starts_with("c C m d D n N"));
-        assert!(letters_and_names().starts_with("c cpu, m memory, "));
+        assert!(!is_letter('z') && is_letter('M') && !is_letter('q'));
+        assert!(all_letters().starts_with("c C j J m M b B d D n N"));
+        assert!(letters_and_names().starts_with("c cpu, j interrupts, m memory, M numa, "));
         assert!(letters_and_names().ends_with(", Z process"));
         assert!(asks_for_processes("cZ") && !asks_for_processes("cdnm"));
-        assert_eq!(not_yet('E'), Some("environment"));
+        assert_eq!(not_yet('l'), Some("Lustre"));
         assert_eq!(not_yet('c'), None);
     }
 
@@ -468,7 +553,7 @@ mod tests {
         #[test]
         fn any_text_is_survived(
             bytes: Vec<u8>,
-            text in "((cpu|intr|ctxt|MemTotal:|pgfault|some|full|eth0:|[0-9]{1,2} \\([a-z )(]{0,4}\\) S|VmRSS:|rchar:|avg10=)?[ 0-9./:=()a-z-]{0,24}\n){0,8}",
+            text in "((cpu|intr|ctxt|MemTotal:|Ip:|Ip: [A-Z]|TCP: mem|Ip6In|pgfault|some|full|eth0:|[0-9]{1,2} \\([a-z )(]{0,4}\\) S|VmRSS:|rchar:|avg10=)?[ 0-9./:=()a-z-]{0,24}\n){0,8}",
         ) {
             for subsystem in ALL {
                 for &kind in subsystem.sources {
@@ -479,7 +564,9 @@ mod tests {
                         let mut reading = kymo_base::reading::Reading::default();
                         crate::interpret::Interpreter::new(subsystem).read(&tracks, &Context::default(), &mut reading);
                         for row in &reading.rows {
-                            assert_eq!((row.values.len(), row.labels.len()), (subsystem.fields.len(), subsystem.labels.len()));
+                            let is_wide = subsystem.spread && row.values.len() > subsystem.fields.len();
+                            assert!(is_wide || row.values.len() == subsystem.fields.len());
+                            assert_eq!(row.labels.len(), subsystem.labels.len());
                         }
                     }
                 }

@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, numbers, plot, ratio,
-    text,
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
+    ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -253,6 +253,8 @@ pub static NET: Subsystem = Subsystem {
     name: "net",
     help: "Traffic and errors of network interfaces",
     sources: &[kind::NET_DEV],
+    beside: None,
+    spread: false,
     globals: &[],
     fields: FIELDS,
     labels: &[],
@@ -262,7 +264,7 @@ pub static NET: Subsystem = Subsystem {
     columns: &TRAFFIC,
     detail: DETAIL,
     born: None,
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines {
             title: "<----------Network---------->",
@@ -284,7 +286,7 @@ pub static NET: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "NET",
-        order: 3,
+        order: 4,
         file: "net",
         summary: PLOT,
         detail: PLOT_DETAIL,

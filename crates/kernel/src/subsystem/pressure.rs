@@ -7,7 +7,9 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
-use super::{Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, plot, text};
+use super::{
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, text,
+};
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
@@ -147,6 +149,8 @@ pub static PRESSURE: Subsystem = Subsystem {
         kind::PRESSURE_IO,
         kind::PRESSURE_IRQ,
     ],
+    beside: None,
+    spread: false,
     globals: GLOBALS,
     fields: FIELDS,
     labels: &[],
@@ -156,7 +160,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines {
             title: "<--Pressure%-->",
@@ -179,7 +183,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "PSI",
-        order: 5,
+        order: 12,
         file: "psi",
         summary: PLOT,
         detail: PLOT_DETAIL,

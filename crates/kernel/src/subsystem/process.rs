@@ -9,8 +9,8 @@ use kymo_base::template::{Class, Piece, Template};
 
 use super::exposed::Exposed;
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, place, text,
-    value,
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, place,
+    text, value,
 };
 use crate::layout::{Cell, From, Label, Layout, RowLayout};
 use crate::source::kind;
@@ -386,6 +386,8 @@ pub static PROCESS: Subsystem = Subsystem {
         kind::TID_IO,
         kind::TID_STATUS,
     ],
+    beside: None,
+    spread: false,
     globals: &[],
     fields: FIELDS,
     labels: LABELS,
@@ -395,7 +397,7 @@ pub static PROCESS: Subsystem = Subsystem {
     columns: &[],
     detail: DETAIL,
     born: Some(STARTTIME),
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines::NONE,
         verbose: Lines::NONE,
@@ -418,7 +420,8 @@ pub static PROCESS: Subsystem = Subsystem {
     exposed: Exposed::NONE,
 };
 
-fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
+/// Where the fields of a process are in one of its files.
+pub(super) fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     let row = match kind {
         kind::PID_STAT | kind::TID_STAT => stat(template),
         kind::PID_IO | kind::TID_IO => io(template),

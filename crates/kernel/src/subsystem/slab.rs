@@ -8,7 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::Exposed;
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, at, field, number, place, value,
+    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, place,
+    value,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -178,6 +179,8 @@ pub static SLAB: Subsystem = Subsystem {
     name: "slab",
     help: "The kernel's object caches; root only",
     sources: &[kind::SLABINFO],
+    beside: None,
+    spread: false,
     globals: &[],
     fields: FIELDS,
     labels: &[],
@@ -187,7 +190,7 @@ pub static SLAB: Subsystem = Subsystem {
     columns: COLUMNS,
     detail: DETAIL,
     born: None,
-    hides_unused: false,
+    unused: Unused::Shown,
     text: Text {
         brief: Lines::NONE,
         verbose: Lines {
@@ -209,7 +212,7 @@ pub static SLAB: Subsystem = Subsystem {
     },
     plot: Plot {
         tag: "SLAB",
-        order: 5,
+        order: 10,
         file: "slb",
         summary: PLOT,
         detail: PLOT_DETAIL,

@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::Args;
 use kymo_base::scan;
 use kymo_kernel::facts;
+use kymo_kernel::listing;
 use kymo_kernel::reader::Reader;
 use kymo_kernel::source::{self, Reads, Scope, Source, kind};
 use kymo_sys::clock::{Clock, RealClock};
@@ -137,10 +138,12 @@ impl Probe {
     ) -> Option<Probe> {
         let names: Vec<String> = match source.scope {
             Scope::Machine => vec![String::new()],
+            Scope::Thread | Scope::Program => return None,
             Scope::Process if source.kind != kind::PID_EXE => {
                 pids.iter().map(u64::to_string).collect()
             }
-            _ => return None,
+            Scope::Process => return None,
+            scope => listing::instances(root, scope),
         };
         let net = facts::net_path(root);
         let path = |name: &String| {
@@ -148,17 +151,21 @@ impl Probe {
                 .path_of(name)
                 .replace("proc/net/", &format!("{net}/"))
         };
+        let there = match source.scope {
+            Scope::Machine => 1,
+            Scope::Process | Scope::Thread => *processes,
+            _ => names.len(),
+        };
+        if there == 0 {
+            return None;
+        }
         Some(Probe {
             source,
             readers: names
                 .iter()
                 .map(|name| Reader::new(source, path(name)))
                 .collect(),
-            instances: if source.scope == Scope::Machine {
-                1
-            } else {
-                *processes
-            },
+            instances: there,
             warm: Vec::new(),
             cold: Vec::new(),
             text: Vec::new(),
@@ -196,7 +203,8 @@ impl Probe {
                     .readers
                     .first()
                     .map_or(String::new(), |reader| reader.path().to_string()),
-                _ => self.source.path_of("PID"),
+                Scope::Process | Scope::Thread => self.source.path_of("PID"),
+                _ => self.source.path_of("*"),
             },
             source: self.source,
             instances: self.instances,
@@ -232,6 +240,8 @@ impl Price {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
             Reads::Records => 4096,
+            // A page for each file.
+            Reads::Bundle(files) => files.len() * 4096,
         };
         (buffer + 1024) * self.instances
     }
@@ -257,6 +267,12 @@ impl Price {
             kind::NET_DEV => {
                 "a line for every interface; many virtual interfaces, or a driver that asks its hardware"
             }
+            kind::INTERRUPTS | kind::SOFTIRQS => {
+                "a number of each interrupt on each CPU; many CPUs, or many queues of devices"
+            }
+            kind::SNMP | kind::NETSTAT | kind::SNMP6 => {
+                "the kernel adds up every counter over all CPUs at each read; many CPUs"
+            }
             kind::SLABINFO => {
                 "the kernel counts the objects of all slabs that are not full at each read"
             }
@@ -272,6 +288,7 @@ fn reads_text(reads: Reads) -> &'static str {
     match reads {
         Reads::Whole => "whole",
         Reads::Records => "records",
+        Reads::Bundle(_) => "files",
     }
 }
 

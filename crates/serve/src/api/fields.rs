@@ -74,10 +74,7 @@ fn of_file(hub: &Hub) -> Result<Instances, String> {
     let machine = subsystem::ALL
         .iter()
         .filter(|subsystem| !subsystem.is_of_processes());
-    let kinds: Kinds = machine
-        .clone()
-        .flat_map(|s| s.sources.iter().copied())
-        .collect();
+    let kinds: Kinds = machine.clone().flat_map(|s| s.understood()).collect();
     let thru_ns = hub.archive.extent()?.thru_ns;
     let range = TimeRange {
         from_ns: thru_ns - LAST_NS,
