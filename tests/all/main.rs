@@ -27,6 +27,7 @@ mod postgres_asked;
 mod postgres_kills;
 mod programs;
 mod programs_recorded;
+mod programs_users;
 mod prometheus;
 mod record;
 mod rrd_at_time;

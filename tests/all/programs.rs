@@ -44,8 +44,13 @@ impl Place {
         &self.served.published
     }
 
+    /// A path for a test's own file.
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
+        self.scratch.path(name)
+    }
+
     /// The example in C, which has executed so many commands.
-    fn in_c(&self, commands: u32) -> Example {
+    pub(crate) fn in_c(&self, commands: u32) -> Example {
         let program = self.scratch.path("publish");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         if !program.exists() {
@@ -107,7 +112,7 @@ impl Place {
 }
 
 /// A running example.
-struct Example {
+pub(crate) struct Example {
     child: Child,
     path: PathBuf,
 }
