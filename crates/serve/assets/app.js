@@ -54,6 +54,7 @@ const MAKERS = {
   series: async () => (await import('./series.js')).createSeries,
   hosts: async () => (await import('./hosts.js')).createHosts,
   programs: async () => (await import('./programs.js')).createPrograms,
+  postgres: async () => (await import('./postgres.js')).createPostgres,
   targets: async () => (await import('./targets.js')).createTargets,
   events: async () => (await import('./events.js')).createEvents,
   raw: async () => (await import('./raw.js')).createRaw,
@@ -386,6 +387,21 @@ async function readStatus() {
   drawHead();
 }
 
+/** The tab is there once a server publishes or is asked. */
+async function lookForPostgres() {
+  const tab = $('tabs').querySelector('[data-view=postgres]');
+  try {
+    if (ctx.state.view !== 'postgres') {
+      const matches = ['job=postgres', 'publisher=postgresql'];
+      const answers = await Promise.all(matches.map((match) => api.get('stored', { match })));
+      if (answers.every(({ series }) => !series.length)) throw new Error('none');
+    }
+    tab.hidden = false;
+  } catch {
+    setTimeout(lookForPostgres, STATUS_EVERY_MS);
+  }
+}
+
 async function start() {
   const code = takeCode(location, history);
   if (code)
@@ -402,6 +418,7 @@ async function start() {
   cost = createCost(ctx, $('cost'));
   drawHead();
   setInterval(() => !document.hidden && readStatus(), STATUS_EVERY_MS);
+  lookForPostgres();
 }
 
 start();

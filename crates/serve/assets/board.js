@@ -13,10 +13,12 @@ const HOLE_MS = 3000;
 // stored series have no live stream
 const STORED_MS = 10000;
 
-export function createBoard(ctx, host) {
+/** `add` puts numbers that are computed from others into a frame. */
+export function createBoard(ctx, host, { add } = {}) {
   const board = {
     ctx,
     host,
+    add,
     cards: [],
     panels: [],
     ids: [],
@@ -96,6 +98,7 @@ async function ask(board) {
     if (stop.signal.aborted) return;
     if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
+    board.add?.(board.frame);
     board.problem = '';
     board.answered = performance.now();
     if (view.live) for (const sample of ctx.recent) take(board, sample);

@@ -172,7 +172,8 @@ function table({ plan, panel }, frame) {
     : null;
   const data = [times];
   plan.layers.forEach((each, n) => {
-    if (each.hollow) data.push(numbers(each, frame, 'max', each.factor) ?? none);
+    if (each.hollow)
+      data.push(numbers(each, frame, 'max', each.factor) ?? numbers(each, frame, 'avg', each.factor) ?? none);
     else if (sums) data.push(sums[n]);
     else {
       if (seriesOf(each) === 3)

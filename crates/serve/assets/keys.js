@@ -32,14 +32,15 @@ export const KEYS = [
   ['Esc', 'let go of what is held', { Escape: (act) => act.release() }],
   ['/', 'search or filter', { '/': (act) => act.filter() }],
   [
-    'N  F  S  H  A  M  E  R',
-    'now, all fields, series, hosts, programs (A), targets (MRTG), events, raw texts',
+    'N  F  S  H  A  Q  M  E  R',
+    'now, all fields, series, hosts, programs (A), PostgreSQL (Q), targets (MRTG), events, raw texts',
     {
       n: (act) => act.view('now'),
       f: (act) => act.view('fields'),
       s: (act) => act.view('series'),
       h: (act) => act.view('hosts'),
       a: (act) => act.view('programs'),
+      q: (act) => act.view('postgres'),
       m: (act) => act.view('targets'),
       e: (act) => act.view('events'),
       r: (act) => act.view('raw'),

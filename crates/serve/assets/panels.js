@@ -62,11 +62,11 @@ export function panelOf(ids, index) {
   };
 }
 
-/** All ids that panels need. */
+/** All ids that panels need, but for what is computed from others. */
 export function fieldsOf(panels) {
   const ids = new Set();
   for (const { layers, peak } of panels) {
-    for (const { id } of layers) ids.add(id);
+    for (const { id, parts } of layers) if (!parts) ids.add(id);
     if (peak) ids.add(peak);
   }
   return [...ids];

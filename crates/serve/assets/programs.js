@@ -1,12 +1,12 @@
 // The view of programs: who publishes what it does, what each of them does now, or did at the moment that is held, and
 // what it counts.
 import { h, text } from './dom.js';
-import { fits, flight, idleOf, labelWords, quantity, readPrograms, secretText } from './published.js';
+import { fits, flight, idleOf, labelWords, quantity, readPrograms, secretText, waitWords } from './published.js';
 import { lastWins } from './scans.js';
 import { ago, clock, span, stamp } from './time.js';
 
 const EVERY_MS = 2000;
-const COMMANDS = ['for', 'state', 'command', 'pid', 'commands', 'labels'];
+const COMMANDS = ['for', 'state', 'command', 'waits for', 'pid', 'commands', 'labels'];
 const METRICS = ['metric', 'total', 'per second', '50 %', '90 %', '99 %', 'samples'];
 
 export function createPrograms(ctx, host) {
@@ -148,6 +148,7 @@ function commandRow(slot, now) {
     h('td', {}, since),
     h('td', {}, slot.state),
     h('td', { class: 'wide', title: secretText(slot) }, secretText(slot)),
+    h('td', {}, waitWords(slot)),
     h('td', {}, String(slot.pid)),
     h('td', {}, String(slot.commands)),
     h('td', {}, labelWords(slot.labels)),

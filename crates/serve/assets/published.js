@@ -39,6 +39,10 @@ export function secretText({ kind, text, cut }) {
   return cut ? `${text}…` : text;
 }
 
+/** What a command waits for, and for whom. */
+export const waitWords = ({ wait, blocked_by: by }) =>
+  [wait, by?.length ? `of ${by.join(', ')}` : ''].filter(Boolean).join(' ');
+
 export const labelWords = (labels) =>
   Object.entries(labels)
     .filter(([, value]) => value)

@@ -152,6 +152,15 @@ pub fn find<'a>(listed: &'a [SeriesInfo], name: &[u8]) -> Option<&'a SeriesInfo>
 /// What a column counts, as far as collectd's type or rrdtool's kind says it.
 pub fn unit(name: &[u8], kind: &[u8]) -> Unit {
     let is_rate = !matches!(kind, b"GAUGE" | b"COMPUTE" | b"");
+    // Fields of label sets end in what they are counted in.
+    let field = labels::value(name, "field");
+    match is_rate {
+        true if field.ends_with(b"_bytes") || field.ends_with(b"_bytes_total") => {
+            return Unit::BytesPerSecond;
+        }
+        false if field.ends_with(b"_seconds") => return Unit::Seconds,
+        _ => {}
+    }
     match (&*labels::value(name, "type"), is_rate) {
         (b"percent" | b"percent_bytes" | b"percent_inodes", _) => Unit::Percent,
         // Ticks of USER_HZ, of which there are 100 a second.

@@ -12,13 +12,14 @@ use super::columns::{Columns, Kind};
 /// Databases that have series of their own.
 const DATABASES_MAX: usize = 256;
 /// States of connections, whether there are any in them or not: a state that is left has the value 0.
-const STATES: [&str; 5] = [
+const STATES: [&str; 4] = [
     "active",
     "idle",
     "idle in transaction",
     "idle in transaction (aborted)",
-    "fastpath function call",
 ];
+/// A command by another message.
+const FAST_PATH: &str = "fastpath function call";
 /// What the server calls who waits for what.
 const WAITS: [&str; 8] = [
     "BufferPin",
@@ -223,7 +224,10 @@ struct Group {
 impl Group {
     fn of(row: &Row) -> Group {
         Group {
-            state: row.try_get(0).unwrap_or_default(),
+            state: match row.try_get(0).unwrap_or_default() {
+                FAST_PATH => STATES[0].into(),
+                state => state.into(),
+            },
             wait: row.try_get(1).unwrap_or_default(),
             is_client: row.try_get(2).unwrap_or_default(),
             count: number(row, 3).unwrap_or(0.0),
