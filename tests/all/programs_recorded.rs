@@ -7,7 +7,7 @@ use std::process::Command;
 
 use kymo_shm::{Kind, Publisher, Schema, Slot};
 use kymo_tests::kymo;
-use kymo_tests::served::{ask, eventually, get, kill};
+use kymo_tests::served::{Served, ask, eventually, get, kill};
 use serde_json::Value;
 
 use crate::programs::{Place, files_below};
@@ -159,6 +159,18 @@ fn on_the_command_line(place: &Place, moment: f64) {
     let json = said(&open);
     let json: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}"));
     assert_eq!(texts(&json), ["UPDATE t SET a = ?", ""]);
+    let mut looked_at = Served::start(&["--open", &place.data, "--listen", "127.0.0.1:0"]);
+    let address = looked_at.address();
+    let path = format!("/api/v1/programs?at={moment}");
+    let then = get(&address, &path, "");
+    assert_eq!(
+        texts(&then),
+        ["", ""],
+        "of a recording that is only looked at"
+    );
+    let last = get(&address, "/api/v1/programs", "");
+    assert!(last["at"].as_f64() > then["at"].as_f64(), "and its end");
+    assert_eq!(texts(&last).len(), 0);
     let early = ["programs", "--at", "20200101:12:00", "--open", &place.data];
     let output = Command::new(kymo())
         .args(early)

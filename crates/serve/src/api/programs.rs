@@ -32,16 +32,18 @@ pub(super) async fn answer(
     };
     let body = hub
         .ask(move |hub| {
-            if let Some(at_ns) = at_ns {
-                return recorded(hub, at_ns, scopes.texts);
-            }
-            let programs = match &hub.stored {
-                // Without the scope the keeper does not even send them.
-                Some(stored) => stored
-                    .programs(scopes.texts)
-                    .map_err(Refusal::unavailable)?,
-                None => Programs::default(),
+            let stored = match (at_ns, &hub.stored) {
+                (None, Some(stored)) => stored,
+                (Some(at_ns), _) => return recorded(hub, at_ns, scopes.texts),
+                // Of recordings that are only looked at there is no other now than their end.
+                (None, None) => {
+                    let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
+                    return recorded(hub, extent.thru_ns, scopes.texts);
+                }
             };
+            // Without the scope the keeper does not even send texts.
+            let programs = stored.programs(scopes.texts);
+            let programs = programs.map_err(Refusal::unavailable)?;
             Ok(body(&programs, RealClock.now().real_ns).to_string())
         })
         .await?;
