@@ -88,13 +88,25 @@ impl<'a> Sessions<'a> {
         let stamp = activity.identity.as_ref()?.stamp;
         // These clocks have no need of the time of the machine's start.
         let started_ns = header.stamp_clock.unix_ns(stamp, 0)?;
+        let stamp = activity.command.as_ref().map_or(0, |command| command.stamp);
+        let command_ns = header.stamp_clock.unix_ns(stamp, 0).unwrap_or(0);
         let identity = (slot.pid, started_ns);
+        self.add(slot, identity, activity.state, command_ns, texts)
+    }
+
+    /// `command_ns`: when the last command began that the slot has seen.
+    fn add(
+        &mut self,
+        slot: &mut ActiveSlot,
+        identity: Identity,
+        state: State,
+        command_ns: u64,
+        texts: bool,
+    ) -> Option<usize> {
         let &(place, session) = self.known.get(&identity)?;
         self.published.insert(place);
         self.shown.insert(identity);
-        let stamp = activity.command.as_ref().map_or(0, |command| command.stamp);
-        let command_ns = header.stamp_clock.unix_ns(stamp, 0).unwrap_or(0);
-        match activity.state {
+        match state {
             State::Active if session.command_ns == command_ns => session.add_wait(slot),
             // It waits before the library could see the command. Of one that the library has seen it knows more, and sooner.
             State::None | State::Idle | State::IdleInTransaction
@@ -240,5 +252,121 @@ impl Shown for ServerSession {
         self.overwrite(&mut slot, texts);
         self.add_wait(&mut slot);
         slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn at(mono_ns: u64) -> Moment {
+        Moment {
+            mono_ns,
+            real_ns: 0,
+        }
+    }
+
+    fn session(state: State, command_ns: u64) -> ServerSession {
+        ServerSession {
+            pid: 7,
+            started_ns: 5,
+            state: state.byte(),
+            command_ns,
+            wait: b"Lock:relation".to_vec(),
+            blocked_by: vec![3],
+            text: b"SELECT ?".to_vec(),
+            labels: vec![(b"user".to_vec(), b"ada".to_vec())],
+            ..ServerSession::default()
+        }
+    }
+
+    fn activity(server: &str, session: ServerSession) -> ServerActivity {
+        ServerActivity {
+            server: server.into(),
+            sessions: vec![session],
+            ..ServerActivity::default()
+        }
+    }
+
+    fn slot(state: State) -> ActiveSlot {
+        ActiveSlot {
+            state: state.byte(),
+            ..session(State::None, 0).slot(0, false)
+        }
+    }
+
+    /// What becomes of a slot whose last command began then, beside what the server says.
+    fn completed(
+        state: State,
+        command_ns: u64,
+        said: &ServerSession,
+        started_ns: u64,
+    ) -> ActiveSlot {
+        let mut servers = Servers::default();
+        servers.take(activity("main", said.clone()), at(0));
+        let mut sessions = servers.current(at(SECOND_NS));
+        let mut slot = slot(state);
+        let identity = (slot.pid, started_ns);
+        sessions.add(&mut slot, identity, state, command_ns, true);
+        slot
+    }
+
+    #[test]
+    fn who_knows_the_newer_command_is_believed() {
+        use State::{Active, Idle, IdleInTransaction};
+        // The slot's state and its command's start; the server's; whether its text is shown, and whether its wait is.
+        for (state, command_ns, said, said_ns, text, wait) in [
+            (Idle, 10, Active, 20, true, true),
+            (IdleInTransaction, 10, Active, 20, true, true),
+            // The library has seen this command, and its end.
+            (Idle, 20, Active, 20, false, false),
+            (Idle, 30, Active, 20, false, false),
+            (Idle, 10, Idle, 20, false, false),
+            (Active, 20, Active, 20, false, true),
+            (Active, 30, Active, 20, false, false),
+            (Active, 20, Idle, 20, false, false),
+        ] {
+            let slot = completed(state, command_ns, &session(said, said_ns), 5);
+            let what = format!("{state:?} {command_ns}, {said:?} {said_ns}");
+            assert_eq!(slot.text == b"SELECT ?", text, "{what}");
+            assert_eq!(!slot.wait.is_empty(), wait, "{what}");
+            assert_eq!(!slot.blocked_by.is_empty(), wait, "{what}");
+            assert_eq!(slot.state, if text { 2 } else { state.byte() }, "{what}");
+        }
+        // Another session had the process's number before.
+        let slot = completed(Idle, 10, &session(Active, 20), 6);
+        assert!(slot.text.is_empty() && slot.wait.is_empty());
+    }
+
+    #[test]
+    fn what_is_old_is_not_shown_and_two_servers_are_two() {
+        let mut servers = Servers::default();
+        servers.take(activity("main", session(State::Active, 1)), at(0));
+        servers.take(activity("other", session(State::Idle, 1)), at(0));
+        for (seconds, names) in [(3, &["main", "other"][..]), (4, &["other"]), (16, &[])] {
+            let sessions = servers.current(at(seconds * SECOND_NS));
+            let shown = sessions.publishers(true, |_| Vec::new());
+            let found: Vec<_> = shown
+                .iter()
+                .map(|(_, publisher)| publisher.slots[0].labels[1].1.clone())
+                .collect();
+            let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+            assert_eq!(found, names, "after {seconds} s");
+        }
+        let sessions = servers.current(at(0));
+        let hidden = sessions.publishers(false, |_| Vec::new());
+        let slots = hidden.iter().flat_map(|(_, publisher)| &publisher.slots);
+        assert!(
+            slots
+                .into_iter()
+                .all(|slot| slot.text.is_empty() && slot.labels.is_empty())
+        );
+        servers.take(
+            activity("main", session(State::Idle, 2)),
+            at(20 * SECOND_NS),
+        );
+        assert_eq!(servers.0.len(), 1);
     }
 }
