@@ -47,7 +47,35 @@ fn bad_usage_is_one_clear_line() {
             "cannot use --thru yesterday: not a time",
         ),
         (&["play", &raw, "-sc", "-oq"], "cannot use -o q: it takes"),
-        (&["play", &raw, "-sc", "-og"], "cannot use -o g: not yet"),
+        (
+            &["play", &raw, "-sc", "-oX"],
+            "cannot use -o X: exceptions have no file",
+        ),
+        (
+            &["play", &raw, "-sc", "-oi"],
+            "cannot use -o i: it is for -P live",
+        ),
+        (
+            &["play", &raw, "-sc", "--home"],
+            "cannot use --home: it has no effect",
+        ),
+        (
+            &["play", &raw, "-sZ", "--procopts", "z"],
+            "cannot use --procopts z: it is for --top",
+        ),
+        (&["-sc", "--stats"], "cannot use --stats: it is for what is"),
+        (
+            &["play", &raw, "-sC", "--stats"],
+            "cannot use --stats: it is for the brief",
+        ),
+        (
+            &["play", &raw, "-sd", "--dskfilt", "("],
+            "cannot use --dskfilt (: not a regular expression",
+        ),
+        (
+            &["play", &raw, "-sd", "-l", "SVC"],
+            "cannot use -l SVC: not a number",
+        ),
         (
             &["play", &raw, "-sc", "--sep", "ab"],
             "cannot use --sep ab: not a separator",
@@ -62,7 +90,7 @@ fn bad_usage_is_one_clear_line() {
         ),
         (
             &["play", &raw, "-sZ", "--procopts", "q"],
-            "cannot use --procopts q: it takes",
+            "cannot use --procopts q: q is none of",
         ),
         (
             &["play", &raw, "-sC", "-sD"],
@@ -85,8 +113,8 @@ fn bad_usage_is_one_clear_line() {
             "cannot use -f here: only plot files",
         ),
         (
-            &["play", &raw, "-sZ", "--procopts", "w32"],
-            "cannot use --procopts w32: no width is taken",
+            &["play", &raw, "-sZ", "--procopts", "u4"],
+            "cannot use --procopts u4: a user's column is",
         ),
         (
             &["play", &raw, "-sc", "-oa"],

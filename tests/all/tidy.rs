@@ -46,7 +46,7 @@ const CASTS: &[(&str, usize)] = &[
     ("shm", 49),
     ("store", 290),
     ("sys", 51),
-    ("view", 35),
+    ("view", 34),
     ("wire", 30),
 ];
 /// Words that make a reader look twice, in comments and texts.

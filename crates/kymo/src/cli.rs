@@ -12,6 +12,7 @@ use crate::commands::{
     config, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
+use crate::explain::Questions;
 use crate::options::{RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
 
@@ -98,6 +99,8 @@ struct Classic {
     record: RecordOptions,
     #[command(flatten)]
     view: ViewOptions,
+    #[command(flatten)]
+    questions: Questions,
 }
 
 /// Why nothing is run.
@@ -121,6 +124,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Argumen
     };
     let matches = command.try_get_matches_from(words).map_err(stop)?;
     let mut arguments = Arguments::from_arg_matches(&matches).map_err(stop)?;
+    if let Some(answer) = arguments.classic.questions.answer::<Arguments>() {
+        return Err(Stop::Say(answer));
+    }
     if arguments.command.is_none() {
         arguments.classic.check(&matches).map_err(Stop::Refuse)?;
     }
@@ -239,6 +245,7 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
         playback,
         record,
         view,
+        questions: _,
     } = classic;
     record.settle().map_err(anyhow::Error::msg)?;
     if plays {

@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod adjusted;
 mod cli;
 mod commands;
 #[cfg(feature = "serve")]
 mod config;
 mod cost;
 mod days;
+mod explain;
 #[cfg(feature = "serve")]
 mod guardian;
 mod intervals;
@@ -26,6 +28,7 @@ mod sandbox;
 #[cfg(feature = "serve")]
 mod secret;
 mod session;
+mod shape;
 mod show;
 mod stand_in;
 mod times;

@@ -9,6 +9,7 @@ use kymo_kernel::subsystem;
 use kymo_sys::machine;
 
 use crate::intervals::{Intervals, Scans};
+use crate::shape::Shape;
 
 /// Longest file of `--procfilt` that is read.
 const PROCFILT_MAX: u64 = 1 << 20;
@@ -30,11 +31,12 @@ pub(crate) struct ViewOptions {
     pub json: bool,
     /// How to stamp and round: T time, d or D date and time, m milliseconds, U seconds since
     /// 1970, n counts instead of rates, 1 or 2 decimals; of plot files z not compressed,
-    /// a append to those there are, c write them again
+    /// a append to those there are, c write them again, u with the time in their names; i what files begin with;
+    /// g or G fractions of numbers from G on; x disks that are exceptions alone, see -l
     #[arg(
         short = 'o',
         long = "options",
-        value_name = "dDTmUn12acz",
+        value_name = "dDTmUn12aczuigGx",
         action = ArgAction::Append,
         allow_hyphen_values = true
     )]
@@ -53,8 +55,8 @@ pub(crate) struct ViewOptions {
         allow_hyphen_values = true
     )]
     pub header_repeat: Option<i64>,
-    /// The first N processes by vsz rss syst usrt time rkb wkb iokb majf minf flt pid cpu thread ...
-    #[arg(long, value_name = "SORT[,N]", num_args = 0..=1, default_missing_value = "")]
+    /// The first N processes by vsz rss syst usrt time rkb wkb iokb majf minf flt pid cpu thread ...; v: below one another, not in place
+    #[arg(long, value_name = "SORT[,N[,v]]", num_args = 0..=1, default_missing_value = "")]
     pub top: Option<String>,
     /// Processes to show: c comm, C comm's beginning, f command line, p pid, P parent, u uid,
     /// U user; `+` with their threads; or a file of such, one a line
@@ -64,15 +66,18 @@ pub(crate) struct ViewOptions {
         allow_hyphen_values = true
     )]
     pub procfilt: Option<String>,
-    /// Processes' columns: i I/O, m memory, t threads, w wide, x context switches
-    #[arg(long, value_name = "imtwx")]
+    /// Processes: i I/O columns, m memory, x context switches, s S start time, R priority as a number, t threads, uN width of users,
+    /// wN arguments, r no folders, k without shells, c with children, f faults since birth, p no new ones, I no I/O read, z of --top no zeros
+    #[arg(long, value_name = "imxsSRtuNwNrkcfpIz")]
     pub procopts: Option<String>,
     /// Begin at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS][-THRU]")]
     pub from: Option<String>,
     /// End after this time
     #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
     pub thru: Option<String>,
+    #[command(flatten)]
+    pub shape: Box<Shape>,
 }
 
 /// What to sample, how often and where to keep it.

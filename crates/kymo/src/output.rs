@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use kymo_recording::folder::safe_host;
-use kymo_view::sink::{Sink, To};
+use kymo_view::sink::{self, Sink, To};
 
 /// Whether someone watches while it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ struct Files {
     existing: Existing,
     /// Those of this run: one whose day comes again goes on.
     made: BTreeSet<PathBuf>,
-    open: BTreeMap<(String, u32, String), PlotFile>,
+    open: BTreeMap<(String, String, String), PlotFile>,
 }
 
 struct PlotFile {
@@ -141,9 +141,17 @@ impl Sink for Output {
     fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
         match (to, &mut self.files) {
             (To::Stream, _) => self.stdout.write_all(bytes),
-            (To::File { host, day, suffix }, Some(files)) => {
-                files.get(host, day, suffix)?.write(bytes)
-            }
+            (
+                To::File {
+                    host,
+                    day,
+                    second,
+                    suffix,
+                },
+                Some(files),
+            ) => files
+                .get(host, &sink::when(day, second), suffix)?
+                .write(bytes),
             (To::File { .. }, None) => Ok(()),
         }
     }
@@ -162,16 +170,17 @@ impl Sink for Output {
 
 impl Files {
     /// The file of one day; those of other days are done with.
-    fn get(&mut self, host: &str, day: u32, suffix: &str) -> io::Result<&mut PlotFile> {
+    fn get(&mut self, host: &str, when: &str, suffix: &str) -> io::Result<&mut PlotFile> {
         self.open
-            .retain(|(_, open_day, open_suffix), _| *open_day == day || open_suffix != suffix);
-        match self.open.entry((host.to_string(), day, suffix.to_string())) {
+            .retain(|(_, open, open_suffix), _| open == when || open_suffix != suffix);
+        let key = (host.to_string(), when.to_string(), suffix.to_string());
+        match self.open.entry(key) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let gz = if self.gzip { ".gz" } else { "" };
                 let path = self
                     .dir
-                    .join(format!("{}-{day}.{suffix}{gz}", safe_host(host)));
+                    .join(format!("{}-{when}.{suffix}{gz}", safe_host(host)));
                 let existing = match self.made.insert(path.clone()) {
                     true => self.existing,
                     false => Existing::Grows,

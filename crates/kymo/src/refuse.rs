@@ -5,93 +5,82 @@ use clap::{Arg, Args as _, Error};
 
 use crate::options::RecordOptions;
 
-/// Switches of collectl that are not built yet.
-const NOT_YET: &[&str] = &[
-    "--all",
-    "--ALL",
-    "--rolllogs",
-    "-r",
-    "--daemon",
-    "-D",
-    "--pname",
-    "--runas",
-    "--umask",
-    "--address",
-    "-A",
-    "--config",
-    "-C",
-    "--messages",
-    "-m",
-    "--rawdskfilter",
-    "--rawdskfilt",
-    "--rawdskignore",
-    "--rawnetfilter",
-    "--rawnetfilt",
-    "--rawnetignore",
-    "--tworaw",
-    "--group",
-    "-G",
-    "--utime",
-    "--debug",
-    "-d",
-    "--full",
-    "--home",
-    "--wide",
-    "-w",
-    "--iosize",
-    "--limits",
-    "-l",
-    "--stats",
-    "--statopts",
-    "--vmstat",
-    "-L",
-    "--showdefs",
-    "--showheader",
-    "--showcolheaders",
-    "--showoptions",
-    "--showsubsys",
-    "--showsubopts",
-    "--showtopopts",
-    "--showslabaliases",
-    "--showrootslabs",
-    "--whatsnew",
-    "-x",
-    "--helpextend",
-    "-X",
-    "--helpall",
-    "-v",
-    "--cpuopts",
-    "--cpufilt",
-    "--dskopts",
-    "--dskfilt",
-    "--dskremap",
-    "--netopts",
-    "--netfilt",
-    "--intfilt",
-    "--memopts",
-    "--nfsfilt",
-    "--nfsopts",
-    "--tcpfilt",
-    "--xopts",
-    "--slabfilt",
-    "--slabopts",
-    "--lustopts",
-    "--lustsvcs",
-    "--envopts",
-    "--envfilt",
-    "--envremap",
-    "--envrules",
-    "--envdebug",
-    "--envtest",
-    "--procstate",
-    "--passwd",
-    "--offsettime",
-    "--grep",
-    "--extract",
-    "--procanalyze",
-    "--slabanalyze",
-    "--export",
-    "--import",
+const SOON: &str = "not yet";
+const LUSTRE: &str = "Lustre is not read; a program can publish such numbers, see docs/programs.md";
+const NFS: &str = "NFS is not read yet";
+const ENVIRONMENT: &str = "ipmitool is not run";
+const SLUB: &str = "kernels have no such names where kymo reads slabs, in /proc/slabinfo";
+const ALL_RECORDED: &str = "all devices are recorded; --dskfilt and --netfilt choose what is shown";
+
+/// Switches of collectl that are not here, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("--all", SOON),
+    ("--ALL", SOON),
+    ("--rolllogs", SOON),
+    ("-r", SOON),
+    ("--daemon", SOON),
+    ("-D", SOON),
+    ("--pname", SOON),
+    ("--runas", SOON),
+    ("--umask", SOON),
+    ("--address", SOON),
+    ("-A", SOON),
+    ("--config", SOON),
+    ("-C", SOON),
+    ("--messages", SOON),
+    ("-m", SOON),
+    ("--rawdskfilter", ALL_RECORDED),
+    ("--rawdskfilt", ALL_RECORDED),
+    ("--rawdskignore", ALL_RECORDED),
+    ("--rawnetfilter", ALL_RECORDED),
+    ("--rawnetfilt", ALL_RECORDED),
+    ("--rawnetignore", ALL_RECORDED),
+    (
+        "--tworaw",
+        "a recording has a stream for each source: nothing has to be split",
+    ),
+    (
+        "--group",
+        "a recording has a stream for each source: nothing has to be split",
+    ),
+    (
+        "-G",
+        "a recording has a stream for each source: nothing has to be split",
+    ),
+    (
+        "--utime",
+        "what each read cost is always recorded; see kymo doctor and kymo dump",
+    ),
+    (
+        "--debug",
+        "there is nothing to debug with it; see kymo doctor",
+    ),
+    ("-d", "there is nothing to debug with it; see kymo doctor"),
+    ("--showheader", SOON),
+    ("--showcolheaders", SOON),
+    ("--showslabaliases", SLUB),
+    ("--showrootslabs", SLUB),
+    ("--nfsfilt", NFS),
+    ("--nfsopts", NFS),
+    ("--tcpfilt", SOON),
+    ("--lustopts", LUSTRE),
+    ("--lustsvcs", LUSTRE),
+    ("-L", LUSTRE),
+    ("--envopts", ENVIRONMENT),
+    ("--envfilt", ENVIRONMENT),
+    ("--envremap", ENVIRONMENT),
+    ("--envrules", ENVIRONMENT),
+    ("--envdebug", ENVIRONMENT),
+    ("--envtest", ENVIRONMENT),
+    ("--grep", SOON),
+    ("--extract", SOON),
+    ("--procanalyze", SOON),
+    ("--slabanalyze", SOON),
+    ("--export", SOON),
+    (
+        "--import",
+        "no code is loaded; a program publishes its numbers instead, see docs/programs.md",
+    ),
 ];
 
 /// The line for one of clap's errors.
@@ -164,12 +153,12 @@ fn unknown(argument: &str) -> String {
         return format!("cannot use {name}: it is for recording, not for this command");
     }
     // collectl takes any unique beginning of a long switch.
-    let known = NOT_YET
+    let known = REFUSED
         .iter()
-        .any(|s| *s == name || (name.len() > 4 && s.starts_with(name)));
+        .find(|(s, _)| *s == name || (name.len() > 4 && s.starts_with(name)));
     match known {
-        true => format!("cannot use {name}: not yet"),
-        false => format!(
+        Some((_, why)) => format!("cannot use {name}: {why}"),
+        None => format!(
             "cannot use {}: no such switch; see kymo --help",
             name.escape_debug()
         ),

@@ -23,6 +23,7 @@ use kymo_sys::ticker::Ticker;
 use kymo_view::processes::Filter;
 use kymo_view::time::Zone;
 
+use crate::adjusted;
 use crate::intervals::Scans;
 use crate::options::{RecordOptions, ViewOptions};
 
@@ -88,6 +89,11 @@ impl Setup {
         };
         let mut context = facts::gather(&root);
         context.set(LETTERS, &letters);
+        if let Some(passwd) = view.and_then(|view| view.shape.passwd.as_deref()) {
+            for (uid, name) in adjusted::users(passwd)? {
+                context.set(&format!("uid.{uid}"), &name);
+            }
+        }
         context.set("interval", &intervals.text());
         Ok(Setup {
             root,
@@ -144,7 +150,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
     };
     TaskPlan {
         threads: has('t') || options.threads || filters_threads,
-        io: true,
+        io: !has('I'),
         status,
         redact: options.redact.is_some(),
     }

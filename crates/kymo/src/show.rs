@@ -9,7 +9,7 @@ use kymo_sys::machine;
 use kymo_view::options::Format;
 use kymo_view::processes::{Columns, Filter, Top};
 use kymo_view::time::Span;
-use kymo_view::{Options, Shown, Stopped, play};
+use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace};
@@ -21,6 +21,9 @@ const TOP_HEADS: usize = 5;
 
 /// The letters to show: those asked for, and processes when `--top` wants them.
 pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
+    if view.shape.vmstat {
+        return VMSTAT_LETTERS.into();
+    }
     match view.top {
         Some(_) if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
         _ => chosen,
@@ -30,7 +33,8 @@ pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
 /// What is shown of `letters` while they are recorded: one line an interval, of the summaries there are,
 /// unless another format was asked for.
 pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
-    let other = view.verbose || view.plot || view.csv || view.json || view.top.is_some();
+    let other =
+        view.verbose || view.shape.full || view.plot || view.csv || view.json || view.top.is_some();
     let summaries: String = letters.chars().filter(char::is_ascii_lowercase).collect();
     match other || summaries.is_empty() {
         true => letters.to_string(),
@@ -50,14 +54,7 @@ pub(crate) fn options(
     let terminal = machine::terminal_lines().map(usize::from);
     let letters = view.stamp_letters();
     options.set_stamp(&letters)?;
-    if let Some(only_files) = letters.chars().find(|&c| c == 'a' || c == 'c')
-        && dir.is_none()
-    {
-        return Err(format!(
-            "cannot use -o {only_files}: it is for plot files; see -P -f DIR"
-        ));
-    }
-    Existing::of(&letters, pace)?;
+    check(&letters, view, dir, pace)?;
     if view.utc {
         options.set_stamp("U")?;
     }
@@ -76,11 +73,15 @@ pub(crate) fn options(
             .map(|lines| lines.saturating_sub(TOP_HEADS).max(1));
         options.top = Some(Top::parse(top, room.unwrap_or(TOP_DEFAULT))?);
     }
-    options.set_format(format(view, dir)?)?;
     options.live = pace == Pace::Live;
+    options.set_format(format(view, dir)?)?;
+    view.shape.apply(&mut options)?;
+    let format = options.format;
+    options.set_format(format)?;
     options.asked = asked();
     options.letters = letters;
-    options.watched = terminal.is_some() && pace == Pace::Live;
+    let in_place = !options.top.is_some_and(|top| top.vertical);
+    options.watched = terminal.is_some() && pace == Pace::Live && in_place;
     options.count = count;
     options.span = Span::parse(view.from.as_deref(), view.thru.as_deref())?;
     match view.header_repeat {
@@ -96,6 +97,30 @@ pub(crate) fn options(
         None => options.header_every = terminal.map(|lines| lines.saturating_sub(2).max(1) as u64),
     }
     Ok(options)
+}
+
+/// Switches that mean something elsewhere alone.
+fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> Result<(), String> {
+    if let Some(only_files) = letters.chars().find(|c| "acu".contains(*c))
+        && dir.is_none()
+    {
+        return Err(format!(
+            "cannot use -o {only_files}: it is for plot files; see -P -f DIR"
+        ));
+    }
+    if letters.contains('i') && (!view.plot || dir.is_some() || pace == Pace::Played) {
+        return Err(
+            "cannot use -o i: it is for -P live on a terminal; files always begin so".into(),
+        );
+    }
+    if view.shape.home && pace == Pace::Played {
+        return Err("cannot use --home: it has no effect on what is played".into());
+    }
+    let process = view.procopts.as_deref().unwrap_or_default();
+    if process.contains('z') && view.top.is_none() {
+        return Err("cannot use --procopts z: it is for --top".into());
+    }
+    Existing::of(letters, pace).map(|_| ())
 }
 
 /// The words of the command line.
@@ -116,7 +141,8 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
         ViewOptions { plot: true, .. } => Format::Plot,
         ViewOptions { csv: true, .. } => Format::Csv,
         ViewOptions { json: true, .. } => Format::Json,
-        ViewOptions { verbose: true, .. } => Format::Verbose,
+        _ if view.shape.vmstat => Format::Vmstat,
+        _ if view.verbose || view.shape.full => Format::Verbose,
         _ => Format::Brief,
     })
 }

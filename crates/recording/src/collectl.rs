@@ -533,6 +533,7 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
         (" Swap: ", "swap_kb"),
         (" TZ: ", "tz"),
         ("# Collectl: ", "collectl"),
+        ("# Date: ", "started"),
         ("# SubSys: ", "letters"),
         (" Interval: ", "interval"),
     ] {

@@ -2,13 +2,16 @@
 
 use std::io;
 
+use kymo_base::column::Cells;
 use kymo_base::name::DisplayName;
 
-use crate::feed::Interval;
+use crate::feed::{Interval, Part};
 use crate::format::{Note, Remark, Show, put_epoch};
+use crate::layouts::Table;
 use crate::options::{Options, Stamp};
-use crate::row::{RowText, head};
+use crate::row::{Beside, RowText, head};
 use crate::sink::{Sink, To};
+use crate::totals::Totals;
 
 /// The format's state.
 pub(crate) struct Brief {
@@ -17,6 +20,7 @@ pub(crate) struct Brief {
     lines: u64,
     line: Vec<u8>,
     scratch: Vec<u8>,
+    totals: Totals,
 }
 
 impl Brief {
@@ -26,15 +30,75 @@ impl Brief {
         Brief {
             rows: shown()
                 .map(|subsystem| {
-                    let row = subsystem.text.brief.row;
-                    RowText::new(row, subsystem.columns, subsystem.fields.len())
+                    let layout = options.layouts.of(subsystem, Table::Brief);
+                    let fields = subsystem.fields.len();
+                    RowText::new(&layout.row, subsystem.columns, fields, options.numbers)
                 })
                 .collect(),
             header: Vec::new(),
             lines: 0,
             line: Vec::new(),
             scratch: Vec::new(),
+            totals: Totals::default(),
         }
+    }
+
+    /// Takes an interval into the totals.
+    fn add(&mut self, interval: &Interval, options: &Options) {
+        let totals = &mut self.totals;
+        let elapsed = interval.parts.iter().filter(|part| part.fresh);
+        totals.interval(elapsed.map(Part::elapsed).fold(0.0, f64::max));
+        for (at, part) in interval.parts.iter().enumerate() {
+            totals.add(at, part.numbers());
+        }
+        if totals.context.stamp() != interval.context.stamp() {
+            totals.context = interval.context.clone();
+        }
+        totals.stamp.clear();
+        put_stamp(&mut totals.stamp, interval, options);
+    }
+
+    /// Shows the totals, and begins again.
+    fn put_totals(&mut self, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        let Some(wanted) = options.totals.filter(|_| !self.totals.is_empty()) else {
+            return Ok(());
+        };
+        self.line.clear();
+        if header_due(self.lines, options) {
+            self.line.extend_from_slice(&self.header);
+        }
+        self.lines += 1;
+        let averages = wanted.averages.then_some((b'A', self.totals.elapsed()));
+        for (letter, secs) in averages.into_iter().chain([(b'T', 1.0)]) {
+            match wanted.intervals {
+                // As collectl: the lines above have the times.
+                true => self
+                    .line
+                    .resize(self.line.len() + self.totals.stamp.len(), b' '),
+                false => self.line.extend_from_slice(&self.totals.stamp),
+            }
+            self.line.push(letter);
+            for (at, row) in self.rows.iter().enumerate() {
+                let numbers = self.totals.of(at);
+                let cells = Cells {
+                    now: if options.changes && options.is_memory(at) {
+                        &numbers.delta
+                    } else {
+                        &numbers.now
+                    },
+                    delta: &numbers.delta,
+                    secs,
+                    elapsed: self.totals.elapsed(),
+                    name: &[],
+                    labels: &[],
+                    context: &self.totals.context,
+                };
+                row.put(&mut self.line, &cells, Beside::default(), &mut self.scratch);
+            }
+            self.line.push(b'\n');
+        }
+        self.totals.clear();
+        sink.write(To::Stream, &self.line)
     }
 }
 
@@ -42,10 +106,10 @@ fn header(interval: &Interval, options: &Options) -> Vec<u8> {
     let stamp = stamp_head(options);
     let (mut banners, mut names) = (String::new(), String::new());
     for part in interval.parts {
-        let lines = &part.choice.subsystem.text.brief;
+        let layout = options.layouts.of(part.choice.subsystem, Table::Brief);
         let (online, page_size) = (part.online(), interval.context.page_size());
-        banners += &head(lines.title, &online, page_size);
-        for line in lines.heads {
+        banners += &head(&layout.title, &online, page_size);
+        for line in &layout.heads {
             names += &head(line, &online, page_size);
         }
     }
@@ -56,6 +120,9 @@ fn header(interval: &Interval, options: &Options) -> Vec<u8> {
     )
     .into_bytes()
 }
+
+/// Moves a terminal's cursor to the top.
+pub(crate) const HOME: &[u8] = b"\x1b[H";
 
 /// What stands over the stamps.
 pub(crate) fn stamp_head(options: &Options) -> String {
@@ -122,11 +189,23 @@ impl Show for Brief {
         options: &Options,
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
+        if let Some(wanted) = options.totals {
+            self.add(interval, options);
+            if self.header.is_empty() {
+                self.header = header(interval, options);
+            }
+            if !wanted.intervals {
+                return Ok(());
+            }
+        }
         self.line.clear();
+        if options.home {
+            self.line.extend_from_slice(HOME);
+        }
         let header = header(interval, options);
         // CPUs that come or go change it.
         let changed = options.header && self.lines > 0 && header != self.header;
-        if changed || header_due(self.lines, options) {
+        if changed || header_due(self.lines, options) || options.home {
             self.line.extend_from_slice(&header);
         }
         self.header = header;
@@ -139,15 +218,30 @@ impl Show for Brief {
         }
         for (part, row) in interval.parts.iter().zip(&self.rows) {
             let cells = part.summary(interval.context, options);
-            row.put(&mut self.line, &cells, 0, &mut self.scratch);
+            row.put(&mut self.line, &cells, Beside::default(), &mut self.scratch);
+        }
+        if options.home {
+            self.line.extend_from_slice(b"\x1b[K");
         }
         self.line.push(b'\n');
         sink.write(To::Stream, &self.line)
     }
 
-    fn note(&mut self, note: &Note, _: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+    fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        if let Some(wanted) = options.totals {
+            if wanted.each_recording && matches!(note.remark, Remark::Gap(_)) {
+                self.put_totals(options, sink)?;
+            }
+            if !wanted.intervals {
+                return Ok(());
+            }
+        }
         self.line.clear();
         put_note(&mut self.line, note);
         sink.write(To::Stream, &self.line)
+    }
+
+    fn end(&mut self, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
+        self.put_totals(options, sink)
     }
 }

@@ -1,6 +1,8 @@
 //! From samples to what an interval has to show: each chosen subsystem's readings and rates.
 
-use kymo_base::column::Cells;
+use std::collections::HashSet;
+
+use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_base::reading::Reading;
 use kymo_kernel::interpret::Interpreter;
@@ -9,7 +11,7 @@ use kymo_query::delta::{Delta, Numbers, RateRow};
 use kymo_query::source::{Moment, Source};
 
 use crate::options::{Choice, Options};
-use crate::time::{Local, Zone};
+use crate::time::{Local, PlayedZone};
 
 /// One chosen subsystem.
 pub(crate) struct Part {
@@ -23,12 +25,14 @@ pub(crate) struct Part {
     reading: Reading,
     delta: Delta,
     missing: Numbers,
+    /// With `--procopts p`: what there was at first.
+    first: Option<HashSet<Vec<u8>>>,
 }
 
 /// All chosen subsystems.
 pub(crate) struct Feed {
     parts: Vec<Part>,
-    zone: Option<(u64, Zone)>,
+    zone: PlayedZone,
 }
 
 /// One interval, as formats see it.
@@ -51,14 +55,17 @@ impl Feed {
             .iter()
             .map(|&choice| Part::new(choice))
             .collect();
-        Feed { parts, zone: None }
+        Feed {
+            parts,
+            zone: PlayedZone::default(),
+        }
     }
 
     /// Takes in a sample. Tells whether the interval it ends has anything to show.
-    pub(crate) fn take(&mut self, source: &dyn Source, moment: &Moment) -> bool {
+    pub(crate) fn take(&mut self, source: &dyn Source, moment: &Moment, options: &Options) -> bool {
         let mut any = false;
         for part in &mut self.parts {
-            part.take(source, moment);
+            part.take(source, moment, options);
             any |= part.fresh;
         }
         any
@@ -71,11 +78,7 @@ impl Feed {
 
     /// The local time of a moment on the recorded machine.
     pub(crate) fn local(&mut self, context: &Context, real_ns: i64) -> Local {
-        let zone = match &mut self.zone {
-            Some((stamp, zone)) if *stamp == context.stamp() => zone,
-            place => &mut place.insert((context.stamp(), Zone::of(context))).1,
-        };
-        zone.local(real_ns)
+        self.zone.of(context).local(real_ns)
     }
 
     /// The parts, for an [`Interval`].
@@ -103,27 +106,73 @@ impl Part {
                 now: nothing.clone(),
                 delta: nothing,
             },
+            first: None,
         }
     }
 
-    fn take(&mut self, source: &dyn Source, moment: &Moment) {
+    fn take(&mut self, source: &dyn Source, moment: &Moment, options: &Options) {
         let context = source.context();
         let read = self
             .interpreter
             .read(source.tracks(), context, &mut self.reading);
         self.was_read |= read;
+        if read {
+            self.narrow(options);
+        }
         self.fresh = read && !self.delta.advance(&self.reading, moment, context).baseline;
     }
 
-    /// The summary; all missing where this interval has none.
-    pub(crate) fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
+    /// Takes out of the reading what is not to be shown.
+    fn narrow(&mut self, options: &Options) {
+        let subsystem = self.choice.subsystem;
+        options.filters.narrow(subsystem, &mut self.reading);
+        if options.process.fixed && subsystem.is_of_processes() {
+            let rows = &mut self.reading.rows;
+            let first = self
+                .first
+                .get_or_insert_with(|| rows.iter().map(|row| row.name.clone()).collect());
+            rows.retain(|row| first.contains(&row.name));
+        }
+    }
+
+    /// The summary's numbers; all missing where this interval has none.
+    pub(crate) fn numbers(&self) -> &Numbers {
         let rates = self.delta.rates();
-        let numbers = match (self.fresh, self.choice.subsystem.summary) {
+        match (self.fresh, self.choice.subsystem.summary) {
             (false, _) | (_, Summary::None) => &self.missing,
             (_, Summary::Globals) => &rates.globals,
             (_, Summary::Rows) => &rates.sum,
-        };
-        rates.cells(numbers, None, context, options.secs(rates.elapsed))
+        }
+    }
+
+    /// Seconds of the interval.
+    pub(crate) fn elapsed(&self) -> f64 {
+        self.delta.rates().elapsed
+    }
+
+    /// The summary.
+    pub(crate) fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
+        let (numbers, secs) = (self.numbers(), options.secs(self.elapsed()));
+        let cells = self.delta.rates().cells(numbers, None, context, secs);
+        match options.changes && self.choice.subsystem.letter == 'm' {
+            true => Cells {
+                now: &numbers.delta,
+                ..cells
+            },
+            false => cells,
+        }
+    }
+
+    /// A number of the summary, by its column.
+    pub(crate) fn summed(&self, column: &str, context: &Context, options: &Options) -> f64 {
+        let columns = self.choice.subsystem.columns.iter();
+        let found = columns
+            .filter(|known| known.name == column)
+            .find_map(|known| match known.value {
+                Value::Number(value) => Some(value(&self.summary(context, options))),
+                Value::Text(_) => None,
+            });
+        found.unwrap_or(f64::NAN)
     }
 
     /// Which CPUs have counters behind the fields.

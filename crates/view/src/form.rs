@@ -23,24 +23,45 @@ pub(crate) enum Form {
     Text,
 }
 
+/// How a number that is too long is shortened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Shortening {
+    /// Cut: `12G`.
+    #[default]
+    Cut,
+    /// `-og`: from G on the fraction stands behind the unit: `1g28`.
+    Fraction,
+    /// `-oG`: from G on with a decimal where there is room: `1.3G`.
+    Decimal,
+    /// `-w`: not at all.
+    Never,
+}
+
 /// Stands for what is not known.
 const UNKNOWN: &[u8] = b"-";
 
 /// Appends `value` in `form`, shortened to `limit`.
-pub(crate) fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize) {
+pub(crate) fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize, shortening: Shortening) {
     if value.is_nan() {
         out.extend_from_slice(UNKNOWN);
         return;
     }
+    let mut short = |value: f64, unit: usize, divisor: u64| {
+        let scale = Scale { unit, divisor };
+        short(out, value, limit, scale, shortening);
+    };
+    match form {
+        Form::Count => return short(value, 0, 1000),
+        Form::Kilobytes => return short(value, 1, 1024),
+        Form::Bytes => return short(value / 1024.0, 1, 1024),
+        Form::Units => return short(value, 0, 1024),
+        _ => {}
+    }
     match form {
         Form::Whole => whole(out, value),
         Form::Decimals(decimals) => fixed(out, value, decimals),
-        Form::Count => short(out, value, limit, 0, 1000),
-        Form::Kilobytes => short(out, value, limit, 1, 1024),
-        Form::Bytes => short(out, value / 1024.0, limit, 1, 1024),
-        Form::Units => short(out, value, limit, 0, 1024),
         Form::Time => time(out, value),
-        Form::Text => whole(out, value),
+        _ => whole(out, value),
     }
 }
 
@@ -77,9 +98,22 @@ pub(crate) fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
     }
 }
 
+/// The unit of a number, 0 for ones and 1 for K, and what makes the next unit.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) unit: usize,
+    pub(crate) divisor: u64,
+}
+
 /// Appends `value` as short as `width` wants it. Rounded to a whole number first, then cut:
-/// 2047 KiB are 1M. `unit` 1 begins at K. A value that vanishes is 1 of its unit.
-pub(crate) fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, divisor: u64) {
+/// 2047 KiB are 1M. A value that vanishes is 1 of its unit.
+pub(crate) fn short(
+    out: &mut Vec<u8>,
+    value: f64,
+    width: usize,
+    scale: Scale,
+    shortening: Shortening,
+) {
     const UNITS: &[u8] = b" KMGTPE";
     let (negative, value) = (value < 0.0, value.abs());
     let mut rest = if negative {
@@ -94,17 +128,57 @@ pub(crate) fn short(out: &mut Vec<u8>, value: f64, width: usize, unit: usize, di
     if negative {
         out.push(b'-');
     }
-    let mut unit = unit;
-    if unit == 0 && scan::digits(rest) <= width {
+    let mut unit = scale.unit;
+    if unit == 0 && scan::digits(rest) <= width || shortening == Shortening::Never {
         scan::put_number(out, rest, 0, b' ');
         return;
     }
+    let mut last = 0;
     while scan::digits(rest) >= width && unit + 1 < UNITS.len() {
-        rest /= divisor;
+        last = rest;
+        rest /= scale.divisor;
         unit += 1;
     }
-    scan::put_number(out, rest.max(1), 0, b' ');
-    out.push(UNITS[unit]);
+    if unit < GIGA || !with_fraction(out, (last, rest), unit, scale.divisor, shortening) {
+        scan::put_number(out, rest.max(1), 0, b' ');
+        out.push(UNITS[unit]);
+    }
+}
+
+/// The unit from which on fractions are shown.
+const GIGA: usize = 3;
+
+/// Appends `rest` with the fraction that was cut off `last`, as collectl does; `false`: there is no room for it.
+fn with_fraction(
+    out: &mut Vec<u8>,
+    (last, mut rest): (u64, u64),
+    unit: usize,
+    divisor: u64,
+    shortening: Shortening,
+) -> bool {
+    let round = match shortening {
+        Shortening::Fraction => 5,
+        Shortening::Decimal => 50,
+        Shortening::Cut | Shortening::Never => return false,
+    };
+    if scan::digits(rest) == 3 || unit == 0 {
+        return false;
+    }
+    let mut fraction = last.saturating_sub(rest * divisor) + round;
+    if fraction >= divisor {
+        (rest, fraction) = (rest + 1, 0);
+    }
+    let fraction = format!("{fraction:03}");
+    let text = match shortening {
+        Shortening::Fraction => {
+            let text = format!("{rest}g{fraction}");
+            text[..text.len().min(4)].to_string()
+        }
+        _ if scan::digits(rest) == 1 => format!("{rest}.{}G", &fraction[..1]),
+        _ => format!("{rest}G"),
+    };
+    out.extend_from_slice(text.as_bytes());
+    true
 }
 
 /// Appends seconds as `MM:SS.hh`, or `HH:MM:SS` over an hour.
@@ -203,7 +277,7 @@ mod tests {
             (1e19, 4, 0, 1000, "10E"),
         ] {
             assert_eq!(
-                text(|out| short(out, value, width, unit, divisor)),
+                text(|out| short(out, value, width, Scale { unit, divisor }, Shortening::Cut)),
                 expect,
                 "{value} in {width}"
             );
@@ -234,7 +308,10 @@ mod tests {
         ] {
             assert_eq!(text(|out| plain(out, value)), expect);
         }
-        assert_eq!(text(|out| put(out, f64::NAN, Form::Whole, 4)), "-");
+        assert_eq!(
+            text(|out| put(out, f64::NAN, Form::Whole, 4, Shortening::Cut)),
+            "-"
+        );
     }
 
     proptest! {
@@ -250,7 +327,9 @@ mod tests {
 
         #[test]
         fn short_fits(value in 0f64..1e17, width in 4usize..8) {
-            prop_assert!(text(|out| short(out, value, width, 0, 1000)).len() <= width);
+            let scale = Scale { unit: 0, divisor: 1000 };
+            let short = text(|out| short(out, value, width, scale, Shortening::Cut));
+            prop_assert!(short.len() <= width);
         }
     }
 }

@@ -43,6 +43,10 @@ pub(crate) trait Show {
     ) -> io::Result<()>;
     /// Shows a remark.
     fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()>;
+    /// Shows what is shown behind all intervals.
+    fn end(&mut self, _: &Options, _: &mut dyn Sink) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Appends the milliseconds-or-whole seconds since 1970.

@@ -8,26 +8,34 @@
 
 mod brief;
 mod csv;
+mod exceptions;
+mod export;
 mod feed;
+mod filters;
 mod form;
 mod format;
 pub mod graphs;
 mod json;
+mod layouts;
 pub mod metrics;
 pub mod options;
 mod play;
 mod plot;
 mod plot_header;
 pub mod processes;
+mod procopts;
 pub mod prometheus;
 mod row;
 mod selection;
 pub mod sink;
 pub mod standard;
 pub mod svg;
+mod switches;
 pub mod time;
+mod totals;
 mod verbose;
 
+pub use export::vmstat::LETTERS as VMSTAT_LETTERS;
 pub use metrics::metrics_md;
 pub use options::Options;
 pub use play::{Shown, Stopped, play};

@@ -2,8 +2,13 @@
 
 use kymo_kernel::subsystem::{self, Shape, Subsystem, Summary};
 
-use crate::processes::{self, Filter, Top};
+use crate::exceptions::{Hidden, Limits};
+use crate::filters::Filters;
+use crate::form::Shortening;
+use crate::layouts::Layouts;
+use crate::processes::{self, Filter, States, Top};
 use crate::time::Span;
+use crate::totals::TotalLines;
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +25,8 @@ pub enum Format {
     Csv,
     /// JSON, an object a line.
     Json,
+    /// As vmstat(8) shows it.
+    Vmstat,
 }
 
 /// What of one subsystem to show.
@@ -81,6 +88,30 @@ pub struct Options {
     pub count: Option<u64>,
     /// Whether somebody watches on a terminal: `top` then stays in place.
     pub watched: bool,
+    /// Which instances count and are shown.
+    pub(crate) filters: Filters,
+    /// What stands on a terminal in place of the subsystems' own rows.
+    pub(crate) layouts: Layouts,
+    /// Which instances are left out of details.
+    pub(crate) hidden: Hidden,
+    /// Which disks are exceptions; no others are shown.
+    pub(crate) limits: Option<Limits>,
+    /// Totals and averages.
+    pub(crate) totals: Option<TotalLines>,
+    /// Memory as changes.
+    pub(crate) changes: bool,
+    /// Only intervals with errors of interfaces.
+    pub(crate) errors_only: bool,
+    /// Whether what was chosen is shown in verbose formats alone.
+    pub(crate) wants_verbose: bool,
+    /// States of processes that are shown.
+    pub(crate) states: Option<States>,
+    /// How long numbers are shortened.
+    pub(crate) numbers: Shortening,
+    /// Whether the line above several tables names their letters, and stands above one as well.
+    pub full: bool,
+    /// Whether the cursor goes to the top before each interval.
+    pub home: bool,
     /// The command line, as a plot file quotes it.
     pub asked: String,
     /// The letters of `-o`.
@@ -133,6 +164,18 @@ impl Options {
             span: Span::default(),
             count: None,
             watched: false,
+            filters: Filters::default(),
+            layouts: Layouts::default(),
+            hidden: Hidden::default(),
+            limits: None,
+            totals: None,
+            changes: false,
+            errors_only: false,
+            wants_verbose: false,
+            states: None,
+            numbers: Shortening::default(),
+            full: false,
+            home: false,
             asked: String::new(),
             letters: String::new(),
             live: false,
@@ -151,20 +194,53 @@ impl Options {
                 'n' => self.per_interval = true,
                 '1' => self.decimals = 1,
                 '2' => self.decimals = 2,
-                // Plot files not compressed, appended to, written again: the sink's business.
-                'z' | 'a' | 'c' => {}
-                'g' | 'G' | 'i' | 'u' | 'x' | 'X' => {
-                    return Err(format!("cannot use -o {letter}: not yet"));
+                'g' => self.numbers = Shortening::Fraction,
+                'G' => self.numbers = Shortening::Decimal,
+                'x' => self.limits = Some(self.limits.unwrap_or_default()),
+                // Plot files not compressed, appended to, written again, of names with their times, and what a file
+                // begins with: looked at where that is done.
+                'z' | 'a' | 'c' | 'u' | 'i' => {}
+                'X' => {
+                    return Err(
+                        "cannot use -o X: exceptions have no file of their own; -ox shows them alone"
+                            .into(),
+                    );
                 }
                 _ => {
                     return Err(format!(
-                        "cannot use -o {}: it takes d D T m U n 1 2 a c z",
+                        "cannot use -o {}: it takes d D T m U g G n 1 2 a c u x z i",
                         letter.escape_debug()
                     ));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Takes in `-l`, of which `-ox` makes use.
+    pub fn set_limits(&mut self, text: &str) -> Result<(), String> {
+        self.limits = Some(Limits::parse(text)?);
+        Ok(())
+    }
+
+    /// Takes in `--stats` with the letters of `--statopts`.
+    pub fn set_totals(&mut self, letters: &str) -> Result<(), String> {
+        if self.format != Format::Brief {
+            return Err("cannot use --stats: it is for the brief format".into());
+        }
+        self.totals = Some(TotalLines::parse(letters)?);
+        Ok(())
+    }
+
+    /// Takes in `--procstate`.
+    pub fn set_states(&mut self, letters: &str) -> Result<(), String> {
+        self.states = Some(States::parse(letters)?);
+        Ok(())
+    }
+
+    /// `-w`: numbers are not shortened.
+    pub fn set_wide(&mut self) {
+        self.numbers = Shortening::Never;
     }
 
     /// Takes in `--sep`: a character, or the number of one.
@@ -207,8 +283,29 @@ impl Options {
                 "cannot use -P: what -s{letter} shows has lines of its own, use it alone or -f DIR"
             ));
         }
-        self.format = format.fit(&self.choices);
+        self.format = match format.fit(&self.choices) {
+            Format::Brief if self.wants_verbose => Format::Verbose,
+            format => format,
+        };
         Ok(())
+    }
+
+    /// The letters that are shown.
+    pub(crate) fn chosen(&self) -> String {
+        let choices = self.choices.iter();
+        let letters = choices.flat_map(|choice| {
+            let letter = choice.subsystem.letter;
+            let detail = choice.detail.then_some(letter.to_ascii_uppercase());
+            choice.summary.then_some(letter).into_iter().chain(detail)
+        });
+        letters.collect()
+    }
+
+    /// Whether the choice at `at` is memory.
+    pub(crate) fn is_memory(&self, at: usize) -> bool {
+        self.choices
+            .get(at)
+            .is_some_and(|choice| choice.subsystem.letter == 'm')
     }
 
     /// The unit of rates, as headers say it.

@@ -10,7 +10,7 @@ use crate::format::{Note, Remark, Show};
 use crate::options::{Format, Options};
 use crate::sink::Sink;
 use crate::time::Place;
-use crate::{brief, csv, json, plot, verbose};
+use crate::{brief, csv, export, json, plot, verbose};
 
 /// Why showing ended early.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Shown {
     pub samples: u64,
     /// Samples within the span.
     pub within: u64,
+    /// Intervals that a switch leaves out, as those without errors.
+    pub left_out: u64,
     /// Letters of which these say nothing, with their names.
     pub absent: Vec<(char, &'static str)>,
 }
@@ -64,6 +66,7 @@ pub fn play(
         Format::PlotFiles => Box::new(plot::Plot::new(options, plot::Target::Files)),
         Format::Csv => Box::new(csv::Csv::new(options)),
         Format::Json => Box::new(json::Json::new(options)),
+        Format::Vmstat => Box::new(export::vmstat::Vmstat::new(options)),
     };
     let mut player = Player {
         options,
@@ -76,6 +79,7 @@ pub fn play(
             break;
         }
     }
+    show.end(options, sink)?;
     sink.interval()?;
     Ok(player.end())
 }
@@ -130,11 +134,15 @@ impl Player<'_> {
         if place == Place::After {
             return Ok(false);
         }
-        let any = feed.take(source, &moment);
+        let any = feed.take(source, &moment, self.options);
         self.last = moment;
         self.shown.samples += u64::from(!moment.warmup);
         self.shown.within += u64::from(place == Place::Within);
         if !any || place == Place::Before {
+            return Ok(true);
+        }
+        if self.is_left_out(source) {
+            self.shown.left_out += 1;
             return Ok(true);
         }
         if moment.missed > 0 {
@@ -151,6 +159,16 @@ impl Player<'_> {
         self.shown.intervals += 1;
         let shown = self.shown.intervals;
         Ok(self.options.count.is_none_or(|count| shown < count))
+    }
+
+    /// `--netopts E`: intervals without errors are not shown.
+    fn is_left_out(&self, source: &dyn Source) -> bool {
+        let parts = self.feeds[source.stream()].parts();
+        let net = parts
+            .iter()
+            .find(|part| part.choice.subsystem.letter == 'n');
+        let errors = net.map(|net| net.summed("trouble", source.context(), self.options));
+        self.options.errors_only && errors.is_some_and(|errors| errors.is_nan() || errors == 0.0)
     }
 
     /// What of the chosen nothing was read of.

@@ -48,6 +48,8 @@ struct Group {
     shape: Shape,
     header: Vec<u8>,
     day: u32,
+    /// With `-ou` the second of the day in the file's name.
+    second: Option<u32>,
 }
 
 /// The places of a summary, or of the instances of one subsystem.
@@ -113,6 +115,10 @@ impl Plot {
         self.line.clear();
         if self.groups.iter().any(|group| group.shape == Shape::Long) {
             return self.long_lines(interval, options, sink);
+        }
+        if self.lines == 0 && options.letters.contains('i') {
+            let about = plot_header::text(interval, options);
+            sink.write(To::Stream, about.as_bytes())?;
         }
         put_stamp_head(&mut self.header, options);
         self.line.extend_from_slice(&self.stamp);
@@ -217,9 +223,13 @@ impl Plot {
                 }
             }
             self.header.push(b'\n');
+            if group.day != day {
+                group.second = unique(interval, options);
+            }
             let to = To::File {
                 host,
                 day,
+                second: group.second,
                 suffix: group.suffix,
             };
             if group.day != day {
@@ -266,6 +276,7 @@ impl Show for Plot {
                 To::File {
                     host: note.host,
                     day: group.day,
+                    second: group.second,
                     suffix: group.suffix,
                 },
                 text.as_bytes(),
@@ -283,6 +294,7 @@ impl Group {
             shape,
             header: Vec::new(),
             day: 0,
+            second: None,
         }
     }
 }
@@ -443,6 +455,18 @@ impl Block {
             }
         }
     }
+}
+
+/// The second of the day in a file's name, where that is asked for: when the recording began, on its first day.
+fn unique(interval: &Interval, options: &Options) -> Option<u32> {
+    let asked = options.letters.contains('u');
+    let began = interval.context.get("started").and_then(|started| {
+        let (day, time) = started.split_once('-')?;
+        let (day, time): (u32, u32) = (day.parse().ok()?, time.parse().ok()?);
+        let second = time / 10_000 * 3600 + time / 100 % 100 * 60 + time % 100;
+        (day == interval.local.day).then_some(second)
+    });
+    asked.then(|| began.unwrap_or(interval.local.second))
 }
 
 /// The instances that have columns: loop devices that nothing is on have none, as with collectl.

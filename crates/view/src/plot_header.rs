@@ -76,7 +76,7 @@ fn machine(interval: &Interval, options: &Options) -> String {
         ),
         format!(
             "# SubSys:     {} Options: {} Interval: {} NumCPUs: {}  NumBud: 0 Flags: ",
-            letters(options),
+            options.chosen(),
             options.letters,
             fact("interval"),
             fact("cpus")
@@ -116,17 +116,6 @@ fn day_and_time(local: Local, between: char, colon: &str) -> String {
     local.put_time(&mut time);
     let time = String::from_utf8_lossy(&time).replace(':', colon);
     format!("{:08}{between}{time}", local.day)
-}
-
-/// The letters that are shown.
-fn letters(options: &Options) -> String {
-    let choices = options.choices.iter();
-    let letters = choices.flat_map(|choice| {
-        let letter = choice.subsystem.letter;
-        let detail = choice.detail.then_some(letter.to_ascii_uppercase());
-        choice.summary.then_some(letter).into_iter().chain(detail)
-    });
-    letters.collect()
 }
 
 /// Whole disks, by name.

@@ -1,71 +1,10 @@
-//! What is asked of processes: `--procfilt`, `--procopts`, `--top`.
+//! Which processes are shown: `--procfilt`, `--procstate`, `--top`.
 
 use kymo_base::column::{Cells, Value};
-use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS};
+use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS, STATE};
 use regex_lite::Regex;
 
-/// `--procopts`: what is shown of processes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Columns {
-    /// `i`: I/O columns.
-    pub io: bool,
-    /// `m`: memory columns.
-    pub memory: bool,
-    /// `t`: threads too.
-    pub threads: bool,
-    /// `w`: whole command lines.
-    pub wide: bool,
-    /// `x`: context switches.
-    pub switches: bool,
-}
-
-impl Columns {
-    /// Reads the letters of `--procopts`.
-    pub fn parse(letters: &str) -> Result<Columns, String> {
-        let mut columns = Columns::default();
-        for (at, letter) in letters.char_indices() {
-            match letter {
-                '0'..='9' if letters[..at].contains('w') => {
-                    return Err(format!(
-                        "cannot use --procopts {letters}: no width is taken; w shows whole command lines"
-                    ));
-                }
-                'i' => columns.io = true,
-                'm' => columns.memory = true,
-                't' => columns.threads = true,
-                'w' => columns.wide = true,
-                'x' => columns.switches = true,
-                'c' | 'f' | 'I' | 'k' | 'p' | 'r' | 'R' | 's' | 'S' | 'u' | 'z' => {
-                    return Err(format!("cannot use --procopts {letter}: not yet"));
-                }
-                _ => {
-                    return Err(format!(
-                        "cannot use --procopts {}: it takes i m t w x",
-                        letter.escape_debug()
-                    ));
-                }
-            }
-        }
-        Ok(columns)
-    }
-
-    /// Names and row for these columns.
-    pub fn lines(self) -> (&'static str, String) {
-        let default = &PROCESS.text.detail;
-        let (head, row) = match self {
-            Columns { io: true, .. } => process::IO,
-            Columns { memory: true, .. } => process::MEMORY,
-            Columns { switches: true, .. } => process::SWITCHES,
-            _ => (default.heads[0], default.row),
-        };
-        let row = if self.wide {
-            row.replace("{program:s}", "{command:s}")
-        } else {
-            row.to_string()
-        };
-        (head, row)
-    }
-}
+pub use crate::procopts::Columns;
 
 /// `--top`: the first few processes by a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +12,8 @@ pub struct Top {
     sort: &'static Sort,
     /// How many.
     pub count: usize,
+    /// Below one another, not in place.
+    pub vertical: bool,
 }
 
 /// An order of processes.
@@ -139,7 +80,11 @@ impl Top {
     /// Reads `[sort][,n]`.
     pub fn parse(text: &str, default_count: usize) -> Result<Top, String> {
         let wrong = |cause: &str| format!("cannot use --top {}: {cause}", text.escape_debug());
+        let (text, vertical) = text
+            .strip_suffix(",v")
+            .map_or((text, false), |text| (text, true));
         let (name, count) = match text.split_once(',') {
+            Some((name, "")) => (name, None),
             Some((name, count)) => (name, Some(count)),
             None if text.starts_with(|c: char| c.is_ascii_digit()) => ("", Some(text)),
             None => (text, None),
@@ -148,13 +93,7 @@ impl Top {
             "" => SORTS.first(),
             _ => SORTS.iter().find(|sort| sort.name == name),
         };
-        let names = || {
-            SORTS
-                .iter()
-                .map(|sort| sort.name)
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let names = || Top::orders().join(" ");
         let count = match count {
             None => default_count,
             Some(count) => count
@@ -166,7 +105,13 @@ impl Top {
         Ok(Top {
             sort: sort.ok_or_else(|| wrong(&format!("no such order; there are {}", names())))?,
             count,
+            vertical,
         })
+    }
+
+    /// The names of all orders.
+    pub fn orders() -> Vec<&'static str> {
+        SORTS.iter().map(|sort| sort.name).collect()
     }
 
     /// The order's name.
@@ -192,6 +137,29 @@ impl Top {
         } else {
             -sum
         }
+    }
+}
+
+/// `--procstate`: the letters of states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct States(Vec<u8>);
+
+impl States {
+    /// Reads `DRSTWZ`; I is for idle threads of newer kernels.
+    pub(crate) fn parse(letters: &str) -> Result<States, String> {
+        let known = |letter: char| "DIRSTWXZ".contains(letter);
+        match letters.is_empty() || !letters.chars().all(known) {
+            true => Err(format!(
+                "cannot use --procstate {}: it takes D I R S T W X Z",
+                letters.escape_debug()
+            )),
+            false => Ok(States(letters.bytes().collect())),
+        }
+    }
+
+    pub(crate) fn pass(&self, cells: &Cells) -> bool {
+        let state = cells.labels[STATE].first();
+        state.is_some_and(|state| self.0.contains(state))
     }
 }
 

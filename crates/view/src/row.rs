@@ -3,18 +3,19 @@
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
 
-use crate::form::{self, Form};
+use crate::form::{self, Form, Shortening};
 
 /// A row: literal texts and places.
 #[derive(Clone)]
 pub(crate) struct RowText {
     parts: Vec<Part>,
+    shortening: Shortening,
 }
 
 #[derive(Clone)]
 enum Part {
     Literal(Box<str>),
-    Place {
+    Filled {
         what: What,
         width: i32,
         form: Form,
@@ -31,13 +32,20 @@ enum What {
     Number,
     /// Counters of each CPU, from this field on; `true`: a blank behind each.
     Spread(usize, bool),
+    /// What only the one who shows it knows: the n-th of these texts.
+    Own(usize),
     Column(Value),
 }
 
 impl RowText {
     /// Reads `text`; places that name no column are left out (a test of the tables sees them). `fields` is how many
     /// fields stand before the counters of each CPU.
-    pub(crate) fn new(text: &str, columns: &[Column], fields: usize) -> RowText {
+    pub(crate) fn new(
+        text: &str,
+        columns: &[Column],
+        fields: usize,
+        shortening: Shortening,
+    ) -> RowText {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, tail)) = rest.split_once('{') {
@@ -51,21 +59,21 @@ impl RowText {
         if !rest.is_empty() {
             parts.push(Part::Literal(rest.into()));
         }
-        RowText { parts }
+        RowText { parts, shortening }
     }
 
-    /// Appends the row of one instance; `number` is its place among the shown.
+    /// Appends the row of one instance.
     pub(crate) fn put(
         &self,
         out: &mut Vec<u8>,
         cells: &Cells,
-        number: usize,
+        shown: Beside,
         scratch: &mut Vec<u8>,
     ) {
         for part in &self.parts {
             match part {
                 Part::Literal(text) => out.extend_from_slice(text.as_bytes()),
-                &Part::Place {
+                &Part::Filled {
                     what,
                     width,
                     form,
@@ -75,7 +83,7 @@ impl RowText {
                     if let What::Spread(first, parted) = what {
                         put_spread(out, cells, first, |out, rate| {
                             let start = out.len();
-                            form::put(out, rate, form, limit);
+                            form::put(out, rate, form, limit, self.shortening);
                             form::align(out, start, width);
                             out.resize(out.len() + usize::from(parted), b' ');
                         });
@@ -84,9 +92,12 @@ impl RowText {
                     match what {
                         What::Spread(..) => {}
                         What::Name => put_name(out, cells.name, limit),
-                        What::Number => form::whole(out, number as f64),
+                        What::Number => form::whole(out, shown.number as f64),
+                        What::Own(at) => {
+                            put_name(out, shown.own.get(at).map_or(&[], Vec::as_slice), limit);
+                        }
                         What::Column(Value::Number(value)) => {
-                            form::put(out, value(cells), form, limit)
+                            form::put(out, value(cells), form, limit, self.shortening)
                         }
                         What::Column(Value::Text(value)) => {
                             scratch.clear();
@@ -128,6 +139,18 @@ pub(crate) fn head(text: &str, online: &[bool], page_size: f64) -> String {
         .replace("{cpus:-}", &dashes)
         .replace("{page}", &(page_size / 1024.0).to_string())
 }
+
+/// What a row has besides the instance's numbers.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Beside<'a> {
+    /// Its place among the shown.
+    pub(crate) number: usize,
+    /// Texts of its own: start time, command.
+    pub(crate) own: &'a [Vec<u8>],
+}
+
+/// The texts of [`Beside::own`] by their names in a row.
+const OWN: &[&str] = &["@start", "@command"];
 
 /// Appends a text from outside, made safe and cut to `limit` characters (0: whole).
 pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
@@ -172,9 +195,10 @@ fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
         "name" => What::Name,
         "number" => What::Number,
         "spread" => What::Spread(fields, layout.ends_with('_')),
+        _ if name.starts_with('@') => What::Own(OWN.iter().position(|own| *own == name)?),
         _ => What::Column(columns.iter().find(|column| column.name == name)?.value),
     };
-    Some(Part::Place {
+    Some(Part::Filled {
         what,
         width,
         form,
@@ -255,7 +279,12 @@ mod tests {
                 context: &context,
             };
             let mut out = Vec::new();
-            RowText::new(row, COLUMNS, 1).put(&mut out, &cells, 4, &mut Vec::new());
+            let place = Beside {
+                number: 4,
+                own: &[],
+            };
+            let row_text = RowText::new(row, COLUMNS, 1, Shortening::Cut);
+            row_text.put(&mut out, &cells, place, &mut Vec::new());
             assert_eq!(String::from_utf8_lossy(&out), expect, "{row}");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_kernel::subsystem::Unused;
 use kymo_kernel::subsystem::process::{self, PROCESS};
@@ -16,8 +17,13 @@ use crate::processes::Top;
 pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
     chosen.clear();
     chosen.extend(0..part.rows().len());
+    chosen.retain(|&at| !is_hidden(part, &part.rows()[at], context, options));
     if part.choice.subsystem.letter != PROCESS.letter {
         return;
+    }
+    if let Some(states) = &options.states {
+        let in_state = |at: usize| states.pass(&part.cells(&part.rows()[at], context, options));
+        chosen.retain(|&at| in_state(at));
     }
     let with_threads = passing(part, context, options, chosen);
     chosen.retain(|&at| {
@@ -43,6 +49,59 @@ pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: 
 pub(crate) fn is_unused(part: &Part, row: &RateRow) -> bool {
     let idle = |&now: &f64| now.is_nan() || now == 0.0;
     part.choice.subsystem.unused != Unused::Shown && row.numbers.now.iter().all(idle)
+}
+
+/// Whether a switch leaves the instance out: it does nothing, holds nothing, or is no exception.
+fn is_hidden(part: &Part, row: &RateRow, context: &Context, options: &Options) -> bool {
+    let (letter, hidden) = (part.choice.subsystem.letter, options.hidden);
+    let asked = match letter {
+        'c' => hidden.idle_cpus,
+        'd' => hidden.idle_disks || options.limits.is_some(),
+        'y' => hidden.empty_slabs || hidden.still_slabs,
+        _ => false,
+    };
+    if !asked {
+        return false;
+    }
+    let cells = part.cells(row, context, options);
+    let is_zero = |name: &str| number(part, &cells, name) == 0.0;
+    let does_nothing = || {
+        let columns = part.choice.subsystem.detail.iter();
+        columns
+            .filter(|column| !["idle", "cpu", "in_flight"].contains(&column.name))
+            .all(|column| match column.value {
+                Value::Number(value) => value(&cells) == 0.0,
+                Value::Text(_) => true,
+            })
+    };
+    match letter {
+        'c' => does_nothing(),
+        'd' => {
+            let exception = options.limits.is_none_or(|limits| {
+                limits.pass(
+                    number(part, &cells, "service"),
+                    number(part, &cells, "reads").max(number(part, &cells, "writes")),
+                )
+            });
+            !exception || hidden.idle_disks && does_nothing()
+        }
+        _ => {
+            hidden.empty_slabs && is_zero("objects")
+                || hidden.still_slabs && row.numbers.delta.iter().all(|&delta| delta == 0.0)
+        }
+    }
+}
+
+/// A number of an instance, by its column.
+fn number(part: &Part, cells: &Cells, column: &str) -> f64 {
+    let columns = part.choice.subsystem.detail.iter();
+    let found = columns
+        .filter(|known| known.name == column)
+        .find_map(|known| match known.value {
+            Value::Number(value) => Some(value(cells)),
+            Value::Text(_) => None,
+        });
+    found.unwrap_or(f64::NAN)
 }
 
 /// Keeps what passes the filter; gives the processes whose threads are asked for.
@@ -92,6 +151,9 @@ pub(crate) fn rank(
             )
         })
         .collect();
+    if options.process.nonzero {
+        ranked.retain(|&(value, _)| value != 0.0);
+    }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     chosen.clear();
     chosen.extend(ranked.into_iter().take(top.count).map(|(_, at)| at));

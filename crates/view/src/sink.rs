@@ -7,15 +7,30 @@ use std::io;
 pub enum To<'a> {
     /// The one stream of everything.
     Stream,
-    /// A plot file, `HOST-DAY.SUFFIX`; it begins with what is written to it first.
+    /// A plot file, `HOST-DAY.SUFFIX`, or `HOST-DAY-HHMMSS.SUFFIX`; it begins with what is written to it first.
     File {
         /// The recorded machine's name.
         host: &'a str,
         /// The day as yyyymmdd.
         day: u32,
+        /// Second of the day, where it is part of the name.
+        second: Option<u32>,
         /// `tab`, `cpu`, `dsk`, ...
         suffix: &'a str,
     },
+}
+
+/// What of a file's name says when: `20261121`, `20261121-215607`.
+pub fn when(day: u32, second: Option<u32>) -> String {
+    match second {
+        None => day.to_string(),
+        Some(second) => format!(
+            "{day}-{:02}{:02}{:02}",
+            second / 3600,
+            second / 60 % 60,
+            second % 60
+        ),
+    }
 }
 
 /// Takes bytes.
@@ -39,10 +54,15 @@ impl Sink for Memory {
     fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
         match to {
             To::Stream => self.stream.extend_from_slice(bytes),
-            To::File { host, day, suffix } => {
+            To::File {
+                host,
+                day,
+                second,
+                suffix,
+            } => {
                 let file = self
                     .files
-                    .entry(format!("{host}-{day}.{suffix}"))
+                    .entry(format!("{host}-{}.{suffix}", when(day, second)))
                     .or_default();
                 file.extend_from_slice(bytes);
             }

@@ -94,6 +94,19 @@ impl Zone {
     }
 }
 
+/// The zone of the machine that is played, which may be another one later.
+#[derive(Default)]
+pub(crate) struct PlayedZone(Option<(u64, Zone)>);
+
+impl PlayedZone {
+    /// The zone that the facts name now.
+    pub(crate) fn of(&mut self, context: &Context) -> &mut Zone {
+        self.0.take_if(|(stamp, _)| *stamp != context.stamp());
+        let zone = || (context.stamp(), Zone::of(context));
+        &mut self.0.get_or_insert_with(zone).1
+    }
+}
+
 /// `+0200`, `-03:30` as seconds.
 fn offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {
@@ -128,6 +141,16 @@ fn civil(days: i64) -> u32 {
     u32::try_from(year * 10_000 + month * 100 + day).unwrap_or(0)
 }
 
+const DAYS: &[u8] = b"SunMonTueWedThuFriSat";
+const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// The n-th name of three letters.
+fn three(names: &'static [u8], n: u32) -> &'static [u8] {
+    let mut names = names.chunks(3).zip(0..);
+    let found = names.find(|(_, at)| *at == n);
+    found.map_or(b"???", |(name, _)| name)
+}
+
 impl Local {
     /// Appends `HH:MM:SS`.
     pub fn put_time(&self, out: &mut Vec<u8>) {
@@ -156,17 +179,24 @@ impl Local {
         put_number(out, self.milli.into(), 3, b'0');
     }
 
+    /// The month as `Nov`.
+    fn month(&self) -> &'static [u8] {
+        three(MONTHS, (self.day / 100 % 100).saturating_sub(1))
+    }
+
+    /// Appends `Nov21-20:50:27`.
+    pub(crate) fn put_month_and_time(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.month());
+        put_number(out, (self.day % 100).into(), 2, b'0');
+        out.push(b'-');
+        self.put_time(out);
+    }
+
     /// Appends `Sat Nov 21 19:00:47 2026`.
     pub fn put_long(&self, out: &mut Vec<u8>) {
-        const DAYS: &[u8; 21] = b"SunMonTueWedThuFriSat";
-        const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
-        let three = |names: &'static [u8], n: usize| names.chunks(3).nth(n).unwrap_or(b"???");
-        out.extend_from_slice(three(DAYS, self.weekday as usize));
+        out.extend_from_slice(three(DAYS, self.weekday));
         out.push(b' ');
-        out.extend_from_slice(three(
-            MONTHS,
-            (self.day / 100 % 100).saturating_sub(1) as usize,
-        ));
+        out.extend_from_slice(self.month());
         out.push(b' ');
         put_number(out, (self.day % 100).into(), 2, b' ');
         out.push(b' ');

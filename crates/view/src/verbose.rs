@@ -4,16 +4,21 @@
 
 use std::io;
 
+use kymo_base::column::Cells;
 use kymo_base::name::DisplayName;
-use kymo_kernel::subsystem::{Lines, Subsystem};
+use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::process::STARTTIME;
 
-use crate::brief::{header_due, put_note, put_stamp, stamp_head};
+use crate::brief::{HOME, header_due, put_note, put_stamp, stamp_head};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show, put_epoch};
+use crate::layouts::{Layout, Table};
 use crate::options::{Options, Stamp};
-use crate::row::RowText;
+use crate::procopts::Start;
+use crate::row::{Beside, RowText};
 use crate::selection;
 use crate::sink::{Sink, To};
+use crate::time::PlayedZone;
 
 /// The format's state.
 pub(crate) struct Verbose {
@@ -24,6 +29,8 @@ pub(crate) struct Verbose {
     out: Vec<u8>,
     scratch: Vec<u8>,
     chosen: Vec<usize>,
+    own: [Vec<u8>; 2],
+    zone: PlayedZone,
 }
 
 /// Whether the instances of another subsystem, shown too, have the summary's numbers (interrupts of each CPU).
@@ -62,7 +69,7 @@ impl Verbose {
                     part,
                     Kind::Summary,
                     subsystem,
-                    &subsystem.text.verbose,
+                    options.layouts.of(subsystem, Table::Verbose),
                     options,
                 ));
             }
@@ -73,7 +80,7 @@ impl Verbose {
                     part,
                     Kind::Detail,
                     subsystem,
-                    &subsystem.text.detail,
+                    options.layouts.of(subsystem, Table::Detail),
                     options,
                 ));
             }
@@ -82,16 +89,18 @@ impl Verbose {
             .iter()
             .any(|section| section.kind == Kind::Processes);
         Verbose {
-            table: sections.len() == 1 && !processes,
+            table: sections.len() == 1 && !processes && !options.full,
             sections,
             intervals: 0,
             out: Vec::new(),
             scratch: Vec::new(),
             chosen: Vec::new(),
+            own: Default::default(),
+            zone: PlayedZone::default(),
         }
     }
 
-    fn record_line(&mut self, interval: &Interval) {
+    fn record_line(&mut self, interval: &Interval, options: &Options) {
         let host = interval.context.get("host").unwrap_or_default();
         let number = format!(
             "\n### RECORD {:>4} >>> {} <<< (",
@@ -100,6 +109,11 @@ impl Verbose {
         );
         self.out.extend_from_slice(number.as_bytes());
         put_epoch(&mut self.out, interval.moment.real_ns, true);
+        if options.full {
+            self.out.push(b':');
+            let letters = options.chosen();
+            self.out.extend_from_slice(letters.as_bytes());
+        }
         self.out.extend_from_slice(b") (");
         interval.local.put_long(&mut self.out);
         self.out.extend_from_slice(b") ###\n");
@@ -111,7 +125,7 @@ impl Section {
         part: usize,
         kind: Kind,
         subsystem: &'static Subsystem,
-        lines: &Lines,
+        lines: Layout,
         options: &Options,
     ) -> Section {
         let columns = if kind == Kind::Summary {
@@ -119,8 +133,8 @@ impl Section {
         } else {
             subsystem.detail
         };
-        let mut heads: Vec<String> = lines.heads.iter().map(|head| head.to_string()).collect();
-        let mut row = lines.row.to_string();
+        let mut heads = lines.heads;
+        let mut row = lines.row;
         let beside = subsystem.beside.as_ref().filter(|_| kind == Kind::Detail);
         let asked = |letter: char| {
             options
@@ -140,7 +154,7 @@ impl Section {
             kind,
             title: lines.title.replace("{rate}", options.rate()),
             heads,
-            row: RowText::new(&row, columns, subsystem.fields.len()),
+            row: RowText::new(&row, columns, subsystem.fields.len(), options.numbers),
         }
     }
 
@@ -152,18 +166,25 @@ impl Section {
                 top.name(),
                 options.rate()
             ),
-            None => subsystem
-                .text
-                .detail
-                .title
-                .replace("{rate}", options.rate()),
+            None => {
+                let counters = match options.process.cumulative {
+                    true => "cumulative",
+                    false => options.rate(),
+                };
+                subsystem.text.detail.title.replace("{rate}", counters)
+            }
         };
         Section {
             part,
             kind: Kind::Processes,
             title,
-            heads: vec![head.to_string()],
-            row: RowText::new(&row, subsystem.detail, subsystem.fields.len()),
+            heads: vec![head],
+            row: RowText::new(
+                &row,
+                subsystem.detail,
+                subsystem.fields.len(),
+                options.numbers,
+            ),
         }
     }
 
@@ -200,14 +221,16 @@ impl Show for Verbose {
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
         self.out.clear();
-        let header = header_due(self.intervals, options) || (!self.table && options.header);
+        let header = header_due(self.intervals, options)
+            || (!self.table && options.header && (!options.full || self.sections.len() > 1))
+            || options.home;
         self.intervals += 1;
-        let stays = options.watched && options.top.is_some();
+        let stays = options.home || options.watched && options.top.is_some();
         if stays {
-            self.out.extend_from_slice(b"\x1b[H");
+            self.out.extend_from_slice(HOME);
         }
         if !self.table && !stays {
-            self.record_line(interval);
+            self.record_line(interval, options);
         }
         // As collectl: played back, the line above several tables has the time.
         let lines_have_it = (self.sections.len() == 1 || options.live) && options.top.is_none();
@@ -231,6 +254,8 @@ impl Show for Verbose {
                 stamped,
                 interval,
                 options,
+                own: &mut self.own,
+                zone: &mut self.zone,
             };
             line.section(section, part, &mut self.chosen);
         }
@@ -267,6 +292,8 @@ struct Line<'a> {
     stamped: bool,
     interval: &'a Interval<'a>,
     options: &'a Options,
+    own: &'a mut [Vec<u8>; 2],
+    zone: &'a mut PlayedZone,
 }
 
 impl Line<'_> {
@@ -274,7 +301,7 @@ impl Line<'_> {
         let (context, options) = (self.interval.context, self.options);
         if section.kind == Kind::Summary {
             let cells = part.summary(context, options);
-            return self.put(&section.row, &cells, 0);
+            return self.put(&section.row, &cells, Beside::default());
         }
         selection::select(part, context, options, chosen);
         if let (Kind::Processes, Some(top)) = (section.kind, options.top) {
@@ -287,16 +314,43 @@ impl Line<'_> {
             let is_idle =
                 part.choice.subsystem.spread && !row.numbers.delta.iter().any(|&count| count > 0.0);
             if !row.baseline && !is_idle && !selection::is_unused(part, row) {
-                self.put(&section.row, &part.cells(row, context, options), number);
+                let cells = part.cells(row, context, options);
+                let mut own = std::mem::take(self.own);
+                if section.kind == Kind::Processes {
+                    self.put_own(&cells, &mut own);
+                }
+                self.put(&section.row, &cells, Beside { number, own: &own });
+                *self.own = own;
             }
         }
     }
 
-    fn put(&mut self, row: &RowText, cells: &kymo_base::column::Cells, number: usize) {
+    /// What of a process no column knows: when it was started by the wall clock, its command as it is asked for.
+    fn put_own(&mut self, cells: &Cells, [start, command]: &mut [Vec<u8>; 2]) {
+        start.clear();
+        command.clear();
+        let process = self.options.process;
+        if process.makes_command() {
+            process.put_command(cells, command);
+        }
+        let since_boot = cells.now[STARTTIME] / cells.context.hz();
+        if let Some(form) = process.start.filter(|_| !since_boot.is_nan()) {
+            let up_ns = i64::try_from(self.interval.moment.boot_ns).unwrap_or(0);
+            let booted_ns = self.interval.moment.real_ns - up_ns;
+            let zone = self.zone.of(self.interval.context);
+            let local = zone.local(booted_ns.saturating_add((since_boot * 1e9) as i64));
+            match form {
+                Start::Time => local.put_time(start),
+                Start::Day => local.put_month_and_time(start),
+            }
+        }
+    }
+
+    fn put(&mut self, row: &RowText, cells: &Cells, shown: Beside) {
         if self.stamped {
             put_stamp(self.out, self.interval, self.options);
         }
-        row.put(self.out, cells, number, self.scratch);
+        row.put(self.out, cells, shown, self.scratch);
         self.out.push(b'\n');
     }
 }

@@ -257,6 +257,9 @@ const COLUMNS: &[Column] = &{
             c.now[BLOCKED]
         }),
         number("cpus", Unit::Count, "CPUs online", |c| c.now[CPUS]),
+        percent("user_and_nice", "user + nice", |c| {
+            share(c, USER) + share(c, NICE)
+        }),
     ]
 };
 

@@ -58,7 +58,7 @@ fn rate_of(cells: &Cells, fields: &[usize]) -> f64 {
     fields.iter().map(|&field| cells.rate(field)).sum()
 }
 
-const TRAFFIC: [Column; 20] = [
+const TRAFFIC: [Column; 21] = [
     number("rx_packets", Unit::PerSecond, "Packets received", |c| {
         c.rate(RX_PACKETS)
     }),
@@ -143,10 +143,36 @@ const TRAFFIC: [Column; 20] = [
         "tx_errs + tx_drop + tx_fifo + tx_colls + tx_carrier",
         |c| rate_of(c, &[TX_ERRS, TX_DROP, TX_FIFO, TX_COLLS, TX_CARRIER]),
     ),
+    number("trouble", Unit::PerSecond, "rx_trouble + tx_trouble", |c| {
+        rate_of(c, &[RX_ERRS, RX_DROP, RX_FIFO, RX_FRAME])
+            + rate_of(c, &[TX_ERRS, TX_DROP, TX_FIFO, TX_COLLS, TX_CARRIER])
+    }),
 ];
 
 const DETAIL: &[Column] = &{
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = TRAFFIC;
+    let [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        q,
+        r,
+        s,
+        t,
+        u,
+    ] = TRAFFIC;
     [
         text("interface", "Name of the interface", |c, out| {
             out.extend_from_slice(c.name)
@@ -171,6 +197,7 @@ const DETAIL: &[Column] = &{
         r,
         s,
         t,
+        u,
         number(
             "speed",
             Unit::MegabitsPerSecond,

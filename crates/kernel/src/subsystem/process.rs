@@ -20,6 +20,8 @@ const MINFLT: usize = at(FIELDS, "minflt");
 const MAJFLT: usize = at(FIELDS, "majflt");
 const UTIME: usize = at(FIELDS, "utime");
 const STIME: usize = at(FIELDS, "stime");
+const CUTIME: usize = at(FIELDS, "cutime");
+const CSTIME: usize = at(FIELDS, "cstime");
 const PRIORITY: usize = at(FIELDS, "priority");
 const THREADS: usize = at(FIELDS, "num_threads");
 /// Index of the field with the start time in clock ticks since boot.
@@ -49,7 +51,8 @@ const INVOLUNTARY: usize = at(FIELDS, "nonvoluntary_ctxt_switches");
 
 /// Label: the kernel's name.
 pub const COMM: usize = 0;
-const STATE: usize = 1;
+/// Label: the state's letter.
+pub const STATE: usize = 1;
 /// Label: the command line, its words ended by NUL.
 pub const CMDLINE: usize = 2;
 /// Label: the text of /proc/PID/cgroup.
@@ -69,6 +72,16 @@ const FIELDS: &[Field] = &[
     counter("majflt", Unit::Count, "Page faults that read"),
     counter("utime", Unit::Ticks, "CPU time in user mode"),
     counter("stime", Unit::Ticks, "CPU time in the kernel"),
+    counter(
+        "cutime",
+        Unit::Ticks,
+        "CPU time in user mode of children that ended",
+    ),
+    counter(
+        "cstime",
+        Unit::Ticks,
+        "CPU time in the kernel of children that ended",
+    ),
     gauge("priority", Unit::None, "Priority; negative: real time"),
     gauge("num_threads", Unit::Count, "Threads"),
     gauge("starttime", Unit::Ticks, "Born, after boot"),
@@ -249,6 +262,9 @@ const DETAIL: &[Column] = &[
     text("user", "User name where known, else the number", user).private(),
     number("uid", Unit::None, "User id", |c| c.now[UID]).private(),
     text("priority", "Priority, RT for real time", priority),
+    number("prio", Unit::None, "Priority; negative: real time", |c| {
+        c.now[PRIORITY]
+    }),
     number(
         "ppid",
         Unit::None,
@@ -298,6 +314,12 @@ const DETAIL: &[Column] = &[
     number("accum", Unit::Seconds, "CPU time since birth", |c| {
         (c.now[UTIME] + c.now[STIME]) / c.context.hz()
     }),
+    number(
+        "accum_children",
+        Unit::Seconds,
+        "The same with that of children that ended",
+        |c| (c.now[UTIME] + c.now[STIME] + c.now[CUTIME] + c.now[CSTIME]) / c.context.hz(),
+    ),
     traffic("rkb", "Read from disks", |c| kb(c, READ_BYTES)),
     traffic("wkb", "Written to disks", |c| kb(c, WRITE_BYTES)),
     traffic("rkbc", "Read by system calls", |c| kb(c, RCHAR)),
@@ -311,6 +333,18 @@ const DETAIL: &[Column] = &[
     rate("nctx", "Times it lost the CPU", |c| c.rate(INVOLUNTARY)),
     rate("majf", "Page faults that read", |c| c.rate(MAJFLT)),
     rate("minf", "Page faults that read nothing", |c| c.rate(MINFLT)),
+    number(
+        "majf_total",
+        Unit::Count,
+        "Page faults that read, since birth",
+        |c| c.now[MAJFLT],
+    ),
+    number(
+        "minf_total",
+        Unit::Count,
+        "Page faults that read nothing, since birth",
+        |c| c.now[MINFLT],
+    ),
     text("comm", "The kernel's name for it", |c, out| {
         out.extend_from_slice(&c.labels[COMM])
     }),
@@ -444,12 +478,14 @@ pub(super) fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
 
 /// `1234 (comm) S 1 ...`: field n of proc(5) is the (n - 4)th number after the state.
 fn stat(template: &Template) -> Option<RowLayout> {
-    const NUMBERS: [(usize, usize); 11] = [
+    const NUMBERS: [(usize, usize); 13] = [
         (4, PPID),
         (10, MINFLT),
         (12, MAJFLT),
         (14, UTIME),
         (15, STIME),
+        (16, CUTIME),
+        (17, CSTIME),
         (18, PRIORITY),
         (20, THREADS),
         (22, STARTTIME),

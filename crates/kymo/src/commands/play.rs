@@ -17,6 +17,7 @@ use kymo_view::options::choices;
 use kymo_view::time::Zone;
 use kymo_view::{Options, Shown};
 
+use crate::adjusted::Adjusted;
 use crate::options::ViewOptions;
 use crate::output::Pace;
 use crate::{days, options, show, times};
@@ -50,7 +51,8 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let count = options::count(play.count.as_deref()).map_err(usage)?;
     let files = Recordings::find(&days::named(&play.paths)?).map_err(usage)?;
-    let range = match files.only_recording() {
+    let moved = play.view.shape.offsettime.is_some();
+    let range = match files.only_recording().filter(|_| !moved) {
         Some(path) => times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
         None => TimeRange::ALL,
     };
@@ -66,7 +68,8 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let dir = play.dir.as_deref();
     let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
     let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
-    let mut played = Played::new(source);
+    let source = Adjusted::new(source, &play.view.shape)?;
+    let mut played = Played::new(Box::new(source));
     let shown = show::run(&mut played, &view, &play.view, dir, Pace::Played)?;
     played.finish();
     Ok(if shown.intervals > 0 {
@@ -178,6 +181,7 @@ fn why_nothing(shown: &Shown, played: &Played, view: &ViewOptions) -> String {
         _ if !shown.absent.is_empty() => {
             format!("there is no {} in what was played", names(&shown.absent))
         }
+        _ if shown.left_out > 0 => "no interval has errors of interfaces".into(),
         _ => "rates need two samples one after the other".into(),
     }
 }
