@@ -2,6 +2,7 @@
 
 mod collectl_forms;
 mod collectl_letters;
+mod collectl_name;
 mod collectl_plot;
 mod collectl_switches;
 mod command_line;

@@ -21,8 +21,7 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if !paths.iter().any(|path| has_word(&path)) {
         return Ok(paths.to_vec());
     }
-    let root = Root::open(Path::new("/")).context("cannot open /")?;
-    let mut zone = Zone::of(&facts::gather(&root));
+    let mut zone = zone()?;
     let now_ns = RealClock.now().real_ns;
     let mut day = |ago: i64| format!("{:08}", zone.local(now_ns - ago * DAY_NS).day);
     let days: Vec<(&str, String)> = WORDS.iter().map(|(word, ago)| (*word, day(*ago))).collect();
@@ -31,6 +30,18 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         false => path.clone(),
     });
     Ok(named.collect())
+}
+
+/// This machine's zone.
+fn zone() -> Result<Zone> {
+    let root = Root::open(Path::new("/")).context("cannot open /")?;
+    Ok(Zone::of(&facts::gather(&root)))
+}
+
+/// This month as `YYYYMM`.
+pub(crate) fn month() -> Result<String> {
+    let day = zone()?.local(RealClock.now().real_ns).day;
+    Ok(format!("{:06}", day / 100))
 }
 
 fn replaced(path: &Path, days: &[(&str, String)]) -> PathBuf {

@@ -8,10 +8,13 @@
 
 mod adjusted;
 mod cli;
+mod collectl_conf;
+mod collectl_words;
 mod commands;
 #[cfg(feature = "serve")]
 mod config;
 mod cost;
+mod daemon;
 mod days;
 mod explain;
 #[cfg(feature = "serve")]
@@ -36,6 +39,8 @@ mod times;
 use std::io::Write;
 use std::process::ExitCode;
 
+use crate::collectl_words::Under;
+
 /// Exit code of a usage or run error.
 const FAILED: u8 = 2;
 
@@ -45,7 +50,12 @@ fn main() -> ExitCode {
     if let Some((program, words)) = stand_in::find(std::env::args_os()) {
         return (program.run)(words);
     }
-    let arguments = match cli::parse(std::env::args_os()) {
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(words) = collectl_words::behind_name(&words) {
+        return commands::collectl::run(words);
+    }
+    let words = collectl_words::with_settings(words, Under::Kymo);
+    let arguments = match words.map_err(cli::Stop::Refuse).and_then(cli::parse) {
         Ok(arguments) => arguments,
         Err(cli::Stop::Say(text)) => {
             // A closed pipe ends quietly.

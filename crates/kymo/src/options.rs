@@ -8,6 +8,7 @@ use clap::{ArgAction, Args};
 use kymo_kernel::subsystem;
 use kymo_sys::machine;
 
+use crate::daemon::Daemon;
 use crate::intervals::{Intervals, Scans};
 use crate::shape::Shape;
 
@@ -21,7 +22,7 @@ pub(crate) struct ViewOptions {
     #[arg(long)]
     pub verbose: bool,
     /// collectl's plot format; with -f into files
-    #[arg(short = 'P', long)]
+    #[arg(short = 'P', long, conflicts_with = "verbose")]
     pub plot: bool,
     /// Comma-separated values, one table a subsystem
     #[arg(long, conflicts_with_all = ["plot", "verbose"])]
@@ -150,8 +151,17 @@ pub(crate) struct RecordOptions {
     /// Begin at a multiple of the processes' interval, if these are read, not only of the first
     #[arg(long)]
     pub align: bool,
+    /// Milliseconds after each beat at which samples are taken, beside what else wakes up then; 10, or 0 with --align and
+    /// below -i .1
+    #[arg(long, value_name = "MS")]
+    pub phase: Option<u64>,
+    #[command(flatten)]
+    pub daemon: Box<Daemon>,
     #[command(flatten)]
     pub familiar: Familiar,
+    /// Started under collectl's name.
+    #[arg(skip)]
+    pub as_collectl: bool,
     /// What to leave out: `args` keeps the first word of command lines
     #[arg(long, value_name = "args", value_parser = ["args"], hide_possible_values = true)]
     pub redact: Option<String>,
@@ -172,9 +182,15 @@ pub(crate) struct Familiar {
     /// Without effect: each interval is written when it is over (see --sync)
     #[arg(short = 'F', long, value_name = "SECONDS")]
     pub flush: Option<u64>,
-    /// Without effect: the files have no place for it
+    /// Recorded, and written into what plot files begin with
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
+    /// All summaries but slabs
+    #[arg(long, conflicts_with = "subsys")]
+    pub all: bool,
+    /// All there is, but for the summary of slabs
+    #[arg(long = "ALL", conflicts_with_all = ["subsys", "all"])]
+    pub all_details: bool,
 }
 
 impl ViewOptions {
@@ -223,7 +239,34 @@ impl RecordOptions {
 
     /// The letters to sample: `-s`, or changes to `default`.
     pub(crate) fn letters(&self, default: &str) -> Result<String, String> {
-        letters(self.subsys.as_deref(), default)
+        if self.familiar.all || self.familiar.all_details {
+            return Ok(self.all_letters());
+        }
+        let default = match self.daemon.daemon {
+            true => daemon_letters(),
+            false => default.to_string(),
+        };
+        letters(self.subsys.as_deref(), &default)
+    }
+
+    fn all_letters(&self) -> String {
+        let asked = |letter: &char| {
+            *letter != 'y' && (letter.is_ascii_lowercase() || self.familiar.all_details)
+        };
+        let letters = subsystem::ALL.iter().flat_map(|one| one.letters());
+        letters.filter(asked).collect()
+    }
+
+    /// Nanoseconds from a beat to its sample.
+    pub(crate) fn phase_ns(&self, interval_ns: u64) -> Result<u64, String> {
+        match self.phase {
+            Some(ms) if ms * 1_000_000 < interval_ns => Ok(ms * 1_000_000),
+            Some(ms) => Err(format!(
+                "cannot use --phase {ms}: it is not shorter than the interval"
+            )),
+            None if self.align || self.as_collectl || interval_ns < PHASE_FROM_NS => Ok(0),
+            None => Ok(PHASE_NS),
+        }
     }
 
     /// The intervals, collectl's defaults filled in.
@@ -246,10 +289,12 @@ impl RecordOptions {
 
     /// Nanoseconds to keep recordings.
     pub(crate) fn keep_ns(&self) -> Result<Option<u64>, String> {
-        self.keep
-            .as_deref()
-            .map(|t| duration_ns("--keep", t))
-            .transpose()
+        let days = self.daemon.keep_days()?;
+        match (&self.keep, days) {
+            (Some(_), Some(_)) => Err("cannot use -r: not together with --keep".into()),
+            (Some(keep), None) => duration_ns("--keep", keep).map(Some),
+            (None, days) => Ok(days.map(|days| days.saturating_mul(86_400_000_000_000))),
+        }
     }
 
     /// Nanoseconds from a sample to the disk.
@@ -279,6 +324,20 @@ impl RecordOptions {
     pub(crate) fn seal_bytes(&self) -> Result<Option<u64>, String> {
         self.seal_bytes.as_deref().map(size_bytes).transpose()
     }
+}
+
+/// At whole seconds everything else wakes up, too: runnable tasks are 1.8 on the mean there, and 0.4 to 0.7 from 5 ms later
+/// on (the figures: bench/RESULTS.md).
+const PHASE_NS: u64 = 10_000_000;
+/// Shorter intervals have no phase.
+const PHASE_FROM_NS: u64 = 100_000_000;
+
+/// What collectl's daemon records where nothing else is said, as far as it is here.
+fn daemon_letters() -> String {
+    let letters = "bcdfijmnstx".chars();
+    letters
+        .filter(|&letter| subsystem::is_letter(letter))
+        .collect()
 }
 
 /// What the letters of `-s` are.

@@ -51,8 +51,32 @@ pub(crate) struct Output {
     pace: Pace,
 }
 
-struct Files {
+/// Where plot files go: into a folder; what their names begin with.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct PlotPlace {
     dir: PathBuf,
+    prefix: String,
+}
+
+impl PlotPlace {
+    /// `-f` is a folder, made where there is none; to collectl, where there is none, what names begin with.
+    pub(crate) fn of(path: &Path, as_collectl: bool) -> PlotPlace {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        match name {
+            Some(name) if as_collectl && !path.is_dir() => PlotPlace {
+                dir: path.parent().unwrap_or(Path::new("")).into(),
+                prefix: format!("{name}-"),
+            },
+            _ => PlotPlace {
+                dir: path.into(),
+                prefix: String::new(),
+            },
+        }
+    }
+}
+
+struct Files {
+    place: PlotPlace,
     gzip: bool,
     existing: Existing,
     /// Those of this run: one whose day comes again goes on.
@@ -86,11 +110,11 @@ impl Output {
     /// To stdout, and plot files into `dir`.
     pub(crate) fn new(
         pace: Pace,
-        dir: Option<&Path>,
+        place: Option<PlotPlace>,
         gzip: bool,
         existing: Existing,
     ) -> io::Result<Output> {
-        if let Some(dir) = dir {
+        if let Some(PlotPlace { dir, .. }) = &place {
             fs::create_dir_all(dir).map_err(|error| {
                 said(
                     &error,
@@ -98,8 +122,8 @@ impl Output {
                 )
             })?;
         }
-        let files = dir.map(|dir| Files {
-            dir: dir.to_path_buf(),
+        let files = place.map(|place| Files {
+            place,
             gzip,
             existing,
             made: BTreeSet::new(),
@@ -178,9 +202,9 @@ impl Files {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let gz = if self.gzip { ".gz" } else { "" };
-                let path = self
-                    .dir
-                    .join(format!("{}-{when}.{suffix}{gz}", safe_host(host)));
+                let PlotPlace { dir, prefix } = &self.place;
+                let host = safe_host(host);
+                let path = dir.join(format!("{prefix}{host}-{when}.{suffix}{gz}"));
                 let existing = match self.made.insert(path.clone()) {
                     true => self.existing,
                     false => Existing::Grows,

@@ -14,21 +14,8 @@ const ALL_RECORDED: &str = "all devices are recorded; --dskfilt and --netfilt ch
 
 /// Switches of collectl that are not here, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("--all", SOON),
-    ("--ALL", SOON),
-    ("--rolllogs", SOON),
-    ("-r", SOON),
-    ("--daemon", SOON),
-    ("-D", SOON),
-    ("--pname", SOON),
-    ("--runas", SOON),
-    ("--umask", SOON),
     ("--address", SOON),
     ("-A", SOON),
-    ("--config", SOON),
-    ("-C", SOON),
-    ("--messages", SOON),
-    ("-m", SOON),
     ("--rawdskfilter", ALL_RECORDED),
     ("--rawdskfilt", ALL_RECORDED),
     ("--rawdskignore", ALL_RECORDED),

@@ -16,7 +16,7 @@ use kymo_kernel::tasks::{StatusPolicy, TaskPlan};
 use kymo_kernel::{facts, subsystem};
 use kymo_recording::beat::{self, Control, Schedule};
 use kymo_recording::queue::Queue;
-use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::clock::{Behind, Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine::{self, Signal, Signals};
 use kymo_sys::ticker::Ticker;
@@ -24,6 +24,7 @@ use kymo_view::processes::Filter;
 use kymo_view::time::Zone;
 
 use crate::adjusted;
+use crate::daemon;
 use crate::intervals::Scans;
 use crate::options::{RecordOptions, ViewOptions};
 
@@ -44,6 +45,8 @@ pub(crate) struct Setup {
     pub plan: Plan,
     /// When.
     pub schedule: Schedule,
+    /// How long after its beat a sample is taken.
+    pub phase_ns: u64,
     /// Facts of the machine.
     pub context: Context,
 }
@@ -95,11 +98,15 @@ impl Setup {
             }
         }
         context.set("interval", &intervals.text());
+        if let Some(comment) = &options.familiar.comment {
+            context.set("comment", comment);
+        }
         Ok(Setup {
             root,
             letters,
             plan,
             schedule,
+            phase_ns: options.phase_ns(intervals.first_ns).map_err(usage)?,
             context,
         })
     }
@@ -196,10 +203,14 @@ impl Session {
         let ticker = match schedule.interval.is_zero() {
             true => None,
             false => Some(Arc::new(
-                Ticker::new(schedule.interval).context("cannot set a timer")?,
+                Ticker::behind(schedule.interval, Duration::from_nanos(setup.phase_ns))
+                    .context("cannot set a timer")?,
             )),
         };
         let (control, queue) = (Arc::new(Control::default()), Arc::new(Queue::default()));
+        let clock = Behind {
+            phase_ns: i64::try_from(setup.phase_ns).unwrap_or(0),
+        };
         let run = {
             let (ticker, control, queue, lane) =
                 (ticker.clone(), control.clone(), queue.clone(), lane.clone());
@@ -211,7 +222,7 @@ impl Session {
                     sampler,
                     schedule,
                     ticker.as_deref(),
-                    &RealClock,
+                    &clock,
                     &control,
                     (&queue, &key_wanted),
                 );
@@ -225,6 +236,7 @@ impl Session {
             let root = setup.root.clone();
             spawn("slow lane", move || lane.serve(&root))?;
         }
+        daemon::began();
         Ok(Session {
             control,
             queue,

@@ -76,6 +76,9 @@ pub(crate) struct Shape {
     /// Names of users, in place of /etc/passwd
     #[arg(long, value_name = "FILE")]
     pub passwd: Option<std::path::PathBuf>,
+    /// Started under collectl's name: `-f` may be what names begin with.
+    #[arg(skip)]
+    pub as_collectl: bool,
 }
 
 impl Shape {

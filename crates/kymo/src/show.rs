@@ -12,7 +12,7 @@ use kymo_view::time::Span;
 use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
 use crate::options::ViewOptions;
-use crate::output::{Existing, Output, Pace};
+use crate::output::{Existing, Output, Pace, PlotPlace};
 
 /// Processes that `--top` shows where no terminal says how many there is room for.
 const TOP_DEFAULT: usize = 10;
@@ -157,7 +157,8 @@ pub(crate) fn run(
 ) -> Result<Shown> {
     let letters = view.stamp_letters();
     let existing = Existing::of(&letters, pace).map_err(anyhow::Error::msg)?;
-    let mut output = Output::new(pace, dir, !letters.contains('z'), existing)?;
+    let place = dir.map(|dir| PlotPlace::of(dir, view.shape.as_collectl));
+    let mut output = Output::new(pace, place, !letters.contains('z'), existing)?;
     let shown = match play(source, options, &mut output) {
         Ok(shown) => shown,
         Err(Stopped::Source(error)) => {

@@ -56,6 +56,31 @@ impl Clock for RealClock {
     }
 }
 
+/// The kernel's clocks, the wall clock behind by a phase: who acts this long after each beat sees the beats.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind {
+    /// Nanoseconds.
+    pub phase_ns: i64,
+}
+
+impl Clock for Behind {
+    fn mono_ns(&self) -> u64 {
+        RealClock.mono_ns()
+    }
+
+    fn now(&self) -> Stamp {
+        let now = RealClock.now();
+        Stamp {
+            real_ns: now.real_ns.saturating_sub(self.phase_ns),
+            ..now
+        }
+    }
+
+    fn waited_ns(&self) -> u64 {
+        RealClock.waited_ns()
+    }
+}
+
 thread_local! {
     /// What the scheduler says of this thread: time on a CPU, time waited for one, turns.
     static SCHEDULED: Option<File> = File::open("/proc/thread-self/schedstat").ok();

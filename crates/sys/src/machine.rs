@@ -437,6 +437,14 @@ pub fn name_process() {
     }
 }
 
+/// Calls this process by a name of its own; the kernel keeps 15 bytes of it.
+pub fn name_process_as(name: &str) {
+    if let Ok(name) = std::ffi::CString::new(name) {
+        // A name is for people only.
+        let _ = rustix::thread::set_name(&name);
+    }
+}
+
 /// What files that are made from now on are not: 0o027 keeps others out.
 pub fn set_umask(mask: u32) {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));

@@ -249,6 +249,12 @@ pub fn replace_standard_files(file: &std::fs::File) -> io::Result<()> {
     Ok(())
 }
 
+/// Has stderr be this file.
+pub fn replace_standard_error(file: &std::fs::File) -> io::Result<()> {
+    rustix::stdio::dup2_stderr(file)?;
+    Ok(())
+}
+
 /// The sockets that the service manager handed over (`sd_listen_fds`). To be called once.
 #[allow(unsafe_code)]
 pub fn inherited_sockets() -> Vec<OwnedFd> {

@@ -12,6 +12,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 pub struct Ticker {
     fd: OwnedFd,
     interval: Duration,
+    phase: Duration,
 }
 
 /// Why [`Ticker::wait`] returned.
@@ -29,18 +30,28 @@ pub enum Beat {
 impl Ticker {
     /// A ticker at multiples of `interval`, which is not zero.
     pub fn new(interval: Duration) -> io::Result<Ticker> {
+        Ticker::behind(interval, Duration::ZERO)
+    }
+
+    /// A ticker that fires `phase` after multiples of `interval`.
+    pub fn behind(interval: Duration, phase: Duration) -> io::Result<Ticker> {
         let fd = rustix::time::timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC)?;
-        let ticker = Ticker { fd, interval };
+        let ticker = Ticker {
+            fd,
+            interval,
+            phase,
+        };
         ticker.arm()?;
         Ok(ticker)
     }
 
-    /// Sets the timer to the next multiple of the interval.
+    /// Sets the timer to the phase of the next multiple of the interval.
     fn arm(&self) -> io::Result<()> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
         let interval_ns = self.interval.as_nanos() as i128;
-        let next_ns = (now_ns.div_euclid(interval_ns) + 1) * interval_ns;
+        let phase_ns = i128::try_from(self.phase.as_nanos()).unwrap_or(0);
+        let next_ns = ((now_ns - phase_ns).div_euclid(interval_ns) + 1) * interval_ns + phase_ns;
         self.set(timespec(next_ns), timespec(interval_ns))
     }
 

@@ -70,7 +70,7 @@ impl Brief {
         self.lines += 1;
         let averages = wanted.averages.then_some((b'A', self.totals.elapsed()));
         for (letter, secs) in averages.into_iter().chain([(b'T', 1.0)]) {
-            match wanted.intervals {
+            match wanted.intervals && wanted.averages {
                 // As collectl: the lines above have the times.
                 true => self
                     .line

@@ -38,6 +38,9 @@ pub(crate) fn text(interval: &Interval, options: &Options) -> String {
         out.push('\n');
     }
     out.push_str(&machine(interval, options));
+    if context.get("comment").is_some() {
+        out.push_str(&format!("# Comment:    {}\n", shown(context, "comment")));
+    }
     out.push_str(&rule);
     out.push('\n');
     out

@@ -1,0 +1,127 @@
+//! collectl.conf: what of it means something here, as words of a command line. What it says of other programs' paths, of Lustre and
+//! InfiniBand is passed over.
+
+use std::path::Path;
+
+/// Longest file that is read.
+const SIZE_MAX: u64 = 1 << 20;
+
+/// What a file says.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(crate) struct CollectlConf {
+    /// `DaemonCommands`: in front of the command line with `-D`.
+    pub(crate) daemon_words: Vec<String>,
+    /// Words that hold where the command line says nothing of the kind: the switch, and its value.
+    pub(crate) defaults: Vec<(&'static str, String)>,
+}
+
+/// Reads a file, or the `collectl.conf` of a folder.
+pub(crate) fn read(path: &Path) -> Result<CollectlConf, String> {
+    let path = match path.is_dir() {
+        true => path.join("collectl.conf"),
+        false => path.to_path_buf(),
+    };
+    let mut text = String::new();
+    std::fs::File::open(&path)
+        .and_then(|file| {
+            use std::io::Read as _;
+            file.take(SIZE_MAX).read_to_string(&mut text)
+        })
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(parse(&text))
+}
+
+/// `Key = value` lines; `#` in front makes a remark.
+pub(crate) fn parse(text: &str) -> CollectlConf {
+    let mut conf = CollectlConf::default();
+    let mut intervals = [None, None, None];
+    let mut limits: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some((key, value)) = line.split_once('=') else {
+            continue;
+        };
+        let (key, value) = (key.trim(), value.trim());
+        // What is behind a number is a remark.
+        let first = value
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_string();
+        match key {
+            "DaemonCommands" => conf.daemon_words = words(value),
+            "Interval" => intervals[0] = Some(first),
+            "Interval2" => intervals[1] = Some(first),
+            "Interval3" => intervals[2] = Some(first),
+            "LimSVC" => limits.push(format!("SVC:{first}")),
+            "LimIOS" => limits.push(format!("IOS:{first}")),
+            "LimBool" => limits.push(if first == "1" { "AND" } else { "OR" }.into()),
+            "Passwd" => conf.defaults.push(("--passwd", first)),
+            _ => {}
+        }
+    }
+    if intervals.iter().any(Option::is_some) {
+        let text: Vec<String> = intervals
+            .into_iter()
+            .map(Option::unwrap_or_default)
+            .collect();
+        let text = text.join(":");
+        conf.defaults
+            .push(("-i", text.trim_end_matches(':').into()));
+    }
+    if !limits.is_empty() {
+        conf.defaults.push(("-l", limits.join("-")));
+    }
+    conf
+}
+
+/// Words between blanks; quotes keep blanks.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in text.chars() {
+        match (c, quote) {
+            (_, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used() {
+        let conf = parse(
+            "# DaemonCommands = -x\nDaemonCommands = -f /var/log/collectl -r00:00,7 -m -F60 -s+YZ --comment 'two words'\nPQuery = /usr/bin/perfquery\nInterval = 5\nInterval2 = 30\nLimSVC = 40 # ms\nLimBool = 1\nPasswd = /etc/users\nnonsense\n",
+        );
+        assert_eq!(
+            conf.daemon_words,
+            [
+                "-f",
+                "/var/log/collectl",
+                "-r00:00,7",
+                "-m",
+                "-F60",
+                "-s+YZ",
+                "--comment",
+                "two words"
+            ]
+        );
+        assert_eq!(
+            conf.defaults,
+            [
+                ("--passwd", "/etc/users".to_string()),
+                ("-i", "5:30".to_string()),
+                ("-l", "SVC:40-AND".to_string())
+            ]
+        );
+        assert_eq!(parse(""), CollectlConf::default());
+    }
+}

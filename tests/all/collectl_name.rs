@@ -1,0 +1,212 @@
+//! kymo under the name `collectl`: its command line, its settings, its exit codes, and its life in the background.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use kymo_tests::{Scratch, kymo};
+
+const RAW: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/golden/vm-20261121-215607.raw.gz"
+);
+
+/// The program by collectl's name in the folder.
+fn named(scratch: &Scratch) -> String {
+    let link = scratch.path("collectl");
+    if link.symlink_metadata().is_err() {
+        symlink(kymo(), &link).expect("a link");
+    }
+    link.to_string_lossy().into_owned()
+}
+
+fn run(program: &str, words: &[&str]) -> Output {
+    Command::new(program).args(words).output().expect("it runs")
+}
+
+/// An exit code, and whether something was printed.
+fn seen(output: &Output) -> (Option<i32>, bool) {
+    (output.status.code(), !output.stdout.is_empty())
+}
+
+#[test]
+fn exit_codes_are_those_of_collectl() {
+    let scratch = Scratch::new("collectl-codes");
+    let ours = named(&scratch);
+    for words in [
+        &["-p", RAW, "-scd"] as &[&str],
+        &["-p", RAW, "-sc", "-sd"],
+        &["-p", RAW, "-oT", "-scd", "--stats"],
+        &["-v"],
+        &["--showsubsys"],
+        &["-V"],
+        &["-sc", "-i.2", "-c1"],
+        &["--vmstat", "-p", RAW],
+        &["--nonsense"],
+        &["-i", "x"],
+        &["-p", RAW, "-i5"],
+        &["-P", "--verbose"],
+        &["-c1", "-sc", "--stats"],
+    ] {
+        let (our, their) = (run(&ours, words), run("/usr/bin/collectl", words));
+        let said = String::from_utf8_lossy(&our.stderr).into_owned();
+        assert_eq!(our.status.code(), their.status.code(), "{words:?}: {said}");
+        // What collectl says of a wrong command line is on stdout.
+        if our.status.success() {
+            assert_eq!(seen(&our), seen(&their), "{words:?}: {said}");
+        } else {
+            assert!(said.starts_with("collectl: cannot "), "{words:?}: {said}");
+        }
+    }
+}
+
+/// `-f` is a folder, or what names begin with.
+#[test]
+fn plot_files_have_the_same_names() {
+    let scratch = Scratch::new("collectl-names");
+    let ours = named(&scratch);
+    let files = |folder: &Path| {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    };
+    for (sub, letters) in [("", "-ouz"), ("web", "-oz"), ("web", "-ou")] {
+        let mut names = Vec::new();
+        for program in [ours.as_str(), "/usr/bin/collectl"] {
+            let folder = Scratch::new("collectl-plot");
+            let to = folder.path(sub).to_string_lossy().into_owned();
+            let output = run(program, &["-p", RAW, "-scdC", "-P", letters, "-f", &to]);
+            assert!(output.status.success(), "{output:?}");
+            names.push(files(&folder.path("")));
+        }
+        assert_eq!(names[0], names[1], "{sub} {letters}");
+        assert_eq!(names[0].len(), 2, "{names:?}");
+    }
+}
+
+/// Waits until `done` says so, for as long as a busy machine may need.
+fn wait(done: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it never came");
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// A day of a service: collectl.conf says what it does, it has a name, a pid file and a log, one of it runs, it is asked to end.
+#[test]
+fn a_daemon_as_its_settings_say() {
+    let scratch = Scratch::new("collectl-daemon");
+    let ours = named(&scratch);
+    let (dir, pid_file) = (scratch.text("log"), scratch.path("pid"));
+    fs::create_dir(&dir).expect("a folder");
+    let conf = scratch.path("collectl.conf");
+    fs::write(
+        &conf,
+        format!(
+            "# of a test\nDaemonCommands = -f {dir} -r00:00,3 -m -F60 -s+Z --pidfile {}\nInterval = .2\nInterval2 = .2\n",
+            pid_file.display()
+        ),
+    )
+    .expect("a file");
+    let conf = conf.to_string_lossy().into_owned();
+    let start = || {
+        run(
+            &ours,
+            &[
+                "-D",
+                "-C",
+                &conf,
+                "--pname",
+                "test",
+                "--comment",
+                "of a test",
+            ],
+        )
+    };
+    let output = start();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let pid: u32 = text(&pid_file).trim().parse().expect("a number");
+    let alive = || Path::new(&format!("/proc/{pid}")).exists();
+    assert!(alive());
+    let comm = text(Path::new(&format!("/proc/{pid}/comm")));
+    // A second one sees the first.
+    let second = start();
+    let refused = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(
+        refused.contains(&format!("process {pid} runs already")),
+        "{refused}"
+    );
+    // It samples in the background, whoever started it has gone.
+    let rows = || {
+        let played = run(&ours, &["-p", &dir, "-scZ", "--procfilt", "p1"]);
+        String::from_utf8_lossy(&played.stdout)
+            .matches("### RECORD")
+            .count()
+    };
+    wait(|| rows() >= 3);
+    kymo_sys::machine::ask_to_end(pid);
+    wait(|| !alive());
+    assert_eq!(comm.trim(), "collectl-test");
+    assert!(!pid_file.exists(), "its pid file has gone");
+    let logs = fs::read_dir(&dir).expect("a folder").filter(|entry| {
+        let name = entry.as_ref().expect("an entry").file_name();
+        name.to_string_lossy().contains("-collectl-")
+    });
+    assert_eq!(logs.count(), 1);
+    // What it recorded says how.
+    let plot = scratch.text("plot");
+    let played = run(
+        &ours,
+        &["-p", &dir, "-sc", "-P", "-oz", "-f", &format!("{plot}/")],
+    );
+    assert!(played.status.success(), "{played:?}");
+}
+
+/// Nothing goes on in the background that records nothing, nor as somebody whose folder it is not.
+#[test]
+fn what_is_no_daemon() {
+    let scratch = Scratch::new("collectl-none");
+    let ours = named(&scratch);
+    let dir = scratch.text("");
+    for (words, expect) in [
+        (&["-D"] as &[&str], "cannot use -D: nothing is recorded"),
+        (
+            &["-D", "-f", &dir, "--runas", "nobody"],
+            "cannot use --runas nobody:",
+        ),
+        (&["-sc", "--runas", "0"], "cannot use --runas: it is for -D"),
+        (&["-sc", "--umask", "9"], "cannot use --umask"),
+        (&["-C", "/no/such/file"], "cannot read /no/such/file"),
+    ] {
+        let mut words = words.to_vec();
+        let conf = scratch.text("empty.conf");
+        fs::write(&conf, "").expect("a file");
+        if !words.contains(&"-C") {
+            words.extend(["-C", &conf]);
+        }
+        let output = run(&ours, &words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+        assert!(said.contains(expect), "{words:?}: {said}");
+    }
+}
