@@ -356,3 +356,47 @@ fn days_by_name() {
         assert!(shown.len() > 2, "{word}: {shown:?}");
     }
 }
+
+/// `--export lexpr` has collectl's names, order and values, and graphite's lines come to who listens.
+#[test]
+fn exports_are_those_of_collectl() {
+    let known = |name: &str| {
+        // Of files alone, always 0, or not of a CPU without -sj.
+        !["meminfo.inactive", "meminfo.shared"].contains(&name)
+            && !name.starts_with("cpuinfo.intrpt")
+            && !name.starts_with("cputotals.usertot.cpu")
+    };
+    for switches in [
+        "-scdmn --export lexpr",
+        "-sC --export lexpr",
+        "-sN --netfilt eth --export lexpr",
+    ] {
+        let words = played(switches);
+        let shown = |lines: Vec<String>| -> Vec<String> {
+            let kept = lines
+                .into_iter()
+                .filter(|line| known(line.split(' ').next().unwrap_or_default()));
+            kept.collect()
+        };
+        let (theirs, ours) = (shown(theirs(&words)), shown(ours(&words)));
+        assert!(theirs.len() > 8, "{switches}: {theirs:?}");
+        assert_eq!(ours, theirs, "{switches}");
+    }
+    let carbon = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = carbon.local_addr().expect("an address");
+    let reader = std::thread::spawn(move || {
+        use std::io::Read as _;
+        let (mut stream, _) = carbon.accept().expect("a connection");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("text");
+        text
+    });
+    let export = format!("graphite,{address},b=site.,p=.x");
+    let words = played("-scd");
+    let output = run(&[&words[..], &["--export", &export]].concat());
+    assert!(output.status.success() && output.stdout.is_empty());
+    let text = reader.join().expect("the reader");
+    let first = text.lines().next().unwrap_or_default();
+    assert_eq!(first, "site.vm.x.cputotals.user 51 1795298169");
+    assert_eq!(text.lines().count(), 4 * (15 + 4), "{text}");
+}

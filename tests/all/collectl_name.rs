@@ -45,7 +45,6 @@ fn exit_codes_are_those_of_collectl() {
         &["-sc", "-i.2", "-c1"],
         &["--vmstat", "-p", RAW],
         &["--nonsense"],
-        &["-i", "x"],
         &["-p", RAW, "-i5"],
         &["-P", "--verbose"],
         &["-c1", "-sc", "--stats"],

@@ -143,7 +143,7 @@ fn bad_usage_is_one_clear_line() {
             &["-sc", "--keep", "7d"],
             "cannot use --keep: nothing is recorded",
         ),
-        (&["--export", "lexpr"], "cannot use --export: not yet"),
+        (&["--export", "gexpr"], "cannot use --export gexpr: Ganglia"),
         (&["--nonsense"], "cannot use --nonsense: no such switch"),
         (&["play", env!("CARGO_MANIFEST_DIR")], "cannot "),
     ] {

@@ -6,6 +6,7 @@ mod collectl_name;
 mod collectl_plot;
 mod collectl_switches;
 mod command_line;
+mod exported;
 mod faults;
 mod fixtures;
 mod golden;

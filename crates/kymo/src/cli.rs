@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 
 #[cfg(feature = "serve")]
 use crate::commands::{
-    config, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
+    config, export, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::daemon::{self, Begun};
@@ -75,6 +75,9 @@ enum Command {
     Series(series::SeriesOptions),
     /// Print the recorded texts exactly as the kernel gave them
     Dump(dump::DumpOptions),
+    /// Write a recording, or a part of it, into one file to be sent
+    #[cfg(feature = "serve")]
+    Export(export::ExportOptions),
     /// Measure what each source costs to read on this kernel
     Doctor(doctor::DoctorOptions),
     /// Measure what recording costs: a day's samples without pause, then spaced ones
@@ -253,6 +256,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Export(options)) => export::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),
         #[cfg(feature = "serve")]
@@ -386,7 +391,10 @@ mod tests {
                 "kymo --tworaw",
                 "cannot use --tworaw: a recording has a stream for each source: nothing has to be split",
             ),
-            ("kymo --export lexpr", "cannot use --export: not yet"),
+            (
+                "kymo --extract x",
+                "cannot use --extract: kymo export writes a part of a recording into one file",
+            ),
             (
                 "kymo --gibberish",
                 "cannot use --gibberish: no such switch; see kymo --help",

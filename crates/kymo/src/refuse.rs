@@ -6,6 +6,7 @@ use clap::{Arg, Args as _, Error};
 use crate::options::RecordOptions;
 
 const SOON: &str = "not yet";
+const SUMS: &str = "-P has each interval; --csv and --json give them to a program that adds up";
 const LUSTRE: &str = "Lustre is not read; a program can publish such numbers, see docs/programs.md";
 const NFS: &str = "NFS is not read yet";
 const ENVIRONMENT: &str = "ipmitool is not run";
@@ -60,10 +61,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("--envdebug", ENVIRONMENT),
     ("--envtest", ENVIRONMENT),
     ("--grep", SOON),
-    ("--extract", SOON),
-    ("--procanalyze", SOON),
-    ("--slabanalyze", SOON),
-    ("--export", SOON),
+    (
+        "--extract",
+        "kymo export writes a part of a recording into one file",
+    ),
+    ("--procanalyze", SUMS),
+    ("--slabanalyze", SUMS),
     (
         "--import",
         "no code is loaded; a program publishes its numbers instead, see docs/programs.md",

@@ -1,7 +1,7 @@
 //! collectl's switches that say what of a subsystem is shown and how. They mean the same live and played back.
 
 use clap::Args;
-use kymo_view::Options;
+use kymo_view::{Export, Options};
 
 /// Filters and options of subsystems, and of formats.
 #[derive(Args, Clone, Debug, Default)]
@@ -64,6 +64,9 @@ pub(crate) struct Shape {
     /// As vmstat shows it
     #[arg(long, conflicts_with_all = ["plot", "verbose", "csv", "json"])]
     pub vmstat: bool,
+    /// A line a value: lexpr[,f=N]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; vmstat
+    #[arg(long, value_name = "NAME[,OPTIONS]", conflicts_with_all = ["plot", "verbose", "csv", "json", "vmstat"])]
+    pub export: Option<String>,
     /// Totals of what is played; with --statopts i behind its intervals
     #[arg(long)]
     pub stats: bool,
@@ -82,6 +85,26 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Whether it is shown as vmstat does.
+    pub(crate) fn is_vmstat(&self) -> bool {
+        self.vmstat || self.export.as_deref() == Some("vmstat")
+    }
+
+    /// What is exported in lines, and to which address.
+    pub(crate) fn lines(&self) -> Result<Option<(Export, Option<&str>)>, String> {
+        let Some(text) = self.export.as_deref().filter(|_| !self.is_vmstat()) else {
+            return Ok(None);
+        };
+        let mut words = text.split(',');
+        let name = words.next().unwrap_or_default();
+        let address = match name {
+            "graphite" => Some(words.next().unwrap_or_default()),
+            _ => None,
+        };
+        let words: Vec<&str> = words.collect();
+        Ok(Some((Export::parse(name, &words)?, address)))
+    }
+
     /// Has a view's options be as these switches say.
     pub(crate) fn apply(&self, options: &mut Options) -> Result<(), String> {
         for (switch, filter) in [
@@ -120,6 +143,7 @@ impl Shape {
             options.set_wide();
         }
         (options.full, options.home) = (self.full, self.home);
+        options.export = self.lines()?.map(|(export, _)| export);
         self.totals(options)
     }
 

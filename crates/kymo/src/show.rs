@@ -11,6 +11,7 @@ use kymo_view::processes::{Columns, Filter, Top};
 use kymo_view::time::Span;
 use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
+use crate::carbon::Carbon;
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace, PlotPlace};
 
@@ -21,7 +22,7 @@ const TOP_HEADS: usize = 5;
 
 /// The letters to show: those asked for, and processes when `--top` wants them.
 pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
-    if view.shape.vmstat {
+    if view.shape.is_vmstat() {
         return VMSTAT_LETTERS.into();
     }
     match view.top {
@@ -141,7 +142,8 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
         ViewOptions { plot: true, .. } => Format::Plot,
         ViewOptions { csv: true, .. } => Format::Csv,
         ViewOptions { json: true, .. } => Format::Json,
-        _ if view.shape.vmstat => Format::Vmstat,
+        _ if view.shape.is_vmstat() => Format::Vmstat,
+        _ if view.shape.export.is_some() => Format::Lines,
         _ if view.verbose || view.shape.full => Format::Verbose,
         _ => Format::Brief,
     })
@@ -155,6 +157,10 @@ pub(crate) fn run(
     dir: Option<&Path>,
     pace: Pace,
 ) -> Result<Shown> {
+    if let Some((_, Some(address))) = view.shape.lines().map_err(anyhow::Error::msg)? {
+        let mut carbon = Carbon::new(address).map_err(anyhow::Error::msg)?;
+        return Ok(play(source, options, &mut carbon)?);
+    }
     let letters = view.stamp_letters();
     let existing = Existing::of(&letters, pace).map_err(anyhow::Error::msg)?;
     let place = dir.map(|dir| PlotPlace::of(dir, view.shape.as_collectl));

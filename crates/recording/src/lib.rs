@@ -18,6 +18,7 @@ pub mod block;
 pub mod collectl;
 pub mod cursor;
 mod error;
+pub mod exported;
 pub mod folder;
 #[cfg(feature = "testing")]
 pub mod fuzz;

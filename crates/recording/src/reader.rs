@@ -3,6 +3,7 @@
 //! Nothing is locked and nothing is changed: a recorder may be writing. `cursor` does the reading.
 
 use crate::error::{Error, Result};
+use crate::exported;
 use crate::folder::{self, BlockName, folder_host};
 use crate::tail;
 use kymo_sys::disk::{Disk, NameKind};
@@ -85,10 +86,34 @@ enum What {
 
 impl Recording {
     /// `path` is the folder given to the recorder if it holds one host, DIR/HOST, one boot's
-    /// folder DIR/HOST-BOOTID8, or one block.
+    /// folder DIR/HOST-BOOTID8, one block, or a recording in one file, which is a folder of its blocks.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self> {
+        let whole = What::Folder(path.into());
+        if let Some(recording) = Recording::exported(&disk, path, whole)? {
+            return Ok(recording);
+        }
+        if let Some(file) = path.parent()
+            && let Some(block) = Recording::exported(&disk, file, What::Block(path.into()))?
+        {
+            return Ok(block);
+        }
         let what = find(&*disk, path)?;
         Ok(Recording { disk, what })
+    }
+
+    /// What a recording in one file has, if `file` is one.
+    fn exported(disk: &Arc<dyn Disk>, file: &Path, what: What) -> Result<Option<Self>> {
+        match exported::disk(disk, file) {
+            None => Ok(None),
+            Some(Ok(disk)) => Ok(Some(Recording {
+                disk: Arc::new(disk),
+                what,
+            })),
+            Some(Err(cause)) => Err(Error::Damaged {
+                path: file.into(),
+                cause,
+            }),
+        }
     }
 
     /// The host's name as the folders have it.

@@ -3,6 +3,7 @@
 use kymo_kernel::subsystem::{self, Shape, Subsystem, Summary};
 
 use crate::exceptions::{Hidden, Limits};
+use crate::export::asked::Export;
 use crate::filters::Filters;
 use crate::form::Shortening;
 use crate::layouts::Layouts;
@@ -27,6 +28,8 @@ pub enum Format {
     Json,
     /// As vmstat(8) shows it.
     Vmstat,
+    /// A line a value, see `Options::export`.
+    Lines,
 }
 
 /// What of one subsystem to show.
@@ -112,6 +115,8 @@ pub struct Options {
     pub full: bool,
     /// Whether the cursor goes to the top before each interval.
     pub home: bool,
+    /// What `Format::Lines` writes.
+    pub export: Option<Export>,
     /// The command line, as a plot file quotes it.
     pub asked: String,
     /// The letters of `-o`.
@@ -176,6 +181,7 @@ impl Options {
             numbers: Shortening::default(),
             full: false,
             home: false,
+            export: None,
             asked: String::new(),
             letters: String::new(),
             live: false,

@@ -66,6 +66,10 @@ pub fn play(
         Format::PlotFiles => Box::new(plot::Plot::new(options, plot::Target::Files)),
         Format::Csv => Box::new(csv::Csv::new(options)),
         Format::Json => Box::new(json::Json::new(options)),
+        Format::Lines => match &options.export {
+            Some(export) => Box::new(export::lines::Lines::new(export)),
+            None => Box::new(brief::Brief::new(options)),
+        },
         Format::Vmstat => Box::new(export::vmstat::Vmstat::new(options)),
     };
     let mut player = Player {

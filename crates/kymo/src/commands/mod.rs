@@ -7,6 +7,8 @@ pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 #[cfg(feature = "serve")]
+pub(crate) mod export;
+#[cfg(feature = "serve")]
 pub(crate) mod graph;
 #[cfg(feature = "serve")]
 pub(crate) mod hub;

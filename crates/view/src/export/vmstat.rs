@@ -45,7 +45,10 @@ impl Vmstat {
             let found = of
                 .map(|choice| choice.subsystem)
                 .find(|one| one.letter == *letter)?;
-            Some((*letter, RowText::new(row, found.columns, found.fields.len(), options.numbers)))
+            Some((
+                *letter,
+                RowText::new(row, found.columns, found.fields.len(), options.numbers),
+            ))
         });
         Vmstat {
             rows: rows.collect(),

@@ -1,0 +1,217 @@
+//! `kymo export`: a recording, or a part of it, in one file, which `play`, `serve --open` and the page take. It begins with
+//! the key sample before the time asked for, at most a minute of samples earlier: rates need it.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+use kymo_base::context::Context;
+use kymo_recording::cursor::{Cursor, Item};
+use kymo_recording::exported;
+use kymo_recording::folder::{self, BlockName};
+use kymo_recording::reader::{Kinds, Recording, TimeRange};
+use kymo_recording::record::{self, Head};
+use kymo_recording::writer::{Options, Place, Writer};
+use kymo_sys::clock::RealClock;
+use kymo_sys::disk::{Disk as _, RealDisk};
+
+use crate::times;
+
+/// Exit code when there is nothing to write.
+const NOTHING: u8 = 1;
+/// Batches handed to the writer are about this long.
+const BATCH: usize = 256 << 10;
+const DECADE: Duration = Duration::from_secs(315_360_000);
+
+/// What `kymo export` takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExportOptions {
+    /// A recording
+    #[arg(value_name = "PATH")]
+    pub from_path: PathBuf,
+    /// The file to write; it must not be there
+    #[arg(value_name = "FILE.kymo")]
+    pub file: PathBuf,
+    /// Begin at this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS][-THRU]")]
+    pub from: Option<String>,
+    /// End after this time
+    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    pub thru: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &ExportOptions) -> Result<ExitCode> {
+    let file = &options.file;
+    ensure!(
+        fs::symlink_metadata(file).is_err(),
+        "cannot write {}: it is there already",
+        file.display()
+    );
+    let range = times::range(
+        options.from.as_deref(),
+        options.thru.as_deref(),
+        &options.from_path,
+    )?;
+    let scratch = Beside::new(file)?;
+    let recorded = copy(&options.from_path, range, &scratch.folder)?;
+    if recorded == 0 {
+        eprintln!("kymo: nothing to export: nothing was recorded then");
+        return Ok(ExitCode::from(NOTHING));
+    }
+    join(&scratch.folder, &scratch.unfinished)?;
+    fs::rename(&scratch.unfinished, file)
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A folder and a file beside the one to write, which are gone in the end.
+struct Beside {
+    folder: PathBuf,
+    unfinished: PathBuf,
+}
+
+impl Beside {
+    fn new(file: &Path) -> Result<Beside> {
+        let name = file
+            .file_name()
+            .context("cannot write a file without a name")?;
+        let with = |end: &str| {
+            let mut name = name.to_os_string();
+            name.push(format!(".{}.{end}", std::process::id()));
+            file.with_file_name(name)
+        };
+        let beside = Beside {
+            folder: with("blocks"),
+            unfinished: with("tmp"),
+        };
+        fs::create_dir(&beside.folder)
+            .with_context(|| format!("cannot make folder {}", beside.folder.display()))?;
+        Ok(beside)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // What stays is named after the file and this process.
+        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_file(&self.unfinished);
+    }
+}
+
+/// Records what is in the range again, into `dir`; how many samples.
+fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
+    let disk = Arc::new(RealDisk);
+    let recording = Recording::open(disk, path)?;
+    let mut cursor = Cursor::new(&recording, range, Kinds::ALL);
+    let (mut writer, mut facts) = (None::<Writer>, String::new());
+    let (mut batch, mut samples) = (Vec::new(), 0);
+    while let Some(item) = cursor.next()? {
+        match item {
+            Item::Context { text, .. } if text == facts => {}
+            Item::Context { text, .. } => {
+                facts = text.to_string();
+                match &mut writer {
+                    None => writer = Some(open(dir, &facts)?),
+                    Some(writer) => {
+                        append(writer, &mut batch)?;
+                        writer.set_context(&facts)?;
+                    }
+                }
+            }
+            Item::Sample { head, sections, .. } => {
+                push(&mut batch, &head, &sections);
+                samples += 1;
+            }
+            Item::Event { head, text } => record::push_event(&mut batch, head.stamp, text),
+            Item::Gap(gap) => eprintln!("kymo: not exported: {}", gap.message),
+        }
+        if let Some(writer) = writer.as_mut().filter(|_| batch.len() > BATCH) {
+            append(writer, &mut batch)?;
+        }
+    }
+    let Some(mut writer) = writer else {
+        return Ok(0);
+    };
+    append(&mut writer, &mut batch)?;
+    writer.close()?;
+    Ok(samples)
+}
+
+fn push(batch: &mut Vec<u8>, head: &Head, sections: &[record::Section]) {
+    let mut open = record::begin(batch, head);
+    for section in sections {
+        open.section(section.kind, section.cost, |out| {
+            out.extend_from_slice(section.bytes);
+        });
+    }
+    open.end();
+}
+
+fn append(writer: &mut Writer, batch: &mut Vec<u8>) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let appended = writer.append(batch)?;
+    batch.clear();
+    if appended.dropped > 0 {
+        bail!(
+            "cannot write the file: {}",
+            writer.take_notices().join("; ")
+        );
+    }
+    Ok(())
+}
+
+/// A writer without a ring: nothing is ever too old or too much.
+fn open(dir: &Path, facts: &str) -> Result<Writer> {
+    let context = Context::parse(facts.as_bytes());
+    let fact = |key: &str, otherwise: &str| context.get(key).unwrap_or(otherwise).to_string();
+    let place = Place {
+        dir: dir.into(),
+        host: fact("host", "localhost"),
+        boot_id: fact("boot_id", "00000000"),
+        context: facts.into(),
+    };
+    let options = Options {
+        cap_bytes: u64::MAX >> 2,
+        sync_interval: DECADE,
+        seal_after: DECADE,
+        ..Options::default()
+    };
+    Ok(Writer::open(
+        Arc::new(RealDisk),
+        Arc::new(RealClock),
+        place,
+        options,
+    )?)
+}
+
+/// All blocks of the folder in one file.
+fn join(dir: &Path, file: &Path) -> Result<()> {
+    let mut blocks: Vec<(BlockName, PathBuf)> = Vec::new();
+    for folder in folder::boot_folders(&RealDisk, dir)? {
+        folder::blocks(&RealDisk, &folder, &mut |name| {
+            blocks.push((name, folder.join(name.format())));
+        })?;
+    }
+    blocks.sort();
+    let mut listed = Vec::new();
+    for (name, path) in &blocks {
+        listed.push((*name, RealDisk.metadata(path)?.size_bytes));
+    }
+    let cannot = || format!("cannot write {}", file.display());
+    let mut out = BufWriter::new(File::create_new(file).with_context(cannot)?);
+    let written = exported::write(&listed, &mut out, |name, out| {
+        let path = blocks.iter().find(|(known, _)| *known == name);
+        let (_, path) = path.ok_or(io::ErrorKind::NotFound)?;
+        io::copy(&mut File::open(path)?, out).map(|_| ())
+    });
+    written.and_then(|()| out.flush()).with_context(cannot)?;
+    out.get_ref().sync_all().with_context(cannot)
+}
