@@ -8,7 +8,7 @@ use crate::options::RecordOptions;
 const SOON: &str = "not yet";
 const SUMS: &str = "-P has each interval; --csv and --json give them to a program that adds up";
 const LUSTRE: &str = "Lustre is not read; a program can publish such numbers, see docs/programs.md";
-const NFS: &str = "NFS is not read yet";
+const NFS: &str = "all versions of NFS that are in use are shown";
 const ENVIRONMENT: &str = "ipmitool is not run";
 const SLUB: &str = "kernels have no such names where kymo reads slabs, in /proc/slabinfo";
 const ALL_RECORDED: &str = "all devices are recorded; --dskfilt and --netfilt choose what is shown";
