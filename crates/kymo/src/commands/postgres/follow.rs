@@ -197,7 +197,7 @@ impl Followed {
         self.is_known = true;
         let role = &self.order.role;
         let line = format!(
-            "role {role} may not see what other roles do: GRANT pg_monitor TO {role}; then start kymo again"
+            "role {role} may not see what other roles do: GRANT pg_monitor TO {role}"
         );
         self.say_once("pg_monitor", (!facts.sees_all).then_some(line));
     }
