@@ -76,17 +76,15 @@ fn options(letters: &str) -> Options {
 }
 
 fn top() -> Options {
-    Options {
-        top: Top::parse("cpu,5", 10).ok(),
-        ..options("Z")
-    }
+    let mut options = options("Z");
+    options.top = Top::parse("cpu,5", 10).ok();
+    options
 }
 
 fn wide() -> Options {
-    Options {
-        process: Columns::parse("imtwx").unwrap_or_default(),
-        ..options("Z")
-    }
+    let mut options = options("Z");
+    options.process = Columns::parse("imtwx").unwrap_or_default();
+    options
 }
 
 /// Texts as a source.
@@ -112,12 +110,18 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The text is each file of the machine, and of two processes with two threads.
+    /// The text is each file of the machine, of two processes with two threads, and of two of all else there are several of.
     fn put(&mut self, text: &[u8]) {
         for source in source::ALL {
             let names: &[&[u8]] = match source.scope {
                 Scope::Machine => &[b""],
-                Scope::Process => &[b"1", name(text)],
+                Scope::Node
+                | Scope::Chip
+                | Scope::ThermalZone
+                | Scope::FrequencyPolicy
+                | Scope::Process => &[b"1", name(text)],
+                Scope::PowerZone => &[b"intel-rapl:0", name(text)],
+                Scope::FabricPort => &[b"mlx5_0/ports/1", name(text)],
                 Scope::Thread => &[b"1/task/1", b"1/task/2"],
                 Scope::Program => &[source::ALL_PROGRAMS.as_bytes()],
             };
