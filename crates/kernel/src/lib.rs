@@ -11,6 +11,7 @@ mod idle;
 pub mod interpret;
 pub mod layout;
 pub mod listing;
+pub mod mounts;
 pub mod reader;
 pub mod sampler;
 pub mod source;

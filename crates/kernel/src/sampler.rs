@@ -19,6 +19,7 @@ use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
 use crate::identity::Lane;
 use crate::listing;
+use crate::mounts::Mounts;
 use crate::reader::Reader;
 use crate::source::{self, Pace, Scope, kind};
 use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
@@ -72,6 +73,7 @@ pub struct Sampler {
     root: Arc<Root>,
     plan: Plan,
     machine: Vec<MachineSource>,
+    mounts: Option<Mounts>,
     processes: Option<Tasks>,
     threads: Option<Tasks>,
     lane: Option<Arc<Lane>>,
@@ -99,6 +101,7 @@ impl Sampler {
         let net = facts::net_path(&root);
         let machine = plan.kinds.iter().filter_map(|&wanted| source::of(wanted));
         let machine: Vec<_> = machine
+            .filter(|source| source.scope != Scope::Mount)
             .map(|source| MachineSource::new(source, &net))
             .collect();
         let tables = |scope| plan.tasks.map(|tasks| Tasks::new(scope, tasks));
@@ -113,6 +116,7 @@ impl Sampler {
                 left: files.saturating_sub(machine.len() as u64),
             },
             root,
+            mounts: plan.kinds.contains(&kind::FILESYSTEM).then(Mounts::new),
             plan,
             machine,
             listing: Vec::new(),
@@ -146,6 +150,12 @@ impl Sampler {
             );
         }
         self.note_slow_machine(clock);
+        if let Some(mounts) = &mut self.mounts
+            && (key || tasks == Due::Now)
+        {
+            let (cost_ns, section) = mounts.sample(&self.root, clock, tasks == Due::Now, key);
+            emit(kind::FILESYSTEM, cost::encode(cost_ns), section);
+        }
         if self.processes.is_some() {
             self.sample_tasks(clock, key, tasks, &mut emit);
         }

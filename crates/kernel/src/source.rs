@@ -67,6 +67,8 @@ pub mod kind {
     pub const CPUFREQ: u8 = 30;
     /// The counters of /sys/class/infiniband/DEVICE/ports/N
     pub const INFINIBAND: u8 = 31;
+    /// What statvfs says of each mounted file system
+    pub const FILESYSTEM: u8 = 50;
     /// /proc/self/stat
     pub const SELF_STAT: u8 = 48;
     /// /proc/self/io
@@ -132,6 +134,8 @@ pub enum Scope {
     FrequencyPolicy,
     /// One a port of an InfiniBand, RoCE or Omni-Path device; the instance's name is `DEVICE/ports/N`.
     FabricPort,
+    /// One a mounted file system; the instance's name is the mount point.
+    Mount,
     /// One a process; the instance's name is the pid.
     Process,
     /// One a thread; the instance's name is `PID/task/TID`.
@@ -151,6 +155,7 @@ impl Scope {
         Scope::PowerZone,
         Scope::FrequencyPolicy,
         Scope::FabricPort,
+        Scope::Mount,
         Scope::Process,
         Scope::Thread,
         Scope::Program,
@@ -439,6 +444,10 @@ pub const ALL: &[Source] = &[
         Grammar::Counts,
     )
     .bundle(INFINIBAND),
+    Source {
+        pace: Pace::EachScan,
+        ..several(Scope::Mount, kind::FILESYSTEM, "statvfs{}", Grammar::Counts)
+    },
     machine(
         kind::SELF_STAT,
         "proc/self/stat",
@@ -490,6 +499,7 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
         | Scope::FrequencyPolicy
         | Scope::Process => number(name),
         Scope::PowerZone => is_file_name(name),
+        Scope::Mount => name.starts_with('/'),
         Scope::FabricPort => name
             .split_once("/ports/")
             .is_some_and(|(device, port)| is_file_name(device) && number(port)),

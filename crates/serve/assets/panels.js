@@ -21,7 +21,6 @@ export const PANELS = [
   standard('net', 'Network', {
     split: { label: 'each interface', layers: [device('net.rx_kb:*', 'received'), device('net.tx_kb:*', 'sent')] },
   }),
-  standard('tcp', 'TCP'),
   standard('sockets', 'Sockets'),
   standard('files', 'Open files'),
   standard('kernel', 'Kernel'),

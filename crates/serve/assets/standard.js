@@ -61,16 +61,6 @@ export const STANDARD = {
       { id: 'net.tx_kb', label: 'sent', colour: 3 },
     ],
   },
-  tcp: {
-    least: 1,
-    layers: [
-      { id: 'tcp.tcp_in', label: 'segments in', colour: 1 },
-      { id: 'tcp.tcp_out', label: 'out', colour: 3 },
-      { id: 'tcp.tcp_retransmitted', label: 'sent again', colour: 2 },
-      { id: 'tcp.tcp_active_opens', label: 'connections begun', colour: 4 },
-      { id: 'tcp.tcp_passive_opens', label: 'accepted', colour: 5 },
-    ],
-  },
   sockets: {
     least: 1,
     layers: [

@@ -22,6 +22,7 @@ pub mod program;
 pub mod sim_clock;
 #[cfg(feature = "testing")]
 pub mod sim_disk;
+pub mod space;
 pub mod stream;
 pub mod ticker;
 pub mod tree;

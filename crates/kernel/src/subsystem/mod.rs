@@ -16,6 +16,7 @@ pub mod cpu;
 pub mod disk;
 pub mod exposed;
 pub mod fabric;
+pub mod filesystems;
 pub mod inodes;
 pub mod interrupts;
 pub mod memory;
@@ -245,6 +246,7 @@ pub const ALL: &[&Subsystem] = &[
     &fabric::FABRIC,
     &nfs::NFS,
     &sensors::SENSORS,
+    &filesystems::FILESYSTEMS,
     &slab::SLAB,
     &pressure::PRESSURE,
     &own::OWN,

@@ -308,7 +308,7 @@ pub static TCP: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
-    in_service: true,
+    in_service: false,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

@@ -138,7 +138,7 @@ impl Probe {
     ) -> Option<Probe> {
         let names: Vec<String> = match source.scope {
             Scope::Machine => vec![String::new()],
-            Scope::Thread | Scope::Program => return None,
+            Scope::Thread | Scope::Program | Scope::Mount => return None,
             Scope::Process if source.kind != kind::PID_EXE => {
                 pids.iter().map(u64::to_string).collect()
             }

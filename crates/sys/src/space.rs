@@ -1,0 +1,39 @@
+//! How much room a file system has, by statvfs. It may take for ever.
+
+use rustix::fs::StatVfsMountFlags;
+
+use crate::kernel_file::{Errno, Root};
+
+/// What a file system says of its room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Bytes of a block.
+    pub unit: u64,
+    /// Blocks there are.
+    pub blocks: u64,
+    /// Blocks that are free.
+    pub free: u64,
+    /// Blocks that are free for all, not for root alone.
+    pub available: u64,
+    /// Files there may be; 0 where that is not limited.
+    pub files: u64,
+    /// Of these, free.
+    pub free_files: u64,
+    /// Whether nothing can be written.
+    pub is_read_only: bool,
+}
+
+/// The room at a mount point, which is a path from the root on.
+pub fn of(root: &Root, point: &str) -> Result<Space, Errno> {
+    let path = root.path().join(point.trim_start_matches('/'));
+    let said = rustix::fs::statvfs(&path)?;
+    Ok(Space {
+        unit: said.f_frsize,
+        blocks: said.f_blocks,
+        free: said.f_bfree,
+        available: said.f_bavail,
+        files: said.f_files,
+        free_files: said.f_ffree,
+        is_read_only: said.f_flag.contains(StatVfsMountFlags::RDONLY),
+    })
+}
