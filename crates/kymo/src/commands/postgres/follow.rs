@@ -196,9 +196,8 @@ impl Followed {
         }
         self.is_known = true;
         let role = &self.order.role;
-        let line = format!(
-            "role {role} may not see what other roles do: GRANT pg_monitor TO {role}"
-        );
+        let line =
+            format!("role {role} may not see what other roles do: GRANT pg_monitor TO {role}");
         self.say_once("pg_monitor", (!facts.sees_all).then_some(line));
     }
 
