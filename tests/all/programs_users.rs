@@ -14,6 +14,9 @@ use serde_json::Value;
 
 const DAEMON: u32 = 1;
 const NOBODY: u32 = 65_534;
+/// Users whose numbers nothing on this machine has: that of the service, and an ordinary one.
+const SERVICE: u32 = 61_233;
+const ORDINARY: u32 = 61_234;
 /// Whose a folder is where programs of all users publish: root's choice in `kymo serve`, and the mount unit's.
 const SHARED_MODE: u32 = 0o3777;
 
@@ -122,26 +125,6 @@ fn wait(data: &str, wanted: &[(&str, &str, f64)]) {
     assert!(found.is_some(), "{wanted:?}: {:?}", published(data));
 }
 
-/// The user of the service, made as it is where kymo is installed.
-fn service_user() -> u32 {
-    let number = || {
-        let output = Command::new("id").args(["-u", "kymo"]).output();
-        let text = output.expect("id runs").stdout;
-        String::from_utf8_lossy(&text).trim().parse().ok()
-    };
-    if let Some(uid) = number() {
-        return uid;
-    }
-    let users = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist/kymo.sysusers");
-    let made = Command::new("systemd-sysusers").arg(users).status();
-    if !made.is_ok_and(|status| status.success()) {
-        let words = ["--system", "--user-group", "--no-create-home", "kymo"];
-        let made = Command::new("useradd").args(words).status();
-        assert!(made.expect("useradd runs").success());
-    }
-    number().expect("a user kymo")
-}
-
 /// As the unit does it: an ordinary user with two capabilities, of which the recorder makes use, in a folder that is there
 /// already; and from root, where `kymo serve` makes the folder and becomes that user itself.
 #[test]
@@ -150,10 +133,9 @@ fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left(
         eprintln!("skipped: only root can become other users");
         return;
     }
-    let service = service_user();
     for way in ["unit", "root"] {
         let place = Place::new(&format!("programs-users-{way}"));
-        let data = place.data(service);
+        let data = place.data(SERVICE);
         let program = place.0.text("kymo");
         let folder = PathBuf::from(format!("/dev/shm/kymo-users-{way}-{}", std::process::id()));
         let served_by = |words: &[&str]| {
@@ -171,11 +153,11 @@ fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left(
         let mut served = match way {
             "unit" => {
                 fs::create_dir(&folder).expect("a folder");
-                chown(&folder, Some(service), Some(service)).expect("chown");
+                chown(&folder, Some(SERVICE), Some(SERVICE)).expect("chown");
                 fs::set_permissions(&folder, fs::Permissions::from_mode(SHARED_MODE))
                     .expect("chmod");
                 let caps = "-all,+dac_read_search,+sys_ptrace";
-                let user = [format!("--reuid={service}"), format!("--regid={service}")];
+                let user = [format!("--reuid={SERVICE}"), format!("--regid={SERVICE}")];
                 let caps = ["inh-caps", "ambient-caps", "bounding-set"]
                     .map(|set| format!("--{set}={caps}"));
                 let setpriv = [
@@ -192,12 +174,12 @@ fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left(
         };
         served.hears("keeper: user");
         let keeper = served.child("keeper").expect("a keeper");
-        assert_eq!(status_of(keeper, "Uid")[1], service.to_string());
+        assert_eq!(status_of(keeper, "Uid")[1], SERVICE.to_string());
         for set in ["CapEff", "CapPrm", "CapAmb"] {
             assert_eq!(status_of(keeper, set), ["0000000000000000"], "{way}");
         }
         let made = fs::metadata(&folder).expect("the folder");
-        assert_eq!((made.mode() & 0o7777, made.uid()), (SHARED_MODE, service));
+        assert_eq!((made.mode() & 0o7777, made.uid()), (SHARED_MODE, SERVICE));
         two_users_publish(&place, &data, &folder, made.gid());
         drop(served);
         fs::remove_dir_all(&folder).expect("removed");
@@ -243,8 +225,7 @@ fn a_kymo_serve_of_an_ordinary_user_collects_his_own_programs() {
         eprintln!("skipped: only root can become other users");
         return;
     }
-    // No user of that number has anything on this machine.
-    let uid = 61_234;
+    let uid = ORDINARY;
     let folder = PathBuf::from(format!("/dev/shm/kymo-{uid}"));
     let place = Place::new("programs-ordinary");
     let data = place.data(uid);

@@ -74,9 +74,7 @@ export const STANDARD = {
   },
   files: {
     least: 1,
-    layers: [
-      { id: 'inodes.files', label: 'open files', colour: 1 },
-    ],
+    layers: [{ id: 'inodes.files', label: 'open files', colour: 1 }],
   },
   kernel: {
     least: 1,

@@ -166,17 +166,24 @@ fn panel(out: &mut String, standard: &Standard) -> std::fmt::Result {
     for peak in peaks {
         writeln!(out, "    peak: '{}',", peak.field)?;
     }
-    writeln!(out, "    layers: [")?;
-    for Layer {
-        field, label, hue, ..
-    } in layers
-    {
-        writeln!(
-            out,
-            "      {{ id: '{field}', label: '{label}', colour: {hue} }},"
-        )?;
+    let layer = |layer: &&Layer| {
+        let Layer {
+            field, label, hue, ..
+        } = layer;
+        format!("{{ id: '{field}', label: '{label}', colour: {hue} }}")
+    };
+    match &layers[..] {
+        // One fits into its line, as prettier has it.
+        [one] => writeln!(out, "    layers: [{}],", layer(one))?,
+        more => {
+            writeln!(out, "    layers: [")?;
+            for each in more {
+                writeln!(out, "      {},", layer(each))?;
+            }
+            writeln!(out, "    ],")?;
+        }
     }
-    writeln!(out, "    ],\n  }},")
+    writeln!(out, "  }},")
 }
 
 #[cfg(test)]
