@@ -33,7 +33,7 @@ impl Serving {
         let (data, base) = (scratch.path("data"), scratch.path("rrd"));
         let config = scratch.text("kymo.toml");
         let text = format!(
-            "[listen]\ncollectd = []\n[store]\nbase = \"{}\"\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[store]\nbase = \"{}\"\n",
             base.display()
         );
         std::fs::write(&config, text).expect("a configuration");

@@ -41,7 +41,7 @@ impl Polled {
         let text = configuration(&farm, &log_dir, targets);
         fs::write(scratch.path("devices.cfg"), text).expect("a configuration");
         let config = format!(
-            "[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n",
             scratch.path("devices.cfg").display()
         );
         fs::write(scratch.path("kymo.toml"), config).expect("a configuration");

@@ -39,7 +39,7 @@ impl Asked {
         let tables = servers.iter().map(|(name, socket, role)| {
             format!("[postgres.servers.{name}]\nsocket = \"{socket}\"\nrole = \"{role}\"\n")
         });
-        let head = "[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n".to_string();
+        let head = "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n".to_string();
         let text: String = std::iter::once(head).chain(tables).collect();
         fs::write(&config, text).expect("a configuration");
         let mut served = Served::start(&["--config", &config, "--data", &data]);

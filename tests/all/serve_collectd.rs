@@ -39,7 +39,7 @@ impl Hub {
         let users = scratch.text("users");
         fs::write(&users, "# who may\nuser0: foo\n").expect("a file of users");
         let config = format!(
-            "[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n\
+            "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n\
              [collectd]\nauth_file = \"{users}\"\n{config}"
         );
         fs::write(&file, config).expect("a configuration");

@@ -30,7 +30,7 @@ fn start(dir: &Path, config: &str) -> (Served, String) {
 
 fn config(scratch: &Scratch) -> String {
     let file = scratch.text("kymo.toml");
-    fs::write(&file, "[listen]\ncollectd = []\n").expect("a configuration");
+    fs::write(&file, "user = \"\"\n[listen]\ncollectd = []\n").expect("a configuration");
     file
 }
 

@@ -30,7 +30,8 @@ impl Shown {
     fn start(name: &str, config: &str) -> Shown {
         let scratch = Scratch::new(name);
         let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
-        let config = format!("[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n{config}");
+        let config =
+            format!("user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n{config}");
         fs::write(&file, config).expect("a configuration");
         let data = dir.to_string_lossy();
         let mut served = Served::start(&[

@@ -50,7 +50,7 @@ impl Polled {
     fn start(name: &str) -> Polled {
         let scratch = Scratch::new(name);
         let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
-        fs::write(&file, "[listen]\ncollectd = []\n").expect("a configuration");
+        fs::write(&file, "user = \"\"\n[listen]\ncollectd = []\n").expect("a configuration");
         let data = dir.to_string_lossy();
         let mut served = Served::start(&[
             "--config",

@@ -21,7 +21,7 @@ impl TotalLines {
         let other = letters.chars().find(|&letter| !"ais".contains(letter));
         match other {
             Some(other) => Err(format!(
-                "cannot use --statopts {}: it takes a i s",
+                "cannot use --statopts {}: it takes a, i and s",
                 other.escape_debug()
             )),
             None => Ok(TotalLines {

@@ -63,7 +63,7 @@ fn a_kill_between_poll_and_keeper_leaves_no_wrong_point() {
     let mut stage = Stage::new(2, 40);
     stage.configure(Counters::Named);
     let (config, data) = (stage.scratch.text("kymo.toml"), stage.scratch.path("data"));
-    std::fs::write(&config, "[listen]\ncollectd = []\n").expect("a file");
+    std::fs::write(&config, "user = \"\"\n[listen]\ncollectd = []\n").expect("a file");
     let folder = data.to_string_lossy();
     let words = [
         "--config",

@@ -42,7 +42,7 @@ impl Hub {
         let users = scratch.text("users");
         fs::write(&users, "user0: foo\n").expect("a file of users");
         let config = format!(
-            "[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n{}",
+            "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n{}",
             config
                 .replace("AUTH", &users)
                 .replace("SOCKET", &dir.join("rrdcached.sock").to_string_lossy())
