@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::broadcast::Audience;
 #[cfg(feature = "serve")]
 use crate::commands::{
     config, export, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
@@ -104,6 +105,8 @@ struct Classic {
     #[command(flatten)]
     view: ViewOptions,
     #[command(flatten)]
+    audience: Audience,
+    #[command(flatten)]
     questions: Questions,
 }
 
@@ -185,6 +188,9 @@ impl Classic {
         if let Some(word) = self.files.first().filter(|path| !path.exists()) {
             return Err(no_such(&word.to_string_lossy()));
         }
+        if self.audience.address.is_some() {
+            self.audience_fits()?;
+        }
         let given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let switches = RecordOptions::augment_args(clap::Command::new("record"));
         let mut names = switches
@@ -205,6 +211,21 @@ impl Classic {
             Some(switch) => Err(format!("cannot use {}: {why}", refuse::name(switch))),
             None => Ok(()),
         }
+    }
+
+    /// What `-A` is not for.
+    fn audience_fits(&self) -> Result<(), String> {
+        let sends = self.view.shape.sends();
+        let why = match (self.plays(), self.records(), self.record.dir.is_some()) {
+            (true, ..) => "it is for what is shown live",
+            (_, true, _) => {
+                "the recorder has no clients; a second kymo shows live, kymo serve serves what is recorded"
+            }
+            (.., true) => "what goes into plot files is not shown",
+            _ if sends => "this export is sent to an address of its own",
+            _ => return Ok(()),
+        };
+        Err(format!("cannot use -A: {why}"))
     }
 
     fn plays(&self) -> bool {
@@ -232,7 +253,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Record(options)) => {
             let view = ViewOptions::default();
             options.settle().map_err(anyhow::Error::msg)?;
-            in_place(&options.clone(), || {
+            in_place(&options.clone(), false, || {
                 record::run(&options, options.show.then_some(&view))
             })
         }
@@ -275,24 +296,32 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
         playback,
         record,
         view,
+        audience,
         questions: _,
     } = classic;
     record.settle().map_err(anyhow::Error::msg)?;
-    in_place(&record.clone(), || {
-        run_classic((plays, records), (files, playback), record, view)
+    let serves = audience.address.is_some();
+    in_place(&record.clone(), serves, || {
+        run_classic(
+            (plays, records),
+            (files, playback),
+            record,
+            (view, audience),
+        )
     })
 }
 
 /// Runs it here, or with `-D` in the background.
 fn in_place(
     record: &RecordOptions,
+    serves: bool,
     run: impl FnOnce() -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
     let name = match record.as_collectl {
         true => "collectl",
         false => "kymo",
     };
-    let begun = record.daemon.begin(name, record.dir.as_deref());
+    let begun = record.daemon.begin(name, record.dir.as_deref(), serves);
     if let Begun::There(code) = begun.map_err(anyhow::Error::msg)? {
         return Ok(code);
     }
@@ -305,7 +334,7 @@ fn run_classic(
     (plays, records): (bool, bool),
     (files, playback): (Vec<PathBuf>, Vec<PathBuf>),
     record: RecordOptions,
-    view: ViewOptions,
+    (view, audience): (ViewOptions, Audience),
 ) -> anyhow::Result<ExitCode> {
     if plays {
         return play::run(&play::PlayOptions {
@@ -319,7 +348,7 @@ fn run_classic(
     if records {
         return record::run(&record, (record.show || view.plot).then_some(&view));
     }
-    live::run(&record, &view)
+    live::run(&record, &view, &audience)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const FAILED: u8 = 2;
 /// The switches.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Daemon {
-    /// Go on in the background; with -f
+    /// Go on in the background; with -f, or with -A of clients
     #[arg(short = 'D', long)]
     pub daemon: bool,
     /// Name of the process and of its pid file: several daemons, each with its own
@@ -91,8 +91,14 @@ impl Daemon {
         Ok(Some(days))
     }
 
-    /// Does what is to be done before anything else; with `-D` goes on in another process. `name` is the program's.
-    pub(crate) fn begin(&self, name: &str, dir: Option<&Path>) -> Result<Begun, String> {
+    /// Does what is to be done before anything else; with `-D` goes on in another process, which records into a folder or
+    /// serves clients. `name` is the program's.
+    pub(crate) fn begin(
+        &self,
+        name: &str,
+        dir: Option<&Path>,
+        serves: bool,
+    ) -> Result<Begun, String> {
         if let Some(mask) = &self.umask {
             let mask = u32::from_str_radix(mask, 8)
                 .ok()
@@ -113,11 +119,16 @@ impl Daemon {
                 None => Ok(Begun::Here),
             };
         }
-        let dir = dir.ok_or("cannot use -D: nothing is recorded; see -f DIR")?;
+        if dir.is_none() && !serves {
+            return Err("cannot use -D: nothing is recorded; see -f DIR".into());
+        }
+        if dir.is_none() && self.messages {
+            return Err("cannot use -m: its file is beside recordings; see -f DIR".into());
+        }
         self.detach(&name, dir)
     }
 
-    fn detach(&self, name: &str, dir: &Path) -> Result<Begun, String> {
+    fn detach(&self, name: &str, dir: Option<&Path>) -> Result<Begun, String> {
         let cannot = |error: io::Error| format!("cannot go into the background: {error}");
         let account = self.account(dir)?;
         let path = match &self.pidfile {
@@ -146,7 +157,7 @@ impl Daemon {
                     privilege::become_for_good(&account, gid)
                         .map_err(|error| format!("cannot use --runas: {error}"))?;
                 }
-                let stderr = self.messages.then(|| log(dir)).transpose()?;
+                let stderr = dir.filter(|_| self.messages).map(log).transpose()?;
                 keep(&PID_FILE, own);
                 keep(
                     &WAITING,
@@ -161,8 +172,8 @@ impl Daemon {
         }
     }
 
-    /// Who `--runas` names. The folder has to be theirs, as collectl wants it.
-    fn account(&self, dir: &Path) -> Result<Option<(Account, u32)>, String> {
+    /// Who `--runas` names. The folder, where there is one, has to be theirs, as collectl wants it.
+    fn account(&self, dir: Option<&Path>) -> Result<Option<(Account, u32)>, String> {
         let Some(text) = &self.runas else {
             return Ok(None);
         };
@@ -182,6 +193,9 @@ impl Daemon {
                 Ok(gid) => gid,
                 Err(_) => privilege::group_named(group).ok_or_else(|| wrong("no such group"))?,
             },
+        };
+        let Some(dir) = dir else {
+            return Ok(Some((account, gid)));
         };
         let owner = dir.metadata().map(|about| about.uid());
         match owner {

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod adjusted;
+mod broadcast;
 mod carbon;
 mod cli;
 mod collectl_conf;

@@ -11,6 +11,8 @@ use flate2::write::GzEncoder;
 use kymo_recording::folder::safe_host;
 use kymo_view::sink::{self, Sink, To};
 
+use crate::broadcast::Broadcast;
+
 /// Whether someone watches while it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
@@ -48,6 +50,7 @@ impl Existing {
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     files: Option<Files>,
+    clients: Option<Broadcast>,
     pace: Pace,
 }
 
@@ -107,10 +110,10 @@ impl PlotFile {
 }
 
 impl Output {
-    /// To stdout, and plot files into `dir`.
+    /// To stdout and to clients, and plot files into `dir`.
     pub(crate) fn new(
         pace: Pace,
-        place: Option<PlotPlace>,
+        (place, clients): (Option<PlotPlace>, Option<Broadcast>),
         gzip: bool,
         existing: Existing,
     ) -> io::Result<Output> {
@@ -132,8 +135,21 @@ impl Output {
         Ok(Output {
             stdout: BufWriter::with_capacity(64 << 10, io::stdout()),
             files,
+            clients,
             pace,
         })
+    }
+
+    fn stream(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.clients {
+            Some(clients) if to == To::Head => clients.put_head(bytes),
+            Some(clients) => clients.put(bytes),
+            None => {}
+        }
+        match self.clients.as_ref().is_none_or(Broadcast::echoes) {
+            true => self.stdout.write_all(bytes),
+            false => Ok(()),
+        }
     }
 
     /// Ends all files properly.
@@ -164,7 +180,7 @@ fn said(error: &io::Error, text: String) -> io::Error {
 impl Sink for Output {
     fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
         match (to, &mut self.files) {
-            (To::Stream, _) => self.stdout.write_all(bytes),
+            (To::Stream | To::Head, _) => self.stream(to, bytes),
             (
                 To::File {
                     host,
@@ -183,6 +199,9 @@ impl Sink for Output {
     fn interval(&mut self) -> io::Result<()> {
         if self.pace == Pace::Played {
             return Ok(());
+        }
+        if let Some(clients) = &mut self.clients {
+            clients.interval()?;
         }
         self.stdout.flush()?;
         match &mut self.files {

@@ -6,6 +6,7 @@ use clap::{Arg, Args as _, Error};
 use crate::options::RecordOptions;
 
 const SOON: &str = "not yet";
+const LIVE: &str = "it is for what is shown live, kymo -scdn -A; the recorder has no clients";
 const SUMS: &str = "-P has each interval; --csv and --json give them to a program that adds up";
 const LUSTRE: &str = "Lustre is not read; a program can publish such numbers, see docs/programs.md";
 const NFS: &str = "all versions of NFS that are in use are shown";
@@ -15,8 +16,8 @@ const ALL_RECORDED: &str = "all devices are recorded; --dskfilt and --netfilt ch
 
 /// Switches of collectl that are not here, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("--address", SOON),
-    ("-A", SOON),
+    ("--address", LIVE),
+    ("-A", LIVE),
     ("--rawdskfilter", ALL_RECORDED),
     ("--rawdskfilt", ALL_RECORDED),
     ("--rawdskignore", ALL_RECORDED),

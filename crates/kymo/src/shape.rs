@@ -90,6 +90,13 @@ impl Shape {
         self.vmstat || self.export.as_deref() == Some("vmstat")
     }
 
+    /// Whether the export goes to an address of its own.
+    pub(crate) fn sends(&self) -> bool {
+        let export = self.export.as_deref().unwrap_or_default();
+        let name = export.split(',').next().unwrap_or_default();
+        ["graphite", "gexpr"].contains(&name)
+    }
+
     /// What is exported in lines, and to which address.
     pub(crate) fn lines(&self) -> Result<Option<(Export, Option<&str>)>, String> {
         let Some(text) = self.export.as_deref().filter(|_| !self.is_vmstat()) else {

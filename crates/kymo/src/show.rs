@@ -11,6 +11,7 @@ use kymo_view::processes::{Columns, Filter, Top};
 use kymo_view::time::Span;
 use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
+use crate::broadcast::Broadcast;
 use crate::carbon::Carbon;
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace, PlotPlace};
@@ -154,7 +155,7 @@ pub(crate) fn run(
     source: &mut dyn Source,
     options: &Options,
     view: &ViewOptions,
-    dir: Option<&Path>,
+    (dir, clients): (Option<&Path>, Option<Broadcast>),
     pace: Pace,
 ) -> Result<Shown> {
     if let Some((_, Some(address))) = view.shape.lines().map_err(anyhow::Error::msg)? {
@@ -164,7 +165,7 @@ pub(crate) fn run(
     let letters = view.stamp_letters();
     let existing = Existing::of(&letters, pace).map_err(anyhow::Error::msg)?;
     let place = dir.map(|dir| PlotPlace::of(dir, view.shape.as_collectl));
-    let mut output = Output::new(pace, place, !letters.contains('z'), existing)?;
+    let mut output = Output::new(pace, (place, clients), !letters.contains('z'), existing)?;
     let shown = match play(source, options, &mut output) {
         Ok(shown) => shown,
         Err(Stopped::Source(error)) => {

@@ -18,6 +18,7 @@ pub mod prefetch;
 pub mod privilege;
 pub mod procs;
 pub mod program;
+pub mod ready;
 #[cfg(feature = "testing")]
 pub mod sim_clock;
 #[cfg(feature = "testing")]

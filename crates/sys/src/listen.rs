@@ -147,6 +147,12 @@ pub fn bind_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// The address that a TCP socket was given.
+pub fn bound_to(socket: &impl AsFd) -> io::Result<SocketAddr> {
+    let address = rustix::net::getsockname(socket)?;
+    Ok(address.try_into()?)
+}
+
 /// Whether this machine just does not have that kind of address.
 pub fn is_missing_family(error: &io::Error) -> bool {
     let missing = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(Errno::raw_os_error);

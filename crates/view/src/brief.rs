@@ -199,14 +199,14 @@ impl Show for Brief {
             }
         }
         self.line.clear();
-        if options.home {
-            self.line.extend_from_slice(HOME);
-        }
         let header = header(interval, options);
         // CPUs that come or go change it.
         let changed = options.header && self.lines > 0 && header != self.header;
         if changed || header_due(self.lines, options) || options.home {
-            self.line.extend_from_slice(&header);
+            if options.home {
+                sink.write(To::Stream, HOME)?;
+            }
+            sink.write(To::Head, &header)?;
         }
         self.header = header;
         self.lines += 1;

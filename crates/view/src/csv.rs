@@ -126,6 +126,8 @@ impl Show for Csv {
         self.line.clear();
         if self.lines == 0 && options.header {
             self.put_header(options);
+            sink.write(To::Head, &self.line)?;
+            self.line.clear();
         }
         self.lines += 1;
         let detail = interval.parts.iter().find(|part| part.choice.detail);

@@ -6,7 +6,7 @@ use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_base::reading::Reading;
 use kymo_kernel::interpret::Interpreter;
-use kymo_kernel::subsystem::Summary;
+use kymo_kernel::subsystem::{Summary, process};
 use kymo_query::delta::{Delta, Numbers, RateRow};
 use kymo_query::source::{Moment, Source};
 
@@ -126,6 +126,12 @@ impl Part {
     fn narrow(&mut self, options: &Options) {
         let subsystem = self.choice.subsystem;
         options.filters.narrow(subsystem, &mut self.reading);
+        if options.hides_private && subsystem.is_of_processes() {
+            self.reading
+                .rows
+                .iter_mut()
+                .for_each(process::forget_private);
+        }
         if options.process.fixed && subsystem.is_of_processes() {
             let rows = &mut self.reading.rows;
             let first = self

@@ -121,6 +121,8 @@ pub struct Options {
     pub asked: String,
     /// The letters of `-o`.
     pub letters: String,
+    /// Whether command lines, control groups and users of processes are left out, for whoever may not see them.
+    pub hides_private: bool,
     /// Whether this is the running machine: its lines are stamped also where several tables are shown.
     pub live: bool,
 }
@@ -184,6 +186,7 @@ impl Options {
             export: None,
             asked: String::new(),
             letters: String::new(),
+            hides_private: false,
             live: false,
         })
     }

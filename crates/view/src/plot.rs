@@ -149,7 +149,7 @@ impl Plot {
         self.lines += 1;
         if options.header && (due || self.header != self.shown_header) {
             self.shown_header.clone_from(&self.header);
-            sink.write(To::Stream, &self.header)?;
+            sink.write(To::Head, &self.header)?;
         }
         Ok(())
     }

@@ -211,6 +211,12 @@ impl Filter {
         self.tests.iter().any(|test| test.threads)
     }
 
+    /// Whether it is about what not everybody may see: command lines and users.
+    pub fn asks_for_private(&self) -> bool {
+        let mut tests = self.tests.iter();
+        tests.any(|test| matches!(test.what, What::Command(_) | What::Uids(..) | What::User(_)))
+    }
+
     /// Whether all processes pass.
     pub(crate) fn is_open(&self) -> bool {
         self.tests.is_empty()

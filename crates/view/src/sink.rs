@@ -7,6 +7,8 @@ use std::io;
 pub enum To<'a> {
     /// The one stream of everything.
     Stream,
+    /// The same stream: what stands over the columns, which whoever reads along from later on has to see first.
+    Head,
     /// A plot file, `HOST-DAY.SUFFIX`, or `HOST-DAY-HHMMSS.SUFFIX`; it begins with what is written to it first.
     File {
         /// The recorded machine's name.
@@ -53,7 +55,7 @@ pub struct Memory {
 impl Sink for Memory {
     fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
         match to {
-            To::Stream => self.stream.extend_from_slice(bytes),
+            To::Stream | To::Head => self.stream.extend_from_slice(bytes),
             To::File {
                 host,
                 day,

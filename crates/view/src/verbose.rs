@@ -248,6 +248,10 @@ impl Show for Verbose {
             if header {
                 section.put_header(&mut self.out, &stamp, interval, options);
             }
+            if header && self.table && !stays {
+                sink.write(To::Head, &self.out)?;
+                self.out.clear();
+            }
             let mut line = Line {
                 out: &mut self.out,
                 scratch: &mut self.scratch,

@@ -4,6 +4,7 @@
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::{MISSING, Row};
 use kymo_base::scan;
 use kymo_base::template::{Class, Piece, Template};
 
@@ -137,6 +138,18 @@ pub fn pid_of(name: &[u8]) -> u64 {
 /// Whether the name is that of a thread.
 pub fn is_thread(name: &[u8]) -> bool {
     name.contains(&b'/')
+}
+
+/// Takes out of a row what private columns show: the name that the kernel has stays.
+pub fn forget_private(row: &mut Row) {
+    for label in [CMDLINE, CGROUP] {
+        if let Some(text) = row.labels.get_mut(label) {
+            text.clear();
+        }
+    }
+    if let Some(uid) = row.values.get_mut(UID) {
+        *uid = MISSING;
+    }
 }
 
 /// The pid of the parent; of a thread, the process it belongs to.

@@ -10,17 +10,25 @@ use kymo_kernel::facts;
 use kymo_query::live::{Live, Refresh};
 use kymo_recording::queue::Queue;
 use kymo_sys::machine::Signals;
+use kymo_view::processes::Filter;
 
+use crate::broadcast::{Audience, Broadcast, Manner};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::output::Pace;
 use crate::session::{self, Session, Setup, spawn, wait_for_end};
 use crate::show;
 
 /// Runs the command.
-pub(crate) fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCode> {
+pub(crate) fn run(
+    options: &RecordOptions,
+    view: &ViewOptions,
+    audience: &Audience,
+) -> Result<ExitCode> {
     let signals = Signals::block();
     let setup = Setup::new(options, Some(view))?;
     check(&setup.letters, view, plot_dir(options, view))?;
+    // While there is one thread.
+    let clients = clients(options, view, audience, &setup)?;
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
     spawn("signals", move || {
@@ -36,15 +44,46 @@ pub(crate) fn run(options: &RecordOptions, view: &ViewOptions) -> Result<ExitCod
     let dir = plot_dir(options, view);
     let shown = show(
         &setup,
-        &setup.letters,
-        view,
-        dir,
+        (&setup.letters, view),
+        (dir, clients),
         session.queue.clone(),
         Box::new(refresh),
     );
     (session.stopper())();
     session.join();
     shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// Those who get what is shown, too.
+fn clients(
+    options: &RecordOptions,
+    view: &ViewOptions,
+    audience: &Audience,
+    setup: &Setup,
+) -> Result<Option<Broadcast>> {
+    let usage = anyhow::Error::msg;
+    let Some(place) = audience.place(options.as_collectl).map_err(usage)? else {
+        return Ok(None);
+    };
+    let filter = view.procfilt.as_deref().map(Filter::parse).transpose();
+    let asks = filter
+        .map_err(usage)?
+        .is_some_and(|filter| filter.asks_for_private());
+    if place.is_open() && asks {
+        anyhow::bail!(
+            "cannot use --procfilt: command lines and users are for clients of a unix socket alone; it takes c C p P with this -A"
+        );
+    }
+    if options.daemon.daemon && !place.is_server() {
+        anyhow::bail!("cannot use -D: not with an -A that connects");
+    }
+    let manner = Manner {
+        host: setup.context.get("host").unwrap_or("localhost").into(),
+        echo: !options.as_collectl,
+        marks_ends: view.shape.export.is_some() && !view.shape.is_vmstat(),
+        quiet: options.familiar.quiet,
+    };
+    Broadcast::begin(&place, manner).map(Some)
 }
 
 /// The folder of plot files.
@@ -61,20 +100,15 @@ pub(crate) fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Re
 /// Shows `letters` of what comes out of `queue` until it is closed or has been counted.
 pub(crate) fn show(
     setup: &Setup,
-    letters: &str,
-    view: &ViewOptions,
-    dir: Option<&Path>,
+    (letters, view): (&str, &ViewOptions),
+    (dir, clients): (Option<&Path>, Option<Broadcast>),
     queue: Arc<Queue>,
     refresh: Refresh,
 ) -> Result<()> {
     let options = show::options(letters, view, dir, setup.schedule.count, Pace::Live);
+    let mut options = options.map_err(anyhow::Error::msg)?;
+    options.hides_private = clients.as_ref().is_some_and(Broadcast::is_open);
     let mut live = Live::new(queue, setup.context.clone(), refresh);
-    show::run(
-        &mut live,
-        &options.map_err(anyhow::Error::msg)?,
-        view,
-        dir,
-        Pace::Live,
-    )?;
+    show::run(&mut live, &options, view, (dir, clients), Pace::Live)?;
     Ok(())
 }

@@ -70,7 +70,7 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
     let source = Adjusted::new(source, &play.view.shape)?;
     let mut played = Played::new(Box::new(source));
-    let shown = show::run(&mut played, &view, &play.view, dir, Pace::Played)?;
+    let shown = show::run(&mut played, &view, &play.view, (dir, None), Pace::Played)?;
     played.finish();
     Ok(if shown.intervals > 0 {
         if !shown.absent.is_empty() {

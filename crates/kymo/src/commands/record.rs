@@ -83,8 +83,9 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
             spawn("signals", move || wait_for_end(&signals, &stop, &flush))?;
             session::say_waiting(&setup, options.familiar.quiet);
             let letters = show::beside_recording(&setup.letters, view);
-            let dir = super::live::plot_dir(options, view);
-            let shown = super::live::show(&setup, &letters, view, dir, tee, Box::new(|| None));
+            let to = (super::live::plot_dir(options, view), None);
+            let refresh = Box::new(|| None);
+            let shown = super::live::show(&setup, (&letters, view), to, tee, refresh);
             (session.stopper())();
             shown
         }

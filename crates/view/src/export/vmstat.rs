@@ -70,7 +70,7 @@ impl Show for Vmstat {
         if header_due(self.lines, options) {
             let stamp = stamp_head(options);
             let header = format!("#{:1$}{TITLE}\n#{stamp}{HEAD}\n", "", stamp.len());
-            self.line.extend_from_slice(header.as_bytes());
+            sink.write(To::Head, header.as_bytes())?;
         }
         self.lines += 1;
         if options.stamp != Stamp::Default {

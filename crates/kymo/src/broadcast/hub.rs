@@ -1,0 +1,338 @@
+//! The thread that has the clients' sockets. It waits for what they are ready for, and for none of them.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use kymo_sys::listen;
+use kymo_sys::ready::{self, Bell, Interest};
+
+/// Clients that are served at a time.
+const CLIENTS_MAX: usize = 64;
+/// A client that has more bytes than that to read yet when an interval ends is dropped. A guess: an hour of one line a second, and a
+/// few seconds of a thousand processes.
+const PENDING_MAX: usize = 1 << 20;
+/// How long clients may take for what is left at the end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is said that clients were dropped.
+const QUIET: Duration = Duration::from_secs(60);
+/// How long is waited where nothing happens.
+const LONG: Duration = Duration::from_secs(3600);
+/// Bytes of what a client says that are read at a time; they mean nothing.
+const PIECE: usize = 4096;
+
+/// What an interval shows.
+pub(super) struct Batch {
+    /// What whoever has seen nothing yet needs to see first.
+    pub(super) head: Arc<[u8]>,
+    /// The interval's lines.
+    pub(super) bytes: Arc<[u8]>,
+}
+
+/// What the view hands over, and what it wants to know.
+pub(super) struct Shared {
+    bell: Bell,
+    inbox: Mutex<Inbox>,
+    clients: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Inbox {
+    batches: Vec<Batch>,
+    ends: bool,
+}
+
+impl Shared {
+    pub(super) fn new() -> std::io::Result<Shared> {
+        Ok(Shared {
+            bell: Bell::new()?,
+            inbox: Mutex::default(),
+            clients: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over an interval. Gives the number of clients there were when last looked.
+    pub(super) fn send(&self, batch: Batch) -> usize {
+        self.lock().batches.push(batch);
+        self.bell.ring();
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn end(&self) {
+        self.lock().ends = true;
+        self.bell.ring();
+    }
+}
+
+/// A client, and what it has not read yet.
+struct Subscriber {
+    file: File,
+    pending: Vec<u8>,
+    sent: usize,
+    is_new: bool,
+}
+
+/// How a client is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Well,
+    Gone,
+    Slow,
+}
+
+impl Subscriber {
+    fn new(socket: OwnedFd) -> Subscriber {
+        Subscriber {
+            file: File::from(socket),
+            pending: Vec::new(),
+            sent: 0,
+            is_new: true,
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.pending.len() - self.sent
+    }
+
+    fn take(&mut self, batch: &Batch) -> Health {
+        if self.left() > PENDING_MAX {
+            return Health::Slow;
+        }
+        self.pending.drain(..self.sent);
+        self.sent = 0;
+        if std::mem::take(&mut self.is_new) {
+            self.pending.extend_from_slice(&batch.head);
+        }
+        self.pending.extend_from_slice(&batch.bytes);
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Health {
+        while self.left() > 0 {
+            match (&self.file).write(&self.pending[self.sent..]) {
+                Ok(count) if count > 0 => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Health::Well,
+                _ => return Health::Gone,
+            }
+        }
+        Health::Well
+    }
+
+    /// Reads what it says, which means nothing, and sees whether it has gone. One piece at a time: who talks for ever holds up
+    /// no other.
+    fn listen(&mut self) -> Health {
+        match (&self.file).read(&mut [0; PIECE]) {
+            Ok(0) => Health::Gone,
+            Err(error)
+                if ![ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) =>
+            {
+                Health::Gone
+            }
+            _ => Health::Well,
+        }
+    }
+}
+
+/// The thread's own.
+pub(super) struct Hub {
+    shared: Arc<Shared>,
+    listeners: Vec<OwnedFd>,
+    clients: Vec<Subscriber>,
+    dropped: u64,
+    refused: u64,
+    said: Option<Instant>,
+}
+
+impl Hub {
+    pub(super) fn new(shared: Arc<Shared>, listeners: Vec<OwnedFd>, clients: Vec<OwnedFd>) -> Hub {
+        shared.clients.store(clients.len(), Ordering::Relaxed);
+        Hub {
+            shared,
+            listeners,
+            clients: clients.into_iter().map(Subscriber::new).collect(),
+            dropped: 0,
+            refused: 0,
+            said: None,
+        }
+    }
+
+    /// Serves until the view ends.
+    pub(super) fn run(mut self) {
+        loop {
+            let ready = self.wait(LONG);
+            let (bell, rest) = ready.split_first().unwrap_or((&false, &[]));
+            let (doors, clients) = rest.split_at(self.listeners.len().min(rest.len()));
+            self.talk(clients);
+            if doors.contains(&true) {
+                self.accept();
+            }
+            if *bell {
+                self.shared.bell.hear();
+                let inbox = std::mem::take(&mut *self.shared.lock());
+                for batch in &inbox.batches {
+                    self.each(|client| client.take(batch));
+                }
+                if inbox.ends {
+                    return self.end();
+                }
+            }
+        }
+    }
+
+    fn wait(&self, at_most: Duration) -> Vec<bool> {
+        let own = std::iter::once(self.shared.bell.as_fd());
+        let doors = self.listeners.iter().map(|socket| socket.as_fd());
+        let clients = self.clients.iter().map(|client| {
+            let interest = match client.left() {
+                0 => Interest::Read,
+                _ => Interest::ReadOrWrite,
+            };
+            (client.file.as_fd(), interest)
+        });
+        let files: Vec<(BorrowedFd, Interest)> = own
+            .chain(doors)
+            .map(|file| (file, Interest::Read))
+            .chain(clients)
+            .collect();
+        ready::wait(&files, at_most)
+    }
+
+    fn talk(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter().copied().chain(std::iter::repeat(false));
+        self.each(|client| match ready.next() {
+            Some(true) => match client.listen() {
+                Health::Well => client.flush(),
+                other => other,
+            },
+            _ => Health::Well,
+        });
+    }
+
+    fn accept(&mut self) {
+        for at in 0..self.listeners.len() {
+            // Few at a time: those who are there are served as well.
+            for _ in 0..CLIENTS_MAX {
+                let Ok(Some(socket)) = listen::accept(&self.listeners[at]) else {
+                    break;
+                };
+                match self.clients.len() < CLIENTS_MAX {
+                    true => self.clients.push(Subscriber::new(socket)),
+                    false => {
+                        self.refused += 1;
+                        self.say();
+                    }
+                }
+            }
+        }
+        self.count();
+    }
+
+    /// Has something done with each client; those that have gone or are slow are let go.
+    fn each(&mut self, mut act: impl FnMut(&mut Subscriber) -> Health) {
+        let before = self.dropped;
+        let dropped = &mut self.dropped;
+        self.clients.retain_mut(|client| {
+            let health = act(client);
+            *dropped += u64::from(health == Health::Slow);
+            health == Health::Well
+        });
+        if self.dropped > before {
+            self.say();
+        }
+        self.count();
+    }
+
+    fn count(&self) {
+        let count = self.clients.len();
+        self.shared.clients.store(count, Ordering::Relaxed);
+    }
+
+    fn say(&mut self) {
+        if self.said.is_some_and(|said| said.elapsed() < QUIET) {
+            return;
+        }
+        self.said = Some(Instant::now());
+        self.say_now();
+    }
+
+    fn say_now(&self) {
+        if self.dropped > 0 {
+            eprintln!(
+                "kymo: dropped clients that did not read what was sent: {} so far",
+                self.dropped
+            );
+        }
+        if self.refused > 0 {
+            eprintln!(
+                "kymo: refused clients, as {CLIENTS_MAX} are served: {} so far",
+                self.refused
+            );
+        }
+    }
+
+    /// Gives clients a moment for what they have not read.
+    fn end(&mut self) {
+        let begin = Instant::now();
+        self.listeners.clear();
+        while self.clients.iter().any(|client| client.left() > 0) {
+            let left = LAST_PATIENCE.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            let ready = self.wait(left);
+            self.talk(ready.get(1..).unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    fn batch(head: &str, bytes: &[u8]) -> Batch {
+        Batch {
+            head: head.as_bytes().into(),
+            bytes: bytes.into(),
+        }
+    }
+
+    fn pair() -> (Subscriber, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (Subscriber::new(ours.into()), theirs)
+    }
+
+    #[test]
+    fn who_comes_sees_the_head_first_and_once() {
+        let (mut client, mut theirs) = pair();
+        for line in ["a\n", "b\n"] {
+            assert!(client.take(&batch("#\n", line.as_bytes())) == Health::Well);
+        }
+        drop(client);
+        let mut text = String::new();
+        theirs.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "#\na\nb\n");
+    }
+
+    #[test]
+    fn who_does_not_read_is_slow_whatever_an_interval_takes() {
+        let (mut client, _theirs) = pair();
+        let much = vec![b'x'; 3 * PENDING_MAX];
+        // One large interval is not the client's fault.
+        assert!(client.take(&batch("", &much)) == Health::Well);
+        assert!(client.take(&batch("", b"y\n")) == Health::Slow);
+        let (mut client, theirs) = pair();
+        drop(theirs);
+        assert!(client.take(&batch("", b"y\n")) == Health::Gone);
+    }
+}
