@@ -260,10 +260,10 @@ fn two_servers_are_two_with_their_own_sessions() {
 fn a_server_that_is_stopped_is_missed_once_and_greeted_once() {
     let place = Place::new();
     let mut asked = Asked::start("asked-stopped", &[("main", &place.folder(), "kymo")]);
-    asked.served.hears("postgres main: cannot ask");
+    asked.served.has_said("postgres main: cannot ask");
     let mut cluster = Cluster::serve(place, "", &[]);
     cluster.psql(ROLE);
-    asked.served.hears("postgres main: PostgreSQL 15");
+    asked.served.has_said("postgres main: PostgreSQL 15");
     cluster.stop();
     let line = asked.served.hears("postgres main: cannot ask");
     assert!(line.ends_with("trying again"), "{line}");
@@ -284,18 +284,18 @@ fn a_role_that_may_not_see_is_said_and_numbers_come_all_the_same() {
     let cluster = Cluster::serve(Place::new(), "", &[]);
     cluster.psql("CREATE ROLE weak LOGIN;");
     let mut asked = Asked::start("asked-weak", &[("main", &cluster.sockets(), "weak")]);
-    let line = asked.served.hears("role weak may not see");
+    let line = asked.served.has_said("role weak may not see");
     assert!(line.contains("GRANT pg_monitor TO weak"), "{line}");
     let missing = Asked::start("asked-missing", &[("main", &cluster.sockets(), "none")]);
     let mut served = missing.served;
-    served.hears("postgres main: cannot ask");
+    served.has_said("postgres main: cannot ask");
     assert!(eventually(|| asked.grown("xact_commit", "")).is_some());
 }
 
 #[test]
 fn what_is_locked_is_left_out_and_a_server_that_does_not_answer_is_left() {
     let (mut asked, cluster) = Asked::without_library("asked-locked");
-    asked.served.hears("postgres main: PostgreSQL 15");
+    asked.served.has_said("postgres main: PostgreSQL 15");
     let mut locking = cluster.session();
     locking.send("BEGIN; LOCK TABLE pg_catalog.pg_authid IN ACCESS EXCLUSIVE MODE;");
     let line = asked.served.hears("cannot read pg_stat_activity");
@@ -316,7 +316,7 @@ fn what_is_locked_is_left_out_and_a_server_that_does_not_answer_is_left() {
 #[test]
 fn counters_become_series_with_the_rates_of_the_clients() {
     let (mut asked, cluster) = Asked::without_library("asked-rates");
-    asked.served.hears("postgres main: PostgreSQL 15");
+    asked.served.has_said("postgres main: PostgreSQL 15");
     // The first values are there before anything is counted.
     assert!(eventually(|| asked.grown("numbackends", "postgres")).is_some());
     let run = cluster.pgbench("simple", "SELECT count(*) FROM pg_class;", 4, 500);

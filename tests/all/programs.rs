@@ -87,8 +87,9 @@ impl Place {
             .args(["programs", "--json", "--data", &self.data])
             .output()
             .expect("kymo runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+        let [text, said] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{said}"))
     }
 
     /// Publishers of that name and life.

@@ -172,7 +172,7 @@ fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left(
             }
             _ => served_by(&words),
         };
-        served.hears("keeper: user");
+        served.has_said("keeper: user");
         let keeper = served.child("keeper").expect("a keeper");
         assert_eq!(status_of(keeper, "Uid")[1], SERVICE.to_string());
         for set in ["CapEff", "CapPrm", "CapAmb"] {
@@ -242,7 +242,7 @@ fn a_kymo_serve_of_an_ordinary_user_collects_his_own_programs() {
         "127.0.0.1:0",
     ]);
     let mut served = Served::start_as("env", &words);
-    served.hears("keeper: user");
+    served.has_said("keeper: user");
     let made = fs::metadata(&folder).expect("the folder is made");
     assert_eq!((made.mode() & 0o7777, made.uid()), (0o700, uid));
     let own = place.publish(uid, 400, &folder);

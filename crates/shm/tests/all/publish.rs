@@ -104,6 +104,12 @@ fn totals_are_of_all_slots_and_stay_when_processes_end() {
     for reader in &mut readers {
         assert_eq!(counts(reader)[0], "sold_total 34");
         assert!(reader.is_closed());
+        // A child that another test is starting has the lock, too, until its program begins.
+        let is_alive = || reader.liveness() == Ok(Liveness::Alive);
+        let _looks = (0..60_000).find(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            !is_alive()
+        });
         assert_eq!(reader.liveness(), Ok(Liveness::Ended));
     }
 }
