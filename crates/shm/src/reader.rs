@@ -30,7 +30,8 @@ use bytes::Bytes;
 /// How a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// By a mapping if the file is this process's user's own, else by `pread`.
+    /// By a mapping if the file is this process's user's own, else by `pread`. One that becomes shorter then ends the reader with
+    /// SIGBUS: only for who trusts all programs of his user.
     MapOwn,
     /// By `pread`.
     Read,

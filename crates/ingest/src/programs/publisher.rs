@@ -45,7 +45,8 @@ pub(super) struct Publisher {
 impl Publisher {
     /// Opens a file; its owner is known then, even if it is not read.
     pub(super) fn open(folder: &Folder, name: &OsStr) -> Result<Publisher, OpenError> {
-        let reader = Reader::open(folder, name, Access::MapOwn)?;
+        // Not by a mapping: a file of the keeper's own user that becomes shorter would end the keeper.
+        let reader = Reader::open(folder, name, Access::Read)?;
         let header = reader.header();
         Ok(Publisher {
             size: FileSize {
