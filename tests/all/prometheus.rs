@@ -14,13 +14,33 @@ use kymo_kernel::subsystem;
 use kymo_query::recorded::Recorded;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
-use kymo_tests::machine::{self, Interface};
+use kymo_tests::machine::{self, Interface, Tmpfs};
 use kymo_tests::{Running, Scratch, free_port, stdout_of};
 use kymo_view::prometheus::{self, Cost};
 use serde_json::Value;
 
 /// Names kymo has, but node_exporter only in later versions than Debian's, or other kernels.
-const ONLY_OURS: &[&str] = &["node_pressure_irq_stalled_seconds_total"];
+const ONLY_OURS: &[&str] = &[
+    "node_pressure_irq_stalled_seconds_total",
+    "node_softirqs_functions_total",
+];
+
+/// Operations of an NFS server that node_exporter leaves out.
+const ONLY_OUR_METHODS: &[&str] = &[
+    "method=\"Null\"",
+    "method=\"PutPubFH\"",
+    "method=\"PutRootFH\"",
+    "method=\"SetClientID\"",
+    "method=\"SetClientIDConfirm\"",
+];
+
+/// Operations of version 4 that node_exporter has wrong: it passes over SETCLIENTID and its confirmation, and so gives these
+/// the numbers of those that stand two places before them.
+const MISTAKEN: &[&str] = &[
+    "node_nfsd_requests_total{method=\"Verify\",proto=\"4\"}",
+    "node_nfsd_requests_total{method=\"Write\",proto=\"4\"}",
+    "node_nfsd_requests_total{method=\"RelLockOwner\",proto=\"4\"}",
+];
 
 /// What is there but for a moment, the reader itself among it: live, the values say nothing of each other.
 const MOMENTARY: &[&str] = &[
@@ -148,6 +168,285 @@ fn the_same_of_the_same_files() {
             );
         }
     }
+}
+
+/// What the kernel says of a machine with much in it: chips, zones, clocks, fabric, NUMA nodes, NFS, in /proc.
+const RICH: &[(&str, &str)] = &[
+    ("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"),
+    (
+        "proc/net/rpc/nfs",
+        "net 18628 0 18628 6\nrpc 4329785 5 4338291\nproc2 18 2 69 0 1 4410 3 0 4 5 6 7 8 9 10 11 12 99 2\n\
+         proc3 22 1 4084749 29200 94754 32580 186 47747 7981 8639 0 6356 0 6962 0 7958 0 0 241 4 4 2 39\n\
+         proc4 59 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 \
+         39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59\n",
+    ),
+    (
+        "proc/net/rpc/nfsd",
+        "rc 0 6 18622\nfh 0 0 0 0 0\nio 157286400 72864\nth 8 0 0.000 0.000\nra 32 0 0 0 0 0 0 0 0 0 0 0\n\
+         net 18628 0 18628 6\nrpc 18628 6 1 2 3\nproc2 18 2 69 0 1 4410 3 0 4 5 6 7 8 9 10 11 12 99 2\n\
+         proc3 22 2 112 0 2719 111 0 0 0 0 0 0 0 0 0 0 0 27 216 0 2 1 0\nproc4 2 2 10853\n\
+         proc4ops 40 0 0 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 \
+         35 36 37\n",
+    ),
+    (
+        "proc/slabinfo",
+        "slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : \
+         tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> <sharedavail>\n\
+         ext4_inode  1200   1300   1024   32    8 : tunables    0    0    0 : slabdata     41     42      0\n\
+         kmalloc-64     0      0     64   64    1 : tunables    0    0    0 : slabdata      0      0      0\n",
+    ),
+    ("sys/class/hwmon/hwmon1/name", "BM C-2\n"),
+    ("sys/class/hwmon/hwmon1/power1_input", "99000000\n"),
+    ("sys/class/hwmon/hwmon2/temp1_input", "1234\n"),
+    ("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n"),
+    ("sys/class/thermal/thermal_zone0/temp", "46123\n"),
+    ("sys/class/thermal/thermal_zone0/policy", "step_wise\n"),
+];
+
+/// The chip whose folder is a link, as on a machine: it is named after its device.
+const CHIP: &[(&str, &str)] = &[
+    ("name", "coretemp"),
+    ("temp1_label", "Package id 0"),
+    ("temp1_input", "45000"),
+    ("temp2_input", "-1500"),
+    ("temp2_label", "Core \"0\" \\"),
+    ("fan1_input", "1200"),
+    ("in0_input", "12040"),
+    ("curr1_input", "1503"),
+    ("power1_average", "35500001"),
+    ("power1_input", "35500003"),
+    ("energy1_input", "123456789"),
+    ("humidity1_input", "45123"),
+];
+
+const ZONES: &[(&str, &str, &str)] = &[
+    ("intel-rapl:0", "package-0", "262143328850"),
+    ("intel-rapl:0:0", "core", "118821284257"),
+    ("intel-rapl:0:1", "dram", "18821284257"),
+    ("intel-rapl:1", "package-1", "7"),
+    ("intel-rapl:1:0", "core", "8"),
+    ("intel-rapl:2", "psys", "78"),
+];
+
+const PORT: &[&str] = &[
+    "port_rcv_data",
+    "port_xmit_data",
+    "port_rcv_packets",
+    "port_xmit_packets",
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "port_rcv_errors",
+    "port_rcv_remote_physical_errors",
+    "port_rcv_switch_relay_errors",
+    "port_xmit_discards",
+    "port_xmit_constraint_errors",
+    "port_rcv_constraint_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overrun_errors",
+    "VL15_dropped",
+    "port_xmit_wait",
+];
+
+fn put(tree: &Scratch, path: &str, text: &str) {
+    let path = tree.path(path);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
+}
+
+fn put_rich(tree: &Scratch) {
+    let corpus = |name: &str| {
+        let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("a text")
+    };
+    for (path, text) in RICH {
+        put(tree, path, text);
+        put(tree, &path.replace("proc/net", "proc/self/net"), text);
+    }
+    for name in ["interrupts", "softirqs", "buddyinfo"] {
+        put(tree, &format!("proc/{name}"), &corpus(name));
+    }
+    const DEVICE: &str = "sys/devices/platform/coretemp.0";
+    for (file, text) in CHIP {
+        put(
+            tree,
+            &format!("{DEVICE}/hwmon/hwmon0/{file}"),
+            &format!("{text}\n"),
+        );
+    }
+    let link = |target: &str, path: &str| {
+        std::os::unix::fs::symlink(target, tree.path(path)).expect("a link");
+    };
+    link(
+        "../../../coretemp.0",
+        &format!("{DEVICE}/hwmon/hwmon0/device"),
+    );
+    link(
+        "../../devices/platform/coretemp.0/hwmon/hwmon0",
+        "sys/class/hwmon/hwmon0",
+    );
+    for (zone, name, energy) in ZONES {
+        let zone = format!("sys/class/powercap/{zone}");
+        put(tree, &format!("{zone}/name"), name);
+        put(tree, &format!("{zone}/energy_uj"), energy);
+        put(tree, &format!("{zone}/max_energy_range_uj"), "262143328850");
+    }
+    for cpu in ["0", "1"] {
+        let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
+        for (file, khz) in [
+            ("scaling_cur_freq", "2100001"),
+            ("scaling_min_freq", "800000"),
+            ("scaling_max_freq", "3000000"),
+            // Without these node_exporter says nothing of any.
+            ("cpuinfo_min_freq", "800000"),
+            ("cpuinfo_max_freq", "3000000"),
+            ("cpuinfo_transition_latency", "0"),
+            ("scaling_available_governors", "a b"),
+            ("scaling_driver", "x"),
+            ("scaling_governor", "a"),
+            ("scaling_setspeed", "<unsupported>"),
+            ("related_cpus", cpu),
+        ] {
+            put(tree, &format!("{policy}/{file}"), khz);
+        }
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        std::fs::create_dir_all(tree.path(&folder)).expect("a folder");
+        link(
+            &format!("../cpufreq/policy{cpu}"),
+            &format!("{folder}/cpufreq"),
+        );
+    }
+    const FABRIC: &str = "sys/class/infiniband/mlx4_0";
+    for port in [1, 2] {
+        let port = format!("{FABRIC}/ports/{port}");
+        for (at, counter) in PORT.iter().enumerate() {
+            put(
+                tree,
+                &format!("{port}/counters/{counter}"),
+                &format!("{}", 1000 + at),
+            );
+        }
+        for (file, text) in [
+            ("state", "4: ACTIVE"),
+            ("phys_state", "5: LinkUp"),
+            ("rate", "40 Gb/sec (4X QDR)"),
+            ("link_layer", "InfiniBand"),
+        ] {
+            put(tree, &format!("{port}/{file}"), text);
+        }
+    }
+    for (file, text) in [
+        ("board_id", "SM"),
+        ("fw_ver", "2.31"),
+        ("hca_type", "MT4099"),
+    ] {
+        put(tree, &format!("{FABRIC}/{file}"), text);
+    }
+    for node in ["0", "1"] {
+        let folder = format!("sys/devices/system/node/node{node}");
+        let meminfo = corpus("node_meminfo").replace("Node 0", &format!("Node {node}"));
+        put(tree, &format!("{folder}/meminfo"), &meminfo);
+        put(
+            tree,
+            &format!("{folder}/numastat"),
+            &corpus("node_numastat"),
+        );
+    }
+}
+
+/// Subsystems whose instances have several labels: all is the same, to the last bit, and promtool has no complaint that it
+/// does not have of node_exporter.
+#[test]
+fn the_same_of_chips_and_ports() {
+    if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {
+        return machine::skipped(&format!("{tool} is missing"));
+    }
+    let tree = Scratch::new("rich");
+    put_rich(&tree);
+    let (root, dir) = (tree.text(""), tree.text("ring"));
+    stdout_of(&[
+        "record", "-s", "jbMfxEyK", "-i", ".1", "-c", "1", "-f", &dir, "--root", &root,
+    ]);
+    let mut ours = parse(newest(&dir).expect("a sample"));
+    let more = |series: &str| {
+        series.starts_with("node_nfsd_requests")
+            && ONLY_OUR_METHODS.iter().any(|m| series.contains(m))
+    };
+    ours.values.retain(|series, _| !more(series));
+    let node = NodeExporter::start(&[
+        format!("--path.procfs={}", tree.text("proc")),
+        format!("--path.sysfs={}", tree.text("sys")),
+        "--collector.buddyinfo".into(),
+        "--collector.interrupts".into(),
+        "--collector.meminfo_numa".into(),
+        "--collector.slabinfo".into(),
+    ]);
+    let mut theirs = node.scrape();
+    // The path of a zone begins with where /sys is.
+    let sys = format!("\"{}/sys/", root.trim_end_matches('/'));
+    theirs.values = std::mem::take(&mut theirs.values)
+        .into_iter()
+        .map(|(series, value)| (series.replace(&sys, "\"/sys/"), value))
+        .collect();
+    assert_eq!(lacking(&ours, &theirs, &theirs), [""; 0]);
+    same_types(&ours, &theirs);
+    let mut families = BTreeSet::new();
+    let alike = |series: &Series| !MISTAKEN.contains(&&series[..]);
+    for (series, value) in ours.values.iter().filter(|(series, _)| alike(series)) {
+        if let Some(other) = theirs.values.get(series) {
+            assert_eq!(
+                value.to_bits(),
+                other.to_bits(),
+                "{series}: {value}, not {other}"
+            );
+            families.insert(name_of(series));
+        }
+    }
+    assert_eq!(families.len(), 78, "{families:#?}");
+    let more = promtool(&ours.text);
+    let more: Vec<_> = more.difference(&promtool(&theirs.text)).cloned().collect();
+    assert_eq!(more, [""; 0]);
+}
+
+/// File systems of this machine, one of them full of what has to be escaped; nothing else writes to that one.
+#[test]
+fn the_same_of_file_systems() {
+    if let Some(tool) = missing(&["mount", "promtool", "prometheus-node-exporter"]) {
+        return machine::skipped(&format!("{tool} is missing"));
+    }
+    let scratch = Scratch::new("mounted");
+    let Some(_mounted) = Tmpfs::mount(&scratch.path("a \"full\" {one}, é"), "1m") else {
+        return machine::skipped("nothing can be mounted");
+    };
+    let dir = scratch.text("ring");
+    stdout_of(&["record", "-s", "W", "-i", ".1", "-c", "1", "-f", &dir]);
+    let ours = parse(newest(&dir).expect("a sample"));
+    let node = NodeExporter::start(&[
+        "--collector.disable-defaults".into(),
+        "--collector.filesystem".into(),
+        "--collector.filesystem.mount-points-exclude=^$".into(),
+        format!(
+            "--collector.filesystem.fs-types-exclude=^({})$",
+            "autofs|binfmt_misc|bpf|cgroup2?|configfs|debugfs|devpts|devtmpfs|efivarfs|fusectl|hugetlbfs|mqueue|nsfs|proc|\
+             pstore|rpc_pipefs|securityfs|selinuxfs|squashfs|sysfs|tracefs"
+        ),
+    ]);
+    let theirs = node.scrape();
+    same_types(&ours, &theirs);
+    let full = |series: &&Series| series.contains("full");
+    let of_full: Vec<_> = ours.values.keys().filter(full).collect();
+    assert_eq!(of_full.len(), 6, "{of_full:?}");
+    for series in of_full {
+        assert_eq!(ours.values[series], theirs.values[series], "{series}");
+    }
+    // Others may be mounted and unmounted meanwhile, by other tests.
+    let common = ours
+        .values
+        .keys()
+        .filter(|series| theirs.values.contains_key(*series));
+    assert!(common.count() > 6, "{:?}", ours.values);
+    let (more, allowed) = (promtool(&ours.text), promtool(&theirs.text));
+    assert_eq!(more.difference(&allowed).next(), None);
 }
 
 #[test]

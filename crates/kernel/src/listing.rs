@@ -22,6 +22,25 @@ pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
     found
 }
 
+/// The device that a folder of /sys/class belongs to: the last two folders of where it is (`platform/coretemp.0`). None
+/// where there is no device.
+pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
+    let target = root.link(folder).ok()?;
+    let target = String::from_utf8_lossy(&target).into_owned();
+    let mut parts: Vec<&str> = target.split('/').collect();
+    parts.pop();
+    let class = folder.rsplit('/').nth(1)?;
+    // A folder of the class lies between, unless the device has a class of its own.
+    if parts.last() == Some(&class) {
+        parts.pop();
+    }
+    match parts[..] {
+        [.., "devices", "virtual"] => None,
+        [.., kind, name] if !matches!(kind, "" | "..") => Some(format!("{kind}/{name}")),
+        _ => None,
+    }
+}
+
 /// The ports of all devices, whatever their names are.
 fn ports(root: &Root) -> Vec<String> {
     const DEVICES: &str = "sys/class/infiniband";

@@ -76,7 +76,10 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
             continue;
         };
         let has_room = !WITHOUT_ROOM.contains(kind);
-        let what = has_room.then(|| format!("{kind} {}", unescaped(source)));
+        let what = has_room.then(|| {
+            let source = unescaped(source.as_bytes());
+            format!("{kind} {}", String::from_utf8_lossy(&source))
+        });
         found.insert(point.to_string(), what);
     }
     let mounts = found.into_iter().filter_map(|(point, what)| {
@@ -87,9 +90,9 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
 }
 
 /// `\040` is a blank, and so on.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut rest = text.as_bytes();
+    let mut rest = text;
     while let Some((&first, tail)) = rest.split_first() {
         let code = tail.get(..3).filter(|_| first == b'\\').and_then(|digits| {
             let digits = std::str::from_utf8(digits).ok()?;
@@ -106,7 +109,7 @@ fn unescaped(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    out
 }
 
 /// What was answered.
@@ -167,7 +170,10 @@ impl Drop for Mounts {
 impl Mounts {
     /// Nothing is asked yet.
     pub fn new() -> Mounts {
-        let ask = |root: &Root, point: &str| space::of(root, &unescaped(point)).map_err(errno_of);
+        let ask = |root: &Root, point: &str| {
+            let point = unescaped(point.as_bytes());
+            space::of(root, &String::from_utf8_lossy(&point)).map_err(errno_of)
+        };
         Mounts::with(ask)
     }
 

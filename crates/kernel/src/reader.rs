@@ -7,7 +7,7 @@ use kymo_base::limits;
 use kymo_sys::kernel_file::{KernelFile, Root};
 
 use crate::listing;
-use crate::source::{Reads, Source};
+use crate::source::{self, Reads, Source};
 
 /// ESRCH, ENOENT: the process is gone.
 pub const GONE: [u16; 2] = [3, 2];
@@ -20,12 +20,33 @@ pub struct Reader {
     reads: Reads,
     file: Option<KernelFile>,
     /// Of a bundle: each file and its name.
-    parts: Vec<(String, KernelFile)>,
+    parts: Vec<(String, Part)>,
     /// The longest text that a read of nothing has confirmed to be whole.
     confirmed: usize,
     /// Not opened again before this time.
     closed_until_ns: u64,
     errno: u16,
+}
+
+/// A line of a bundle.
+enum Part {
+    /// What a file says.
+    File(KernelFile),
+    /// What is known since the folder was opened.
+    Known(String),
+}
+
+impl Part {
+    /// Appends what it says; whether it could be read.
+    fn read(&self, out: &mut Vec<u8>) -> bool {
+        match self {
+            Part::File(file) => file.pread(out, 0).is_ok(),
+            Part::Known(text) => {
+                out.extend_from_slice(text.as_bytes());
+                true
+            }
+        }
+    }
 }
 
 thread_local! {
@@ -102,14 +123,14 @@ impl Reader {
             }
             self.parts = open_bundle(root, &self.path, names);
         }
-        for (name, file) in &self.parts {
+        for (name, part) in &self.parts {
             let start = out.len();
             out.extend_from_slice(name.as_bytes());
             out.push(b' ');
             let value = out.len();
             out.reserve(BUNDLE_VALUE);
-            match file.pread(out, 0) {
-                Ok(_) => {
+            match part.read(out) {
+                true => {
                     let end = value + out[value..].trim_ascii_end().len();
                     out.truncate(end);
                     // A value is a line.
@@ -119,7 +140,7 @@ impl Reader {
                         .for_each(|b| *b = b' ');
                     out.push(b'\n');
                 }
-                Err(_) => out.truncate(start),
+                false => out.truncate(start),
             }
         }
         if !root.keeps_files() {
@@ -165,7 +186,7 @@ const BUNDLE_VALUE: usize = 256;
 const BUNDLE_FILES_MAX: usize = 512;
 
 /// The files of a folder that one of the patterns names, in the order of the patterns.
-fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, KernelFile)> {
+fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Part)> {
     let mut names = Vec::new();
     if patterns.iter().any(|pattern| pattern.contains('*')) {
         names = listing::named(root, folder, "");
@@ -188,10 +209,14 @@ fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Ker
     }
     found.truncate(BUNDLE_FILES_MAX);
     let open = |name: String| {
+        if name == source::DEVICE {
+            let device = listing::device_of(root, folder)?;
+            return Some(("device".to_string(), Part::Known(device)));
+        }
         let file = root.file(&format!("{folder}/{name}")).ok()?;
         // `counters/port_rcv_data` is `port_rcv_data`.
         let name = name.rsplit('/').next().unwrap_or_default().to_string();
-        Some((name, file))
+        Some((name, Part::File(file)))
     };
     found.into_iter().filter_map(open).collect()
 }

@@ -227,9 +227,13 @@ const fn sensors(
     }
 }
 
+/// In a bundle not a file, but the device that the folder belongs to: KIND/NAME.
+pub const DEVICE: &str = "device/";
+
 /// What a chip measures, by the names of the kernel's hwmon interface.
 const HWMON: &[&str] = &[
     "name",
+    DEVICE,
     "temp*_label",
     "temp*_input",
     "fan*_label",

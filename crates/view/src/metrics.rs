@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kymo_base::column::Column;
 use kymo_base::field::{Field, Rule};
 use kymo_kernel::source;
-use kymo_kernel::subsystem::exposed::{Exposed, Family};
+use kymo_kernel::subsystem::exposed::{Exposed, Family, Parts, Scale};
 use kymo_kernel::subsystem::{self, Subsystem};
 
 use crate::prometheus;
@@ -51,14 +51,17 @@ fn describe(out: &mut String, subsystem: &Subsystem) {
     );
     columns(out, "Columns", subsystem.columns);
     columns(out, "Columns of each", subsystem.detail);
-    let Exposed {
-        machine,
-        each,
-        label,
-        ..
-    } = &subsystem.exposed;
-    fields(out, "Fields", subsystem.globals, machine, "");
-    fields(out, "Fields of each", subsystem.fields, each, label);
+    let Exposed { machine, each } = &subsystem.exposed;
+    fields(out, "Fields", subsystem.globals, &[(machine, vec![])]);
+    let of_each: Vec<_> = each
+        .iter()
+        .map(|each| {
+            let labels = each.labels.iter().map(|label| label.name.to_string());
+            (each.families, labels.collect())
+        })
+        .collect();
+    fields(out, "Fields of each", subsystem.fields, &of_each);
+    beyond_fields(out, &of_each);
 }
 
 fn columns(out: &mut String, title: &str, columns: &[Column]) {
@@ -80,19 +83,17 @@ fn columns(out: &mut String, title: &str, columns: &[Column]) {
     }
 }
 
-fn fields(
-    out: &mut String,
-    title: &str,
-    fields: &[Field],
-    families: &[Family],
-    instance: &'static str,
-) {
+/// Metrics, and the labels of their instances.
+type Exposing<'a> = (&'a [Family], Vec<String>);
+
+fn fields(out: &mut String, title: &str, fields: &[Field], exposing: &[Exposing]) {
     if fields.is_empty() {
         return;
     }
-    let (head, line) = match families.is_empty() {
-        true => ("", ""),
-        false => (" in `/metrics` |", "---|"),
+    let is_exposed = exposing.iter().any(|(families, _)| !families.is_empty());
+    let (head, line) = match is_exposed {
+        false => ("", ""),
+        true => (" in `/metrics` |", "---|"),
     };
     let _ = write!(
         out,
@@ -107,34 +108,60 @@ fn fields(
             field.unit.symbol(),
             field.help
         );
-        if !families.is_empty() {
-            let _ = write!(out, " {} |", exposed_as(at, families, instance));
+        if is_exposed {
+            let _ = write!(out, " {} |", exposed_as(at, exposing));
         }
         out.push('\n');
     }
 }
 
-/// The metric that a field is, with its labels.
-fn exposed_as(field: usize, families: &[Family], instance: &'static str) -> String {
-    let parts = |family: &Family| family.fields().find(|&(at, _)| at == field);
-    let found = families
-        .iter()
-        .find_map(|family| Some((family, parts(family)?.1)));
-    let Some((family, part)) = found else {
-        return String::new();
-    };
-    let of_part = family
-        .parts
-        .as_ref()
-        .map(|parts| format!("{}=\"{part}\"", parts.label));
-    let labels: Vec<String> = [instance.to_string()]
-        .into_iter()
-        .chain(of_part)
-        .filter(|label| !label.is_empty())
-        .collect();
+/// The metrics that a field is, with their labels: the first one of each set of labels.
+fn exposed_as(field: usize, exposing: &[Exposing]) -> String {
+    let of_each = exposing.iter().filter_map(|(families, labels)| {
+        let has = |family: &&Family| {
+            let fields = family.field..family.field + family.count();
+            fields.contains(&field) && family.scale != Scale::One
+        };
+        let family = families.iter().find(has)?;
+        let part = match family.parts {
+            Parts::Named { label, values } => values
+                .get(field - family.field)
+                .map(|value| format!("{label}=\"{value}\"")),
+            Parts::ByInstance { label, .. } | Parts::Cpus { label } => Some(label.to_string()),
+            Parts::One => None,
+        };
+        Some(metric(family.name, labels.iter().cloned().chain(part)))
+    });
+    of_each.collect::<Vec<_>>().join(", ")
+}
+
+/// What is exposed beyond the fields: counters of each CPU, and what an instance is.
+fn beyond_fields(out: &mut String, exposing: &[Exposing]) {
+    let mut lines = String::new();
+    for (families, labels) in exposing {
+        for family in *families {
+            let part = match family.parts {
+                Parts::Cpus { label } => Some(label.to_string()),
+                _ if family.scale == Scale::One => None,
+                _ => continue,
+            };
+            let name = metric(family.name, labels.iter().cloned().chain(part));
+            let _ = writeln!(lines, "| {name} | {} |", family.help);
+        }
+    }
+    if !lines.is_empty() {
+        let _ = write!(
+            out,
+            "\n### More in `/metrics`\n\n| metric | meaning |\n|---|---|\n{lines}"
+        );
+    }
+}
+
+fn metric(name: &str, labels: impl Iterator<Item = String>) -> String {
+    let labels: Vec<String> = labels.collect();
     match labels.is_empty() {
-        true => format!("`{}`", family.name),
-        false => format!("`{}{{{}}}`", family.name, labels.join(",")),
+        true => format!("`{name}`"),
+        false => format!("`{name}{{{}}}`", labels.join(",")),
     }
 }
 

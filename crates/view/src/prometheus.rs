@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 
 use kymo_base::context::Context;
-use kymo_base::field::{Field, Rule};
+use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::name::DisplayName;
 use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::Subsystem;
-use kymo_kernel::subsystem::exposed::{Family, Kind, Scale};
+use kymo_kernel::subsystem::exposed::{Family, Kind, MetricLabel, Parts, Scale};
+use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem};
 
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -268,7 +268,7 @@ fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
     if now == MISSING || stood == MISSING || now >= stood {
         return now;
     }
-    match Scale::Base.of(field, stood - now, context) < STEP_BACK_MAX {
+    match Scale::Base.of(field, stood - now, &[], context) < STEP_BACK_MAX {
         true => stood,
         false => now,
     }
@@ -286,17 +286,23 @@ pub fn write<'a>(
 }
 
 fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
+    // As a row without name, whose numbers are the machine's.
+    let machine = Instance {
+        labels: String::new(),
+        row: &Row::default(),
+        values: Cow::Borrowed(&reading.globals),
+    };
     for family in subsystem.exposed.machine {
         let mut metric = Metric::of(family, subsystem.globals);
-        metric.put_fields(
-            out,
-            family,
-            "",
-            subsystem.globals,
-            &reading.globals,
-            context,
-        );
+        metric.put_family(out, family, &machine, subsystem.globals, context);
     }
+}
+
+/// Of whom samples are: its labels as they are written, and its numbers.
+struct Instance<'a> {
+    labels: String,
+    row: &'a Row,
+    values: Cow<'a, [u64]>,
 }
 
 fn put_each(
@@ -306,27 +312,48 @@ fn put_each(
     context: &Context,
     floor: &mut Floor,
 ) {
-    let exposed = &subsystem.exposed;
-    if exposed.each.is_empty() {
-        return;
-    }
-    let mut seen = HashSet::new();
-    let rows: Vec<(String, Cow<[u64]>)> = reading
-        .rows
-        .iter()
-        .filter(|row| (exposed.shows)(&row.name))
-        .map(|row| (label(exposed.label, &row.name), row))
-        // Two names may look the same once they are spelled out; a series can be there but once.
-        .filter(|(instance, _)| seen.insert(instance.clone()))
-        .map(|(instance, row)| (instance, floor.raise(subsystem, row, context)))
-        .collect();
-    for family in exposed.each {
-        let mut metric = Metric::of(family, subsystem.fields);
-        for (instance, values) in &rows {
-            metric.put_fields(out, family, instance, subsystem.fields, values, context);
+    for each in subsystem.exposed.each {
+        let mut seen = HashSet::new();
+        let instances: Vec<Instance> = reading
+            .rows
+            .iter()
+            .filter(|row| (each.shows)(row))
+            .map(|row| (labels(each.labels, row), row))
+            // Two names may look the same once they are spelled out; a series can be there but once.
+            .filter(|(labels, _)| seen.insert(labels.clone()))
+            .map(|(labels, row)| Instance {
+                labels,
+                row,
+                values: floor.raise(subsystem, row, context),
+            })
+            .collect();
+        for family in each.families {
+            let mut metric = Metric::of(family, subsystem.fields);
+            for instance in &instances {
+                metric.put_family(out, family, instance, subsystem.fields, context);
+            }
         }
     }
 }
+
+/// The labels of a row, as they are written.
+fn labels(labels: &[MetricLabel], row: &Row) -> String {
+    let mut value = Vec::new();
+    let written = labels.iter().map(|each| {
+        value.clear();
+        (each.put)(row, &mut value);
+        label(each.name, &value)
+    });
+    written.collect::<Vec<_>>().join(",")
+}
+
+/// How a counter of each CPU is: as the kernel gives it.
+const OF_CPU: Field = Field {
+    name: "",
+    rule: SPREAD_RULE,
+    unit: Unit::Count,
+    help: "",
+};
 
 fn put_own(out: &mut Vec<u8>, own: &Own, cost: &Cost) {
     let mut metric = Metric {
@@ -379,25 +406,54 @@ impl Metric {
     }
 
     /// Samples of the family's fields for one instance.
-    fn put_fields(
+    fn put_family(
         &mut self,
         out: &mut Vec<u8>,
         family: &Family,
-        instance: &str,
+        instance: &Instance,
         fields: &[Field],
-        values: &[u64],
         context: &Context,
     ) {
-        let key = family.parts.as_ref().map_or("", |parts| parts.label);
-        for (at, part) in family.fields() {
-            if let (Some(field), Some(&raw)) = (fields.get(at), values.get(at))
+        let Instance {
+            labels,
+            row,
+            values,
+        } = instance;
+        if family.scale == Scale::One {
+            return self.put(out, labels, "", 1.0);
+        }
+        let key = family.parts.label();
+        let mut put = |at: usize, field: &Field, part: &str| {
+            if let Some(&raw) = values.get(at)
                 && raw != MISSING
             {
-                let part = match key {
-                    "" => String::new(),
-                    key => label(key, part.as_bytes()),
-                };
-                self.put(out, instance, &part, family.scale.of(field, raw, context));
+                self.put(
+                    out,
+                    labels,
+                    part,
+                    family.scale.of(field, raw, values, context),
+                );
+            }
+        };
+        let fields = (family.field..).zip(fields.get(family.field..).unwrap_or_default());
+        match family.parts {
+            Parts::One => fields.take(1).for_each(|(at, field)| put(at, field, "")),
+            Parts::Named { values: parts, .. } => {
+                for ((at, field), part) in fields.zip(parts) {
+                    put(at, field, &label(key, part.as_bytes()));
+                }
+            }
+            Parts::ByInstance { count, value, .. } => {
+                for (at, field) in fields.take(count) {
+                    if let Some(part) = value(row, at) {
+                        put(at, field, &label(key, part.as_bytes()));
+                    }
+                }
+            }
+            Parts::Cpus { .. } => {
+                for (cpu, at) in (family.field..values.len()).enumerate() {
+                    put(at, &OF_CPU, &label(key, cpu.to_string().as_bytes()));
+                }
             }
         }
     }
@@ -711,7 +767,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
             let begun = rest.starts_with('{');
             while let Some(label) = rest.strip_prefix(['{', ',']) {
                 let (key, value) = label.split_once("=\"").ok_or(line)?;
-                if !key.bytes().all(|b| b.is_ascii_lowercase()) {
+                if !key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
                     return Err(line.into());
                 }
                 rest = quoted(value).ok_or(line)?;

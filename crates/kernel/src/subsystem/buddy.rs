@@ -5,7 +5,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Parts};
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, field, now, number, numbers,
     place, text,
@@ -152,6 +152,23 @@ const PLOT_DETAIL: &[Place] = &{
     ]
 };
 
+/// As node_exporter's collector `buddyinfo`: a size is the power of two.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[
+        exposed::MetricLabel::text::<NODE>("node"),
+        exposed::MetricLabel::text::<ZONE>("zone"),
+    ],
+    shows: |_| true,
+    families: &[exposed::gauge("node_buddyinfo_blocks", 0)
+        .meant("Free pieces of memory of 2^size pages")
+        .of_each(Parts::Named {
+            label: "size",
+            values: &[
+                "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13",
+            ],
+        })],
+}]);
+
 /// Free memory by size.
 pub static BUDDY: Subsystem = Subsystem {
     letter: 'b',
@@ -199,7 +216,7 @@ pub static BUDDY: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {

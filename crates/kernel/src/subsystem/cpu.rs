@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed};
+use super::exposed::{self, Each, Exposed};
 use super::{
     Beside, Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field,
     interrupts, number, numbers, place, plot, text, value,
@@ -342,26 +342,28 @@ const EXPOSED: Exposed = Exposed {
         exposed::gauge("node_load15", LOAD15),
         exposed::gauge("node_boot_time_seconds", BTIME),
     ],
-    each: &[
-        exposed::counters(
-            "node_cpu_seconds_total",
-            "Time of each CPU by what it did",
-            USER,
-            "mode",
-            &[
-                "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
-            ],
-        ),
-        exposed::counters(
-            "node_cpu_guest_seconds_total",
-            "Time of each CPU in guests, part of user and nice",
-            GUEST,
-            "mode",
-            &["user", "nice"],
-        ),
-    ],
-    label: "cpu",
-    shows: |_| true,
+    each: &[Each {
+        labels: &[exposed::MetricLabel::name("cpu")],
+        shows: |_| true,
+        families: &[
+            exposed::counters(
+                "node_cpu_seconds_total",
+                "Time of each CPU by what it did",
+                USER,
+                "mode",
+                &[
+                    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+                ],
+            ),
+            exposed::counters(
+                "node_cpu_guest_seconds_total",
+                "Time of each CPU in guests, part of user and nice",
+                GUEST,
+                "mode",
+                &["user", "nice"],
+            ),
+        ],
+    }],
 };
 
 /// The CPUs.

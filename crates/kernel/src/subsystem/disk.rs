@@ -8,7 +8,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed};
+use super::exposed::{self, Each, Exposed};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
     ratio, text,
@@ -309,27 +309,29 @@ const PLOT_DETAIL: &[Place] = &[
 
 const EXPOSED: Exposed = Exposed {
     machine: &[],
-    each: &[
-        exposed::counter("node_disk_reads_completed_total", READS),
-        exposed::counter("node_disk_reads_merged_total", READ_MERGES),
-        exposed::counter("node_disk_read_bytes_total", READ_SECTORS),
-        exposed::counter("node_disk_read_time_seconds_total", READ_MS),
-        exposed::counter("node_disk_writes_completed_total", WRITES),
-        exposed::counter("node_disk_writes_merged_total", WRITE_MERGES),
-        exposed::counter("node_disk_written_bytes_total", WRITE_SECTORS),
-        exposed::counter("node_disk_write_time_seconds_total", WRITE_MS),
-        exposed::gauge("node_disk_io_now", IN_FLIGHT),
-        exposed::counter("node_disk_io_time_seconds_total", IO_MS),
-        exposed::counter("node_disk_io_time_weighted_seconds_total", WEIGHTED_MS),
-        exposed::counter("node_disk_discards_completed_total", DISCARDS),
-        exposed::counter("node_disk_discards_merged_total", DISCARD_MERGES),
-        exposed::counter("node_disk_discarded_sectors_total", DISCARD_SECTORS).raw(),
-        exposed::counter("node_disk_discard_time_seconds_total", DISCARD_MS),
-        exposed::counter("node_disk_flush_requests_total", FLUSHES),
-        exposed::counter("node_disk_flush_requests_time_seconds_total", FLUSH_MS),
-    ],
-    label: "device",
-    shows: is_exposed,
+    each: &[Each {
+        labels: &[exposed::MetricLabel::name("device")],
+        shows: |row| is_exposed(&row.name),
+        families: &[
+            exposed::counter("node_disk_reads_completed_total", READS),
+            exposed::counter("node_disk_reads_merged_total", READ_MERGES),
+            exposed::counter("node_disk_read_bytes_total", READ_SECTORS),
+            exposed::counter("node_disk_read_time_seconds_total", READ_MS),
+            exposed::counter("node_disk_writes_completed_total", WRITES),
+            exposed::counter("node_disk_writes_merged_total", WRITE_MERGES),
+            exposed::counter("node_disk_written_bytes_total", WRITE_SECTORS),
+            exposed::counter("node_disk_write_time_seconds_total", WRITE_MS),
+            exposed::gauge("node_disk_io_now", IN_FLIGHT),
+            exposed::counter("node_disk_io_time_seconds_total", IO_MS),
+            exposed::counter("node_disk_io_time_weighted_seconds_total", WEIGHTED_MS),
+            exposed::counter("node_disk_discards_completed_total", DISCARDS),
+            exposed::counter("node_disk_discards_merged_total", DISCARD_MERGES),
+            exposed::counter("node_disk_discarded_sectors_total", DISCARD_SECTORS).raw(),
+            exposed::counter("node_disk_discard_time_seconds_total", DISCARD_MS),
+            exposed::counter("node_disk_flush_requests_total", FLUSHES),
+            exposed::counter("node_disk_flush_requests_time_seconds_total", FLUSH_MS),
+        ],
+    }],
 };
 
 /// node_exporter's rule, which goes by names: no `ram0`, `loop0`, `fd0`, and no partitions of `sda` and

@@ -5,17 +5,14 @@
 
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::{MISSING, Row};
 
 /// What a subsystem exposes.
 pub struct Exposed {
     /// Of the whole machine; their fields are those of `Subsystem::globals`.
     pub machine: &'static [Family],
-    /// Of each instance; their fields are those of `Subsystem::fields`.
-    pub each: &'static [Family],
-    /// The label that holds an instance's name.
-    pub label: &'static str,
-    /// Whether an instance of this name is exposed.
-    pub shows: fn(&[u8]) -> bool,
+    /// Of each instance.
+    pub each: &'static [Each],
 }
 
 impl Exposed {
@@ -24,13 +21,54 @@ impl Exposed {
 
     /// Numbers of the whole machine only.
     pub(crate) const fn machine(machine: &'static [Family]) -> Exposed {
-        Exposed {
-            machine,
-            each: &[],
-            label: "",
-            shows: |_| true,
+        Exposed { machine, each: &[] }
+    }
+
+    /// Numbers of instances only.
+    pub(crate) const fn each(each: &'static [Each]) -> Exposed {
+        Exposed { machine: &[], each }
+    }
+}
+
+/// What is exposed of instances that have the same labels.
+pub struct Each {
+    /// What tells one from the other, together.
+    pub labels: &'static [MetricLabel],
+    /// Whether an instance is one of them.
+    pub shows: fn(&Row) -> bool,
+    /// The metrics; their fields are those of `Subsystem::fields`.
+    pub families: &'static [Family],
+}
+
+/// A label of an instance.
+pub struct MetricLabel {
+    /// Its name.
+    pub name: &'static str,
+    /// Appends its value.
+    pub put: fn(&Row, &mut Vec<u8>),
+}
+
+impl MetricLabel {
+    /// A label that holds the instance's name.
+    pub(crate) const fn name(name: &'static str) -> MetricLabel {
+        MetricLabel {
+            name,
+            put: |row, out| out.extend_from_slice(&row.name),
         }
     }
+
+    /// A label that holds the instance's text number `N`.
+    pub(crate) const fn text<const N: usize>(name: &'static str) -> MetricLabel {
+        MetricLabel {
+            name,
+            put: |row, out| out.extend_from_slice(text_of(row, N)),
+        }
+    }
+}
+
+/// A text of a row; empty where it has none.
+pub(crate) fn text_of(row: &Row, label: usize) -> &[u8] {
+    row.labels.get(label).map_or(&[], |text| text)
 }
 
 /// A metric: a name with one help and one type, and a sample or more.
@@ -43,18 +81,49 @@ pub struct Family {
     pub help: &'static str,
     /// Index of the field, or of the first.
     pub field: usize,
-    /// Where it has a sample for each of several fields: what tells them apart.
-    pub parts: Option<Parts>,
+    /// Whether it has a sample for each of several fields.
+    pub parts: Parts,
     /// In which unit it is given.
     pub scale: Scale,
 }
 
-/// A label that takes one value after the other for consecutive fields.
-pub struct Parts {
-    /// The label's name.
-    pub label: &'static str,
-    /// Its values, in the order of the fields.
-    pub values: &'static [&'static str],
+/// The fields of a metric, and what tells their samples apart.
+pub enum Parts {
+    /// One field.
+    One,
+    /// Consecutive fields, with a label that takes one value after the other.
+    Named {
+        /// The label's name.
+        label: &'static str,
+        /// Its values, in the order of the fields.
+        values: &'static [&'static str],
+    },
+    /// Consecutive fields that are called differently in each kind of instance.
+    ByInstance {
+        /// The label's name.
+        label: &'static str,
+        /// How many there are.
+        count: usize,
+        /// Its value for a field; none where the instance has no such thing.
+        value: fn(&Row, usize) -> Option<&'static str>,
+    },
+    /// The counters of each CPU, of a subsystem that has them behind its fields; the label holds the CPU's number.
+    Cpus {
+        /// The label's name.
+        label: &'static str,
+    },
+}
+
+impl Parts {
+    /// The name of the label that tells the samples apart; empty where there is one.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Parts::One => "",
+            Parts::Named { label, .. }
+            | Parts::ByInstance { label, .. }
+            | Parts::Cpus { label } => label,
+        }
+    }
 }
 
 /// A metric's type.
@@ -80,23 +149,39 @@ impl Kind {
 }
 
 /// In which unit a number is given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scale {
     /// In Prometheus' base unit: seconds, bytes.
     Base,
     /// As the kernel gives it.
     Raw,
+    /// Multiplied.
+    Times(f64),
+    /// Divided: that is not the same in the last bit.
+    Over(f64),
+    /// Multiplied by the number of another field of the same instance.
+    TimesField(usize),
+    /// It is not given: a 1 says that there is such an instance, and its labels what it is.
+    One,
 }
 
 impl Scale {
     /// A recorded number as it is exposed. It is computed as node_exporter does (`* 0.001`, not `/ 1000`),
     /// so that the last bit is the same.
-    pub fn of(self, field: &Field, raw: u64, context: &Context) -> f64 {
+    /// `values` are all numbers of the instance.
+    pub fn of(self, field: &Field, raw: u64, values: &[u64], context: &Context) -> f64 {
         let number = match field.rule {
             Rule::Gauge => raw as i64 as f64,
             _ => raw as f64,
         };
         match (self, field.unit) {
+            (Scale::Times(factor), _) => number * factor,
+            (Scale::Over(divisor), _) => number / divisor,
+            (Scale::TimesField(other), _) => match values.get(other) {
+                Some(&factor) if factor != MISSING => number * factor as f64,
+                _ => f64::NAN,
+            },
+            (Scale::One, _) => 1.0,
             (Scale::Base, Unit::Ticks) => number / context.hz(),
             (Scale::Base, Unit::Sectors) => number * 512.0,
             (Scale::Base, Unit::Kilobytes) => number * 1024.0,
@@ -110,10 +195,14 @@ impl Scale {
 }
 
 impl Family {
-    /// The indices of its fields, and the value of the label that tells them apart (empty where there is one).
-    pub fn fields(&self) -> impl Iterator<Item = (usize, &'static str)> {
-        let values = self.parts.as_ref().map_or(&[""][..], |parts| parts.values);
-        (self.field..).zip(values.iter().copied())
+    /// How many fields it has, where their number is not that of the CPUs.
+    pub fn count(&self) -> usize {
+        match self.parts {
+            Parts::One => 1,
+            Parts::Named { values, .. } => values.len(),
+            Parts::ByInstance { count, .. } => count,
+            Parts::Cpus { .. } => 0,
+        }
     }
 
     /// What it means; `fields` are the subsystem's.
@@ -125,8 +214,25 @@ impl Family {
     }
 
     /// The same as the kernel gives it.
-    pub(crate) const fn raw(mut self) -> Family {
-        self.scale = Scale::Raw;
+    pub(crate) const fn raw(self) -> Family {
+        self.scaled(Scale::Raw)
+    }
+
+    /// The same in another unit.
+    pub(crate) const fn scaled(mut self, scale: Scale) -> Family {
+        self.scale = scale;
+        self
+    }
+
+    /// The same with a help of its own.
+    pub(crate) const fn meant(mut self, help: &'static str) -> Family {
+        self.help = help;
+        self
+    }
+
+    /// The same with a sample for each of several fields from its own on.
+    pub(crate) const fn of_each(mut self, parts: Parts) -> Family {
+        self.parts = parts;
         self
     }
 }
@@ -159,9 +265,14 @@ pub(crate) const fn counters(
         kind: Kind::Counter,
         help,
         field: first,
-        parts: Some(Parts { label, values }),
+        parts: Parts::Named { label, values },
         scale: Scale::Base,
     }
+}
+
+/// A metric that is always 1, and says by its labels what an instance is.
+pub(crate) const fn known(name: &'static str, help: &'static str) -> Family {
+    family(name, Kind::Gauge, 0).scaled(Scale::One).meant(help)
 }
 
 const fn family(name: &'static str, kind: Kind, field: usize) -> Family {
@@ -170,7 +281,7 @@ const fn family(name: &'static str, kind: Kind, field: usize) -> Family {
         kind,
         help: "",
         field,
-        parts: None,
+        parts: Parts::One,
         scale: Scale::Base,
     }
 }
@@ -185,36 +296,46 @@ mod tests {
     fn tables_agree() {
         let mut names = Vec::new();
         for subsystem in ALL {
-            let Exposed { machine, each, .. } = &subsystem.exposed;
-            for (families, fields) in [(*machine, subsystem.globals), (*each, subsystem.fields)] {
-                let mut used = Vec::new();
-                for family in families {
-                    for (at, _) in family.fields() {
-                        let field = fields
-                            .get(at)
-                            .unwrap_or_else(|| panic!("{}: no field {at}", family.name));
-                        assert_eq!(
-                            family.kind == Kind::Gauge,
-                            field.rule == Rule::Gauge && family.kind != Kind::Untyped,
-                            "{} of {}",
-                            family.name,
-                            field.name
-                        );
-                        used.push((at, family.scale));
-                    }
-                    names.push(family.name);
-                }
-                let count = used.len();
-                used.sort_by_key(|&(at, scale)| (at, scale == Scale::Raw));
-                used.dedup();
-                assert_eq!(used.len(), count, "{}: a field twice", subsystem.name);
+            let Exposed { machine, each } = &subsystem.exposed;
+            let of_each = each.iter().map(|each| (each.families, subsystem.fields));
+            for (families, fields) in of_each.chain([(*machine, subsystem.globals)]) {
+                one_field_one_family(families, fields);
+                names.extend(families.iter().map(|family| family.name));
             }
-            assert_eq!(each.is_empty(), subsystem.exposed.label.is_empty());
+            for each in *each {
+                assert!(!each.labels.is_empty(), "{}", subsystem.name);
+            }
         }
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count, "a name twice");
+    }
+
+    fn one_field_one_family(families: &[Family], fields: &[Field]) {
+        let mut used: Vec<(usize, Scale)> = Vec::new();
+        for family in families {
+            if family.kind == Kind::Counter {
+                assert!(family.name.ends_with("_total"), "{}", family.name);
+            }
+            if family.scale == Scale::One {
+                continue;
+            }
+            for at in family.field..family.field + family.count() {
+                let field = fields
+                    .get(at)
+                    .unwrap_or_else(|| panic!("{}: no field {at}", family.name));
+                assert_eq!(
+                    family.kind == Kind::Gauge,
+                    field.rule == Rule::Gauge && family.kind != Kind::Untyped,
+                    "{} of {}",
+                    family.name,
+                    field.name
+                );
+                assert!(!used.contains(&(at, family.scale)), "{} twice", field.name);
+                used.push((at, family.scale));
+            }
+        }
     }
 
     #[test]
@@ -238,10 +359,17 @@ mod tests {
             (Unit::Pages, 7, 28_672.0),
         ] {
             let field = field(Rule::Counter64, unit);
-            assert_eq!(Scale::Base.of(&field, raw, &context), base, "{unit:?}");
-            assert_eq!(Scale::Raw.of(&field, raw, &context), raw as f64);
+            assert_eq!(Scale::Base.of(&field, raw, &[], &context), base, "{unit:?}");
+            assert_eq!(Scale::Raw.of(&field, raw, &[], &context), raw as f64);
         }
         let gauge = field(Rule::Gauge, Unit::Count);
-        assert_eq!(Scale::Base.of(&gauge, -2i64 as u64, &context), -2.0);
+        assert_eq!(Scale::Base.of(&gauge, -2i64 as u64, &[], &context), -2.0);
+        let of = |scale: Scale| scale.of(&gauge, 12_040, &[MISSING, 4096], &context);
+        // As node_exporter 1.5 gives 12040 mV.
+        assert_eq!(of(Scale::Times(0.001)), 12.040_000_000_000_001);
+        assert_eq!(of(Scale::Over(1000.0)), 12.04);
+        assert_eq!(of(Scale::TimesField(1)), 12_040.0 * 4096.0);
+        assert!(of(Scale::TimesField(0)).is_nan() && of(Scale::TimesField(2)).is_nan());
+        assert_eq!(of(Scale::One), 1.0);
     }
 }

@@ -4,9 +4,10 @@
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::Row;
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Scale};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, known_rates, number,
     plot, rate, ratio, text, value,
@@ -179,6 +180,106 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Err", "errors"),
 ];
 
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[
+        exposed::MetricLabel {
+            name: "device",
+            put: |row, out| out.extend_from_slice(device_and_port(row).0),
+        },
+        exposed::MetricLabel {
+            name: "port",
+            put: |row, out| out.extend_from_slice(device_and_port(row).1),
+        },
+    ],
+    shows: |_| true,
+    families: &[
+        exposed::counter(
+            "node_infiniband_port_data_received_bytes_total",
+            at(FIELDS, "port_rcv_data"),
+        )
+        .scaled(Scale::Times(4.0))
+        .meant("Bytes received"),
+        exposed::counter(
+            "node_infiniband_port_data_transmitted_bytes_total",
+            at(FIELDS, "port_xmit_data"),
+        )
+        .scaled(Scale::Times(4.0))
+        .meant("Bytes sent"),
+        exposed::counter(
+            "node_infiniband_port_packets_received_total",
+            at(FIELDS, "port_rcv_packets"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_packets_transmitted_total",
+            at(FIELDS, "port_xmit_packets"),
+        ),
+        exposed::counter(
+            "node_infiniband_symbol_error_total",
+            at(FIELDS, "symbol_error"),
+        ),
+        exposed::counter(
+            "node_infiniband_link_error_recovery_total",
+            at(FIELDS, "link_error_recovery"),
+        ),
+        exposed::counter(
+            "node_infiniband_link_downed_total",
+            at(FIELDS, "link_downed"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_errors_received_total",
+            at(FIELDS, "port_rcv_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_receive_remote_physical_errors_total",
+            at(FIELDS, "port_rcv_remote_physical_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_receive_switch_relay_errors_total",
+            at(FIELDS, "port_rcv_switch_relay_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_discards_transmitted_total",
+            at(FIELDS, "port_xmit_discards"),
+        ),
+        exposed::counter(
+            "node_infiniband_local_link_integrity_errors_total",
+            at(FIELDS, "local_link_integrity_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_excessive_buffer_overrun_errors_total",
+            at(FIELDS, "excessive_buffer_overrun_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_vl15_dropped_total",
+            at(FIELDS, "VL15_dropped"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_constraint_errors_transmitted_total",
+            at(FIELDS, "port_xmit_constraint_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_constraint_errors_received_total",
+            at(FIELDS, "port_rcv_constraint_errors"),
+        ),
+        exposed::counter(
+            "node_infiniband_port_transmit_wait_total",
+            at(FIELDS, "port_xmit_wait"),
+        ),
+        exposed::gauge("node_infiniband_state_id", at(FIELDS, "state")),
+    ],
+}]);
+
+/// `mlx5_0` and `1` of `mlx5_0/ports/1`.
+fn device_and_port(row: &Row) -> (&[u8], &[u8]) {
+    const BETWEEN: &[u8] = b"/ports/";
+    let name = &row.name[..];
+    let at = name.windows(BETWEEN.len()).position(|part| part == BETWEEN);
+    match at {
+        Some(at) => (&name[..at], &name[at + BETWEEN.len()..]),
+        None => (name, b""),
+    }
+}
+
 /// InfiniBand and its like.
 pub static FABRIC: Subsystem = Subsystem {
     letter: 'x',
@@ -222,7 +323,7 @@ pub static FABRIC: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// `port_rcv_data 123`, a line a file

@@ -5,12 +5,13 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Family, Scale};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
     ratio, text,
 };
 use crate::layout::{Label, Layout, RowLayout, Word};
+use crate::mounts;
 use crate::source::kind;
 
 const UNIT: usize = at(FIELDS, "frsize");
@@ -120,6 +121,37 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Files%", "files_percent"),
 ];
 
+const fn bytes(name: &'static str, help: &'static str, blocks: usize) -> Family {
+    exposed::gauge(name, blocks)
+        .scaled(Scale::TimesField(UNIT))
+        .meant(help)
+}
+
+/// Of every file system that is recorded: node_exporter leaves out more, by its switches.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[
+        exposed::MetricLabel::text::<SOURCE>("device"),
+        exposed::MetricLabel::text::<TYPE>("fstype"),
+        exposed::MetricLabel {
+            name: "mountpoint",
+            put: |row, out| out.extend(mounts::unescaped(&row.name)),
+        },
+    ],
+    shows: |_| true,
+    families: &[
+        bytes("node_filesystem_size_bytes", "Size", BLOCKS),
+        bytes(
+            "node_filesystem_free_bytes",
+            "Free, with what only root may use",
+            FREE,
+        ),
+        bytes("node_filesystem_avail_bytes", "Free for all", AVAILABLE),
+        exposed::gauge("node_filesystem_files", FILES),
+        exposed::gauge("node_filesystem_files_free", FREE_FILES),
+        exposed::gauge("node_filesystem_readonly", READ_ONLY),
+    ],
+}]);
+
 /// Mounted file systems.
 pub static FILESYSTEMS: Subsystem = Subsystem {
     letter: 'w',
@@ -157,7 +189,7 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// `space 4096 100 50 40 10 5 0` and `type ext4 /dev/vda1`

@@ -1,12 +1,15 @@
 //! `j` and `J`: interrupts and softirqs by CPU, from /proc/interrupts and /proc/softirqs. A row an interrupt; its counts,
 //! one a CPU, stand behind the fields (`Subsystem::spread`).
 
+use std::borrow::Cow;
+
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Unit};
+use kymo_base::reading::Row;
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Parts, text_of};
 use super::{
     Lines, Place, Plot, SPREAD_MAX, Shape, Subsystem, Summary, Text, Unused, number, place,
     spread_rates, text, value,
@@ -17,6 +20,7 @@ use crate::source::kind;
 /// Labels of a row.
 const KIND: usize = 0;
 const DEVICES: usize = 1;
+const REST: usize = 2;
 
 /// All numbers are spread over the CPUs.
 const FIELDS: &[Field] = &[];
@@ -70,6 +74,46 @@ const DETAIL: &[Column] = &[
 
 const PLOT_DETAIL: &[Place] = &[place("Intrpt{rate}", "total", super::Form::Asked)];
 
+const BY_CPU: Parts = Parts::Cpus { label: "cpu" };
+
+/// As node_exporter's collectors `interrupts` and `softirqs` (that one came with 1.6).
+const EXPOSED: Exposed = Exposed::each(&[
+    Each {
+        labels: &[
+            exposed::MetricLabel {
+                name: "devices",
+                put: |row, out| out.extend_from_slice(info_and_devices(row).1),
+            },
+            exposed::MetricLabel {
+                name: "info",
+                put: |row, out| out.extend_from_slice(&info_and_devices(row).0),
+            },
+            exposed::MetricLabel::name("type"),
+        ],
+        shows: |row| row.counted,
+        families: &[exposed::counter("node_interrupts_total", 0)
+            .meant("Interrupts of each CPU")
+            .of_each(BY_CPU)],
+    },
+    Each {
+        labels: &[exposed::MetricLabel::name("type")],
+        shows: |row| !row.counted,
+        families: &[exposed::counter("node_softirqs_functions_total", 0)
+            .meant("Softirqs of each CPU")
+            .of_each(BY_CPU)],
+    },
+]);
+
+/// Of an interrupt with a number its controller and its devices; of others all of their description.
+fn info_and_devices(row: &Row) -> (Cow<'_, [u8]>, &[u8]) {
+    let text = |label: usize| text_of(row, label);
+    match (row.name.iter().all(u8::is_ascii_digit), text(REST)) {
+        (true, rest) => (text(KIND).into(), rest),
+        (false, b"") => (text(KIND).into(), b""),
+        (false, rest) => ([text(KIND), rest].join(&b' ').into(), b""),
+    }
+}
+
 /// Interrupts.
 pub static INTERRUPTS: Subsystem = Subsystem {
     letter: 'j',
@@ -80,7 +124,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
     spread: true,
     globals: &[],
     fields: FIELDS,
-    labels: &["kind", "devices"],
+    labels: &["kind", "devices", "rest"],
     layout: |kind, template, _: &Context| layout(kind, template),
     summary: Summary::Rows,
     in_service: false,
@@ -113,7 +157,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// The numbers of the CPUs of the columns; a text without header (collectl's) has all from 0 on.
@@ -180,7 +224,7 @@ fn row(kind: u8, line: &[Piece], cpus: Option<&[usize]>) -> Option<RowLayout> {
     })
 }
 
-/// The first word, and the others joined.
+/// The first word, and the others joined, without and with blanks.
 fn labels(kind: u8, described: &[Piece]) -> Vec<Label> {
     let fixed = |label, text: Vec<u8>| Label {
         label,
@@ -194,9 +238,11 @@ fn labels(kind: u8, described: &[Piece]) -> Vec<Label> {
         Piece::Slot(_) => &b""[..],
     });
     let first = words.next().unwrap_or_default().to_vec();
+    let rest: Vec<_> = words.collect();
     vec![
         fixed(KIND, first),
-        fixed(DEVICES, words.collect::<Vec<_>>().concat()),
+        fixed(DEVICES, rest.concat()),
+        fixed(REST, rest.join(&b' ')),
     ]
 }
 

@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed};
+use super::exposed::{self, Each, Exposed};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
     ratio, text,
@@ -252,26 +252,28 @@ const PLOT_DETAIL: &[Place] = &[
 /// Every interface, `lo` as well: node_exporter shows it, but Debian's leaves it out unless told otherwise.
 const EXPOSED: Exposed = Exposed {
     machine: &[],
-    each: &[
-        exposed::counter("node_network_receive_bytes_total", RX_BYTES),
-        exposed::counter("node_network_receive_packets_total", RX_PACKETS),
-        exposed::counter("node_network_receive_errs_total", RX_ERRS),
-        exposed::counter("node_network_receive_drop_total", RX_DROP),
-        exposed::counter("node_network_receive_fifo_total", RX_FIFO),
-        exposed::counter("node_network_receive_frame_total", RX_FRAME),
-        exposed::counter("node_network_receive_compressed_total", RX_COMPRESSED),
-        exposed::counter("node_network_receive_multicast_total", RX_MULTICAST),
-        exposed::counter("node_network_transmit_bytes_total", TX_BYTES),
-        exposed::counter("node_network_transmit_packets_total", TX_PACKETS),
-        exposed::counter("node_network_transmit_errs_total", TX_ERRS),
-        exposed::counter("node_network_transmit_drop_total", TX_DROP),
-        exposed::counter("node_network_transmit_fifo_total", TX_FIFO),
-        exposed::counter("node_network_transmit_colls_total", TX_COLLS),
-        exposed::counter("node_network_transmit_carrier_total", TX_CARRIER),
-        exposed::counter("node_network_transmit_compressed_total", TX_COMPRESSED),
-    ],
-    label: "device",
-    shows: |_| true,
+    each: &[Each {
+        labels: &[exposed::MetricLabel::name("device")],
+        shows: |_| true,
+        families: &[
+            exposed::counter("node_network_receive_bytes_total", RX_BYTES),
+            exposed::counter("node_network_receive_packets_total", RX_PACKETS),
+            exposed::counter("node_network_receive_errs_total", RX_ERRS),
+            exposed::counter("node_network_receive_drop_total", RX_DROP),
+            exposed::counter("node_network_receive_fifo_total", RX_FIFO),
+            exposed::counter("node_network_receive_frame_total", RX_FRAME),
+            exposed::counter("node_network_receive_compressed_total", RX_COMPRESSED),
+            exposed::counter("node_network_receive_multicast_total", RX_MULTICAST),
+            exposed::counter("node_network_transmit_bytes_total", TX_BYTES),
+            exposed::counter("node_network_transmit_packets_total", TX_PACKETS),
+            exposed::counter("node_network_transmit_errs_total", TX_ERRS),
+            exposed::counter("node_network_transmit_drop_total", TX_DROP),
+            exposed::counter("node_network_transmit_fifo_total", TX_FIFO),
+            exposed::counter("node_network_transmit_colls_total", TX_COLLS),
+            exposed::counter("node_network_transmit_carrier_total", TX_CARRIER),
+            exposed::counter("node_network_transmit_compressed_total", TX_COMPRESSED),
+        ],
+    }],
 };
 
 /// The network interfaces.

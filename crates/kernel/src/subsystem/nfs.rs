@@ -1,12 +1,14 @@
 //! `f` and `F`: NFS, what this machine asks as a client and answers as a server, from /proc/net/rpc/nfs and nfsd:
 //! versions 2, 3 and 4 with 4.1 and 4.2.
 
+use std::borrow::Cow;
+
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed};
+use super::exposed::{self, Each, Exposed, Parts};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, rate,
     text,
@@ -66,10 +68,12 @@ const GLOBALS: &[Field] = &[
     counter("c_auth_refreshes", "Credentials asked for again"),
 ];
 
-/// Fields and columns of each operation.
+/// Fields of each operation, and columns of those before the `+`.
 macro_rules! operations {
-    ($($name:literal $help:literal;)*) => {
-        const FIELDS: &[Field] = &[$(counter($name, $help)),*];
+    ($($name:literal $help:literal;)* + $($more:literal)*) => {
+        const FIELDS: &[Field] = &[$(counter($name, $help)),* $(, counter($more, "One of `other`"))*];
+        /// How many of them have a column.
+        const SHOWN: usize = [$($name),*].len();
         const DETAIL: &[Column] = &[
             text("version", "Version, `c` of the client or `s` of the server", |c, out| {
                 out.extend_from_slice(c.name)
@@ -120,6 +124,8 @@ operations! {
     "getxattr" "GETXATTR";
     "setxattr" "SETXATTR";
     "other" "Operations without a column";
+    +
+    "root" "wrcache" "openconfirm" "opennoattr" "opendowngrade" "renew" "setclientid" "setclientidconfirm" "lockt" "lookuproot" "statfs" "servercaps" "getacl" "setacl" "fslocations" "releaselockowner" "secinfo" "fsidpresent" "exchangeid" "createsession" "destroysession" "getleasetime" "reclaimcomplete" "getdeviceinfo" "layoutreturn" "secinfononame" "teststateid" "freestateid" "getdevicelist" "bindconntosession" "destroyclientid" "layoutstats" "offloadcancel" "lookupp" "layouterror" "copynotify" "listxattrs" "removexattr" "delegpurge" "getfh" "nverify" "openattr" "putfh" "putpubfh" "putrootfh" "restorefh" "savefh" "verify" "backchannelctl" "getdirdelegation" "setssv" "wantdelegation" "ioadvise" "offloadstatus" "writesame"
 }
 
 /// `Clt3` of `3cd`.
@@ -272,22 +278,74 @@ const PLOT_DETAIL: &[Place] = &[
 ];
 
 /// What node_exporter says of the client and the server as wholes.
-const EXPOSED: Exposed = Exposed::machine(&[
-    exposed::counter("node_nfs_rpcs_total", f("c_calls")),
-    exposed::counter("node_nfs_rpc_retransmissions_total", f("c_retransmits")),
-    exposed::counter(
-        "node_nfs_rpc_authentication_refreshes_total",
-        f("c_auth_refreshes"),
-    ),
-    exposed::counter("node_nfsd_disk_bytes_read_total", f("s_read_bytes")),
-    exposed::counter("node_nfsd_disk_bytes_written_total", f("s_written_bytes")),
-    exposed::counter("node_nfsd_server_rpcs_total", f("s_calls")),
-    exposed::counter("node_nfsd_connections_total", f("s_connections")),
-    exposed::counter("node_nfsd_reply_cache_hits_total", f("s_cache_hits")),
-    exposed::counter("node_nfsd_reply_cache_misses_total", f("s_cache_misses")),
-    exposed::counter("node_nfsd_reply_cache_nocache_total", f("s_not_cached")),
-    exposed::gauge("node_nfsd_server_threads", f("s_threads")),
-]);
+const EXPOSED: Exposed = Exposed {
+    machine: &[
+        exposed::counter("node_nfs_rpcs_total", f("c_calls")),
+        exposed::counter("node_nfs_rpc_retransmissions_total", f("c_retransmits")),
+        exposed::counter(
+            "node_nfs_rpc_authentication_refreshes_total",
+            f("c_auth_refreshes"),
+        ),
+        exposed::counter("node_nfsd_disk_bytes_read_total", f("s_read_bytes")),
+        exposed::counter("node_nfsd_disk_bytes_written_total", f("s_written_bytes")),
+        exposed::counter("node_nfsd_server_rpcs_total", f("s_calls")),
+        exposed::counter("node_nfsd_connections_total", f("s_connections")),
+        exposed::counter("node_nfsd_reply_cache_hits_total", f("s_cache_hits")),
+        exposed::counter("node_nfsd_reply_cache_misses_total", f("s_cache_misses")),
+        exposed::counter("node_nfsd_reply_cache_nocache_total", f("s_not_cached")),
+        exposed::gauge("node_nfsd_server_threads", f("s_threads")),
+    ],
+    each: &[
+        Each {
+            labels: PROTO,
+            shows: |row| row.name.get(1) == Some(&b'c'),
+            families: &[exposed::counter("node_nfs_requests_total", 0)
+                .meant("Operations that the client asked for")
+                .of_each(METHODS)],
+        },
+        Each {
+            labels: PROTO,
+            shows: |row| row.name.get(1) == Some(&b's'),
+            families: &[exposed::counter("node_nfsd_requests_total", 0)
+                .meant("Operations that the server was asked for")
+                .of_each(METHODS)],
+        },
+    ],
+};
+
+const PROTO: &[exposed::MetricLabel] = &[exposed::MetricLabel {
+    name: "proto",
+    put: |row, out| out.extend(row.name.first()),
+}];
+
+const METHODS: Parts = Parts::ByInstance {
+    label: "method",
+    count: FIELDS.len(),
+    value: |row, at| method(&row.name, FIELDS.get(at)?.name),
+};
+
+/// What node_exporter calls an operation of this version and side.
+fn method(name: &[u8], field: &str) -> Option<&'static str> {
+    let names = match name {
+        [b'2', ..] => V2,
+        [b'3', ..] => V3,
+        [b'4', b'c', ..] => V4_CLIENT,
+        [b'4', ..] => V4_SERVER,
+        _ => return None,
+    };
+    let mut known = names.split(' ').map(method_and_field);
+    known
+        .find(|(_, known)| known == field)
+        .map(|(name, _)| name)
+}
+
+/// A word of the lists below.
+fn method_and_field(word: &'static str) -> (&'static str, Cow<'static, str>) {
+    match word.split_once('=') {
+        Some((method, field)) => (method, field.into()),
+        None => (word, word.to_ascii_lowercase().into()),
+    }
+}
 
 /// NFS.
 pub static NFS: Subsystem = Subsystem {
@@ -340,11 +398,12 @@ pub static NFS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-// What is counted in each line, in its order; a name that is no field is one of `other`.
-const V2: &str = "null getattr setattr root lookup readlink read wrcache write create remove rename link symlink mkdir rmdir readdir fsstat";
-const V3: &str = "null getattr setattr lookup access readlink read write create mkdir symlink mknod remove rmdir rename link readdir readdirplus fsstat fsinfo pathconf commit";
-const V4_CLIENT: &str = "null read write commit open open_confirm open_noattr open_downgrade close setattr fsinfo renew setclientid setclientid_confirm lock lockt unlock access getattr lookup lookup_root remove rename link symlink create pathconf statfs readlink readdir server_caps delegreturn getacl setacl fs_locations release_lockowner secinfo fsid_present exchange_id create_session destroy_session sequence get_lease_time reclaim_complete layoutget getdeviceinfo layoutcommit layoutreturn secinfo_no_name test_stateid free_stateid getdevicelist bind_conn_to_session destroy_clientid seek allocate deallocate layoutstats clone copy offload_cancel lookupp layouterror copy_notify getxattr setxattr listxattrs removexattr read_plus";
-const V4_SERVER: &str = "op0 op1 op2 access close commit create delegpurge delegreturn getattr getfh link lock lockt unlock lookup lookupp nverify open openattr open_confirm open_downgrade putfh putpubfh putrootfh read readdir readlink remove rename renew restorefh savefh secinfo setattr setclientid setclientid_confirm verify write release_lockowner backchannel_ctl bind_conn_to_session exchange_id create_session destroy_session free_stateid get_dir_delegation getdeviceinfo getdevicelist layoutcommit layoutget layoutreturn secinfo_no_name sequence set_ssv test_stateid want_delegation destroy_clientid reclaim_complete allocate copy copy_notify deallocate io_advise layouterror layoutstats offload_cancel offload_status read_plus seek write_same clone getxattr setxattr listxattrs removexattr";
+// What is counted in each line, in its order, as node_exporter calls it; behind a `=` the field, where that is not the same
+// word in lower case. What has no field is one of `other`.
+const V2: &str = "Null GetAttr SetAttr Root Lookup ReadLink Read WrCache Write Create Remove Rename Link SymLink MkDir RmDir ReadDir FsStat";
+const V3: &str = "Null GetAttr SetAttr Lookup Access ReadLink Read Write Create MkDir SymLink MkNod Remove RmDir Rename Link ReadDir ReadDirPlus FsStat FsInfo PathConf Commit";
+const V4_CLIENT: &str = "Null Read Write Commit Open OpenConfirm OpenNoattr OpenDowngrade Close Setattr FsInfo Renew SetClientID SetClientIDConfirm Lock Lockt Locku=unlock Access Getattr Lookup LookupRoot Remove Rename Link Symlink Create Pathconf StatFs ReadLink ReadDir ServerCaps DelegReturn GetACL SetACL FsLocations ReleaseLockowner Secinfo FsidPresent ExchangeID CreateSession DestroySession Sequence GetLeaseTime ReclaimComplete LayoutGet GetDeviceInfo LayoutCommit LayoutReturn SecinfoNoName TestStateID FreeStateID GetDeviceList BindConnToSession DestroyClientID Seek Allocate DeAllocate LayoutStats Clone Copy OffloadCancel Lookupp LayoutError CopyNotify GetXattr SetXattr ListXattrs RemoveXattr ReadPlus=read_plus";
+const V4_SERVER: &str = "op0 op1 op2 Access Close Commit Create DelegPurge DelegReturn GetAttr GetFH Link Lock Lockt Locku=unlock Lookup LookupRoot=lookupp Nverify Open OpenAttr OpenConfirm OpenDgrd=opendowngrade PutFH PutPubFH PutRootFH Read ReadDir ReadLink Remove Rename Renew RestoreFH SaveFH SecInfo SetAttr SetClientID SetClientIDConfirm Verify Write RelLockOwner=releaselockowner BackchannelCtl BindConnToSession ExchangeID CreateSession DestroySession FreeStateID GetDirDelegation GetDeviceInfo GetDeviceList LayoutCommit LayoutGet LayoutReturn SecinfoNoName Sequence SetSSV TestStateID WantDelegation DestroyClientID ReclaimComplete Allocate Copy CopyNotify DeAllocate IOAdvise LayoutError LayoutStats OffloadCancel OffloadStatus ReadPlus=read_plus Seek WriteSame Clone GetXattr SetXattr ListXattrs RemoveXattr";
 
 /// Operations that collectl calls meta.
 const META: &[&str] = &[
@@ -447,24 +506,31 @@ fn one_line(word: &[u8], slots: &[usize], is_server: bool, layout: &mut Layout) 
 }
 
 fn put_operations(
-    (names, version): (&str, &str),
+    (names, version): (&'static str, &str),
     slots: &[usize],
     is_server: bool,
     layout: &mut Layout,
 ) {
     let side = if is_server { "s" } else { "c" };
     let mut cells = Vec::new();
-    let names = names.split(' ').chain(std::iter::repeat("other"));
+    let of_name = |name: &str| FIELDS.iter().position(|field| field.name == name);
+    let names = names.split(' ').map(method_and_field);
+    let names = names
+        .map(|(_, field)| field)
+        .chain(std::iter::repeat("other".into()));
     for (&slot, name) in slots.iter().zip(names) {
         let from = From::Added(slot);
-        let of_name = |name| FIELDS.iter().position(|field| field.name == name);
-        let field = of_name(name).or(of_name("other"));
+        let field = of_name(&name);
         cells.extend(field.map(|field| Cell { field, from }));
-        let total = match name {
+        if field.is_none_or(|field| field >= SHOWN) {
+            let other = const { at(FIELDS, "other") };
+            cells.push(Cell { field: other, from });
+        }
+        let total = match &name[..] {
             "read" => "reads",
             "write" => "writes",
             "commit" => "commits",
-            _ if META.contains(&name) => "meta",
+            name if META.contains(&name) => "meta",
             _ => continue,
         };
         let is_total = |field: &Field| {
@@ -492,6 +558,31 @@ mod tests {
     use super::super::testing::read;
     use super::*;
     use kymo_base::reading::MISSING;
+
+    /// Each operation has a field, but for the first three of a server, which are none.
+    #[test]
+    fn each_operation_has_a_field() {
+        for names in [V2, V3, V4_CLIENT, V4_SERVER] {
+            let mut seen = Vec::new();
+            for (method, name) in names.split(' ').map(method_and_field) {
+                let is_known = FIELDS.iter().any(|field| field.name == name);
+                assert_eq!(is_known, !["op0", "op1", "op2"].contains(&method), "{name}");
+                assert!(!seen.contains(&name), "{name} twice");
+                seen.push(name);
+            }
+        }
+        for (row, field, expect) in [
+            (&b"2cd"[..], "fsstat", Some("FsStat")),
+            (b"3sd", "readdirplus", Some("ReadDirPlus")),
+            (b"3sd", "open", None),
+            (b"4cd", "unlock", Some("Locku")),
+            (b"4sd", "opendowngrade", Some("OpenDgrd")),
+            (b"9cd", "read", None),
+            (b"", "read", None),
+        ] {
+            assert_eq!(method(row, field), expect, "{row:?} {field}");
+        }
+    }
 
     #[test]
     fn client_and_server() {

@@ -5,7 +5,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed};
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
     place, rate, text, value,
@@ -162,6 +162,36 @@ const PLOT_DETAIL: &[Place] = &[
     place("Hits", "hit_percent", Form::Two),
 ];
 
+/// As node_exporter's collector `meminfo_numa`: bytes and pages.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[exposed::MetricLabel::name("node")],
+    shows: |_| true,
+    families: &[
+        exposed::gauge("node_memory_numa_MemTotal", f("MemTotal")),
+        exposed::gauge("node_memory_numa_MemUsed", f("MemUsed")),
+        exposed::gauge("node_memory_numa_MemFree", f("MemFree")),
+        exposed::gauge("node_memory_numa_Slab", f("Slab")),
+        exposed::gauge("node_memory_numa_Mapped", f("Mapped")),
+        exposed::gauge("node_memory_numa_AnonPages", f("AnonPages")),
+        exposed::gauge("node_memory_numa_AnonHugePages", f("AnonHugePages")),
+        exposed::gauge("node_memory_numa_Mlocked", f("Mlocked")),
+        exposed::gauge("node_memory_numa_Inactive", f("Inactive")),
+        exposed::gauge("node_memory_numa_Active", f("Active")),
+        exposed::gauge("node_memory_numa_FilePages", f("FilePages")),
+        exposed::gauge("node_memory_numa_Shmem", f("Shmem")),
+        exposed::gauge("node_memory_numa_Dirty", f("Dirty")),
+        exposed::gauge("node_memory_numa_Writeback", f("Writeback")),
+        exposed::gauge("node_memory_numa_KernelStack", f("KernelStack")),
+        exposed::gauge("node_memory_numa_PageTables", f("PageTables")),
+        exposed::counter("node_memory_numa_numa_hit_total", f("numa_hit")).raw(),
+        exposed::counter("node_memory_numa_numa_miss_total", f("numa_miss")).raw(),
+        exposed::counter("node_memory_numa_numa_foreign_total", f("numa_foreign")).raw(),
+        exposed::counter("node_memory_numa_interleave_hit_total", f("interleave_hit")).raw(),
+        exposed::counter("node_memory_numa_local_node_total", f("local_node")).raw(),
+        exposed::counter("node_memory_numa_other_node_total", f("other_node")).raw(),
+    ],
+}]);
+
 /// The NUMA nodes.
 pub static NUMA: Subsystem = Subsystem {
     letter: 'm',
@@ -199,7 +229,7 @@ pub static NUMA: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// `Node 0 MemTotal:       24684096 kB` and `numa_hit 621703700`

@@ -5,7 +5,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::Template;
 
-use super::exposed::Exposed;
+use super::exposed::{self, Exposed};
 use super::process::{self, PROCESS};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number, plot, rate,
@@ -121,6 +121,37 @@ const PLOT: &[Place] = &[
     plot("DiskKB", "disk_kb"),
 ];
 
+const fn f(name: &str) -> usize {
+    at(GLOBALS, name)
+}
+
+/// Of the process that samples.
+const EXPOSED: Exposed = Exposed::machine(&[
+    exposed::counters(
+        "kymo_recorder_cpu_seconds_total",
+        "CPU time of the recorder",
+        UTIME,
+        "mode",
+        &["user", "system"],
+    ),
+    exposed::counters(
+        "kymo_recorder_page_faults_total",
+        "Page faults of the recorder: a major one reads",
+        f("minflt"),
+        "kind",
+        &["minor", "major"],
+    ),
+    exposed::gauge("kymo_recorder_threads", f("num_threads")),
+    exposed::gauge("kymo_recorder_virtual_memory_bytes", f("vsize")),
+    exposed::gauge("kymo_recorder_resident_memory_bytes", RSS),
+    exposed::counter("kymo_recorder_read_bytes_total", f("rchar")),
+    exposed::counter("kymo_recorder_written_bytes_total", f("wchar")),
+    exposed::counter("kymo_recorder_read_calls_total", f("syscr")),
+    exposed::counter("kymo_recorder_write_calls_total", f("syscw")),
+    exposed::counter("kymo_recorder_device_read_bytes_total", f("read_bytes")),
+    exposed::counter("kymo_recorder_device_written_bytes_total", f("write_bytes")),
+]);
+
 /// kymo itself.
 pub static OWN: Subsystem = Subsystem {
     letter: 'K',
@@ -162,7 +193,7 @@ pub static OWN: Subsystem = Subsystem {
         detail: &[],
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// As any process's files are understood.

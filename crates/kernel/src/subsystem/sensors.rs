@@ -4,9 +4,10 @@
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::Row;
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Family, Scale, text_of};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, text,
     value,
@@ -17,23 +18,34 @@ use crate::source::kind;
 // Labels of a row.
 const CHIP: usize = 0;
 const LABEL: usize = 1;
+const DEVICE: usize = 2;
 
 const fn level(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::None, help)
 }
 
-/// A sensor has one of them.
+/// A sensor has one of them; of power and frequency it may have several.
 const FIELDS: &[Field] = &[
     level("temp", "Temperature in 0.001 °C"),
     level("fan", "Fan speed in revolutions a minute"),
     level("in", "Voltage in mV"),
     level("curr", "Current in mA"),
+    level("power_average", "Power over a while in µW"),
     level("power", "Power in µW"),
     level("humidity", "Relative humidity in 0.001 %"),
     level("frequency", "Clock of CPUs in kHz"),
+    level(
+        "frequency_min",
+        "Least clock of CPUs that is allowed, in kHz",
+    ),
+    level(
+        "frequency_max",
+        "Highest clock of CPUs that is allowed, in kHz",
+    ),
     field("energy", Rule::Counter64, Unit::None, "Energy used in µJ"),
 ];
 
+const AVERAGE: usize = at(FIELDS, "power_average");
 const POWER: usize = at(FIELDS, "power");
 const ENERGY: usize = at(FIELDS, "energy");
 
@@ -77,9 +89,10 @@ const DETAIL: &[Column] = &[
         "watts",
         Unit::None,
         "Power, or energy used a second",
-        |c| match c.now[POWER].is_nan() {
-            true => c.delta[ENERGY] / c.elapsed / 1e6,
-            false => c.now[POWER] / 1e6,
+        |c| match (c.now[AVERAGE].is_nan(), c.now[POWER].is_nan()) {
+            (false, _) => c.now[AVERAGE] / 1e6,
+            (_, false) => c.now[POWER] / 1e6,
+            _ => c.delta[ENERGY] / c.elapsed / 1e6,
         },
     ),
     amount("humidity", Unit::Percent, "Relative humidity", |c| {
@@ -108,6 +121,283 @@ const PLOT_DETAIL: &[Place] = &[
     plot("MHz", "mhz"),
 ];
 
+const CHIP_LABEL: exposed::MetricLabel = exposed::MetricLabel {
+    name: "chip",
+    put: put_chip,
+};
+const SENSOR_LABEL: exposed::MetricLabel = exposed::MetricLabel {
+    name: "sensor",
+    put: |row, out| out.extend_from_slice(folder_and_sensor(row).1),
+};
+const ZONE_LABELS: &[exposed::MetricLabel] = &[
+    exposed::MetricLabel {
+        name: "index",
+        put: put_index,
+    },
+    exposed::MetricLabel {
+        name: "path",
+        put: |row, out| {
+            out.extend_from_slice(b"/sys/class/powercap/");
+            out.extend_from_slice(folder_and_sensor(row).0);
+        },
+    },
+];
+
+/// A metric of a sensor's number, in its base unit.
+const fn level_of(name: &'static str, help: &'static str, field: &str, scale: Scale) -> Family {
+    exposed::gauge(name, at(FIELDS, field))
+        .scaled(scale)
+        .meant(help)
+}
+
+const fn joules(name: &'static str) -> Family {
+    exposed::counter(name, ENERGY)
+        .scaled(Scale::Over(1e6))
+        .meant("Energy used")
+}
+
+/// The zones that Intel's and AMD's processors have.
+macro_rules! zones {
+    ($($zone:literal)*) => {
+        const ZONES: &[&[u8]] = &[$($zone.as_bytes()),*];
+        const EXPOSED: Exposed = Exposed::each(&[
+            HWMON,
+            CHIPS,
+            LABELS,
+            THERMAL,
+            CPUFREQ,
+            OTHER_ZONES,
+            $(Each {
+                labels: ZONE_LABELS,
+                shows: |row| is_zone(row) && zone_name(row) == $zone.as_bytes(),
+                families: &[joules(concat!("node_rapl_", $zone, "_joules_total"))],
+            }),*
+        ]);
+    };
+}
+
+zones! { "package" "core" "uncore" "dram" "psys" }
+
+const HWMON: Each = Each {
+    labels: &[CHIP_LABEL, SENSOR_LABEL],
+    shows: is_of_chip,
+    families: &[
+        level_of(
+            "node_hwmon_temp_celsius",
+            "Temperature",
+            "temp",
+            Scale::Times(0.001),
+        ),
+        level_of(
+            "node_hwmon_fan_rpm",
+            "Revolutions a minute",
+            "fan",
+            Scale::Raw,
+        ),
+        level_of("node_hwmon_in_volts", "Voltage", "in", Scale::Times(0.001)),
+        level_of(
+            "node_hwmon_curr_amps",
+            "Current",
+            "curr",
+            Scale::Times(0.001),
+        ),
+        level_of(
+            "node_hwmon_power_average_watt",
+            "Power over a while",
+            "power_average",
+            Scale::Over(1e6),
+        ),
+        level_of("node_hwmon_power_watt", "Power", "power", Scale::Over(1e6)),
+        level_of(
+            "node_hwmon_humidity",
+            "Relative humidity, in 1000 %",
+            "humidity",
+            Scale::Over(1e6),
+        ),
+        joules("node_hwmon_energy_joule_total"),
+    ],
+};
+
+const CHIPS: Each = Each {
+    labels: &[
+        CHIP_LABEL,
+        exposed::MetricLabel {
+            name: "chip_name",
+            put: |row, out| put_clean(text_of(row, CHIP), out),
+        },
+    ],
+    shows: |row| is_of_chip(row) && !text_of(row, CHIP).is_empty(),
+    families: &[exposed::known(
+        "node_hwmon_chip_names",
+        "Always 1; what the driver calls the chip",
+    )],
+};
+
+const LABELS: Each = Each {
+    labels: &[
+        CHIP_LABEL,
+        exposed::MetricLabel::text::<LABEL>("label"),
+        SENSOR_LABEL,
+    ],
+    shows: |row| is_of_chip(row) && !text_of(row, LABEL).is_empty(),
+    families: &[exposed::known(
+        "node_hwmon_sensor_label",
+        "Always 1; what the driver calls the sensor",
+    )],
+};
+
+const THERMAL: Each = Each {
+    labels: &[
+        exposed::MetricLabel::text::<CHIP>("type"),
+        exposed::MetricLabel {
+            name: "zone",
+            put: |row, out| out.extend_from_slice(folder_and_sensor(row).0),
+        },
+    ],
+    shows: |row| folder_and_sensor(row).1 == b"thermal",
+    families: &[level_of(
+        "node_thermal_zone_temp",
+        "Temperature in °C",
+        "temp",
+        Scale::Over(1000.0),
+    )],
+};
+
+/// Of the first CPU of those that have one clock; node_exporter repeats it for the others.
+const CPUFREQ: Each = Each {
+    labels: &[exposed::MetricLabel {
+        name: "cpu",
+        put: |row, out| out.extend_from_slice(folder_and_sensor(row).0),
+    }],
+    shows: |row| folder_and_sensor(row).1 == b"frequency",
+    families: &[
+        level_of(
+            "node_cpu_scaling_frequency_hertz",
+            "Clock of the CPU",
+            "frequency",
+            Scale::Times(1000.0),
+        ),
+        level_of(
+            "node_cpu_scaling_frequency_min_hertz",
+            "Least clock of the CPU that is allowed",
+            "frequency_min",
+            Scale::Times(1000.0),
+        ),
+        level_of(
+            "node_cpu_scaling_frequency_max_hertz",
+            "Highest clock of the CPU that is allowed",
+            "frequency_max",
+            Scale::Times(1000.0),
+        ),
+    ],
+};
+
+/// What node_exporter names after the zone; a zone of another name goes by a label, as it does with
+/// `--collector.rapl.enable-zone-label`.
+const OTHER_ZONES: Each = Each {
+    labels: &{
+        let [index, path] = ZONE_LABELS else {
+            panic!("two labels")
+        };
+        [
+            exposed::MetricLabel {
+                name: index.name,
+                put: index.put,
+            },
+            exposed::MetricLabel {
+                name: path.name,
+                put: path.put,
+            },
+            exposed::MetricLabel {
+                name: "rapl_zone",
+                put: |row, out| out.extend_from_slice(zone_name(row)),
+            },
+        ]
+    },
+    shows: |row| is_zone(row) && !ZONES.contains(&zone_name(row)),
+    families: &[joules("node_rapl_joules_total")],
+};
+
+/// `0` and `temp1` of `0/temp1`.
+fn folder_and_sensor(row: &Row) -> (&[u8], &[u8]) {
+    let name = &row.name[..];
+    match name.iter().rposition(|&b| b == b'/') {
+        Some(at) => (&name[..at], &name[at + 1..]),
+        None => (name, b""),
+    }
+}
+
+/// The sensors of a chip are numbered; there is but one of the others.
+fn is_of_chip(row: &Row) -> bool {
+    row.name.last().is_some_and(u8::is_ascii_digit)
+}
+
+fn is_zone(row: &Row) -> bool {
+    folder_and_sensor(row).1 == b"energy"
+}
+
+/// As node_exporter names a chip: after its device, which stays the same when chips are found in another order; where
+/// there is none, after its driver, and else after its folder.
+fn put_chip(row: &Row, out: &mut Vec<u8>) {
+    let mut device = text_of(row, DEVICE).splitn(2, |&b| b == b'/');
+    match (device.next(), device.next(), text_of(row, CHIP)) {
+        (Some(kind), Some(name), _) => {
+            put_clean(kind, out);
+            out.push(b'_');
+            put_clean(name, out);
+        }
+        (_, _, b"") => {
+            out.extend_from_slice(b"hwmon");
+            out.extend_from_slice(folder_and_sensor(row).0);
+        }
+        (_, _, name) => put_clean(name, out),
+    }
+}
+
+/// Lower case; all but letters, digits, `_` and `:` becomes `_`, and at the ends it goes.
+fn put_clean(name: &[u8], out: &mut Vec<u8>) {
+    let clean = name.iter().map(|b| match b.to_ascii_lowercase() {
+        b if b.is_ascii_alphanumeric() || b == b':' => b,
+        _ => b'_',
+    });
+    let clean: Vec<u8> = clean.collect();
+    let text = String::from_utf8_lossy(&clean);
+    out.extend_from_slice(text.trim_matches('_').as_bytes());
+}
+
+/// `package` of `package-1`.
+fn zone_name(row: &Row) -> &[u8] {
+    zone_name_and_index(row).0
+}
+
+/// A zone's number is in its name, or that of the package it is part of.
+fn put_index(row: &Row, out: &mut Vec<u8>) {
+    let mut of_folder = folder_and_sensor(row).0.split(|&b| b == b':');
+    let index = match (
+        zone_name_and_index(row).1,
+        of_folder.nth(1),
+        of_folder.next(),
+    ) {
+        (Some(index), _, _) | (None, Some(index), Some(_)) => index,
+        _ => b"0",
+    };
+    out.extend_from_slice(index);
+}
+
+fn zone_name_and_index(row: &Row) -> (&[u8], Option<&[u8]>) {
+    let name = text_of(row, CHIP);
+    let parts = name
+        .iter()
+        .rposition(|&b| b == b'-')
+        .map(|at| (&name[..at], &name[at + 1..]));
+    match parts {
+        Some((name, index)) if !index.is_empty() && index.iter().all(u8::is_ascii_digit) => {
+            (name, Some(index))
+        }
+        _ => (name, None),
+    }
+}
+
 /// Sensors.
 pub static SENSORS: Subsystem = Subsystem {
     letter: 'e',
@@ -118,7 +408,7 @@ pub static SENSORS: Subsystem = Subsystem {
     spread: false,
     globals: &[],
     fields: FIELDS,
-    labels: &["chip", "label"],
+    labels: &["chip", "label", "device"],
     layout,
     summary: Summary::None,
     in_service: false,
@@ -145,7 +435,7 @@ pub static SENSORS: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 /// A sensor under way: its name, its label and its number.
@@ -153,18 +443,25 @@ pub static SENSORS: Subsystem = Subsystem {
 struct Sensor {
     name: Vec<u8>,
     label: Vec<u8>,
-    cell: Option<Cell>,
+    cells: Vec<Cell>,
 }
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
-    let (mut chip, mut sensors) = (Vec::new(), Vec::<Sensor>::new());
+    let (mut chip, mut device, mut sensors) = (Vec::new(), Vec::new(), Vec::<Sensor>::new());
     for line in template.lines() {
         let Some((Piece::Text(file), said)) = line.split_first() else {
             continue;
         };
-        if matches!(*file, b"name" | b"type") {
-            chip = words(said);
-            continue;
+        match *file {
+            b"name" | b"type" => {
+                chip = words(said);
+                continue;
+            }
+            b"device" => {
+                device = words(said);
+                continue;
+            }
+            _ => {}
         }
         let Some((name, quantity, part)) = parts(kind, file) else {
             continue;
@@ -181,10 +478,13 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
             sensors[at].label = words(said);
             continue;
         }
+        let quantity = match part {
+            b"average" => &[quantity, b"_average"].concat(),
+            _ => quantity,
+        };
         let field = FIELDS.iter().position(|f| f.name.as_bytes() == quantity);
         if let (Some(field), Some(from)) = (field, said.first().and_then(value)) {
-            // `power1_average` stands before `power1_input`: what is there first counts.
-            sensors[at].cell.get_or_insert(Cell { field, from });
+            sensors[at].cells.push(Cell { field, from });
         }
     }
     if chip.is_empty() && kind == kind::CPUFREQ {
@@ -195,15 +495,20 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
             label,
             word: Word::Fixed(text),
         };
-        Some(RowLayout {
+        RowLayout {
             name: sensor.name,
-            cells: vec![sensor.cell?],
-            labels: vec![fixed(CHIP, chip.clone()), fixed(LABEL, sensor.label)],
+            cells: sensor.cells,
+            labels: vec![
+                fixed(CHIP, chip.clone()),
+                fixed(LABEL, sensor.label),
+                fixed(DEVICE, device.clone()),
+            ],
             ..RowLayout::default()
-        })
+        }
     };
+    sensors.retain(|sensor| !sensor.cells.is_empty());
     Layout {
-        rows: sensors.into_iter().filter_map(row).collect(),
+        rows: sensors.into_iter().map(row).collect(),
         ..Layout::default()
     }
 }
@@ -214,6 +519,8 @@ fn parts(kind: u8, file: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         (kind::THERMAL, b"temp") => Some((b"thermal", b"temp", b"input")),
         (kind::POWERCAP, b"energy_uj") => Some((b"energy", b"energy", b"input")),
         (kind::CPUFREQ, b"scaling_cur_freq") => Some((b"frequency", b"frequency", b"input")),
+        (kind::CPUFREQ, b"scaling_min_freq") => Some((b"frequency", b"frequency_min", b"input")),
+        (kind::CPUFREQ, b"scaling_max_freq") => Some((b"frequency", b"frequency_max", b"input")),
         (kind::HWMON, _) => {
             let end = file.iter().position(|&b| b == b'_')?;
             let (name, part) = (&file[..end], &file[end + 1..]);
@@ -247,7 +554,7 @@ mod tests {
             (
                 kind::HWMON,
                 "0",
-                "name coretemp\ntemp1_label Package id 0\ntemp2_label Core 0\ntemp1_input 45000\ntemp2_input -1500\nfan1_input 1200\npower1_average 35500000\npower1_input 99\n",
+                "name coretemp\ndevice platform/coretemp.0\ntemp1_label Package id 0\ntemp2_label Core 0\ntemp1_input 45000\ntemp2_input -1500\nfan1_input 1200\npower1_average 35500000\npower1_input 99\n",
             ),
             (kind::THERMAL, "0", "type x86_pkg_temp\ntemp 46000\n"),
             (
@@ -293,12 +600,41 @@ mod tests {
                 "0/temp1 Package id 0 temp 45000",
                 "0/temp2 Core 0 temp -1500",
                 "0/fan1  fan 1200",
-                "0/power1  power 35500000",
+                "0/power1  power_average 35500000",
                 "0/thermal  temp 46000",
                 "intel-rapl:0/energy  energy 262143328850",
                 "0/frequency  frequency 2100000",
             ]
         );
         assert_eq!(reading.rows[0].labels[CHIP], b"coretemp");
+        assert_eq!(reading.rows[0].labels[DEVICE], b"platform/coretemp.0");
+        let chips = reading.rows.iter().map(|row| {
+            let mut out = Vec::new();
+            put_chip(row, &mut out);
+            String::from_utf8(out).expect("a name")
+        });
+        assert!(chips.take(4).all(|chip| chip == "platform_coretemp_0"));
+        let zone = |name: &str, what: &str| {
+            let row = Row {
+                name: [name.as_bytes(), b"/energy"].concat(),
+                labels: vec![what.as_bytes().to_vec()],
+                ..Row::default()
+            };
+            let mut out = Vec::new();
+            put_index(&row, &mut out);
+            (
+                String::from_utf8_lossy(zone_name(&row)).into_owned(),
+                String::from_utf8(out).expect("a number"),
+            )
+        };
+        for (name, what, kind, index) in [
+            ("intel-rapl:1", "package-1", "package", "1"),
+            ("intel-rapl:1:0", "core", "core", "1"),
+            ("intel-rapl:2", "psys", "psys", "0"),
+            ("intel-rapl:0", "package-0-die-1", "package-0-die", "1"),
+            ("dtpm", "", "", "0"),
+        ] {
+            assert_eq!(zone(name, what), (kind.into(), index.into()), "{name}");
+        }
     }
 }

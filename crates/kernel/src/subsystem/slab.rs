@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed};
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, place,
     value,
@@ -173,6 +173,19 @@ const PLOT_DETAIL: &[Place] = &[
     whole("SlabPct", "change_percent"),
 ];
 
+/// As node_exporter's collector `slabinfo`.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[exposed::MetricLabel::name("slab")],
+    shows: |_| true,
+    families: &[
+        exposed::gauge("node_slabinfo_active_objects", at(FIELDS, "active_objs")),
+        exposed::gauge("node_slabinfo_objects", at(FIELDS, "num_objs")),
+        exposed::gauge("node_slabinfo_object_size_bytes", at(FIELDS, "objsize")),
+        exposed::gauge("node_slabinfo_objects_per_slab", at(FIELDS, "objperslab")),
+        exposed::gauge("node_slabinfo_pages_per_slab", at(FIELDS, "pagesperslab")).raw(),
+    ],
+}]);
+
 /// The slab caches.
 pub static SLAB: Subsystem = Subsystem {
     letter: 'y',
@@ -218,7 +231,7 @@ pub static SLAB: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Long,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
