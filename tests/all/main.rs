@@ -1,5 +1,6 @@
 //! End-to-end tests: the built program, the live machine and the real peers.
 
+mod cgroups;
 mod collectl_clients;
 mod collectl_forms;
 mod collectl_letters;

@@ -74,7 +74,12 @@ impl Context {
 
     /// Clock ticks a second of the recorded machine (USER_HZ).
     pub fn hz(&self) -> f64 {
-        self.number("hz").filter(|&hz| hz > 0).unwrap_or(100) as f64
+        self.ticks_a_second() as f64
+    }
+
+    /// The same as a whole number, which it is.
+    pub fn ticks_a_second(&self) -> u64 {
+        self.number("hz").filter(|&hz| hz > 0).unwrap_or(100)
     }
 
     /// Bytes of a page of the recorded machine.

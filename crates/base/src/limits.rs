@@ -19,6 +19,8 @@ pub const WORDS_PLAYED_BYTES: usize = 16 << 20;
 pub const LAYOUTS_BYTES: usize = 8 << 20;
 /// Most instances (processes, threads, devices) of one kind of source.
 pub const INSTANCES_MAX: usize = 1 << 20;
+/// Most control groups that are read; those nearest to the root come first.
+pub const CGROUPS_MAX: usize = 4096;
 /// Most templates remembered for one kind of source.
 pub const TEMPLATES_MAX: usize = 256;
 /// Most interned words of one kind between two key records.

@@ -85,6 +85,9 @@ impl Interpreter {
                 }
                 first = false;
             }
+            if scope == Scope::Cgroup && !first {
+                rows.in_order_of_a_tree();
+            }
         }
         let len = rows.len;
         out.rows.truncate(len);
@@ -201,6 +204,19 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// Puts each path right behind the one that it is in, with all that is below that.
+    fn in_order_of_a_tree(&mut self) {
+        let lowest = |&b: &u8| if b == b'/' { 0 } else { b };
+        let order = |a: &Row, b: &Row| {
+            let (a, b) = (a.name.iter().map(lowest), b.name.iter().map(lowest));
+            a.cmp(b)
+        };
+        let rows = &mut self.out[..self.len];
+        if !rows.is_sorted_by(|a, b| order(a, b).is_le()) {
+            rows.sort_by(order);
+        }
+    }
+
     fn next(&mut self, subsystem: &Subsystem) -> &mut Row {
         if self.len == self.out.len() {
             self.out.push(Row::default());

@@ -74,6 +74,8 @@ pub enum From {
     Product(usize, usize),
     /// 1 where this slot is not 0.
     Any(usize),
+    /// This slot times the second number by the third: another unit.
+    Scaled(usize, u64, u64),
     /// Literal in the template (a negative number, as two's complement, say).
     Fixed(u64),
 }
@@ -93,6 +95,10 @@ impl From {
             From::Any(slot) => match at(slot) {
                 MISSING => MISSING,
                 number => u64::from(number > 0),
+            },
+            From::Scaled(slot, times, by) => match at(slot) {
+                MISSING => MISSING,
+                number => number.saturating_mul(times) / by.max(1),
             },
             From::Fixed(value) => value,
         }

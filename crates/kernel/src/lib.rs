@@ -6,6 +6,8 @@
 mod activity;
 pub mod backoff;
 pub mod facts;
+pub mod groups;
+pub mod hierarchies;
 pub mod identity;
 mod idle;
 pub mod interpret;

@@ -13,9 +13,12 @@ pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
         Scope::PowerZone => named(root, "sys/class/powercap", ""),
         Scope::FrequencyPolicy => named(root, "sys/devices/system/cpu/cpufreq", "policy"),
         Scope::FabricPort => ports(root),
-        Scope::Machine | Scope::Mount | Scope::Process | Scope::Thread | Scope::Program => {
-            Vec::new()
-        }
+        Scope::Machine
+        | Scope::Mount
+        | Scope::Cgroup
+        | Scope::Process
+        | Scope::Thread
+        | Scope::Program => Vec::new(),
     };
     found.retain(|name| is_instance(scope, name));
     found.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));

@@ -17,6 +17,7 @@ use kymo_sys::kernel_file::{Folder, Root};
 use crate::activity::Activity;
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
 use crate::facts;
+use crate::groups::Groups;
 use crate::identity::Lane;
 use crate::listing;
 use crate::mounts::Mounts;
@@ -74,6 +75,7 @@ pub struct Sampler {
     plan: Plan,
     machine: Vec<MachineSource>,
     mounts: Option<Mounts>,
+    groups: Option<Groups>,
     processes: Option<Tasks>,
     threads: Option<Tasks>,
     lane: Option<Arc<Lane>>,
@@ -101,7 +103,7 @@ impl Sampler {
         let net = facts::net_path(&root);
         let machine = plan.kinds.iter().filter_map(|&wanted| source::of(wanted));
         let machine: Vec<_> = machine
-            .filter(|source| source.scope != Scope::Mount)
+            .filter(|source| !matches!(source.scope, Scope::Mount | Scope::Cgroup))
             .map(|source| MachineSource::new(source, &net))
             .collect();
         let tables = |scope| plan.tasks.map(|tasks| Tasks::new(scope, tasks));
@@ -117,6 +119,11 @@ impl Sampler {
             },
             root,
             mounts: plan.kinds.contains(&kind::FILESYSTEM).then(Mounts::new),
+            // Processes have the other half.
+            groups: plan
+                .kinds
+                .contains(&kind::CGROUP)
+                .then(|| Groups::new(files / 2)),
             plan,
             machine,
             listing: Vec::new(),
@@ -156,6 +163,11 @@ impl Sampler {
             let (cost_ns, section) = mounts.sample(&self.root, clock, tasks == Due::Now, key);
             emit(kind::FILESYSTEM, cost::encode(cost_ns), section);
         }
+        if let Some(groups) = &mut self.groups {
+            let section = groups.sample(&self.root, clock, key, &mut self.budget);
+            emit(kind::CGROUP, section.0, section.1);
+            self.note_slow_groups(clock);
+        }
         if self.processes.is_some() {
             self.sample_tasks(clock, key, tasks, &mut emit);
         }
@@ -172,6 +184,12 @@ impl Sampler {
     pub fn take_malformed_activity(&mut self) -> bool {
         let activity = self.activity.as_mut();
         activity.is_some_and(Activity::take_malformed)
+    }
+
+    /// Said once each time it becomes so: whether there are more control groups than are read.
+    pub fn take_groups_left_out(&mut self) -> bool {
+        let groups = self.groups.as_mut();
+        groups.is_some_and(Groups::take_left_out)
     }
 
     /// Reads that were slow in the last sample.
@@ -214,8 +232,33 @@ impl Sampler {
         (
             tables[0].map_or(0, Tasks::len),
             tables[1].map_or(0, Tasks::len),
-            kept + open,
+            kept + open + self.groups.as_ref().map_or(0, Groups::kept),
         )
+    }
+
+    /// Groups that take long to read are read less often, as any source.
+    fn note_slow_groups(&mut self, clock: &dyn Clock) {
+        let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_read) else {
+            return;
+        };
+        let first_ns = groups.cost_ns;
+        if first_ns <= self.plan.slow_ns {
+            return groups.backoff.quick();
+        }
+        let (root, budget) = (&self.root, &mut self.budget);
+        let again = || groups.read_again(root, clock.mono_ns(), budget);
+        let (cost_ns, again_ns) = self.slow.judge(clock, first_ns, again);
+        if cost_ns.max(again_ns) <= self.plan.slow_ns {
+            return groups.backoff.quick();
+        }
+        let allowance = self.plan.allowance(self.plan.interval_ns, STRIDE_NS_MAX);
+        let stride = groups.backoff.slow(cost_ns.min(again_ns), &allowance);
+        self.slow.found.push(SlowRead {
+            path: "cgroups".into(),
+            cost_ns,
+            again_ns,
+            stride,
+        });
     }
 
     fn note_slow_machine(&mut self, clock: &dyn Clock) {

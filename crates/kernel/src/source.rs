@@ -69,6 +69,8 @@ pub mod kind {
     pub const INFINIBAND: u8 = 31;
     /// What statvfs says of each mounted file system
     pub const FILESYSTEM: u8 = 50;
+    /// The files of a control group
+    pub const CGROUP: u8 = 51;
     /// /proc/self/stat
     pub const SELF_STAT: u8 = 48;
     /// /proc/self/io
@@ -136,6 +138,8 @@ pub enum Scope {
     FabricPort,
     /// One a mounted file system; the instance's name is the mount point.
     Mount,
+    /// One a control group; the instance's name is its path from where the hierarchy is mounted: `/system.slice`.
+    Cgroup,
     /// One a process; the instance's name is the pid.
     Process,
     /// One a thread; the instance's name is `PID/task/TID`.
@@ -156,6 +160,7 @@ impl Scope {
         Scope::FrequencyPolicy,
         Scope::FabricPort,
         Scope::Mount,
+        Scope::Cgroup,
         Scope::Process,
         Scope::Thread,
         Scope::Program,
@@ -452,6 +457,8 @@ pub const ALL: &[Source] = &[
         pace: Pace::EachScan,
         ..several(Scope::Mount, kind::FILESYSTEM, "statvfs{}", Grammar::Counts)
     },
+    // Which files, and what is kept of them, is in `groups.rs`.
+    several(Scope::Cgroup, kind::CGROUP, "cgroup{}", Grammar::Plain).bundle(&[]),
     machine(
         kind::SELF_STAT,
         "proc/self/stat",
@@ -503,7 +510,7 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
         | Scope::FrequencyPolicy
         | Scope::Process => number(name),
         Scope::PowerZone => is_file_name(name),
-        Scope::Mount => name.starts_with('/'),
+        Scope::Mount | Scope::Cgroup => name.starts_with('/'),
         Scope::FabricPort => name
             .split_once("/ports/")
             .is_some_and(|(device, port)| is_file_name(device) && number(port)),

@@ -17,7 +17,7 @@ use kymo_base::column::Cells;
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule};
 use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem};
+use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem, Sum};
 
 use crate::source::Moment;
 
@@ -115,6 +115,8 @@ pub struct Rates {
     pub sum: Numbers,
     /// The rows, in the reading's order.
     pub rows: Vec<RateRow>,
+    /// The row, in the reading, of the greatest of all peaks of `Subsystem::sum`.
+    pub peak: Option<usize>,
     len: usize,
 }
 
@@ -313,6 +315,7 @@ impl Delta {
         let Rates {
             sum,
             rows: out,
+            peak: greatest,
             len,
             ..
         } = &mut self.rates;
@@ -323,6 +326,44 @@ impl Delta {
         for row in out[..*len].iter().filter(|out| rows[out.row].counted) {
             add(&mut sum.now, &row.numbers.now);
             add(&mut sum.delta, &row.numbers.delta);
+        }
+        if let Some(rule) = &self.subsystem.sum {
+            let rows_out = &out[..*len];
+            *greatest = peak(rule, rows_out, &mut sum.delta);
+            let stands_in = |out: &&RateRow| rows[out.row].name == rule.otherwise;
+            if let Some(other) = rows_out.iter().find(stands_in) {
+                stand_in(&mut sum.now, &other.numbers.now);
+                stand_in(&mut sum.delta, &other.numbers.delta);
+            }
+        }
+    }
+}
+
+/// Puts the greatest number of any row into the sum; the row, in the reading, that has the greatest of all.
+fn peak(rule: &Sum, rows: &[RateRow], sum: &mut [f64]) -> Option<usize> {
+    let mut greatest: Option<(f64, usize)> = None;
+    for &field in rule.peaks {
+        sum[field] = f64::NAN;
+        for row in rows.iter().filter(|row| (rule.among)(&row.numbers.now)) {
+            let delta = row.numbers.delta[field];
+            // A number that is not known is greater than none.
+            if delta.is_nan() || sum[field] >= delta {
+                continue;
+            }
+            sum[field] = delta;
+            if delta > greatest.map_or(0.0, |(most, _)| most) {
+                greatest = Some((delta, row.row));
+            }
+        }
+    }
+    greatest.map(|(_, row)| row)
+}
+
+/// Puts numbers in place of those that are not known.
+fn stand_in(sum: &mut [f64], values: &[f64]) {
+    for (sum, &value) in sum.iter_mut().zip(values) {
+        if sum.is_nan() {
+            *sum = value;
         }
     }
 }
@@ -598,6 +639,72 @@ mod tests {
                 "{readings:?}"
             );
         }
+    }
+
+    /// Of control groups: where memory is counted below the root and CPU at the root alone, pressure in all of them.
+    #[test]
+    fn a_sum_has_peaks_and_what_stands_in() {
+        use kymo_kernel::subsystem::cgroups::CGROUPS;
+        let field = |name: &str| CGROUPS.fields.iter().position(|field| field.name == name);
+        let field = |name: &str| field(name).expect(name);
+        let row = |name: &str, counted, values: &[(&str, u64)]| {
+            let mut row = Row {
+                name: name.into(),
+                counted,
+                values: vec![MISSING; CGROUPS.fields.len()],
+                ..Row::default()
+            };
+            for (name, value) in values {
+                row.values[field(name)] = *value;
+            }
+            row
+        };
+        let reading = |n: u64| Reading {
+            globals: Vec::new(),
+            rows: vec![
+                row(
+                    "/",
+                    false,
+                    &[
+                        ("groups", 5),
+                        ("usage_usec", 7 * n),
+                        ("memory", 99),
+                        ("cpu_some", 9 * n),
+                    ],
+                ),
+                row(
+                    "/a",
+                    true,
+                    &[("groups", 3), ("memory", 10), ("cpu_some", 8 * n)],
+                ),
+                row(
+                    "/a/b",
+                    false,
+                    &[("groups", 1), ("memory", 5), ("cpu_some", 4 * n)],
+                ),
+                row(
+                    "/a/c",
+                    false,
+                    &[("groups", 1), ("memory", 4), ("cpu_some", 6 * n)],
+                ),
+                row("/d", true, &[("groups", 1), ("memory", 1), ("cpu_some", n)]),
+            ],
+        };
+        let mut delta = Delta::new(&CGROUPS);
+        for n in 0..2 {
+            delta.advance(&reading(n), &at(n as f64), &Context::default());
+        }
+        let sum = &delta.rates.sum;
+        assert_eq!(
+            (sum.now[field("groups")], sum.now[field("memory")]),
+            (4.0, 11.0)
+        );
+        assert_eq!(sum.delta[field("usage_usec")], 7.0);
+        assert_eq!(
+            (sum.delta[field("cpu_some")], delta.rates.peak),
+            (6.0, Some(3))
+        );
+        assert!(sum.delta[field("io_some")].is_nan());
     }
 
     #[test]

@@ -352,6 +352,13 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     if sampler.take_malformed_activity() {
         record::push_event(out, stamp, MALFORMED);
     }
+    if sampler.take_groups_left_out() {
+        let line = format!(
+            "more than {} control groups: those farthest from the root are not read",
+            limits::CGROUPS_MAX
+        );
+        record::push_event(out, stamp, &line);
+    }
 }
 
 /// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`.

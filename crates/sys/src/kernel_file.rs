@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 pub use rustix::io::Errno;
 
 /// `statfs` types of file systems whose files give fresh content at each pread.
@@ -121,7 +121,70 @@ impl KernelFile {
 /// An open folder.
 pub struct Folder(OwnedFd);
 
+/// What a folder below another one is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FolderNode {
+    /// Its inode number.
+    pub inode: u64,
+    /// Whether there may be folders in it: a file system that counts them as links says so.
+    pub may_have_folders: bool,
+}
+
 impl Folder {
+    /// A folder below this one, by the names on the way to it. No link is followed, and nothing outside of this folder is
+    /// reached.
+    pub fn below(&self, path: &[u8]) -> Result<Folder, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mut at: Option<OwnedFd> = None;
+        let names = path.split(|&b| b == b'/').filter(|name| !name.is_empty());
+        for name in std::iter::once(&b"."[..]).chain(names) {
+            if name == b".." {
+                return Err(Errno::ACCESS);
+            }
+            let from = at.as_ref().unwrap_or(&self.0);
+            at = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
+        }
+        at.map(Folder).ok_or(Errno::NOENT)
+    }
+
+    /// A file in this folder that is no link.
+    pub fn file(&self, name: &str) -> Result<KernelFile, Errno> {
+        if name.contains('/') {
+            return Err(Errno::ACCESS);
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.0, name, flags | OFlags::NONBLOCK, Mode::empty())?;
+        Ok(KernelFile(file))
+    }
+
+    /// What this folder is.
+    pub fn node(&self) -> Result<FolderNode, Errno> {
+        Ok(FolderNode::of(&rustix::fs::fstat(&self.0)?))
+    }
+
+    /// Calls `each` with every folder in this one, in the order the kernel gives. One that goes meanwhile is left out.
+    pub fn folders(&self, mut each: impl FnMut(&[u8], FolderNode)) -> Result<(), Errno> {
+        rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Start(0))?;
+        let mut room = [MaybeUninit::<u8>::uninit(); 16 << 10];
+        let mut dir = RawDir::new(self.0.as_fd(), &mut room);
+        while let Some(entry) = dir.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            let is_other = matches!(name.to_bytes(), b"." | b"..")
+                || !matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if is_other {
+                continue;
+            }
+            let Ok(stat) = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                each(name.to_bytes(), FolderNode::of(&stat));
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `each` with every name, in the order the kernel gives.
     pub fn list(&self, mut each: impl FnMut(&CStr)) -> Result<(), Errno> {
         rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Start(0))?;
@@ -131,5 +194,15 @@ impl Folder {
             each(entry?.file_name());
         }
         Ok(())
+    }
+}
+
+impl FolderNode {
+    fn of(stat: &rustix::fs::Stat) -> FolderNode {
+        FolderNode {
+            inode: stat.st_ino,
+            // Itself, its `.`, and the `..` of each folder in it. Some file systems do not count: there it is 1.
+            may_have_folders: stat.st_nlink != 2,
+        }
     }
 }

@@ -159,7 +159,10 @@ impl Part {
     /// The summary.
     pub(crate) fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
         let (numbers, secs) = (self.numbers(), options.secs(self.elapsed()));
-        let cells = self.delta.rates().cells(numbers, None, context, secs);
+        let rates = self.delta.rates();
+        let peak = rates.peak.filter(|_| self.fresh);
+        let peak = peak.and_then(|row| self.reading.rows.get(row));
+        let cells = rates.cells(numbers, peak, context, secs);
         match options.changes && self.choice.subsystem.letter == 'm' {
             true => Cells {
                 now: &numbers.delta,

@@ -28,6 +28,8 @@ enum Part {
 enum What {
     /// The instance's name.
     Name,
+    /// The last part of the instance's name, a path, behind two blanks for each part before it.
+    Branch,
     /// The instance's number, from 0.
     Number,
     /// Counters of each CPU, from this field on; `true`: a blank behind each.
@@ -92,6 +94,7 @@ impl RowText {
                     match what {
                         What::Spread(..) => {}
                         What::Name => put_name(out, cells.name, limit),
+                        What::Branch => put_branch(out, cells.name, limit),
                         What::Number => form::whole(out, shown.number as f64),
                         What::Own(at) => {
                             put_name(out, shown.own.get(at).map_or(&[], Vec::as_slice), limit);
@@ -111,6 +114,22 @@ impl RowText {
         }
     }
 }
+
+/// Appends where in a tree a path stands: `/` is the root, two blanks are a step down from it.
+fn put_branch(out: &mut Vec<u8>, path: &[u8], limit: usize) {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let depth = path.iter().filter(|&&b| b == b'/').count();
+    match name {
+        b"" => put_name(out, path, limit),
+        name => {
+            out.resize(out.len() + 2 * depth.min(DEPTH_SHOWN_MAX), b' ');
+            put_name(out, name, limit);
+        }
+    }
+}
+
+/// Deeper branches stand no farther to the right.
+const DEPTH_SHOWN_MAX: usize = 32;
 
 /// Appends the counter of each CPU, a second.
 fn put_spread(out: &mut Vec<u8>, cells: &Cells, first: usize, put: impl Fn(&mut Vec<u8>, f64)) {
@@ -193,6 +212,7 @@ fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
     };
     let what = match name {
         "name" => What::Name,
+        "branch" => What::Branch,
         "number" => What::Number,
         "spread" => What::Spread(fields, layout.ends_with('_')),
         _ if name.starts_with('@') => What::Own(OWN.iter().position(|own| *own == name)?),

@@ -260,7 +260,7 @@ mod tests {
             };
             for place in row.split('{').skip(1) {
                 let name = place.split(':').next().unwrap_or_default();
-                let known = ["name", "number"].contains(&name)
+                let known = ["name", "branch", "number"].contains(&name)
                     || of.columns.iter().chain(of.detail).any(|c| c.name == name);
                 assert!(known, "{letter}: {name}");
             }

@@ -124,7 +124,7 @@ impl<'a> Texts<'a> {
                 Scope::FabricPort => &[b"mlx5_0/ports/1", name(text)],
                 Scope::Thread => &[b"1/task/1", b"1/task/2"],
                 Scope::Program => &[source::ALL_PROGRAMS.as_bytes()],
-                Scope::Mount => &[b"/", name(text)],
+                Scope::Mount | Scope::Cgroup => &[b"/", name(text)],
             };
             let track = self.tracks.get_mut(source.kind);
             for (slot, name) in names.iter().enumerate() {

@@ -182,6 +182,7 @@ pub static BUDDY: Subsystem = Subsystem {
     labels: &["node", "zone"],
     layout,
     summary: Summary::Rows,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

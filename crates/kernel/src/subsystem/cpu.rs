@@ -384,6 +384,7 @@ pub static CPU: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

@@ -366,6 +366,7 @@ pub static DISK: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Rows,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

@@ -293,6 +293,7 @@ pub static FABRIC: Subsystem = Subsystem {
     labels: &["link_layer"],
     layout,
     summary: Summary::Rows,
+    sum: None,
     in_service: false,
     columns: &TRAFFIC,
     detail: DETAIL,

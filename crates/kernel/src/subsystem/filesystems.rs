@@ -165,6 +165,7 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
     labels: &["type", "source"],
     layout,
     summary: Summary::None,
+    sum: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

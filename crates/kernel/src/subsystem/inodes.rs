@@ -102,6 +102,7 @@ pub static INODES_AND_FILES: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: &[],

@@ -127,6 +127,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
     labels: &["kind", "devices", "rest"],
     layout: |kind, template, _: &Context| layout(kind, template),
     summary: Summary::Rows,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -394,6 +394,7 @@ pub static MEMORY: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: &[],

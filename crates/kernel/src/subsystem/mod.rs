@@ -12,6 +12,7 @@ use crate::source::{self, Pace};
 use self::exposed::Exposed;
 
 pub mod buddy;
+pub mod cgroups;
 pub mod cpu;
 pub mod disk;
 pub mod exposed;
@@ -77,6 +78,8 @@ pub struct Subsystem {
     pub layout: fn(kind: u8, template: &Template, context: &Context) -> Layout,
     /// What the lower-case letter sums up.
     pub summary: Summary,
+    /// What of the sum over the rows is no sum.
+    pub sum: Option<Sum>,
     /// Whether a service records it unless its configuration says otherwise: it costs little.
     pub in_service: bool,
     /// What the lower-case letter shows.
@@ -94,6 +97,16 @@ pub struct Subsystem {
     pub plot: Plot,
     /// What Prometheus gets.
     pub exposed: Exposed,
+}
+
+/// What of the sum over the rows is no sum.
+pub struct Sum {
+    /// Indices of counters of which a sum says nothing, such as the time in which somebody waited: there it is the greatest.
+    pub peaks: &'static [usize],
+    /// Whether an instance with these values is one of those that peaks are looked for in.
+    pub among: fn(&[f64]) -> bool,
+    /// The instance whose numbers stand in for those that no row that counts has.
+    pub otherwise: &'static [u8],
 }
 
 /// What is shown of a subsystem's instances where another one is chosen too.
@@ -135,6 +148,11 @@ impl Subsystem {
         sources.all(|source| source.pace == Pace::EachScan)
     }
 
+    /// Whether the names of its instances tell of people, and so does all that is said of one.
+    pub fn is_private(&self) -> bool {
+        !self.detail.is_empty() && self.detail.iter().all(|column| column.private)
+    }
+
     /// Its letters: for the summary, if it has one, and for the detail.
     pub fn letters(&self) -> impl Iterator<Item = char> {
         let summary = (self.summary != Summary::None).then_some(self.letter);
@@ -151,6 +169,8 @@ impl Subsystem {
 /// the width it shortens to. A negative width aligns left. `{spread:...}` is the counter of each CPU, one after the other,
 /// each with a blank behind it where the form ends in `_`; in heads `{cpus:7}` are the CPUs' names so wide, `{cpus:brief}`
 /// and `{cpus:-}` those of collectl's brief line and the dashes around its title. `{page}` is the size of a page in KiB.
+/// `{name:...}` is the instance's name, `{branch:...}` the last part of a path, behind blanks for those before it, and
+/// `{number:...}` the instance's number.
 pub struct Text {
     /// For one line an interval: a banner, the names, the row.
     pub brief: Lines,
@@ -247,6 +267,7 @@ pub const ALL: &[&Subsystem] = &[
     &nfs::NFS,
     &sensors::SENSORS,
     &filesystems::FILESYSTEMS,
+    &cgroups::CGROUPS,
     &slab::SLAB,
     &pressure::PRESSURE,
     &own::OWN,
@@ -504,8 +525,7 @@ mod tests {
             for name in [detail.row, beside].into_iter().flat_map(places) {
                 assert!(
                     name == "spread" && subsystem.spread
-                        || name == "name"
-                        || name == "number"
+                        || ["name", "branch", "number"].contains(&name)
                         || has(subsystem.detail, name),
                     "{}: no detail {name}",
                     subsystem.name

@@ -289,6 +289,7 @@ pub static NET: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Rows,
+    sum: None,
     in_service: true,
     columns: &TRAFFIC,
     detail: DETAIL,

@@ -360,6 +360,7 @@ pub static NFS: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

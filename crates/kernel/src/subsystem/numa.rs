@@ -205,6 +205,7 @@ pub static NUMA: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::None,
+    sum: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

@@ -165,6 +165,7 @@ pub static OWN: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: &[],

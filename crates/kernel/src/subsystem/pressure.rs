@@ -156,6 +156,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

@@ -440,6 +440,7 @@ pub static PROCESS: Subsystem = Subsystem {
     labels: LABELS,
     layout,
     summary: Summary::None,
+    sum: None,
     in_service: true,
     columns: &[],
     detail: DETAIL,

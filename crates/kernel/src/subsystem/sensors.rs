@@ -411,6 +411,7 @@ pub static SENSORS: Subsystem = Subsystem {
     labels: &["chip", "label", "device"],
     layout,
     summary: Summary::None,
+    sum: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

@@ -199,6 +199,7 @@ pub static SLAB: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Rows,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

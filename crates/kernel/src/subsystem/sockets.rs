@@ -265,6 +265,7 @@ pub static SOCKETS: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

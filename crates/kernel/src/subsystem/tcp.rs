@@ -308,6 +308,7 @@ pub static TCP: Subsystem = Subsystem {
     labels: &[],
     layout,
     summary: Summary::Globals,
+    sum: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

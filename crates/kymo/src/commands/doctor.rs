@@ -11,9 +11,11 @@ use anyhow::Result;
 use clap::Args;
 use kymo_base::scan;
 use kymo_kernel::facts;
+use kymo_kernel::groups::Groups;
 use kymo_kernel::listing;
 use kymo_kernel::reader::Reader;
 use kymo_kernel::source::{self, Reads, Scope, Source, kind};
+use kymo_kernel::tasks::Budget;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::kernel_file::Root;
 
@@ -45,6 +47,8 @@ struct Price {
     source: &'static Source,
     path: String,
     instances: usize,
+    /// Files of all instances.
+    files: usize,
     warm: Spread,
     cold: Spread,
     bytes: usize,
@@ -121,6 +125,7 @@ fn some_processes(root: &Root) -> (Vec<u64>, usize) {
 struct Probe {
     source: &'static Source,
     readers: Vec<Reader>,
+    groups: Option<(Groups, Budget)>,
     instances: usize,
     warm: Vec<u64>,
     cold: Vec<u64>,
@@ -136,9 +141,12 @@ impl Probe {
         source: &'static Source,
         (pids, processes): &(Vec<u64>, usize),
     ) -> Option<Probe> {
+        if source.scope == Scope::Cgroup {
+            return Probe::of_groups(root, source);
+        }
         let names: Vec<String> = match source.scope {
             Scope::Machine => vec![String::new()],
-            Scope::Thread | Scope::Program | Scope::Mount => return None,
+            Scope::Thread | Scope::Program | Scope::Mount | Scope::Cgroup => return None,
             Scope::Process if source.kind != kind::PID_EXE => {
                 pids.iter().map(u64::to_string).collect()
             }
@@ -165,6 +173,7 @@ impl Probe {
                 .iter()
                 .map(|name| Reader::new(source, path(name)))
                 .collect(),
+            groups: None,
             instances: there,
             warm: Vec::new(),
             cold: Vec::new(),
@@ -174,8 +183,48 @@ impl Probe {
         })
     }
 
+    /// `None` where there are no groups.
+    fn of_groups(root: &Root, source: &'static Source) -> Option<Probe> {
+        let mut budget = Budget {
+            left: session::files_to_keep(),
+        };
+        let mut groups = Groups::new(budget.left / 2);
+        groups.look(root, &RealClock, &mut budget);
+        // The first reading opens the files.
+        groups.read_again(root, RealClock.mono_ns(), &mut budget);
+        (!groups.is_empty()).then(|| Probe {
+            source,
+            readers: Vec::new(),
+            instances: groups.len(),
+            groups: Some((groups, budget)),
+            warm: Vec::new(),
+            cold: Vec::new(),
+            text: Vec::new(),
+            bytes: 0,
+            errno: 0,
+        })
+    }
+
+    /// Reads every group once.
+    fn round_of_groups(&mut self, root: &Root, cold: bool) {
+        let Some((groups, budget)) = &mut self.groups else {
+            return;
+        };
+        for slot in 0..self.instances {
+            let start_ns = RealClock.mono_ns();
+            let read = groups.read(root, slot, start_ns, budget);
+            let ns = RealClock.mono_ns() - start_ns;
+            if read == Some(true) {
+                self.bytes = self.bytes.max(groups.text_bytes());
+                let prices = if cold { &mut self.cold } else { &mut self.warm };
+                prices.push(ns);
+            }
+        }
+    }
+
     /// Reads every instance once; each read's time is one measurement.
     fn round(&mut self, root: &Root, cold: bool) {
+        self.round_of_groups(root, cold);
         for reader in &mut self.readers {
             let opened = reader.is_open();
             let start_ns = RealClock.mono_ns();
@@ -208,6 +257,11 @@ impl Probe {
             },
             source: self.source,
             instances: self.instances,
+            files: match (&self.groups, self.source.reads) {
+                (Some((groups, _)), _) => groups.kept(),
+                (None, Reads::Bundle(files)) => files.len() * self.instances,
+                (None, _) => self.instances,
+            },
             errno: if self.warm.is_empty() { self.errno } else { 0 },
             warm: Spread::of(self.warm),
             cold: Spread::of(self.cold),
@@ -239,11 +293,9 @@ impl Price {
     fn kernel_bytes(&self) -> usize {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
-            Reads::Records => 4096,
-            // A page for each file.
-            Reads::Bundle(files) => files.len() * 4096,
+            Reads::Records | Reads::Bundle(_) => 4096,
         };
-        (buffer + 1024) * self.instances
+        (buffer + 1024) * self.files
     }
 
     /// CPU seconds a day of a recorder that samples each `secs`: who a process is, and its status, are

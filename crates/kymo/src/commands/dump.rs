@@ -116,8 +116,10 @@ fn sample(
         };
         let track = recorded.tracks().get(kind);
         for (_, instance) in track.instances() {
-            let name = String::from_utf8_lossy(&instance.name);
-            if only.is_some_and(|only| only != name) {
+            // A header is one line of words, whatever a control group is called.
+            let name = DisplayName(&instance.name).text().replace(' ', "\\x20");
+            let is_other = |only: &str| only != name && only.as_bytes() != instance.name;
+            if only.is_some_and(is_other) {
                 continue;
             }
             let mut text = Vec::new();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use kymo_base::column::{Column, Value};
@@ -14,26 +15,34 @@ use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::{Value as Json, json};
 
-use super::Hub;
+use super::{Asker, Hub};
 use crate::answer::{self, Answer, Refusal};
 
 /// Names of instances, by subsystem.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    headers: HeaderMap,
+) -> Answer {
     let body = hub
-        .ask(|hub| {
+        .ask(move |hub| {
             let instances = instances(hub).map_err(Refusal::unavailable)?;
             let subsystems: Vec<Json> = subsystem::ALL
                 .iter()
                 .map(|subsystem| {
+                    let shows = scopes.texts && subsystem.is_private();
+                    let named = instances
+                        .get(subsystem.name)
+                        .filter(|_| shows || !subsystem.is_private());
                     json!({
                         "name": subsystem.name,
                         "letter": subsystem.letter.to_string(),
                         "help": subsystem.help,
-                        "instances": instances.get(subsystem.name).cloned().unwrap_or_default(),
-                        "columns": columns(subsystem.columns),
-                        "each": columns(subsystem.detail),
+                        "instances": named.cloned().unwrap_or_default(),
+                        "columns": columns(subsystem.columns, false),
+                        "each": columns(subsystem.detail, shows),
                     })
                 })
                 .collect();
@@ -44,10 +53,11 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> A
 }
 
 /// Numbers only: texts cannot be drawn.
-fn columns(columns: &[Column]) -> Vec<Json> {
+fn columns(columns: &[Column], with_private: bool) -> Vec<Json> {
     columns
         .iter()
-        .filter(|column| matches!(column.value, Value::Number(_)) && !column.private)
+        .filter(|column| matches!(column.value, Value::Number(_)))
+        .filter(|column| with_private || !column.private)
         .map(|column| json!({ "name": column.name, "unit": column.unit.symbol(), "help": column.help }))
         .collect()
 }

@@ -3,27 +3,35 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use kymo_base::cost::decode;
+use kymo_base::reading::Reading;
 use kymo_kernel::source;
+use kymo_kernel::subsystem::Subsystem;
 use kymo_view::prometheus::{self, Process};
 
-use super::Hub;
+use super::{Asker, Hub};
+use crate::access::Scopes;
 use crate::answer::{self, Answer, Refusal};
 use crate::number::seconds;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
+pub(super) async fn answer(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    headers: HeaderMap,
+) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing(
             "cannot expose metrics: a recording that was opened from a file has no newest sample",
         ));
     }
-    let text = hub.ask(text).await?;
+    let text = hub.ask(move |hub| text(hub, scopes)).await?;
     Ok(answer::tagged(&headers, prometheus::CONTENT_TYPE, text))
 }
 
-fn text(hub: &Hub) -> Result<Vec<u8>, Refusal> {
+fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
     let start = Instant::now();
     let (cost, tally) = hub.cost();
     let extent = hub.archive.extent().unwrap_or_default();
@@ -56,7 +64,10 @@ fn text(hub: &Hub) -> Result<Vec<u8>, Refusal> {
             scrape_seconds: start.elapsed().as_secs_f64(),
             ..prometheus::Cost::UNKNOWN
         };
-        let readings = newest.readings.iter().copied();
+        let is_shown = |(subsystem, _): &(&'static Subsystem, &Reading)| {
+            scopes.texts || !subsystem.is_private()
+        };
+        let readings = newest.readings.iter().copied().filter(is_shown);
         if let Ok(mut floor) = hub.floor.lock() {
             floor.write(&mut out, readings, newest.context, &own);
         }

@@ -20,13 +20,20 @@ use crate::number::{self, seconds};
 /// How far around the moment a text is looked for.
 const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
 
-pub(super) async fn sources(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+pub(super) async fn sources(
+    State(hub): State<Arc<Hub>>,
+    Extension(scopes): Asker,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
     let at_ns = Params::of(&uri).time("at", "now")?;
     let body = hub
         .ask(move |hub| {
             let names = |source: &dyn Source| {
                 let mut names = Vec::new();
-                for known in source::ALL {
+                let is_shown =
+                    |known: &&source::Source| scopes.texts || known.scope != Scope::Cgroup;
+                for known in source::ALL.iter().filter(is_shown) {
                     let track = source.tracks().get(known.kind);
                     let read = track.instances().filter(|(_, one)| has_text(one));
                     names.extend(read.map(|(_, one)| {

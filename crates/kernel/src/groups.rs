@@ -1,0 +1,607 @@
+//! Control groups: which there are, their files kept open, and what they say as one text a group. Groups come and go: they
+//! are looked for again as often as that is cheap, and one that goes before it is read has no row, and that is all.
+
+use std::collections::HashMap;
+
+use kymo_base::limits;
+use kymo_base::template::Grammar;
+use kymo_base::track::Why;
+use kymo_base::track_writer::TrackWriter;
+use kymo_base::{cost, scan};
+use kymo_sys::clock::Clock;
+use kymo_sys::kernel_file::{Errno, Folder, KernelFile, Root};
+
+use crate::backoff::Backoff;
+use crate::hierarchies::{self, Controller, Found, Hierarchy, MountPoint, Seen};
+use crate::tasks::Budget;
+
+/// What of a file is kept: always numbers, so that no name stands in a text and a text has a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Keep {
+    /// The one number that it is.
+    Number,
+    /// The same; nothing where there is no limit: version 2 says `max`, version 1 says [`NO_LIMIT`] or more.
+    Limit,
+    /// Of lines `KEY NUMBER` those of these keys.
+    Keys(&'static [&'static str]),
+    /// Of lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER` the sums of these keys over all devices.
+    Sums(&'static [&'static str]),
+    /// Of pressure: the totals.
+    Stalls,
+}
+
+/// A file of a group.
+#[derive(Debug)]
+struct Part {
+    of: Controller,
+    name: &'static str,
+    /// What is read in its place where it is there: the sums of version 1 with the groups below.
+    rather: Option<&'static str>,
+    keep: Keep,
+}
+
+const fn part(of: Controller, name: &'static str, keep: Keep) -> Part {
+    Part {
+        of,
+        name,
+        rather: None,
+        keep,
+    }
+}
+
+/// A limit of version 1 that is none: what fits into pages of memory.
+const NO_LIMIT: u64 = 1 << 62;
+const IO_KEYS: &[&str] = &["rbytes", "wbytes", "rios", "wios"];
+const BLKIO_KEYS: &[&str] = &["Read", "Write"];
+
+/// All files of a group that are read, in the order of its text.
+const PARTS: &[Part] = &[
+    part(
+        Controller::Unified,
+        "cpu.stat",
+        Keep::Keys(&[
+            "usage_usec",
+            "user_usec",
+            "system_usec",
+            "nr_periods",
+            "nr_throttled",
+            "throttled_usec",
+        ]),
+    ),
+    part(Controller::Unified, "memory.current", Keep::Number),
+    part(Controller::Unified, "memory.max", Keep::Limit),
+    part(Controller::Unified, "memory.swap.current", Keep::Number),
+    part(
+        Controller::Unified,
+        "memory.stat",
+        Keep::Keys(&[
+            "anon",
+            "file",
+            "kernel",
+            "shmem",
+            "file_dirty",
+            "pgfault",
+            "pgmajfault",
+        ]),
+    ),
+    part(
+        Controller::Unified,
+        "memory.events",
+        Keep::Keys(&["low", "high", "max", "oom", "oom_kill"]),
+    ),
+    part(Controller::Unified, "io.stat", Keep::Sums(IO_KEYS)),
+    part(Controller::Unified, "cpu.pressure", Keep::Stalls),
+    part(Controller::Unified, "memory.pressure", Keep::Stalls),
+    part(Controller::Unified, "io.pressure", Keep::Stalls),
+    part(Controller::Unified, "pids.current", Keep::Number),
+    part(Controller::Unified, "pids.max", Keep::Limit),
+    part(
+        Controller::Cpu,
+        "cpu.stat",
+        Keep::Keys(&["nr_periods", "nr_throttled", "throttled_time"]),
+    ),
+    part(Controller::Cpuacct, "cpuacct.usage", Keep::Number),
+    part(
+        Controller::Cpuacct,
+        "cpuacct.stat",
+        Keep::Keys(&["user", "system"]),
+    ),
+    part(Controller::Memory, "memory.usage_in_bytes", Keep::Number),
+    part(Controller::Memory, "memory.limit_in_bytes", Keep::Limit),
+    part(Controller::Memory, "memory.failcnt", Keep::Number),
+    part(
+        Controller::Memory,
+        "memory.stat",
+        Keep::Keys(&[
+            "total_cache",
+            "total_rss",
+            "total_shmem",
+            "total_dirty",
+            "total_swap",
+            "total_pgfault",
+            "total_pgmajfault",
+        ]),
+    ),
+    part(
+        Controller::Memory,
+        "memory.oom_control",
+        Keep::Keys(&["oom_kill"]),
+    ),
+    Part {
+        rather: Some("blkio.throttle.io_service_bytes_recursive"),
+        ..part(
+            Controller::Blkio,
+            "blkio.throttle.io_service_bytes",
+            Keep::Sums(BLKIO_KEYS),
+        )
+    },
+    Part {
+        rather: Some("blkio.throttle.io_serviced_recursive"),
+        ..part(
+            Controller::Blkio,
+            "blkio.throttle.io_serviced",
+            Keep::Sums(BLKIO_KEYS),
+        )
+    },
+    part(Controller::Pids, "pids.current", Keep::Number),
+    part(Controller::Pids, "pids.max", Keep::Limit),
+];
+
+/// How a file of a group stands.
+enum Open {
+    /// Not tried, or not to be kept: opened for each read.
+    Closed,
+    Kept(KernelFile),
+    /// It is not there; tried again after [`AGAIN_NS`].
+    Absent,
+}
+
+/// One group.
+struct Group {
+    seen: Seen,
+    /// The word that says where in the tree it stands.
+    level: &'static str,
+    /// As many as [`PARTS`].
+    files: Vec<Open>,
+    /// When what is absent was looked for last.
+    tried_ns: u64,
+    walk: u64,
+}
+
+/// How seldom hierarchies, and files that were not there, are looked for again.
+const AGAIN_NS: u64 = 60_000_000_000;
+/// How often groups are looked for at the most.
+const WALK_NS_MIN: u64 = 1_000_000_000;
+/// The pause after looking for groups is this times as long as that took.
+const WALK_SHARE: u64 = 500;
+
+/// Reads the groups of a machine.
+pub struct Groups {
+    places: Vec<MountPoint>,
+    hierarchies: Vec<Hierarchy>,
+    placed_ns: Option<u64>,
+    /// A slot of the track each.
+    groups: Vec<Option<Group>>,
+    slots: HashMap<Vec<u8>, usize>,
+    walks: u64,
+    next_walk_ns: u64,
+    track: TrackWriter,
+    /// How often they are read.
+    pub(crate) backoff: Backoff,
+    /// Whether they were in the last sample.
+    pub(crate) is_read: bool,
+    pub(crate) cost_ns: u64,
+    /// More groups than are read, and whether that was said.
+    left_out: LeftOut,
+    kept: u64,
+    kept_max: u64,
+    text: Vec<u8>,
+    raw: Vec<u8>,
+}
+
+/// Whether there are more groups than are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeftOut {
+    None,
+    Unsaid,
+    Said,
+}
+
+impl Groups {
+    /// Nothing is looked at yet; `kept_max` is how many files it may keep open.
+    pub fn new(kept_max: u64) -> Groups {
+        Groups {
+            places: Vec::new(),
+            hierarchies: Vec::new(),
+            placed_ns: None,
+            groups: Vec::new(),
+            slots: HashMap::new(),
+            walks: 0,
+            next_walk_ns: 0,
+            track: TrackWriter::new(Grammar::Plain),
+            backoff: Backoff::default(),
+            is_read: false,
+            cost_ns: 0,
+            left_out: LeftOut::None,
+            kept: 0,
+            kept_max,
+            text: Vec::with_capacity(4096),
+            raw: Vec::with_capacity(RAW_ROOM),
+        }
+    }
+
+    /// A sample's cost, as one byte, and its section.
+    pub fn sample(
+        &mut self,
+        root: &Root,
+        clock: &dyn Clock,
+        key: bool,
+        budget: &mut Budget,
+    ) -> (u8, &[u8]) {
+        self.track.begin(key);
+        self.cost_ns = 0;
+        self.is_read = self.backoff.is_due();
+        if !self.is_read {
+            for slot in (0..self.groups.len()).filter(|&slot| self.groups[slot].is_some()) {
+                self.track.unread(slot, Why::Slow);
+            }
+            return (0, self.track.end());
+        }
+        let start_ns = clock.mono_ns();
+        self.look(root, clock, budget);
+        for slot in 0..self.groups.len() {
+            match self.read(root, slot, start_ns, budget) {
+                Some(true) => {
+                    self.track.read(slot, &self.text);
+                }
+                Some(false) => self.remove(slot, budget),
+                None => {}
+            }
+        }
+        self.cost_ns = clock.mono_ns() - start_ns;
+        (cost::encode(self.cost_ns), self.track.end())
+    }
+
+    /// Reads all groups another time, for the price of it alone.
+    pub fn read_again(&mut self, root: &Root, now_ns: u64, budget: &mut Budget) {
+        for slot in 0..self.groups.len() {
+            let _ = self.read(root, slot, now_ns, budget);
+        }
+    }
+
+    /// Said once each time the limit is passed: whether there are more groups than are read.
+    pub fn take_left_out(&mut self) -> bool {
+        let is_new = self.left_out == LeftOut::Unsaid;
+        if is_new {
+            self.left_out = LeftOut::Said;
+        }
+        is_new
+    }
+
+    /// Files kept open.
+    pub fn kept(&self) -> usize {
+        usize::try_from(self.kept).unwrap_or(usize::MAX)
+    }
+
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Bytes of the last text that was read.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Looks for groups if that is due: for hierarchies once a minute, for groups as often as it is cheap.
+    pub fn look(&mut self, root: &Root, clock: &dyn Clock, budget: &mut Budget) {
+        let now_ns = clock.mono_ns();
+        if now_ns < self.next_walk_ns {
+            return;
+        }
+        let is_due = |placed: u64| now_ns.saturating_sub(placed) >= AGAIN_NS;
+        if self.placed_ns.is_none_or(is_due) {
+            self.placed_ns = Some(now_ns);
+            self.place(root, budget);
+        }
+        let found = hierarchies::walk(&self.hierarchies, limits::CGROUPS_MAX);
+        self.take_in(found, now_ns, budget);
+        let end_ns = clock.mono_ns();
+        let pause_ns = (end_ns - now_ns)
+            .saturating_mul(WALK_SHARE)
+            .clamp(WALK_NS_MIN, AGAIN_NS);
+        // A beat is a little late or early: half of the shortest pause is slack.
+        self.next_walk_ns = now_ns + pause_ns - WALK_NS_MIN / 2;
+    }
+
+    /// Opens the hierarchies; with other ones than before all groups are other groups.
+    fn place(&mut self, root: &Root, budget: &mut Budget) {
+        let places = hierarchies::places(root);
+        if places == self.places {
+            return;
+        }
+        for slot in 0..self.groups.len() {
+            self.remove(slot, budget);
+        }
+        let open = |place| Hierarchy::open(root, place);
+        self.hierarchies = places.iter().filter_map(open).collect();
+        self.places = places;
+    }
+
+    fn take_in(&mut self, found: Found, now_ns: u64, budget: &mut Budget) {
+        self.left_out = match (found.is_cut, self.left_out) {
+            (false, _) => LeftOut::None,
+            (true, LeftOut::None) => LeftOut::Unsaid,
+            (true, said) => said,
+        };
+        self.walks += 1;
+        let is_alone = found.groups.len() == 1;
+        let mut new = Vec::new();
+        for seen in found.groups {
+            let known = self.slots.get(&seen.path).copied();
+            match known.and_then(|slot| self.groups[slot].as_mut()) {
+                Some(group) if group.is_same(&seen) => {
+                    group.walk = self.walks;
+                    group.level = level(&seen.path, is_alone);
+                    group.seen = seen;
+                    if now_ns.saturating_sub(group.tried_ns) >= AGAIN_NS {
+                        group.try_again(now_ns);
+                    }
+                }
+                _ => new.push(seen),
+            }
+        }
+        // Who went, and who is another now, goes before anybody comes.
+        for slot in 0..self.groups.len() {
+            let group = self.groups[slot].as_ref();
+            if group.is_some_and(|group| group.walk != self.walks) {
+                self.remove(slot, budget);
+            }
+        }
+        let mut free = 0;
+        for seen in new {
+            while self.groups.get(free).is_some_and(Option::is_some) {
+                free += 1;
+            }
+            if free == self.groups.len() {
+                self.groups.push(None);
+            }
+            self.track.add(free, &seen.path);
+            self.slots.insert(seen.path.clone(), free);
+            self.groups[free] = Some(Group {
+                level: level(&seen.path, is_alone),
+                seen,
+                files: PARTS.iter().map(|_| Open::Closed).collect(),
+                tried_ns: now_ns,
+                walk: self.walks,
+            });
+        }
+    }
+
+    fn remove(&mut self, slot: usize, budget: &mut Budget) {
+        let Some(group) = self.groups[slot].take() else {
+            return;
+        };
+        let is_kept = |file: &&Open| matches!(file, Open::Kept(_));
+        let kept: u64 = group.files.iter().filter(is_kept).map(|_| 1).sum();
+        self.kept -= kept;
+        budget.left += kept;
+        self.slots.remove(&group.seen.path);
+        self.track.gone(slot);
+    }
+
+    /// Replaces the text by that of a group; `None` where there is none in this slot, `false` where it has no file left.
+    pub fn read(
+        &mut self,
+        root: &Root,
+        slot: usize,
+        now_ns: u64,
+        budget: &mut Budget,
+    ) -> Option<bool> {
+        let group = self.groups.get_mut(slot)?.as_mut()?;
+        self.text.clear();
+        self.text.extend_from_slice(b"group ");
+        self.text.extend_from_slice(group.level.as_bytes());
+        for number in [group.seen.groups, group.seen.inode] {
+            self.text.push(b' ');
+            scan::put_number(&mut self.text, number, 0, b' ');
+        }
+        self.text.push(b'\n');
+        let head = self.text.len();
+        for (at, hierarchy) in self.hierarchies.iter().enumerate() {
+            if group.seen.hierarchies & (1 << at) == 0 {
+                continue;
+            }
+            let mut way = Way {
+                hierarchy,
+                path: &group.seen.path,
+                folder: None,
+            };
+            for (part, open) in PARTS.iter().zip(&mut group.files) {
+                if !hierarchy.controllers.contains(&part.of) {
+                    continue;
+                }
+                let was_kept = matches!(open, Open::Kept(_));
+                let may_keep = root.keeps_files() && self.kept < self.kept_max && budget.left > 0;
+                let read = open.read(part, &mut way, may_keep, &mut self.raw);
+                match (was_kept, matches!(open, Open::Kept(_))) {
+                    (false, true) => (self.kept, budget.left) = (self.kept + 1, budget.left - 1),
+                    (true, false) => (self.kept, budget.left) = (self.kept - 1, budget.left + 1),
+                    _ => {}
+                }
+                match read {
+                    true => part.put(&self.raw, &mut self.text),
+                    false if was_kept => group.tried_ns = now_ns,
+                    false => {}
+                }
+            }
+        }
+        Some(self.text.len() > head)
+    }
+}
+
+impl Group {
+    /// Whether it is the group that was seen before, in the same hierarchies.
+    fn is_same(&self, seen: &Seen) -> bool {
+        self.seen.inode == seen.inode && self.seen.hierarchies == seen.hierarchies
+    }
+
+    /// What was absent may have come: controllers are turned on at any time.
+    fn try_again(&mut self, now_ns: u64) {
+        self.tried_ns = now_ns;
+        for file in &mut self.files {
+            if matches!(file, Open::Absent) {
+                *file = Open::Closed;
+            }
+        }
+    }
+}
+
+/// What counts in the sum are the groups right below the root, or the root where there are no others.
+fn level(path: &[u8], is_alone: bool) -> &'static str {
+    match (path, is_alone) {
+        (b"/", true) => "alone",
+        (b"/", false) => "root",
+        (path, _) if path[1..].contains(&b'/') => "below",
+        _ => "top",
+    }
+}
+
+/// Room for a file: the kernel gives each of them in one read.
+const RAW_ROOM: usize = 16 << 10;
+
+/// The way to the files of a group in one hierarchy.
+struct Way<'a> {
+    hierarchy: &'a Hierarchy,
+    path: &'a [u8],
+    /// Its folder, once it was wanted; `None` in it: it is gone.
+    folder: Option<Option<Folder>>,
+}
+
+impl Way<'_> {
+    fn open(&mut self, part: &Part) -> Result<KernelFile, Errno> {
+        let find = || self.hierarchy.top.below(self.path).ok();
+        let folder = self.folder.get_or_insert_with(find).as_ref();
+        let folder = folder.ok_or(Errno::NOENT)?;
+        let rather = part.rather.ok_or(Errno::NOENT);
+        let opened = rather.and_then(|name| folder.file(name));
+        opened.or_else(|_| folder.file(part.name))
+    }
+}
+
+impl Open {
+    /// Replaces `out` by the file's text; whether it has one.
+    fn read(&mut self, part: &Part, way: &mut Way, may_keep: bool, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let read = match self {
+            Open::Absent => return false,
+            Open::Kept(file) => read_file(file, out),
+            Open::Closed => way.open(part).and_then(|file| {
+                read_file(&file, out)?;
+                if may_keep {
+                    *self = Open::Kept(file);
+                }
+                Ok(())
+            }),
+        };
+        if read.is_err() {
+            *self = Open::Absent;
+        }
+        read.is_ok()
+    }
+}
+
+fn read_file(file: &KernelFile, out: &mut Vec<u8>) -> Result<(), Errno> {
+    out.reserve(RAW_ROOM);
+    if file.pread(out, 0)? >= RAW_ROOM {
+        out.clear();
+        file.read_on(out, limits::TEXT_MAX)?;
+    }
+    Ok(())
+}
+
+impl Part {
+    /// Appends what is kept of the file as one line: `memory.stat anon 1 file 2`; nothing where it has none of it.
+    fn put(&self, raw: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(self.name.as_bytes());
+        let head = out.len();
+        match self.keep {
+            Keep::Number | Keep::Limit => {
+                let number = scan::number(raw.trim_ascii());
+                let said = number.filter(|&number| self.keep == Keep::Number || number < NO_LIMIT);
+                if let Some(number) = said {
+                    put_value(out, "", number);
+                }
+            }
+            Keep::Keys(keys) => put_keys(raw, keys, out),
+            Keep::Sums(keys) => put_sums(raw, keys, out),
+            Keep::Stalls => put_stalls(raw, out),
+        }
+        match out.len() > head {
+            true => out.push(b'\n'),
+            false => out.truncate(start),
+        }
+    }
+}
+
+fn put_value(out: &mut Vec<u8>, key: &str, number: u64) {
+    out.push(b' ');
+    if !key.is_empty() {
+        out.extend_from_slice(key.as_bytes());
+        out.push(b' ');
+    }
+    scan::put_number(out, number, 0, b' ');
+}
+
+fn put_keys(raw: &[u8], keys: &[&str], out: &mut Vec<u8>) {
+    for line in scan::lines(raw) {
+        let mut words = scan::words(line);
+        let (Some(key), Some(number)) = (words.next(), words.next().and_then(scan::number)) else {
+            continue;
+        };
+        if let Some(key) = keys.iter().find(|known| known.as_bytes() == key) {
+            put_value(out, key, number);
+        }
+    }
+}
+
+/// `8:0 rbytes=1 wbytes=2 rios=3` or `8:0 Read 1`; a device that has done nothing has no line, so that what is not said is 0.
+fn put_sums(raw: &[u8], keys: &[&str], out: &mut Vec<u8>) {
+    for key in keys {
+        let mut sum = 0u64;
+        for line in scan::lines(raw) {
+            let mut words = scan::words(line).skip(1);
+            while let Some(word) = words.next() {
+                let number = match word.strip_prefix(key.as_bytes()) {
+                    Some([]) => words.next(),
+                    Some([b'=', number @ ..]) => Some(number),
+                    _ => None,
+                };
+                sum = sum.saturating_add(number.and_then(scan::number).unwrap_or(0));
+            }
+        }
+        put_value(out, key, sum);
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1`
+fn put_stalls(raw: &[u8], out: &mut Vec<u8>) {
+    for line in scan::lines(raw) {
+        let mut words = scan::words(line);
+        let key = match words.next() {
+            Some(b"some") => "some",
+            Some(b"full") => "full",
+            _ => continue,
+        };
+        let total = words.find_map(|word| word.strip_prefix(b"total="));
+        if let Some(total) = total.and_then(scan::number) {
+            put_value(out, key, total);
+        }
+    }
+}

@@ -1,0 +1,658 @@
+//! `g` and `G`: control groups, version 2, version 1 or both: CPU, memory, I/O, pressure and processes of each group as a
+//! tree. A number is that of a group with all below it. What a controller does not say is missing, not 0.
+
+use kymo_base::column::{Cells, Column};
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::template::{Piece, Template};
+
+use super::exposed::{self, Each, Exposed};
+use super::{
+    Form, Lines, Place, Plot, Shape, Subsystem, Sum, Summary, Text, Unused, at, field, number,
+    place, plot, rate, text,
+};
+use crate::layout::{Cell, From, Layout, RowLayout};
+use crate::source::kind;
+
+const GROUPS: usize = at(FIELDS, "groups");
+const USAGE: usize = at(FIELDS, "usage_usec");
+const USER: usize = at(FIELDS, "user_usec");
+const SYSTEM: usize = at(FIELDS, "system_usec");
+const PERIODS: usize = at(FIELDS, "nr_periods");
+const THROTTLED_PERIODS: usize = at(FIELDS, "nr_throttled");
+const THROTTLED: usize = at(FIELDS, "throttled_usec");
+const MEMORY: usize = at(FIELDS, "memory");
+const MEMORY_MAX: usize = at(FIELDS, "memory_max");
+const SWAP: usize = at(FIELDS, "swap");
+const ANON: usize = at(FIELDS, "anon");
+const FILE: usize = at(FIELDS, "file");
+const KERNEL: usize = at(FIELDS, "kernel");
+const SHMEM: usize = at(FIELDS, "shmem");
+const DIRTY: usize = at(FIELDS, "file_dirty");
+const FAULTS: usize = at(FIELDS, "pgfault");
+const MAJOR_FAULTS: usize = at(FIELDS, "pgmajfault");
+const LOW: usize = at(FIELDS, "low");
+const HIGH: usize = at(FIELDS, "high");
+const MAX: usize = at(FIELDS, "max");
+const OOM: usize = at(FIELDS, "oom");
+const OOM_KILL: usize = at(FIELDS, "oom_kill");
+const READ_BYTES: usize = at(FIELDS, "rbytes");
+const WRITE_BYTES: usize = at(FIELDS, "wbytes");
+const READS: usize = at(FIELDS, "rios");
+const WRITES: usize = at(FIELDS, "wios");
+const CPU_SOME: usize = at(FIELDS, "cpu_some");
+const CPU_FULL: usize = at(FIELDS, "cpu_full");
+const MEMORY_SOME: usize = at(FIELDS, "memory_some");
+const MEMORY_FULL: usize = at(FIELDS, "memory_full");
+const IO_SOME: usize = at(FIELDS, "io_some");
+const IO_FULL: usize = at(FIELDS, "io_full");
+const PIDS: usize = at(FIELDS, "pids");
+const PIDS_MAX: usize = at(FIELDS, "pids_max");
+
+const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Gauge, unit, help)
+}
+
+const fn time(name: &'static str, help: &'static str) -> Field {
+    field(name, Rule::Counter64, Unit::Microseconds, help)
+}
+
+const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Counter64, unit, help)
+}
+
+/// Version 2's names; version 1 says most of it in other words and units.
+const FIELDS: &[Field] = &[
+    gauge("groups", Unit::Count, "The group and all below it"),
+    time("usage_usec", "CPU time"),
+    time("user_usec", "CPU time in user mode"),
+    time("system_usec", "CPU time in the kernel"),
+    counter(
+        "nr_periods",
+        Unit::Count,
+        "Periods in which its CPU time was limited",
+    ),
+    counter(
+        "nr_throttled",
+        Unit::Count,
+        "Periods in which it used up its CPU time",
+    ),
+    time("throttled_usec", "Time it was kept from running"),
+    gauge("memory", Unit::Bytes, "Memory, with that of files"),
+    gauge("memory_max", Unit::Bytes, "Memory it may have"),
+    gauge("swap", Unit::Bytes, "Swapped out"),
+    gauge("anon", Unit::Bytes, "Memory of no file"),
+    gauge("file", Unit::Bytes, "Memory of files"),
+    gauge("kernel", Unit::Bytes, "Memory of the kernel"),
+    gauge("shmem", Unit::Bytes, "Shared memory and tmpfs"),
+    gauge("file_dirty", Unit::Bytes, "Memory of files to be written"),
+    counter("pgfault", Unit::Count, "Page faults"),
+    counter("pgmajfault", Unit::Count, "Page faults that read"),
+    counter(
+        "low",
+        Unit::Count,
+        "Times memory was taken from it below its low mark",
+    ),
+    counter("high", Unit::Count, "Times it was over its high mark"),
+    counter("max", Unit::Count, "Times it was at its limit of memory"),
+    counter("oom", Unit::Count, "Times it had no memory left"),
+    counter("oom_kill", Unit::Count, "Processes killed for memory"),
+    counter("rbytes", Unit::Bytes, "Read from disks"),
+    counter("wbytes", Unit::Bytes, "Written to disks"),
+    counter("rios", Unit::Count, "Reads from disks"),
+    counter("wios", Unit::Count, "Writes to disks"),
+    time("cpu_some", "Some task waited for a CPU"),
+    time("cpu_full", "All tasks waited for a CPU"),
+    time("memory_some", "Some task waited for memory"),
+    time("memory_full", "All tasks waited for memory"),
+    time("io_some", "Some task waited for I/O"),
+    time("io_full", "All tasks waited for I/O"),
+    gauge("pids", Unit::Count, "Processes and threads"),
+    gauge("pids_max", Unit::Count, "Processes and threads it may have"),
+];
+
+/// A value of a text: its file, its key, the field, and how often one of the field's units goes into it.
+type Known = (&'static str, &'static str, usize, Given);
+
+/// In which unit a value is.
+#[derive(Clone, Copy)]
+enum Given {
+    /// The field's.
+    Same,
+    /// Nanoseconds for microseconds.
+    Nanoseconds,
+    /// Clock ticks for microseconds.
+    Ticks,
+}
+
+/// Where the fields are. What stands first in a text counts: where both versions say it, that is version 2.
+const KNOWN: &[Known] = &[
+    ("cpu.stat", "usage_usec", USAGE, Given::Same),
+    ("cpu.stat", "user_usec", USER, Given::Same),
+    ("cpu.stat", "system_usec", SYSTEM, Given::Same),
+    ("cpu.stat", "nr_periods", PERIODS, Given::Same),
+    ("cpu.stat", "nr_throttled", THROTTLED_PERIODS, Given::Same),
+    ("cpu.stat", "throttled_usec", THROTTLED, Given::Same),
+    ("cpu.stat", "throttled_time", THROTTLED, Given::Nanoseconds),
+    ("cpuacct.usage", "", USAGE, Given::Nanoseconds),
+    ("cpuacct.stat", "user", USER, Given::Ticks),
+    ("cpuacct.stat", "system", SYSTEM, Given::Ticks),
+    ("memory.current", "", MEMORY, Given::Same),
+    ("memory.usage_in_bytes", "", MEMORY, Given::Same),
+    ("memory.max", "", MEMORY_MAX, Given::Same),
+    ("memory.limit_in_bytes", "", MEMORY_MAX, Given::Same),
+    ("memory.swap.current", "", SWAP, Given::Same),
+    ("memory.failcnt", "", MAX, Given::Same),
+    ("memory.oom_control", "oom_kill", OOM_KILL, Given::Same),
+    ("memory.stat", "anon", ANON, Given::Same),
+    ("memory.stat", "file", FILE, Given::Same),
+    ("memory.stat", "kernel", KERNEL, Given::Same),
+    ("memory.stat", "shmem", SHMEM, Given::Same),
+    ("memory.stat", "file_dirty", DIRTY, Given::Same),
+    ("memory.stat", "pgfault", FAULTS, Given::Same),
+    ("memory.stat", "pgmajfault", MAJOR_FAULTS, Given::Same),
+    ("memory.stat", "total_rss", ANON, Given::Same),
+    ("memory.stat", "total_cache", FILE, Given::Same),
+    ("memory.stat", "total_shmem", SHMEM, Given::Same),
+    ("memory.stat", "total_dirty", DIRTY, Given::Same),
+    ("memory.stat", "total_swap", SWAP, Given::Same),
+    ("memory.stat", "total_pgfault", FAULTS, Given::Same),
+    ("memory.stat", "total_pgmajfault", MAJOR_FAULTS, Given::Same),
+    ("memory.events", "low", LOW, Given::Same),
+    ("memory.events", "high", HIGH, Given::Same),
+    ("memory.events", "max", MAX, Given::Same),
+    ("memory.events", "oom", OOM, Given::Same),
+    ("memory.events", "oom_kill", OOM_KILL, Given::Same),
+    ("io.stat", "rbytes", READ_BYTES, Given::Same),
+    ("io.stat", "wbytes", WRITE_BYTES, Given::Same),
+    ("io.stat", "rios", READS, Given::Same),
+    ("io.stat", "wios", WRITES, Given::Same),
+    (
+        "blkio.throttle.io_service_bytes",
+        "Read",
+        READ_BYTES,
+        Given::Same,
+    ),
+    (
+        "blkio.throttle.io_service_bytes",
+        "Write",
+        WRITE_BYTES,
+        Given::Same,
+    ),
+    ("blkio.throttle.io_serviced", "Read", READS, Given::Same),
+    ("blkio.throttle.io_serviced", "Write", WRITES, Given::Same),
+    ("cpu.pressure", "some", CPU_SOME, Given::Same),
+    ("cpu.pressure", "full", CPU_FULL, Given::Same),
+    ("memory.pressure", "some", MEMORY_SOME, Given::Same),
+    ("memory.pressure", "full", MEMORY_FULL, Given::Same),
+    ("io.pressure", "some", IO_SOME, Given::Same),
+    ("io.pressure", "full", IO_FULL, Given::Same),
+    ("pids.current", "", PIDS, Given::Same),
+    ("pids.max", "", PIDS_MAX, Given::Same),
+];
+
+/// Microseconds of the interval, as a share of it.
+fn share<const N: usize>(cells: &Cells) -> f64 {
+    cells.delta[N] / cells.elapsed / 10_000.0
+}
+
+fn kb<const N: usize>(cells: &Cells) -> f64 {
+    cells.now[N] / 1024.0
+}
+
+fn kb_rate<const N: usize>(cells: &Cells) -> f64 {
+    cells.rate(N) / 1024.0
+}
+
+/// The greatest of the known shares of time in which some task waited.
+fn pressed(cells: &Cells) -> f64 {
+    [CPU_SOME, MEMORY_SOME, IO_SOME]
+        .map(|field| cells.delta[field] / cells.elapsed / 10_000.0)
+        .into_iter()
+        .fold(f64::NAN, f64::max)
+}
+
+const fn percent(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Percent, help, value)
+}
+
+const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::Kilobytes, help, value)
+}
+
+const fn traffic(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::KilobytesPerSecond, help, value)
+}
+
+const fn events(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
+    number(name, Unit::PerSecond, help, value)
+}
+
+/// What a group and the sum have in common.
+const SAID: [Column; 30] = [
+    number(
+        "groups",
+        Unit::Count,
+        "Groups, with those below",
+        super::now::<GROUPS>,
+    ),
+    percent("cpu", "CPU time, of one CPU", share::<USAGE>),
+    percent(
+        "cpu_user",
+        "CPU time in user mode, of one CPU",
+        share::<USER>,
+    ),
+    percent(
+        "cpu_system",
+        "CPU time in the kernel, of one CPU",
+        share::<SYSTEM>,
+    ),
+    percent(
+        "throttled",
+        "Time it was kept from running, of one CPU",
+        share::<THROTTLED>,
+    ),
+    events(
+        "throttled_periods",
+        "Periods in which it used up its CPU time",
+        rate::<THROTTLED_PERIODS>,
+    ),
+    size("memory_kb", "Memory, with that of files", kb::<MEMORY>),
+    size("anon_kb", "Memory of no file", kb::<ANON>),
+    size("file_kb", "Memory of files", kb::<FILE>),
+    size("kernel_kb", "Memory of the kernel", kb::<KERNEL>),
+    size("shmem_kb", "Shared memory and tmpfs", kb::<SHMEM>),
+    size("dirty_kb", "Memory of files to be written", kb::<DIRTY>),
+    size("swap_kb", "Swapped out", kb::<SWAP>),
+    events("faults", "Page faults", rate::<FAULTS>),
+    events(
+        "major_faults",
+        "Page faults that read",
+        rate::<MAJOR_FAULTS>,
+    ),
+    events(
+        "low",
+        "Times memory was taken from it below its low mark",
+        rate::<LOW>,
+    ),
+    events("high", "Times it was over its high mark", rate::<HIGH>),
+    events("max", "Times it was at its limit of memory", rate::<MAX>),
+    events("oom", "Times it had no memory left", rate::<OOM>),
+    events("oom_kills", "Processes killed for memory", rate::<OOM_KILL>),
+    traffic("read_kb", "Read from disks", kb_rate::<READ_BYTES>),
+    traffic("write_kb", "Written to disks", kb_rate::<WRITE_BYTES>),
+    events("reads", "Reads from disks", rate::<READS>),
+    events("writes", "Writes to disks", rate::<WRITES>),
+    percent(
+        "cpu_some",
+        "Time some task waited for a CPU",
+        share::<CPU_SOME>,
+    ),
+    percent(
+        "memory_some",
+        "Time some task waited for memory",
+        share::<MEMORY_SOME>,
+    ),
+    percent(
+        "memory_full",
+        "Time all tasks waited for memory",
+        share::<MEMORY_FULL>,
+    ),
+    percent("io_some", "Time some task waited for I/O", share::<IO_SOME>),
+    percent("io_full", "Time all tasks waited for I/O", share::<IO_FULL>),
+    number(
+        "pids",
+        Unit::Count,
+        "Processes and threads",
+        super::now::<PIDS>,
+    ),
+];
+
+/// With pressure it is the greatest of the groups that have none below them, and which that is.
+const COLUMNS: &[Column] = &{
+    let mut columns = [SAID[0]; SAID.len() + 2];
+    let mut at = 0;
+    while at < SAID.len() {
+        columns[at] = SAID[at];
+        at += 1;
+    }
+    columns[at] = percent(
+        "pressed",
+        "Greatest time that some task of a group waited for a CPU, memory or I/O",
+        pressed,
+    );
+    columns[at + 1] = text("most_pressed", "The group that it was", |c, out| {
+        out.extend_from_slice(c.name)
+    })
+    .private();
+    columns
+};
+
+const DETAIL: &[Column] = &{
+    let mut columns = [SAID[0]; SAID.len() + 5];
+    columns[0] = text(
+        "group",
+        "Path of the group from where its hierarchy is mounted",
+        |c, out| out.extend_from_slice(c.name),
+    );
+    let mut at = 0;
+    while at < SAID.len() {
+        columns[at + 1] = SAID[at];
+        at += 1;
+    }
+    columns[at + 1] = percent(
+        "cpu_full",
+        "Time all tasks waited for a CPU",
+        share::<CPU_FULL>,
+    );
+    columns[at + 2] = size("memory_max_kb", "Memory it may have", kb::<MEMORY_MAX>);
+    columns[at + 3] = percent("memory_percent", "Memory, of what it may have", |c| {
+        100.0 * c.now[MEMORY] / c.now[MEMORY_MAX]
+    });
+    columns[at + 4] = number(
+        "pids_max",
+        Unit::Count,
+        "Processes and threads it may have",
+        super::now::<PIDS_MAX>,
+    );
+    // The path of a group has users and what they run.
+    let mut at = 0;
+    while at < columns.len() {
+        columns[at] = columns[at].private();
+        at += 1;
+    }
+    columns
+};
+
+const PLOT: &[Place] = &[
+    plot("Groups", "groups"),
+    plot("Cpu%", "cpu"),
+    plot("MemKB", "memory_kb"),
+    plot("ReadKB", "read_kb"),
+    plot("WriteKB", "write_kb"),
+    plot("Pids", "pids"),
+    plot("Psi%", "pressed"),
+];
+
+const PLOT_DETAIL: &[Place] = &[
+    place("Group", "group", Form::Text),
+    plot("Cpu%", "cpu"),
+    plot("User%", "cpu_user"),
+    plot("Sys%", "cpu_system"),
+    plot("Thrtl%", "throttled"),
+    plot("MemKB", "memory_kb"),
+    plot("AnonKB", "anon_kb"),
+    plot("FileKB", "file_kb"),
+    plot("SwapKB", "swap_kb"),
+    plot("ReadKB", "read_kb"),
+    plot("WriteKB", "write_kb"),
+    plot("Reads", "reads"),
+    plot("Writes", "writes"),
+    plot("CpuSome%", "cpu_some"),
+    plot("MemSome%", "memory_some"),
+    plot("MemFull%", "memory_full"),
+    plot("IoSome%", "io_some"),
+    plot("IoFull%", "io_full"),
+    plot("Pids", "pids"),
+];
+
+/// cAdvisor's names and its label, the group's path.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[exposed::MetricLabel::name("id")],
+    shows: |_| true,
+    families: &[
+        exposed::counter("container_cpu_usage_seconds_total", USAGE),
+        exposed::counter("container_cpu_user_seconds_total", USER),
+        exposed::counter("container_cpu_system_seconds_total", SYSTEM),
+        exposed::counter("container_cpu_cfs_periods_total", PERIODS),
+        exposed::counter(
+            "container_cpu_cfs_throttled_periods_total",
+            THROTTLED_PERIODS,
+        ),
+        exposed::counter("container_cpu_cfs_throttled_seconds_total", THROTTLED),
+        exposed::gauge("container_memory_usage_bytes", MEMORY),
+        exposed::gauge("container_spec_memory_limit_bytes", MEMORY_MAX),
+        exposed::gauge("container_memory_swap", SWAP),
+        exposed::gauge("container_memory_rss", ANON),
+        exposed::gauge("container_memory_cache", FILE),
+        exposed::gauge("container_memory_kernel_usage", KERNEL),
+        exposed::counter("container_oom_events_total", OOM_KILL),
+        exposed::counter("container_fs_reads_bytes_total", READ_BYTES),
+        exposed::counter("container_fs_writes_bytes_total", WRITE_BYTES),
+        exposed::counter("container_fs_reads_total", READS),
+        exposed::counter("container_fs_writes_total", WRITES),
+        exposed::counter("container_pressure_cpu_waiting_seconds_total", CPU_SOME),
+        exposed::counter("container_pressure_cpu_stalled_seconds_total", CPU_FULL),
+        exposed::counter(
+            "container_pressure_memory_waiting_seconds_total",
+            MEMORY_SOME,
+        ),
+        exposed::counter(
+            "container_pressure_memory_stalled_seconds_total",
+            MEMORY_FULL,
+        ),
+        exposed::counter("container_pressure_io_waiting_seconds_total", IO_SOME),
+        exposed::counter("container_pressure_io_stalled_seconds_total", IO_FULL),
+        exposed::gauge("container_threads", PIDS),
+        exposed::gauge("container_threads_max", PIDS_MAX),
+    ],
+}]);
+
+/// Control groups.
+pub static CGROUPS: Subsystem = Subsystem {
+    letter: 'g',
+    name: "cgroups",
+    help: "CPU, memory, I/O, pressure and processes of control groups",
+    sources: &[kind::CGROUP],
+    beside: None,
+    spread: false,
+    globals: &[],
+    fields: FIELDS,
+    labels: &[],
+    layout,
+    summary: Summary::Rows,
+    sum: Some(Sum {
+        peaks: &[
+            CPU_SOME,
+            CPU_FULL,
+            MEMORY_SOME,
+            MEMORY_FULL,
+            IO_SOME,
+            IO_FULL,
+        ],
+        // Where tasks wait, all groups above wait too.
+        among: |now| now[GROUPS] == 1.0,
+        otherwise: b"/",
+    }),
+    in_service: false,
+    columns: COLUMNS,
+    detail: DETAIL,
+    born: None,
+    unused: Unused::Shown,
+    text: Text {
+        brief: Lines {
+            title: "<------------cgroups------------>",
+            heads: &["Grps  Cpu%   Mem KBRd KBWr Psi% "],
+            row: "{groups:4c} {cpu:5d} {memory_kb:5k4} {read_kb:4u} {write_kb:4u} {pressed:4d} ",
+        },
+        verbose: Lines {
+            title: "CGROUP SUMMARY ({rate})",
+            heads: &[
+                "                                                                                            <----time waited---->",
+                "Groups   Cpu%  User%   Sys% Thrtl%    Mem   Anon   File   Swap   KBRead  KBWrit  Pids Kills  Cpu%  Mem%   IO% Most pressed",
+            ],
+            row: "{groups:6d} {cpu:6.1} {cpu_user:6.1} {cpu_system:6.1} {throttled:6.1} {memory_kb:6k5} {anon_kb:6k5} {file_kb:6k5} {swap_kb:6k5} {read_kb:8d} {write_kb:7d} {pids:5c} {oom_kills:5d} {cpu_some:5.1} {memory_some:5.1} {io_some:5.1} {most_pressed:s}",
+        },
+        detail: Lines {
+            title: "CGROUP STATISTICS ({rate})",
+            heads: &[
+                "                                                                            <----time waited---->",
+                "  Cpu%  User%   Sys% Thrtl%    Mem   Anon   File    Max   KBRead  KBWrit  Pids  Cpu%  Mem%   IO% Group",
+            ],
+            row: "{cpu:6.1} {cpu_user:6.1} {cpu_system:6.1} {throttled:6.1} {memory_kb:6k5} {anon_kb:6k5} {file_kb:6k5} {memory_max_kb:6k5} {read_kb:8d} {write_kb:7d} {pids:5c} {cpu_some:5.1} {memory_some:5.1} {io_some:5.1} {branch:s}",
+        },
+    },
+    plot: Plot {
+        tag: "CG",
+        order: 17,
+        file: "cg",
+        summary: PLOT,
+        detail: PLOT_DETAIL,
+        shape: Shape::Long,
+    },
+    exposed: EXPOSED,
+};
+
+/// `group top 3 1234`: where in the tree it stands, how many groups it stands for, its inode number; then a line for each
+/// file: `memory.stat anon 1 file 2`, `memory.current 3`.
+fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+    let mut row = RowLayout::default();
+    for line in template.lines() {
+        match &line[..] {
+            [
+                Piece::Text(b"group"),
+                Piece::Text(level),
+                Piece::Slot(groups),
+                inode,
+                ..,
+            ] => {
+                row.counted = matches!(*level, b"top" | b"alone");
+                row.cells.push(Cell {
+                    field: GROUPS,
+                    from: From::Slot(*groups),
+                });
+                if let Piece::Slot(inode) = inode {
+                    row.key.push(*inode);
+                }
+            }
+            [Piece::Text(file), Piece::Slot(slot)] => put(&mut row, file, b"", *slot, context),
+            [Piece::Text(file), pairs @ ..] => {
+                for pair in pairs.chunks_exact(2) {
+                    if let [Piece::Text(key), Piece::Slot(slot)] = pair {
+                        put(&mut row, file, key, *slot, context);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Layout {
+        rows: vec![row],
+        ..Layout::default()
+    }
+}
+
+/// Notes where a field is, unless it is somewhere already.
+fn put(row: &mut RowLayout, file: &[u8], key: &[u8], slot: usize, context: &Context) {
+    let known = KNOWN
+        .iter()
+        .find(|known| known.0.as_bytes() == file && known.1.as_bytes() == key);
+    let Some(&(_, _, field, scale)) = known else {
+        return;
+    };
+    if row.cells.iter().any(|cell| cell.field == field) {
+        return;
+    }
+    let from = match scale {
+        Given::Same => From::Slot(slot),
+        Given::Nanoseconds => From::Scaled(slot, 1, 1000),
+        Given::Ticks => From::Scaled(slot, 1_000_000, context.ticks_a_second()),
+    };
+    row.cells.push(Cell { field, from });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read;
+    use super::*;
+    use kymo_base::reading::MISSING;
+
+    fn values(text: &str) -> Vec<(&'static str, u64)> {
+        let reading = read(&CGROUPS, &[(kind::CGROUP, text)], &Context::default());
+        let values = reading.rows[0].values.iter().zip(FIELDS);
+        let known = values.filter(|(value, _)| **value != MISSING);
+        known.map(|(&value, field)| (field.name, value)).collect()
+    }
+
+    #[test]
+    fn both_versions_in_the_same_words_and_what_is_not_said_is_missing() {
+        for (text, expect) in [
+            ("group top 2 77\n", &[("groups", 2)][..]),
+            (
+                "group top 2 77\ncpu.stat usage_usec 5 user_usec 3 system_usec 2 nr_throttled 1 throttled_usec 9\nmemory.current 4096\nmemory.stat anon 100 file 200 pgfault 7\nmemory.events low 1 high 2 max 3 oom 4 oom_kill 5\nio.stat rbytes 6 wbytes 7 rios 8 wios 9\ncpu.pressure some 11 full 12\npids.current 3\n",
+                &[
+                    ("groups", 2),
+                    ("usage_usec", 5),
+                    ("user_usec", 3),
+                    ("system_usec", 2),
+                    ("nr_throttled", 1),
+                    ("throttled_usec", 9),
+                    ("memory", 4096),
+                    ("anon", 100),
+                    ("file", 200),
+                    ("pgfault", 7),
+                    ("low", 1),
+                    ("high", 2),
+                    ("max", 3),
+                    ("oom", 4),
+                    ("oom_kill", 5),
+                    ("rbytes", 6),
+                    ("wbytes", 7),
+                    ("rios", 8),
+                    ("wios", 9),
+                    ("cpu_some", 11),
+                    ("cpu_full", 12),
+                    ("pids", 3),
+                ],
+            ),
+            (
+                "group below 1 77\ncpu.stat nr_periods 1 nr_throttled 2 throttled_time 3000\ncpuacct.usage 5999\ncpuacct.stat user 7 system 8\nmemory.usage_in_bytes 10\nmemory.limit_in_bytes 20\nmemory.failcnt 2\nmemory.stat total_cache 1 total_rss 2 total_swap 3\nmemory.oom_control oom_kill 1\nblkio.throttle.io_service_bytes Read 4 Write 5\nblkio.throttle.io_serviced Read 6 Write 7\n",
+                &[
+                    ("groups", 1),
+                    ("usage_usec", 5),
+                    ("user_usec", 70_000),
+                    ("system_usec", 80_000),
+                    ("nr_periods", 1),
+                    ("nr_throttled", 2),
+                    ("throttled_usec", 3),
+                    ("memory", 10),
+                    ("memory_max", 20),
+                    ("swap", 3),
+                    ("anon", 2),
+                    ("file", 1),
+                    ("max", 2),
+                    ("oom_kill", 1),
+                    ("rbytes", 4),
+                    ("wbytes", 5),
+                    ("rios", 6),
+                    ("wios", 7),
+                ],
+            ),
+            // Of both versions, version 2 counts.
+            (
+                "group top 1 7\ncpu.stat usage_usec 5\ncpuacct.usage 9000\n",
+                &[("groups", 1), ("usage_usec", 5)],
+            ),
+        ] {
+            assert_eq!(values(text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_right_below_the_root_counts_and_another_inode_is_another_group() {
+        for (level, counts) in [
+            ("root", false),
+            ("alone", true),
+            ("top", true),
+            ("below", false),
+        ] {
+            let text = format!("group {level} 1 77\n");
+            let reading = read(&CGROUPS, &[(kind::CGROUP, &text)], &Context::default());
+            assert_eq!(
+                (reading.rows[0].counted, reading.rows[0].key),
+                (counts, 77),
+                "{level}"
+            );
+        }
+    }
+}
