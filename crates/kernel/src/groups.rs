@@ -32,7 +32,7 @@ enum Keep {
 
 /// A file of a group.
 #[derive(Debug)]
-struct Part {
+struct GroupFile {
     of: Controller,
     name: &'static str,
     /// What is read in its place where it is there: the sums of version 1 with the groups below.
@@ -40,8 +40,8 @@ struct Part {
     keep: Keep,
 }
 
-const fn part(of: Controller, name: &'static str, keep: Keep) -> Part {
-    Part {
+const fn part(of: Controller, name: &'static str, keep: Keep) -> GroupFile {
+    GroupFile {
         of,
         name,
         rather: None,
@@ -55,7 +55,7 @@ const IO_KEYS: &[&str] = &["rbytes", "wbytes", "rios", "wios"];
 const BLKIO_KEYS: &[&str] = &["Read", "Write"];
 
 /// All files of a group that are read, in the order of its text.
-const PARTS: &[Part] = &[
+const PARTS: &[GroupFile] = &[
     part(
         Controller::Unified,
         "cpu.stat",
@@ -127,7 +127,7 @@ const PARTS: &[Part] = &[
         "memory.oom_control",
         Keep::Keys(&["oom_kill"]),
     ),
-    Part {
+    GroupFile {
         rather: Some("blkio.throttle.io_service_bytes_recursive"),
         ..part(
             Controller::Blkio,
@@ -135,7 +135,7 @@ const PARTS: &[Part] = &[
             Keep::Sums(BLKIO_KEYS),
         )
     },
-    Part {
+    GroupFile {
         rather: Some("blkio.throttle.io_serviced_recursive"),
         ..part(
             Controller::Blkio,
@@ -484,7 +484,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    fn open(&mut self, part: &Part) -> Result<KernelFile, Errno> {
+    fn open(&mut self, part: &GroupFile) -> Result<KernelFile, Errno> {
         let find = || self.hierarchy.top.below(self.path).ok();
         let folder = self.folder.get_or_insert_with(find).as_ref();
         let folder = folder.ok_or(Errno::NOENT)?;
@@ -496,7 +496,7 @@ impl Way<'_> {
 
 impl Open {
     /// Replaces `out` by the file's text; whether it has one.
-    fn read(&mut self, part: &Part, way: &mut Way, may_keep: bool, out: &mut Vec<u8>) -> bool {
+    fn read(&mut self, part: &GroupFile, way: &mut Way, may_keep: bool, out: &mut Vec<u8>) -> bool {
         out.clear();
         let read = match self {
             Open::Absent => return false,
@@ -525,7 +525,7 @@ fn read_file(file: &KernelFile, out: &mut Vec<u8>) -> Result<(), Errno> {
     Ok(())
 }
 
-impl Part {
+impl GroupFile {
     /// Appends what is kept of the file as one line: `memory.stat anon 1 file 2`; nothing where it has none of it.
     fn put(&self, raw: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
