@@ -73,6 +73,21 @@ const TCP: &[Form] = &[
     },
 ];
 
+/// Protocols by themselves and together; what collectl subtracts is left out.
+const PROTOCOLS: &[Form] = &[
+    same(&["-st", "-oTn", "--tcpfilt", "i"]),
+    same(&["-st", "-oTn", "--tcpfilt", "uc"]),
+    same(&["-st", "-oTn", "--tcpfilt", "itT"]),
+    same(&["-st", "-oTn", "--tcpfilt", "cituT"]),
+    same(&["-st", "-oTn", "--tcpfilt", "iI"]),
+    same(&["-st", "--verbose", "-on", "--tcpfilt", "i"]),
+    same(&["-st", "--verbose", "-on", "--tcpfilt", "uc"]),
+    same(&["-st", "--verbose", "-on", "--tcpfilt", "IT"]),
+    same(&["-st", "--verbose", "-on", "--tcpfilt", "T"]),
+    same(&["-sT", "-P", "-on", "--tcpfilt", "uc"]),
+    same(&["-sT", "-P", "-on", "--tcpfilt", "IT"]),
+];
+
 const BUDDY: &[Form] = &[
     same(&["-sb", "-P"]),
     same(&["-sB", "-P"]),
@@ -346,6 +361,27 @@ fn the_stack_of_another_kernel() {
         )
     });
     assert!(compare(&raw, TCP) > 150);
+    let pair = |name: &str, counters: &str, n: u64| -> String {
+        let numbers = (1..)
+            .zip(counters.split(' '))
+            .map(|(k, _)| format!(" {}", 50 + k * n));
+        format!(
+            "tcp-{name}: {counters}\ntcp-{name}:{}\n",
+            numbers.collect::<String>()
+        )
+    };
+    let raw = generated(&scratch, "tT", |n| {
+        [
+            pair("Ip", "InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers OutRequests OutDiscards ReasmReqds ReasmOKs ReasmFails FragOKs FragFails FragCreates", n),
+            pair("Tcp", "ActiveOpens PassiveOpens AttemptFails EstabResets InSegs OutSegs RetransSegs InErrs OutRsts", n),
+            pair("Udp", "InDatagrams NoPorts InErrors OutDatagrams", n),
+            pair("Icmp", "InMsgs InErrors InDestUnreachs InEchos InEchoReps OutMsgs OutErrors OutDestUnreachs OutEchos OutEchoReps", n),
+            pair("TcpExt", "TW PAWSEstab DelayedACKs DelayedACKLost TCPPrequeued TCPDirectCopyFromPrequeue TCPHPHits TCPPureAcks TCPHPAcks TCPDSACKOldSent TCPAbortOnData TCPAbortOnClose TCPSackShiftFallback TCPLoss TCPFastRetrans", n),
+            pair("IpExt", "InMcastPkts OutMcastPkts InBcastPkts OutBcastPkts InOctets OutOctets InMcastOctets OutMcastOctets InBcastOctets", n),
+        ]
+        .concat()
+    });
+    assert!(compare(&raw, PROTOCOLS) > 100);
 }
 
 #[test]

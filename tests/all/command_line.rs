@@ -26,7 +26,10 @@ fn bad_usage_is_one_clear_line() {
     let raw = capture();
     for (args, expect) in [
         (&["-sq"] as &[&str], "cannot use -s q: no such subsystem"),
-        (&["-sl"], "cannot use -s l: kymo cannot record Lustre yet"),
+        (
+            &["-sl"],
+            "cannot use -s l: Lustre is not read; a program can publish its numbers, see docs/programs.md",
+        ),
         (&["-i", "x"], "cannot use -i x: not a number of seconds"),
         (
             &["-i5:7", "-scZ"],

@@ -191,7 +191,7 @@ fn what_is_not_shown_is_named() {
     let text = raw("cCnZl", &samples).replace("load 0.50", &format!("{process}load 0.50"));
     let path = scratch.text(NAME);
     fs::write(&path, text).expect("a file");
-    let not_yet = "kymo: not shown: Lustre (l): recorded, but kymo cannot show this yet\n";
+    let only_collectls = "kymo: not shown: Lustre (l): recorded, but kymo does not show this\n";
     for (args, more, holds) in [
         (&[][..], "", "# PROCESS SUMMARY"),
         (&["--verbose"], "", "# SINGLE CPU"),
@@ -210,7 +210,7 @@ fn what_is_not_shown_is_named() {
         let (stderr, code, stdout) = said(&[&["-p", &path], args].concat());
         assert_eq!(
             (stderr, code),
-            (format!("{not_yet}{more}"), Some(0)),
+            (format!("{only_collectls}{more}"), Some(0)),
             "{args:?}"
         );
         assert!(stdout.contains(holds), "{args:?}: {stdout}");
@@ -220,7 +220,7 @@ fn what_is_not_shown_is_named() {
     fs::write(&path, raw("l", &[])).expect("a file");
     assert_eq!(
         said(&["-p", &path]),
-        (not_yet.into(), Some(1), String::new())
+        (only_collectls.into(), Some(1), String::new())
     );
 }
 

@@ -191,6 +191,9 @@ impl Classic {
         if self.audience.address.is_some() {
             self.audience_fits()?;
         }
+        if !self.plays() {
+            self.texts_fit()?;
+        }
         let given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let switches = RecordOptions::augment_args(clap::Command::new("record"));
         let mut names = switches
@@ -209,6 +212,48 @@ impl Classic {
         };
         match senseless.and_then(|name| switches.get_arguments().find(|s| s.get_id() == name)) {
             Some(switch) => Err(format!("cannot use {}: {why}", refuse::name(switch))),
+            None => Ok(()),
+        }
+    }
+
+    /// What is asked of recorded texts where nothing is played.
+    fn texts_fit(&self) -> Result<(), String> {
+        let texts = &self.view.texts;
+        let shows = texts.showheader || texts.showcolheaders;
+        let wrong = [
+            (
+                "--grep",
+                texts.grep.is_some(),
+                "it is for what is played; see -p",
+            ),
+            (
+                "--extract",
+                texts.extract.is_some(),
+                "it is for what is played; see -p",
+            ),
+            (
+                "-f",
+                shows && self.record.dir.is_some(),
+                "not with --showheader and --showcolheaders",
+            ),
+            (
+                "-i",
+                texts.showcolheaders && self.record.interval.is_some(),
+                "not with --showcolheaders",
+            ),
+            (
+                "-c",
+                texts.showcolheaders && self.record.count.is_some(),
+                "not with --showcolheaders",
+            ),
+            (
+                "-A",
+                shows && self.audience.address.is_some(),
+                "not with --showheader and --showcolheaders",
+            ),
+        ];
+        match wrong.iter().find(|(_, given, _)| *given) {
+            Some((switch, _, why)) => Err(format!("cannot use {switch}: {why}")),
             None => Ok(()),
         }
     }
@@ -333,9 +378,12 @@ fn in_place(
 fn run_classic(
     (plays, records): (bool, bool),
     (files, playback): (Vec<PathBuf>, Vec<PathBuf>),
-    record: RecordOptions,
+    mut record: RecordOptions,
     (view, audience): (ViewOptions, Audience),
 ) -> anyhow::Result<ExitCode> {
+    if view.texts.showcolheaders && !plays {
+        record.interval = Some("0:1:1".into());
+    }
     if plays {
         return play::run(&play::PlayOptions {
             paths: playback.into_iter().chain(files).collect(),
@@ -422,7 +470,7 @@ mod tests {
             ),
             (
                 "kymo --extract x",
-                "cannot use --extract: kymo export writes a part of a recording into one file",
+                "cannot use --extract: it is for what is played; see -p",
             ),
             (
                 "kymo --gibberish",

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args};
 use kymo_kernel::subsystem;
 use kymo_sys::machine;
 
+use crate::commands::texts::Texts;
 use crate::daemon::Daemon;
 use crate::intervals::{Intervals, Scans};
 use crate::shape::Shape;
@@ -79,6 +80,8 @@ pub(crate) struct ViewOptions {
     pub thru: Option<String>,
     #[command(flatten)]
     pub shape: Box<Shape>,
+    #[command(flatten)]
+    pub texts: Box<Texts>,
 }
 
 /// What to sample, how often and where to keep it.
@@ -394,8 +397,10 @@ fn check_letter(letter: char) -> Result<(), String> {
     if subsystem::is_letter(letter) {
         return Ok(());
     }
-    Err(match subsystem::not_yet(letter) {
-        Some(name) => format!("cannot use -s {letter}: kymo cannot record {name} yet"),
+    Err(match subsystem::only_collectls(letter) {
+        Some(name) => format!(
+            "cannot use -s {letter}: {name} is not read; a program can publish its numbers, see docs/programs.md"
+        ),
         None => format!(
             "cannot use -s {}: no such subsystem; there are {}",
             letter.escape_debug(),
@@ -469,7 +474,9 @@ mod tests {
             ),
             (
                 Some("cl"),
-                Err("cannot use -s l: kymo cannot record Lustre yet"),
+                Err(
+                    "cannot use -s l: Lustre is not read; a program can publish its numbers, see docs/programs.md",
+                ),
             ),
             (Some("q"), Err(unknown.as_str())),
         ] {

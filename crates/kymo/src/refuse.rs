@@ -5,7 +5,6 @@ use clap::{Arg, Args as _, Error};
 
 use crate::options::RecordOptions;
 
-const SOON: &str = "not yet";
 const LIVE: &str = "it is for what is shown live, kymo -scdn -A; the recorder has no clients";
 const SUMS: &str = "-P has each interval; --csv and --json give them to a program that adds up";
 const LUSTRE: &str = "Lustre is not read; a program can publish such numbers, see docs/programs.md";
@@ -45,13 +44,10 @@ const REFUSED: &[(&str, &str)] = &[
         "there is nothing to debug with it; see kymo doctor",
     ),
     ("-d", "there is nothing to debug with it; see kymo doctor"),
-    ("--showheader", SOON),
-    ("--showcolheaders", SOON),
     ("--showslabaliases", SLUB),
     ("--showrootslabs", SLUB),
     ("--nfsfilt", NFS),
     ("--nfsopts", NFS),
-    ("--tcpfilt", SOON),
     ("--lustopts", LUSTRE),
     ("--lustsvcs", LUSTRE),
     ("-L", LUSTRE),
@@ -61,11 +57,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("--envrules", ENVIRONMENT),
     ("--envdebug", ENVIRONMENT),
     ("--envtest", ENVIRONMENT),
-    ("--grep", SOON),
-    (
-        "--extract",
-        "kymo export writes a part of a recording into one file",
-    ),
     ("--procanalyze", SUMS),
     ("--slabanalyze", SUMS),
     (

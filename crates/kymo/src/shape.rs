@@ -22,6 +22,9 @@ pub(crate) struct Shape {
     /// Slab caches whose names begin so
     #[arg(long, value_name = "NAME,...", allow_hyphen_values = true)]
     pub slabfilt: Option<String>,
+    /// Protocols: i IP, t TCP, u UDP, c ICMP, I and T more counters of IP and TCP
+    #[arg(long, value_name = "itucIT")]
+    pub tcpfilt: Option<String>,
     /// Other names for disks
     #[arg(long, value_name = "REGEX:TEXT,...", allow_hyphen_values = true)]
     pub dskremap: Option<String>,
@@ -136,6 +139,9 @@ impl Shape {
         options.set_slabs(&given(&self.slabopts))?;
         if let Some(letters) = self.xopts.as_ref().filter(|letters| *letters != "i") {
             return Err(format!("cannot use --xopts {letters}: it takes i"));
+        }
+        if let Some(letters) = &self.tcpfilt {
+            options.set_protocols(letters)?;
         }
         if let Some(names) = &self.dskremap {
             options.set_disk_names(names)?;

@@ -80,6 +80,7 @@ pub(crate) fn options(
     view.shape.apply(&mut options)?;
     let format = options.format;
     options.set_format(format)?;
+    options.heads_only = view.texts.showcolheaders;
     options.asked = asked();
     options.letters = letters;
     let in_place = !options.top.is_some_and(|top| top.vertical);
@@ -117,6 +118,14 @@ fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> R
     }
     if view.shape.home && pace == Pace::Played {
         return Err("cannot use --home: it has no effect on what is played".into());
+    }
+    if view.texts.showcolheaders && (view.json || view.shape.lines()?.is_some() || dir.is_some()) {
+        return Err(
+            "cannot use --showcolheaders: it is for what has columns, on the terminal".into(),
+        );
+    }
+    if view.texts.showheader && dir.is_some() {
+        return Err("cannot use --showheader: not together with -f".into());
     }
     let process = view.procopts.as_deref().unwrap_or_default();
     if process.contains('z') && view.top.is_none() {

@@ -26,6 +26,15 @@ pub struct Recordings {
     until: Option<Instant>,
 }
 
+/// Who made a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MadeBy {
+    /// kymo.
+    Kymo,
+    /// collectl: a raw file.
+    Collectl,
+}
+
 /// What a path turned out to be.
 #[derive(Clone, PartialEq, Debug)]
 enum Found {
@@ -73,6 +82,14 @@ impl Recordings {
             [Found::Recording(path)] => Some(path),
             _ => None,
         }
+    }
+
+    /// The paths of collectl's files and of our own recordings, in the order they are played.
+    pub fn paths(&self) -> impl Iterator<Item = (MadeBy, &Path)> {
+        self.found.iter().map(|found| match found {
+            Found::Recording(path) => (MadeBy::Kymo, path.as_path()),
+            Found::Collectl(path) => (MadeBy::Collectl, path.as_path()),
+        })
     }
 
     /// The letters of what was recorded, collectl's own included, as far as the recordings say.
@@ -244,7 +261,8 @@ fn is_collectl(path: &Path) -> bool {
         .is_some_and(|name| is_collectl_name(&name.to_string_lossy()))
 }
 
-fn open_raw(path: &Path) -> Result<File, String> {
+/// Opens one of collectl's files.
+pub fn open_raw(path: &Path) -> Result<File, String> {
     let bytes = std::fs::File::open(path)
         .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
     let name = path

@@ -290,6 +290,48 @@ pub fn header(file: File) -> Result<Context, Error> {
     begin(file).map(|(_, context, _)| context)
 }
 
+/// What a line of a file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineKind {
+    /// A remark, of which the header consists.
+    Remark,
+    /// A sample begins, taken then, in nanoseconds since 1970.
+    Marker(i64),
+    /// A text of the kernel.
+    Text,
+}
+
+/// A file's lines as they are, for who looks for texts or copies them.
+pub struct Lines(Stream);
+
+impl Lines {
+    /// Opens a file, compressed or not.
+    pub fn open(file: File) -> Result<Lines, Error> {
+        Stream::open(file).map(Lines)
+    }
+
+    /// The next line, without its end; `None` at the end. What is wrong with the file is an error.
+    pub fn next_line(&mut self) -> Result<Option<(LineKind, &[u8])>, String> {
+        let wrong = |name: &str, what: &str| Err(format!("{name} {what}"));
+        match self.0.line() {
+            Line::TooLong => wrong(&self.0.name, "is damaged: a line is too large"),
+            Line::End => match &self.0.end {
+                Some(Ended::Damaged(what)) => wrong(&self.0.name, what),
+                _ => Ok(None),
+            },
+            Line::At(start, end) => {
+                let line = &self.0.buffer[start..end];
+                let sort = match (marker(line), line.first()) {
+                    (Some(real_ns), _) => LineKind::Marker(real_ns),
+                    (None, Some(b'#')) => LineKind::Remark,
+                    _ => LineKind::Text,
+                };
+                Ok(Some((sort, line)))
+            }
+        }
+    }
+}
+
 /// What the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
 fn run_of(name: &str) -> &str {
     let name = name.strip_suffix(".gz").unwrap_or(name);

@@ -121,6 +121,8 @@ pub struct Options {
     pub asked: String,
     /// The letters of `-o`.
     pub letters: String,
+    /// Whether only what stands over the columns is shown, of the first interval.
+    pub heads_only: bool,
     /// Whether command lines, control groups and users of processes are left out, for whoever may not see them.
     pub hides_private: bool,
     /// Whether this is the running machine: its lines are stamped also where several tables are shown.
@@ -186,6 +188,7 @@ impl Options {
             export: None,
             asked: String::new(),
             letters: String::new(),
+            heads_only: false,
             hides_private: false,
             live: false,
         })

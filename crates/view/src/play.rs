@@ -8,7 +8,7 @@ use kymo_query::source::{Moment, STARTS, Source, Step};
 use crate::feed::{Feed, Interval};
 use crate::format::{Note, Remark, Show};
 use crate::options::{Format, Options};
-use crate::sink::Sink;
+use crate::sink::{Sink, To};
 use crate::time::Place;
 use crate::{brief, csv, export, json, plot, verbose};
 
@@ -72,6 +72,11 @@ pub fn play(
         },
         Format::Vmstat => Box::new(export::vmstat::Vmstat::new(options)),
     };
+    let mut heads = Heads(sink);
+    let sink: &mut dyn Sink = match options.heads_only {
+        true => &mut heads,
+        false => heads.0,
+    };
     let mut player = Player {
         options,
         feeds: Vec::new(),
@@ -86,6 +91,22 @@ pub fn play(
     show.end(options, sink)?;
     sink.interval()?;
     Ok(player.end())
+}
+
+/// Takes what stands over the columns, and no more.
+struct Heads<'a>(&'a mut dyn Sink);
+
+impl Sink for Heads<'_> {
+    fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()> {
+        match to {
+            To::Head => self.0.write(to, bytes),
+            To::Stream | To::File { .. } => Ok(()),
+        }
+    }
+
+    fn interval(&mut self) -> io::Result<()> {
+        self.0.interval()
+    }
 }
 
 struct Player<'a> {
@@ -162,7 +183,8 @@ impl Player<'_> {
         sink.interval()?;
         self.shown.intervals += 1;
         let shown = self.shown.intervals;
-        Ok(self.options.count.is_none_or(|count| shown < count))
+        let more = self.options.count.is_none_or(|count| shown < count);
+        Ok(more && !self.options.heads_only)
     }
 
     /// `--netopts E`: intervals without errors are not shown.

@@ -3,6 +3,7 @@
 
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
+use kymo_query::source::Moment;
 
 use crate::feed::Interval;
 use crate::options::Options;
@@ -14,7 +15,11 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// The whole comment for a file whose first line is `interval`.
 pub(crate) fn text(interval: &Interval, options: &Options) -> String {
-    let context = interval.context;
+    header(interval.context, interval.moment, options)
+}
+
+/// The same for what begins at a moment: what `--showheader` shows of a recording, or of this machine.
+pub fn header(context: &Context, moment: Moment, options: &Options) -> String {
     let rule = "#".repeat(80);
     let mut out = String::new();
     if !options.live {
@@ -37,7 +42,7 @@ pub(crate) fn text(interval: &Interval, options: &Options) -> String {
         out.push_str(&line);
         out.push('\n');
     }
-    out.push_str(&machine(interval, options));
+    out.push_str(&machine(context, moment, options));
     if context.get("comment").is_some() {
         out.push_str(&format!("# Comment:    {}\n", shown(context, "comment")));
     }
@@ -52,13 +57,12 @@ fn shown(context: &Context, key: &str) -> String {
     DisplayName(fact.as_bytes()).text().into_owned()
 }
 
-fn machine(interval: &Interval, options: &Options) -> String {
-    let context = interval.context;
+fn machine(context: &Context, moment: Moment, options: &Options) -> String {
     let fact = |key| shown(context, key);
     let mut zone = Zone::of(context);
-    let booted_ns = booted_ns(interval);
+    let booted_ns = booted_ns(moment);
     let (disks, nets) = (disks(context), nets(context));
-    let (east, east_sign) = match zone.offset_secs(interval.moment.real_ns) {
+    let (east, east_sign) = match zone.offset_secs(moment.real_ns) {
         secs if secs < 0 => (-secs, '-'),
         secs => (secs, '+'),
     };
@@ -72,8 +76,8 @@ fn machine(interval: &Interval, options: &Options) -> String {
         ),
         format!(
             "# Date:       {}  Secs: {} TZ: {east_sign}{:02}{:02}",
-            day_and_time(interval.local, '-', ""),
-            interval.moment.real_ns.div_euclid(SECOND_NS),
+            day_and_time(zone.local(moment.real_ns), '-', ""),
+            moment.real_ns.div_euclid(SECOND_NS),
             east / 3600,
             east / 60 % 60
         ),
@@ -108,9 +112,9 @@ fn machine(interval: &Interval, options: &Options) -> String {
 }
 
 /// When the machine was started: by the difference of two clocks.
-fn booted_ns(interval: &Interval) -> i64 {
-    let up_ns = i64::try_from(interval.moment.boot_ns).unwrap_or(0);
-    interval.moment.real_ns.saturating_sub(up_ns).max(0)
+fn booted_ns(moment: Moment) -> i64 {
+    let up_ns = i64::try_from(moment.boot_ns).unwrap_or(0);
+    moment.real_ns.saturating_sub(up_ns).max(0)
 }
 
 /// `20261121-215607`, with whatever stands between.

@@ -248,9 +248,12 @@ impl Show for Verbose {
             if header {
                 section.put_header(&mut self.out, &stamp, interval, options);
             }
-            if header && self.table && !stays {
+            if header && (self.table && !stays || options.heads_only) {
                 sink.write(To::Head, &self.out)?;
                 self.out.clear();
+            }
+            if options.heads_only {
+                continue;
             }
             let mut line = Line {
                 out: &mut self.out,

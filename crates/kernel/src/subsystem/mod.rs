@@ -282,8 +282,8 @@ const COLLECTL: &[(char, &str)] = &[
     ('Y', "slabs"),
 ];
 
-/// What one of collectl's letters stands for, if there is no subsystem for it yet.
-pub fn not_yet(letter: char) -> Option<&'static str> {
+/// What one of collectl's letters stands for, if there is no subsystem for it.
+pub fn only_collectls(letter: char) -> Option<&'static str> {
     let (_, name) = COLLECTL.iter().find(|(known, _)| *known == letter)?;
     (!is_letter(letter)).then_some(name)
 }
@@ -566,8 +566,8 @@ mod tests {
         assert!(letters_and_names().starts_with("c cpu, j interrupts, m memory, M numa, "));
         assert!(letters_and_names().ends_with(", Z process"));
         assert!(asks_for_processes("cZ") && !asks_for_processes("cdnm"));
-        assert_eq!(not_yet('l'), Some("Lustre"));
-        assert_eq!(not_yet('c'), None);
+        assert_eq!(only_collectls('l'), Some("Lustre"));
+        assert_eq!(only_collectls('c'), None);
     }
 
     proptest::proptest! {

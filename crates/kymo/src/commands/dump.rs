@@ -38,7 +38,7 @@ pub(crate) struct DumpOptions {
 }
 
 /// Spells what a terminal would obey, but for ends of lines and tabs. Each write has to be of whole characters.
-struct Spelled<W>(W);
+pub(super) struct Spelled<W>(pub(super) W);
 
 impl<W: Write> Write for Spelled<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,5 +1,6 @@
 //! Live on the terminal: the sampler's records straight to a view.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::sync::atomic::Ordering;
 use anyhow::Result;
 use kymo_kernel::facts;
 use kymo_query::live::{Live, Refresh};
+use kymo_query::source::Moment;
 use kymo_recording::queue::Queue;
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::Signals;
 use kymo_view::processes::Filter;
 
@@ -27,6 +30,9 @@ pub(crate) fn run(
     let signals = Signals::block();
     let setup = Setup::new(options, Some(view))?;
     check(&setup.letters, view, plot_dir(options, view))?;
+    if view.texts.showheader {
+        return header(&setup, view);
+    }
     // While there is one thread.
     let clients = clients(options, view, audience, &setup)?;
     let session = Session::start(&setup, Arc::default())?;
@@ -52,6 +58,21 @@ pub(crate) fn run(
     (session.stopper())();
     session.join();
     shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// `--showheader`: what a plot file of this machine would begin with.
+fn header(setup: &Setup, view: &ViewOptions) -> Result<ExitCode> {
+    let options = show::options(&setup.letters, view, None, None, Pace::Live);
+    let now = RealClock.now();
+    let moment = Moment {
+        real_ns: now.real_ns,
+        boot_ns: now.boot_ns,
+        ..Moment::default()
+    };
+    let options = options.map_err(anyhow::Error::msg)?;
+    let text = kymo_view::header(&setup.context, moment, &options);
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Those who get what is shown, too.

@@ -33,5 +33,6 @@ pub(crate) mod series;
 pub(crate) mod serve;
 #[cfg(feature = "serve")]
 pub(crate) mod status;
+pub(crate) mod texts;
 #[cfg(feature = "serve")]
 pub(crate) mod verify;

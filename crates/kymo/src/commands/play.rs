@@ -17,6 +17,7 @@ use kymo_view::options::choices;
 use kymo_view::time::Zone;
 use kymo_view::{Options, Shown};
 
+use super::texts;
 use crate::adjusted::Adjusted;
 use crate::options::ViewOptions;
 use crate::output::Pace;
@@ -51,6 +52,9 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let count = options::count(play.count.as_deref()).map_err(usage)?;
     let files = Recordings::find(&days::named(&play.paths)?).map_err(usage)?;
+    if play.view.texts.is_asked() {
+        return recorded_texts(play, &files);
+    }
     let moved = play.view.shape.offsettime.is_some();
     let range = match files.only_recording().filter(|_| !moved) {
         Some(path) => times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
@@ -89,6 +93,21 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     })
 }
 
+/// What is asked of the texts.
+fn recorded_texts(play: &PlayOptions, files: &Recordings) -> Result<ExitCode> {
+    let usage = anyhow::Error::msg;
+    let secs = play.view.shape.offsettime.unwrap_or(0);
+    let times = texts::Between {
+        from: play.view.from.as_deref(),
+        thru: play.view.thru.as_deref(),
+        offset_ns: secs.saturating_mul(1_000_000_000),
+    };
+    texts::check(&play.view.texts, times, play.subsys.is_some())?;
+    let letters = files.letters(TimeRange::ALL).map_err(usage)?;
+    let view = show::options(&letters, &play.view, None, None, Pace::Played).map_err(usage)?;
+    texts::run(files, &play.view.texts, &view, times)
+}
+
 /// Kinds of source that the chosen subsystems need.
 fn kinds(view: &Options) -> Kinds {
     view.choices
@@ -111,18 +130,18 @@ fn names(letters: &[(char, &str)]) -> String {
 fn fitting(recorded: &str, play: &PlayOptions) -> String {
     let can_show = |letter: &char| choices(&letter.to_string()).is_ok();
     let (known, others): (String, String) = recorded.chars().partition(can_show);
-    let not_yet: Vec<(char, &str)> = others
+    let only_collectls: Vec<(char, &str)> = others
         .chars()
-        .filter_map(|letter| Some((letter, subsystem::not_yet(letter)?)))
+        .filter_map(|letter| Some((letter, subsystem::only_collectls(letter)?)))
         .collect();
-    if !not_yet.is_empty() {
-        let names = names(&not_yet);
+    if !only_collectls.is_empty() {
+        let names = names(&only_collectls);
         say(&format!(
-            "not shown: {names}: recorded, but kymo cannot show this yet"
+            "not shown: {names}: recorded, but kymo does not show this"
         ));
     }
     match known.is_empty() {
-        true if not_yet.is_empty() => "cdn".into(),
+        true if only_collectls.is_empty() => "cdn".into(),
         true => known,
         false => fit_format(known, play),
     }
