@@ -49,6 +49,18 @@ pub enum Unit {
     Percent,
     /// Bits a second, in millions.
     MegabitsPerSecond,
+    /// Degrees Celsius.
+    Celsius,
+    /// Revolutions a minute.
+    Revolutions,
+    /// Volts.
+    Volts,
+    /// Amperes.
+    Amperes,
+    /// Watts.
+    Watts,
+    /// Millions of cycles a second.
+    Megahertz,
     /// No unit: an identity, a ratio, a text.
     None,
 }
@@ -73,6 +85,12 @@ impl Unit {
             Unit::Hundredths => "0.01",
             Unit::Percent => "%",
             Unit::MegabitsPerSecond => "Mbit/s",
+            Unit::Celsius => "°C",
+            Unit::Revolutions => "rpm",
+            Unit::Volts => "V",
+            Unit::Amperes => "A",
+            Unit::Watts => "W",
+            Unit::Megahertz => "MHz",
             Unit::None => "",
         }
     }

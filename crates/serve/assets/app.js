@@ -45,6 +45,7 @@ const ctx = {
   panBy,
   zoomBy,
   zoomBack,
+  subscribe,
 };
 
 // what is not in sight at first is fetched when it is asked for
@@ -243,7 +244,7 @@ async function showView() {
 
 /** Follows the fields of what is seen; the same fields keep the stream that runs. */
 async function subscribe() {
-  const seen = current()?.board?.fields() ?? [];
+  const seen = current()?.fields?.() ?? current()?.board?.fields() ?? [];
   // stored series are not in the stream: a field of this machine moves the charts on
   const own = seen.filter((id) => !isStored(id));
   const fields = own.length || !seen.length ? own : ['cpu.load1'];
@@ -300,7 +301,8 @@ async function saveCsv() {
 
 async function savePng() {
   const { pngFile } = await import('./png.js');
-  const pictures = current().pictures?.() ?? (current().board?.cards() ?? []).map((card) => card.picture());
+  const pictures =
+    current().pictures?.() ?? (current().cards?.() ?? current().board?.cards() ?? []).map((card) => card.picture());
   if (pictures.length) pngFile(exportName('png'), heading(), pictures);
 }
 

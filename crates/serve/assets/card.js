@@ -65,9 +65,21 @@ function draw(card, ctx, on, frame, view, size) {
   card.chart.draw(table(card, frame), view.from, view.thru, marksOf(card, frame));
 }
 
+/** What is known of a field. */
+const numbersOf = (frame, id) => (frame.fields.get(id)?.avg ?? []).filter((value) => value !== null);
+
 const MANY = 3;
 /** Of many devices those that did something: a machine may have a dozen idle loop devices. */
-function moving(layers, { layers: asked }, frame) {
+function moving(all, { layers: asked, known }, frame) {
+  const peakOf = ({ id }) => Math.max(...numbersOf(frame, id), -Infinity);
+  let layers = known ? all.filter(({ id }) => numbersOf(frame, id).length) : all;
+  if (known && !layers.length) layers = all.slice(0, 1);
+  // the largest, in the order that they have anyway
+  if (known?.most && layers.length > known.most) {
+    const least = layers.map(peakOf).sort((a, b) => b - a)[known.most - 1];
+    layers = layers.filter((each) => peakOf(each) >= least).slice(0, known.most);
+  }
+  if (known) return layers.map((each, n) => ({ ...each, colour: n + 1 }));
   if (layers.length <= Math.max(MANY, asked.length) || !asked.every((each) => each.quiet)) return layers;
   const found = layers.filter(({ id }) => {
     const { avg, max } = frame.fields.get(id);

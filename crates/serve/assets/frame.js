@@ -118,6 +118,23 @@ export function valueAt(frame, id, time, of = 'avg') {
   return values[n] ?? null;
 }
 
+/** Fills what lies between two scans with what the first one said. */
+export function hold(frame, isScanned, seconds) {
+  const most = Math.ceil(seconds / frame.step);
+  const last = Math.min(frame.count - 1, Math.round((frame.covered - frame.first) / frame.step));
+  for (const { id, avg } of frame.fields.values()) {
+    if (!isScanned(id)) continue;
+    let since = most;
+    for (let n = 0; n <= last && timeAt(frame, n) <= frame.covered; n++) {
+      if ((avg[n] ?? null) !== null) since = 0;
+      else if (n > 0 && since < most) {
+        since += 1;
+        avg[n] = avg[n - 1];
+      }
+    }
+  }
+}
+
 /** Sums from the bottom up; where no part is known the sum is not either. */
 export function stack(layers) {
   const length = layers[0]?.length ?? 0;

@@ -1,32 +1,38 @@
 // The Now view: small multiples, and below them the processes of the moment, which come when the charts are drawn.
 import { createBoard } from './board.js';
 import { h } from './dom.js';
-import { PANELS, chosen } from './panels.js';
+import { PANELS } from './panels.js';
+import { setSplit } from './split.js';
 
 export function createNow(ctx, host) {
   const charts = h('div', { class: 'charts' });
+  const more = h('div', { class: 'charts others' });
   const moment = h('p', { class: 'moment', role: 'status', 'aria-live': 'polite' });
   const below = h('div', { class: 'travel' });
-  host.append(charts, moment, below);
-  const view = { ctx, board: createBoard(ctx, charts), travel: null };
+  host.append(charts, more, moment, below);
+  const view = { ctx, board: createBoard(ctx, charts), more: null, travel: null };
   arrange(view);
   const travel = async () => {
     const { createTravel } = await import('./travel.js');
     view.travel = createTravel(ctx, below, moment, view.board);
     view.travel.follow();
+    await addMore(view, more);
   };
   view.board.drawn(travel);
   return {
     board: view.board,
+    fields: () => boards(view).flatMap((board) => board.fields()),
+    cards: () => boards(view).flatMap((board) => board.cards()),
     state: (changed) => onState(view, changed),
     moment: () => onMoment(view),
     sample: (sample) => {
       view.board.sample(sample);
+      view.more?.sample(sample);
       view.travel?.sample(sample);
     },
-    mark: (mark) => view.board.mark(mark),
+    mark: (mark) => boards(view).forEach((board) => board.mark(mark)),
     refresh: (settled) => {
-      if (settled !== true) view.board.refresh(true);
+      if (settled !== true) boards(view).forEach((board) => board.refresh(true));
       view.travel?.refresh();
     },
     rebuild: () => {
@@ -39,36 +45,29 @@ export function createNow(ctx, host) {
 }
 
 function arrange(view) {
-  const split = view.ctx.state.split ?? [];
-  view.board.setPanels(
-    PANELS.map((panel) => chosen(panel, split)),
-    ({ panel, tools }) => {
-      const { split: way } = PANELS.find((each) => each.id === panel.id);
-      if (!way) return;
-      tools.append(
-        h(
-          'button',
-          {
-            class: 'split',
-            'aria-pressed': String(split.includes(panel.id)),
-            onclick: () => view.ctx.toggle('split', panel.id),
-          },
-          way.label,
-        ),
-      );
-    },
-  );
+  setSplit(view.ctx, view.board, PANELS);
+  view.more?.arrange();
 }
+
+/** Below the usual charts those of what else is recorded. */
+async function addMore(view, host) {
+  const { createMore } = await import('./more.js');
+  view.more = await createMore(view.ctx, host, () => view.travel?.follow());
+  if (view.more) view.ctx.subscribe();
+}
+
+const boards = (view) => [view.board, ...(view.more ? [view.more.board] : [])];
 
 function onState(view, changed) {
   if (changed.has('split')) arrange(view);
-  else if (['range', 'from', 'thru'].some((name) => changed.has(name))) view.board.refresh(changed.has('soon'));
-  else if (changed.has('hide')) view.board.draw();
+  else if (['range', 'from', 'thru'].some((name) => changed.has(name)))
+    boards(view).forEach((board) => board.refresh(changed.has('soon')));
+  else if (changed.has('hide')) boards(view).forEach((board) => board.draw());
   if (changed.has('at') || changed.has('b')) onMoment(view);
   else if (['sort', 'filter', 'group'].some((name) => changed.has(name))) view.travel?.draw();
 }
 
 function onMoment(view) {
-  view.board.moments();
+  boards(view).forEach((board) => board.moments());
   view.travel?.follow();
 }

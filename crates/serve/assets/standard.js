@@ -61,6 +61,26 @@ export const STANDARD = {
       { id: 'net.tx_kb', label: 'sent', colour: 3 },
     ],
   },
+  tcp: {
+    least: 1,
+    layers: [
+      { id: 'tcp.tcp_in', label: 'segments in', colour: 1 },
+      { id: 'tcp.tcp_out', label: 'out', colour: 3 },
+      { id: 'tcp.tcp_retransmitted', label: 'sent again', colour: 2 },
+      { id: 'tcp.tcp_active_opens', label: 'connections begun', colour: 4 },
+      { id: 'tcp.tcp_passive_opens', label: 'accepted', colour: 5 },
+    ],
+  },
+  protocols: {
+    least: 1,
+    layers: [
+      { id: 'tcp.ip_errors', label: 'IP', colour: 1 },
+      { id: 'tcp.tcp_errors', label: 'TCP', colour: 2 },
+      { id: 'tcp.udp_errors', label: 'UDP', colour: 3 },
+      { id: 'tcp.icmp_errors', label: 'ICMP', colour: 4 },
+      { id: 'tcp.ip6_errors', label: 'IPv6', colour: 5 },
+    ],
+  },
   sockets: {
     least: 1,
     layers: [

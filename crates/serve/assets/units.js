@@ -88,6 +88,8 @@ export function format(value, unit, id, settings) {
 export function tick(value, as, settings) {
   if (value === 0) return '0';
   const [number, name] = parts(value, as, settings);
+  // there is room for a short unit
+  if (as.kind === 'plain' && as.suffix.length > 2) return number;
   return join(number, name)
     .replace(' %', '%')
     .replace(/ (?=[kMGTP]$)/, '');

@@ -97,10 +97,10 @@ pub(crate) const STANDARD: &[Standard] = &[
         line("net.rx_kb:*", "", 1, Line)] },
     Standard { letter: Some('N'), panel: "", title: "Each interface: sent", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
         line("net.tx_kb:*", "", 1, Line)] },
-    Standard { letter: Some('t'), panel: "", title: "TCP", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
+    Standard { letter: Some('t'), panel: "tcp", title: "TCP", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[
         line("tcp.tcp_in", "segments in", 1, Line), line("tcp.tcp_out", "out", 3, Line), line("tcp.tcp_retransmitted", "sent again", 2, Line),
         line("tcp.tcp_active_opens", "connections begun", 4, Line), line("tcp.tcp_passive_opens", "accepted", 5, Line)] },
-    Standard { letter: Some('t'), panel: "", title: "Errors of IP, TCP, UDP, ICMP", top: Topmost::Least(1.0), when: When::Something, beside: &[], layers: &[
+    Standard { letter: Some('t'), panel: "protocols", title: "Errors of IP, TCP, UDP, ICMP", top: Topmost::Least(1.0), when: When::Something, beside: &[], layers: &[
         line("tcp.ip_errors", "IP", 1, Line), line("tcp.tcp_errors", "TCP", 2, Line), line("tcp.udp_errors", "UDP", 3, Line),
         line("tcp.icmp_errors", "ICMP", 4, Line), line("tcp.ip6_errors", "IPv6", 5, Line)] },
     Standard { letter: Some('s'), panel: "sockets", title: "Sockets", top: Topmost::Least(1.0), when: When::Always, beside: &[], layers: &[

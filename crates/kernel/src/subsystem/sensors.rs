@@ -70,24 +70,24 @@ const DETAIL: &[Column] = &[
         "What is measured, as the driver calls it",
         put_label,
     ),
-    amount("celsius", Unit::None, "Temperature in °C", |c| {
+    amount("celsius", Unit::Celsius, "Temperature in °C", |c| {
         c.now[at(FIELDS, "temp")] / 1e3
     }),
     amount(
         "rpm",
-        Unit::None,
+        Unit::Revolutions,
         "Fan speed in revolutions a minute",
         |c| c.now[at(FIELDS, "fan")],
     ),
-    amount("volts", Unit::None, "Voltage", |c| {
+    amount("volts", Unit::Volts, "Voltage", |c| {
         c.now[at(FIELDS, "in")] / 1e3
     }),
-    amount("amperes", Unit::None, "Current", |c| {
+    amount("amperes", Unit::Amperes, "Current", |c| {
         c.now[at(FIELDS, "curr")] / 1e3
     }),
     amount(
         "watts",
-        Unit::None,
+        Unit::Watts,
         "Power, or energy used a second",
         |c| match (c.now[AVERAGE].is_nan(), c.now[POWER].is_nan()) {
             (false, _) => c.now[AVERAGE] / 1e6,
@@ -98,7 +98,7 @@ const DETAIL: &[Column] = &[
     amount("humidity", Unit::Percent, "Relative humidity", |c| {
         c.now[at(FIELDS, "humidity")] / 1e3
     }),
-    amount("mhz", Unit::None, "Clock of CPUs in MHz", |c| {
+    amount("mhz", Unit::Megahertz, "Clock of CPUs in MHz", |c| {
         c.now[at(FIELDS, "frequency")] / 1e3
     }),
 ];

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use kymo_base::column::{Column, Value};
 use kymo_base::name::DisplayName;
-use kymo_base::reading::Reading;
+use kymo_base::reading::{MISSING, Reading};
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem;
 use kymo_query::source::{Source as _, Step};
@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 use super::{Asker, Hub};
 use crate::answer::{self, Answer, Refusal};
 
-/// Names of instances, by subsystem.
+/// Names of instances, by subsystem; of what is not recorded there are none.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
 pub(super) async fn answer(
@@ -40,6 +40,7 @@ pub(super) async fn answer(
                         "name": subsystem.name,
                         "letter": subsystem.letter.to_string(),
                         "help": subsystem.help,
+                        "recorded": instances.contains_key(subsystem.name),
                         "instances": named.cloned().unwrap_or_default(),
                         "columns": columns(subsystem.columns, false),
                         "each": columns(subsystem.detail, shows),
@@ -71,6 +72,7 @@ fn instances(hub: &Hub) -> Result<Instances, String> {
             newest
                 .readings
                 .iter()
+                .filter(|(_, reading)| says_something(reading))
                 .map(|(subsystem, reading)| (subsystem.name, named(reading)))
                 .collect()
         });
@@ -78,9 +80,13 @@ fn instances(hub: &Hub) -> Result<Instances, String> {
     of_file(hub)
 }
 
-/// The instances of the last minute of a file.
+fn says_something(reading: &Reading) -> bool {
+    !reading.rows.is_empty() || reading.globals.iter().any(|&number| number != MISSING)
+}
+
+/// The instances of the last minutes of a file: what is read when processes are scanned is in them, too.
 fn of_file(hub: &Hub) -> Result<Instances, String> {
-    const LAST_NS: i64 = 60_000_000_000;
+    const LAST_NS: i64 = 150_000_000_000;
     let machine = subsystem::ALL
         .iter()
         .filter(|subsystem| !subsystem.is_of_processes());
@@ -101,7 +107,9 @@ fn of_file(hub: &Hub) -> Result<Instances, String> {
             continue;
         }
         for (subsystem, interpreter, reading) in &mut interpreters {
-            if interpreter.read(source.tracks(), source.context(), reading) {
+            if interpreter.read(source.tracks(), source.context(), reading)
+                && says_something(reading)
+            {
                 let names = reading.rows.iter().map(|row| shown(&row.name)).collect();
                 found.insert(subsystem.name, names);
             }

@@ -52,6 +52,12 @@ fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
         Unit::Sectors => &[(1.0, "sectors")],
         Unit::Pages => &[(1.0, "pages")],
         Unit::Ticks => &[(1.0, "ticks")],
+        Unit::Celsius => &[(1.0, "°C")],
+        Unit::Revolutions => &[(1.0, "rpm")],
+        Unit::Volts => &[(1.0, "V")],
+        Unit::Amperes => &[(1.0, "A")],
+        Unit::Watts => &[(1.0, "W")],
+        Unit::Megahertz => &[(1.0, "MHz"), (1e3, "GHz")],
         Unit::Hundredths | Unit::None => &[(1.0, "")],
     }
 }

@@ -1,0 +1,43 @@
+// Below the usual charts: those of what is recorded only where it is asked for (interrupts, sensors, NFS ...). There is a
+// card for each that has numbers, and none that is empty.
+import { createBoard } from './board.js';
+import { MORE } from './more-panels.js';
+import { hold } from './frame.js';
+import { setSplit } from './split.js';
+
+/** What is read when processes are scanned stands until the next scan; so many scans may fail. */
+const SCANS = 1.5;
+
+/** Null where nothing of it is recorded. */
+export async function createMore(ctx, host, onMoments) {
+  const { subsystems } = await ctx.api.get('fields').catch(() => ({ subsystems: [] }));
+  const recorded = new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+  const panels = MORE.filter((panel) => recorded.has(panel.of));
+  if (!panels.length) return null;
+  const scan = (ctx.status?.scan_interval ?? 60) * SCANS;
+  const scanned = new Set(panels.filter((panel) => panel.scanned).map((panel) => panel.of));
+  const isScanned = (id) => scanned.has(id.slice(0, id.indexOf('.')));
+  const board = createBoard(ctx, host, { add: (frame) => hold(frame, isScanned, scan) });
+  board.onMoments(() => {
+    showKnown(board);
+    onMoments();
+  });
+  const arrange = () => setSplit(ctx, board, panels);
+  arrange();
+  return {
+    board,
+    arrange,
+    sample: (sample) => {
+      board.sample(sample);
+      if (scanned.size && board.frame()) hold(board.frame(), isScanned, scan);
+    },
+  };
+}
+
+/** A card without any number is not there. */
+function showKnown(board) {
+  const frame = board.frame();
+  if (!frame) return;
+  for (const card of board.cards())
+    card.element.hidden = !card.layers().some(({ id }) => frame.fields.get(id)?.avg.some((value) => value !== null));
+}
