@@ -16,7 +16,10 @@ const MOUNT: &str = "sys/fs/cgroup";
 fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-    fs::write(path, text).expect("a file");
+    // Who reads meanwhile gets the old text or the new one.
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("a file");
+    fs::rename(new, path).expect("a file");
 }
 
 /// A generated root with one mount of version 2.

@@ -156,3 +156,72 @@ fn kymo_sees_itself() {
     // Two files of its own a sample, five samples a second.
     assert!(number("reads") >= 9.0 && number("read_kb") > 0.0, "{row}");
 }
+
+/// What an NFS mount says after `n` READs, after the kernel's `nfs_show_stats`; the numbers are made up.
+fn mountstats(n: u64) -> String {
+    format!(
+        "device proc mounted on /proc with fstype proc\n\
+         device 10.0.0.1:/export mounted on /a\\040b with fstype nfs4 statvers=1.1\n\
+         \topts:\trw,vers=4.2,rsize=1048576\n\tage:\t77\n\tbytes:\t{0} 2 3 4 5 6 7 8 \n\
+         \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\txprt:\ttcp 875 1 2 0 6 7 7 0 7 0 2 0 0\n\
+         \tper-op statistics\n\t        NULL: 1 1 0 44 24 0 0 0 0\n\
+         \t        READ: {n} {1} 0 {0} {0} {n} {2} {3} 0\n",
+        n * 1024,
+        n + n / 2,
+        n * 4,
+        n * 6
+    )
+}
+
+/// Each READ takes 4 ms on the way and 6 ms in all, and each second one is sent again.
+#[test]
+fn nfs_mounts_say_what_their_operations_take() {
+    let scratch = Scratch::new("mountstats");
+    put(&scratch, "proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n");
+    put(&scratch, "proc/1/mountstats", &mountstats(1000));
+    let (root, dir) = (scratch.text("root"), scratch.text("ring"));
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 501.. {
+                if ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                put(&scratch, "proc/1/new", &mountstats(2 * n));
+                let at = |name: &str| scratch.path(&format!("root/proc/1/{name}"));
+                fs::rename(at("new"), at("mountstats")).expect("a file");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        let record = [
+            "record", "-s", "V", "-i", ".2:.2", "-c", "8", "--root", &root, "-f", &dir,
+        ];
+        let output = run(&record);
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(output.status.success(), "{output:?}");
+    });
+    let said = rows(&dir, "V");
+    // One that a busy machine was late with has no numbers.
+    let known = |row: &&Value| {
+        row.get("nfs_mounts.reads")
+            .is_some_and(|n| n.as_f64() > Some(0.0))
+    };
+    let moved: Vec<&Value> = said.iter().filter(known).collect();
+    assert!(moved.len() >= 2, "{said:?}");
+    for row in moved {
+        let number = |column: &str| row[format!("nfs_mounts.{column}")].as_f64().expect(column);
+        assert_eq!(row["nfs_mounts.mount"], "/a\\040b");
+        assert_eq!(row["nfs_mounts.server"], "10.0.0.1:/export");
+        assert_eq!((number("read_rtt_ms"), number("read_exe_ms")), (4.0, 6.0));
+        assert_eq!((number("rtt_ms"), number("queue_ms")), (4.0, 1.0));
+        let (reads, kb) = (number("reads"), number("read_kb"));
+        assert!((kb - 2.0 * reads).abs() < 0.01 * kb, "{row}");
+        let again = number("read_retransmits");
+        assert!((again - reads / 2.0).abs() < 0.01 * reads, "{row}");
+        assert!(
+            (number("program_read_kb") - reads).abs() < 0.01 * reads,
+            "{row}"
+        );
+        assert!(row.get("nfs_mounts.writes").is_none(), "{row}");
+    }
+}

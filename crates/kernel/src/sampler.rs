@@ -21,6 +21,7 @@ use crate::groups::Groups;
 use crate::identity::Lane;
 use crate::listing;
 use crate::mounts::Mounts;
+use crate::mountstats::Mountstats;
 use crate::reader::Reader;
 use crate::source::{self, Pace, Scope, kind};
 use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
@@ -75,6 +76,7 @@ pub struct Sampler {
     plan: Plan,
     machine: Vec<MachineSource>,
     mounts: Option<Mounts>,
+    mountstats: Option<Mountstats>,
     groups: Option<Groups>,
     processes: Option<Tasks>,
     threads: Option<Tasks>,
@@ -119,6 +121,10 @@ impl Sampler {
             },
             root,
             mounts: plan.kinds.contains(&kind::FILESYSTEM).then(Mounts::new),
+            mountstats: plan
+                .kinds
+                .contains(&kind::MOUNTSTATS)
+                .then(Mountstats::default),
             // Processes have the other half.
             groups: plan
                 .kinds
@@ -162,6 +168,12 @@ impl Sampler {
         {
             let (cost_ns, section) = mounts.sample(&self.root, clock, tasks == Due::Now, key);
             emit(kind::FILESYSTEM, cost::encode(cost_ns), section);
+        }
+        if let Some(mountstats) = &mut self.mountstats
+            && (key || tasks == Due::Now)
+        {
+            let (cost_ns, section) = mountstats.sample(&self.root, clock, tasks == Due::Now, key);
+            emit(kind::MOUNTSTATS, cost::encode(cost_ns), section);
         }
         if let Some(groups) = &mut self.groups {
             let section = groups.sample(&self.root, clock, key, &mut self.budget);

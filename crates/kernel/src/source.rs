@@ -69,6 +69,8 @@ pub mod kind {
     pub const INFINIBAND: u8 = 31;
     /// What statvfs says of each mounted file system
     pub const FILESYSTEM: u8 = 50;
+    /// What /proc/PID/mountstats says of an NFS mount
+    pub const MOUNTSTATS: u8 = 52;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
     /// /proc/self/stat
@@ -456,6 +458,15 @@ pub const ALL: &[Source] = &[
     Source {
         pace: Pace::EachScan,
         ..several(Scope::Mount, kind::FILESYSTEM, "statvfs{}", Grammar::Counts)
+    },
+    Source {
+        pace: Pace::EachScan,
+        ..several(
+            Scope::Mount,
+            kind::MOUNTSTATS,
+            "mountstats{}",
+            Grammar::Counts,
+        )
     },
     // Which files, and what is kept of them, is in `groups.rs`.
     several(Scope::Cgroup, kind::CGROUP, "cgroup{}", Grammar::Plain).bundle(&[]),

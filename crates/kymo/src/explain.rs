@@ -162,7 +162,7 @@ Processes
   --procopts uN         width of the user's name, 12 without N
   --procopts wN         arguments, N characters of them
   --procopts z          of --top, none whose value is 0
-  --procfilt            c NAME, C beginning of a name, f command line, p PID, P parent, u UID or range, U user, + with threads
+  --procfilt            c NAME, C beginning of a name, f command line, g control group, p PID, P parent, u UID or range, U user, + with threads
   --procstate DIRSTWXZ  in these states
 
 Slabs

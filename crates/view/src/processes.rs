@@ -184,6 +184,8 @@ enum What {
     CommStart(Vec<u8>),
     /// `f`: the command line matches.
     Command(Regex),
+    /// `g`: the path of its control group matches.
+    Group(Regex),
     /// `p`: the process id.
     Pid(u64),
     /// `P`: the parent's.
@@ -211,10 +213,13 @@ impl Filter {
         self.tests.iter().any(|test| test.threads)
     }
 
-    /// Whether it is about what not everybody may see: command lines and users.
+    /// Whether it is about what not everybody may see: command lines, control groups and users.
     pub fn asks_for_private(&self) -> bool {
         let mut tests = self.tests.iter();
-        tests.any(|test| matches!(test.what, What::Command(_) | What::Uids(..) | What::User(_)))
+        tests.any(|test| match test.what {
+            What::Command(_) | What::Group(_) | What::Uids(..) | What::User(_) => true,
+            What::Comm(_) | What::CommStart(_) | What::Pid(_) | What::Parent(_) => false,
+        })
     }
 
     /// Whether all processes pass.
@@ -249,6 +254,7 @@ impl Test {
             'c' => What::Comm(regex()?),
             'C' => What::CommStart(text.into()),
             'f' => What::Command(regex()?),
+            'g' => What::Group(regex()?),
             'p' => What::Pid(number(text)?),
             'P' => What::Parent(number(text)?),
             'u' => {
@@ -256,7 +262,7 @@ impl Test {
                 What::Uids(number(low)?, number(high)?)
             }
             'U' => What::User(text.into()),
-            _ => return Err("it begins with one of c C f p P u U".into()),
+            _ => return Err("it begins with one of c C f g p P u U".into()),
         };
         Ok(Test { what, threads })
     }
@@ -271,6 +277,7 @@ impl Test {
             What::Command(regex) => {
                 !cells.labels[CMDLINE].is_empty() && matches(regex, &column(cells, "command").1)
             }
+            What::Group(regex) => matches(regex, &column(cells, "cgroup").1),
             What::Pid(pid) => process::pid_of(cells.name) == *pid,
             What::Parent(pid) => number("ppid") == *pid as f64,
             What::Uids(low, high) => (*low as f64..=*high as f64).contains(&number("uid")),
@@ -339,6 +346,7 @@ mod tests {
             b"cc1".to_vec(),
             b"R".to_vec(),
             b"/usr/lib/cc1\0-quiet\0x.c\0".to_vec(),
+            b"0::/a.slice/b\n".to_vec(),
         ];
         let mut context = Context::default();
         context.set("uid.1000", "ann");
@@ -368,6 +376,9 @@ mod tests {
             ("Cc1", false),
             ("f-quiet x", true),
             ("fnope", false),
+            ("g^/a.slice", true),
+            ("gb$", true),
+            ("g^b", false),
             ("p34", true),
             ("p35", false),
             ("P12", true),

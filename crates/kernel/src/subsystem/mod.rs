@@ -23,6 +23,7 @@ pub mod interrupts;
 pub mod memory;
 pub mod net;
 pub mod nfs;
+pub mod nfs_mounts;
 pub mod numa;
 pub mod own;
 pub mod pressure;
@@ -268,6 +269,7 @@ pub const ALL: &[&Subsystem] = &[
     &sensors::SENSORS,
     &filesystems::FILESYSTEMS,
     &cgroups::CGROUPS,
+    &nfs_mounts::NFS_MOUNTS,
     &slab::SLAB,
     &pressure::PRESSURE,
     &own::OWN,

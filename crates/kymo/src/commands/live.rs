@@ -92,7 +92,7 @@ fn clients(
         .is_some_and(|filter| filter.asks_for_private());
     if place.is_open() && asks {
         anyhow::bail!(
-            "cannot use --procfilt: command lines and users are for clients of a unix socket alone; it takes c C p P with this -A"
+            "cannot use --procfilt: command lines, control groups and users are for clients of a unix socket alone; it takes c C p P with this -A"
         );
     }
     if options.daemon.daemon && !place.is_server() {

@@ -1,0 +1,269 @@
+//! What NFS mounts do, from /proc/PID/mountstats. Reading it can wait for a lock that mounting holds, so a thread of its own
+//! reads, and the sampler waits for it no longer than a few milliseconds; until it has answered the rows are *not read*.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kymo_base::scan;
+use kymo_base::template::Grammar;
+use kymo_base::track::Why;
+use kymo_base::track_writer::TrackWriter;
+use kymo_sys::clock::Clock;
+use kymo_sys::kernel_file::Root;
+
+/// How long a sample waits for the text.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// Most NFS mounts that are recorded.
+const MOUNTS_MAX: usize = 1024;
+
+/// What thread and sampler share.
+#[derive(Default)]
+struct Request {
+    /// Whether the text is wanted, or being read.
+    is_wanted: bool,
+    /// What was read; `None` in it: there is no such file.
+    answer: Option<Option<Vec<u8>>>,
+    ends: bool,
+}
+
+#[derive(Default)]
+struct Exchange {
+    request: Mutex<Request>,
+    changed: Condvar,
+}
+
+impl Exchange {
+    fn lock(&self) -> MutexGuard<'_, Request> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads the NFS mounts of a machine at each scan of processes.
+pub(crate) struct Mountstats {
+    track: TrackWriter,
+    /// A slot of the track each: the mount point.
+    slots: Vec<Option<Vec<u8>>>,
+    exchange: Arc<Exchange>,
+    is_started: bool,
+}
+
+impl Default for Mountstats {
+    fn default() -> Mountstats {
+        Mountstats {
+            track: TrackWriter::new(Grammar::Counts),
+            slots: Vec::new(),
+            exchange: Arc::default(),
+            is_started: false,
+        }
+    }
+}
+
+impl Drop for Mountstats {
+    fn drop(&mut self) {
+        self.exchange.lock().ends = true;
+        self.exchange.changed.notify_all();
+    }
+}
+
+impl Mountstats {
+    /// A sample's section, and what it took.
+    pub(crate) fn sample(
+        &mut self,
+        root: &Arc<Root>,
+        clock: &dyn Clock,
+        due: bool,
+        key: bool,
+    ) -> (u64, &[u8]) {
+        let start_ns = clock.mono_ns();
+        self.track.begin(key);
+        let answer = match due {
+            true => self.ask(root),
+            false => None,
+        };
+        match answer {
+            Some(text) => self.record(&text.unwrap_or_default()),
+            None => {
+                let why = match due {
+                    true => Why::Slow,
+                    false => Why::NotDue,
+                };
+                for slot in (0..self.slots.len()).filter(|&slot| self.slots[slot].is_some()) {
+                    self.track.unread(slot, why);
+                }
+            }
+        }
+        (clock.mono_ns() - start_ns, self.track.end())
+    }
+
+    /// Has the text read, and waits a little for it; `None` where it has not come.
+    fn ask(&mut self, root: &Arc<Root>) -> Option<Option<Vec<u8>>> {
+        if !self.is_started {
+            let (exchange, root) = (self.exchange.clone(), root.clone());
+            let thread = std::thread::Builder::new().name("kymo mountstats".into());
+            let started = thread
+                .stack_size(64 << 10)
+                .spawn(move || work(&exchange, &root));
+            self.is_started = started.is_ok();
+        }
+        let mut request = self.exchange.lock();
+        // What came too late for the scan before is older than this one.
+        request.answer = None;
+        request.is_wanted = true;
+        self.exchange.changed.notify_all();
+        let is_open = |request: &mut Request| request.answer.is_none();
+        let waited = self
+            .exchange
+            .changed
+            .wait_timeout_while(request, PATIENCE, is_open);
+        let (mut request, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        request.answer.take()
+    }
+
+    fn record(&mut self, text: &[u8]) {
+        let mut there = mounts(text);
+        for slot in 0..self.slots.len() {
+            let is_gone = |point: &Vec<u8>| !there.contains_key(point);
+            if self.slots[slot].as_ref().is_some_and(is_gone) {
+                self.slots[slot] = None;
+                self.track.gone(slot);
+            }
+        }
+        let known: Vec<&Vec<u8>> = self.slots.iter().flatten().collect();
+        let new: Vec<Vec<u8>> = there
+            .keys()
+            .filter(|point| !known.contains(point))
+            .cloned()
+            .collect();
+        for point in new {
+            let free = self.slots.iter().position(Option::is_none);
+            let slot = free.unwrap_or(self.slots.len());
+            self.track.add(slot, &point);
+            if slot == self.slots.len() {
+                self.slots.push(None);
+            }
+            self.slots[slot] = Some(point);
+        }
+        for (slot, point) in self.slots.iter().enumerate() {
+            if let Some(said) = point.as_ref().and_then(|point| there.remove(point)) {
+                self.track.read(slot, &said);
+            }
+        }
+    }
+}
+
+/// Reads the text each time it is wanted.
+fn work(exchange: &Exchange, root: &Root) {
+    let mut request = exchange.lock();
+    while !request.ends {
+        if !request.is_wanted {
+            request = exchange
+                .changed
+                .wait(request)
+                .unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
+        request.is_wanted = false;
+        drop(request);
+        let mut text = Vec::new();
+        let read = root
+            .read("proc/1/mountstats", &mut text)
+            .or_else(|_| root.read("proc/self/mountstats", &mut text));
+        request = exchange.lock();
+        request.answer = Some(read.is_ok().then_some(text));
+        exchange.changed.notify_all();
+    }
+}
+
+/// The NFS mounts of the text, by their mount points as the kernel spells them, and what is kept of each: `type nfs4
+/// SERVER:PATH`, `age`, `bytes`, `events` and a line for each operation, its name and its numbers. What was mounted on a
+/// point last counts.
+fn mounts(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    let mut point: Option<Vec<u8>> = None;
+    for line in scan::lines(text) {
+        let words: Vec<&[u8]> = scan::words(line).collect();
+        if let [
+            b"device",
+            device,
+            b"mounted",
+            b"on",
+            on,
+            b"with",
+            b"fstype",
+            rest @ ..,
+        ] = &words[..]
+        {
+            point = match rest {
+                [kind, version, ..] if is_nfs(kind, version) && found.len() < MOUNTS_MAX => {
+                    let said = [&b"type "[..], kind, b" ", device, b"\n"].concat();
+                    found.insert(on.to_vec(), said);
+                    Some(on.to_vec())
+                }
+                _ => None,
+            };
+            continue;
+        }
+        let said = point.as_ref().and_then(|point| found.get_mut(point));
+        if let (Some(said), [name, numbers @ ..]) = (said, &words[..]) {
+            put_counts(name, numbers, said);
+        }
+    }
+    found
+}
+
+/// Version 1.0 has no errors of an operation, 1.1 has; others may mean something else.
+fn is_nfs(kind: &[u8], version: &[u8]) -> bool {
+    matches!(kind, b"nfs" | b"nfs4") && matches!(version, b"statvers=1.0" | b"statvers=1.1")
+}
+
+/// Appends `NAME NUMBER ...` where there are numbers and nothing else.
+fn put_counts(name: &[u8], numbers: &[&[u8]], out: &mut Vec<u8>) {
+    let Some(name) = name.strip_suffix(b":") else {
+        return;
+    };
+    let is_number = |word: &&[u8]| scan::number(word).is_some();
+    if numbers.is_empty() || !numbers.iter().all(is_number) {
+        return;
+    }
+    out.extend_from_slice(name);
+    for number in numbers {
+        out.push(b' ');
+        out.extend_from_slice(number);
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Generated after the kernel's `nfs_show_stats`; the numbers are made up.
+    const TEXT: &str = "device proc mounted on /proc with fstype proc\n\
+        device 10.0.0.1:/export mounted on /a\\040b with fstype nfs4 statvers=1.1\n\
+        \topts:\trw,vers=4.2,rsize=1048576\n\
+        \tage:\t77\n\
+        \tcaps:\tcaps=0xfffbc0bf,wtmult=512\n\
+        \tsec:\tflavor=1,pseudoflavor=1\n\
+        \tevents:\t1 2 3\n\
+        \tbytes:\t1 2 3 4 5 6 7 8 \n\
+        \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
+        \txprt:\ttcp 875 1 2 0 6 7 7 0 7 0 2 0 0\n\
+        \tper-op statistics\n\
+        \t        NULL: 1 1 0 44 24 0 0 0 0\n\
+        \t        READ: 5 6 1 700 800 3 10 20 2\n\
+        device tmp mounted on /tmp with fstype tmpfs\n\
+        device old:/x mounted on /x with fstype nfs statvers=2.0\n\
+        \tage:\t1\n";
+
+    #[test]
+    fn nfs_mounts_and_their_numbers() {
+        let said = "type nfs4 10.0.0.1:/export\nage 77\nevents 1 2 3\nbytes 1 2 3 4 5 6 7 8\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\n";
+        let expect = BTreeMap::from([(b"/a\\040b".to_vec(), said.as_bytes().to_vec())]);
+        assert_eq!(mounts(TEXT.as_bytes()), expect);
+        // Whatever is cut off, what is left does no harm.
+        for end in 0..TEXT.len() {
+            assert!(mounts(&TEXT.as_bytes()[..end]).len() <= 1);
+        }
+    }
+}
