@@ -4,7 +4,7 @@
 pub const TEXT_MAX: usize = 16 << 20;
 /// Longest text recorded; a longer one is a failed read (EFBIG). Its template, at worst, is less
 /// than [`TEXT_MAX`].
-pub const TEXT_RECORDED_MAX: usize = 4 << 20;
+pub const TEXT_RECORDED_MAX: usize = 8 << 20;
 /// Longest command line, cgroup path or program name kept of a process.
 pub const IDENTITY_MAX: usize = 64 << 10;
 /// Bytes of words after which those nobody uses are forgotten at the next key.
@@ -23,6 +23,12 @@ pub const INSTANCES_MAX: usize = 1 << 20;
 pub const CGROUPS_MAX: usize = 4096;
 /// Most templates remembered for one kind of source.
 pub const TEMPLATES_MAX: usize = 256;
+/// Slots of a template from which on those that are alike are counted when it is written.
+pub const TEMPLATE_RUNS_FROM: usize = 256;
+/// Most slots of all templates of a kind that were written so, between two key records: a few bytes may stand for many.
+pub const TEMPLATE_RUNS_SLOTS_MAX: usize = 1 << 20;
+/// Longest text whose buffer is copied when it has changed; that of a longer one is exchanged.
+pub const TEXT_COPIED_MAX: usize = 64 << 10;
 /// Most interned words of one kind between two key records.
 pub const WORDS_MAX: usize = 1 << 20;
 /// Longest interned word (a command line is cut by the kernel at its own limits).

@@ -79,8 +79,10 @@ pub struct Damaged;
 #[derive(Default)]
 pub struct Track {
     templates: Vec<Option<Arc<Template>>>,
-    /// Templates by their bytes, so that a key section does not make them again.
-    seen: HashMap<Vec<u8>, Arc<Template>>,
+    /// Templates by their bytes, so that a key section does not make them again: those written slot by slot, and by runs.
+    seen: [HashMap<Vec<u8>, Arc<Template>>; 2],
+    /// Slots of templates that were defined by runs since the last key.
+    run_slots: usize,
     words: Words,
     instances: Vec<Option<Box<Instance>>>,
     /// Whether the last sample had a section of this kind.
@@ -123,6 +125,7 @@ impl Track {
     /// Forgets all instances, as at a gap.
     pub fn restart(&mut self) {
         self.templates.clear();
+        self.run_slots = 0;
         self.words.clear();
         self.instances.clear();
     }
@@ -267,11 +270,11 @@ impl Track {
         let id = usize::try_from(varint::take(input)?).ok()?;
         let bytes = varint::take_bytes(input, limits::TEXT_MAX)?;
         match n {
-            0 if id < limits::TEMPLATES_MAX => {
+            0 | 2 if id < limits::TEMPLATES_MAX => {
                 if id >= self.templates.len() {
                     self.templates.resize(id + 1, None);
                 }
-                self.templates[id] = Some(self.template(bytes)?);
+                self.templates[id] = Some(self.template(n == 2, bytes)?);
             }
             1 if id < limits::WORDS_MAX => self.words.define(id as u32, bytes),
             _ => return None,
@@ -279,19 +282,39 @@ impl Track {
         Some(())
     }
 
-    fn template(&mut self, bytes: &[u8]) -> Option<Arc<Template>> {
-        if let Some(template) = self.seen.get(bytes) {
+    fn template(&mut self, by_runs: bool, bytes: &[u8]) -> Option<Arc<Template>> {
+        let left = limits::TEMPLATE_RUNS_SLOTS_MAX - self.run_slots;
+        if let Some(template) = self.seen[usize::from(by_runs)].get(bytes) {
+            if by_runs {
+                self.run_slots += template.len().min(left);
+            }
             return Some(template.clone());
         }
-        let mut input = bytes;
-        let template = Arc::new(Template::read(&mut input)?);
-        if !input.is_empty() {
-            return None;
+        let template = match by_runs {
+            true => {
+                let template = Template::read_runs(bytes, left)?;
+                self.run_slots += template.len();
+                template
+            }
+            false => {
+                let mut input = bytes;
+                let template = Template::read(&mut input)?;
+                input.is_empty().then_some(template)?
+            }
+        };
+        let seen = &mut self.seen[usize::from(by_runs)];
+        let is_full = match by_runs {
+            true => {
+                let slots: usize = seen.values().map(|known| known.len()).sum();
+                slots + template.len() > limits::TEMPLATE_RUNS_SLOTS_MAX
+            }
+            false => seen.len() >= 4 * limits::TEMPLATES_MAX,
+        };
+        if is_full {
+            seen.clear();
         }
-        if self.seen.len() >= 4 * limits::TEMPLATES_MAX {
-            self.seen.clear();
-        }
-        self.seen.insert(bytes.to_vec(), template.clone());
+        let template = Arc::new(template);
+        seen.insert(bytes.to_vec(), template.clone());
         Some(template)
     }
 }
@@ -552,6 +575,73 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A table like /proc/interrupts: a line a device, a column a CPU.
+    fn table(lines: usize, columns: usize, moved: usize) -> Vec<u8> {
+        let mut text = String::new();
+        for line in 0..lines {
+            text += &format!("{line:4}:");
+            for column in 0..columns {
+                let is_busy = (line * 7 + column) % 50 == 0;
+                let number = if is_busy { 997 * (line + 1) + moved } else { 0 };
+                text += &format!("{number:11}");
+            }
+            text += &format!("  IR-PCI-MSIX {line}-edge      nvme{line}\n");
+        }
+        text.into_bytes()
+    }
+
+    #[test]
+    fn a_large_table_is_a_few_bytes_a_line_and_a_byte_a_number_in_a_key() {
+        let (lines, columns) = (100, 256);
+        let mut writer = TrackWriter::new(Grammar::Counts);
+        let mut track = Track::default();
+        writer.begin(true);
+        writer.add(0, b"");
+        let mut buffer = Vec::new();
+        for sample in 0..6 {
+            if sample > 0 {
+                writer.begin(sample % 2 == 0);
+            }
+            let text = table(lines, columns, 600 * sample);
+            buffer.clone_from(&text);
+            assert!(writer.read_exchanging(0, &mut buffer));
+            let section = writer.end();
+            assert!(section.len() < lines * (columns + 64), "{}", section.len());
+            track
+                .apply(sample % 2 == 0, section)
+                .expect("its own section");
+            let (_, instance) = track.instances().next().expect("an instance");
+            let mut out = Vec::new();
+            assert!(track.render(instance, &mut out) && out == text);
+            assert!(writer.text(0).bytes == text, "what it compares with next");
+        }
+    }
+
+    #[test]
+    fn a_few_bytes_define_no_more_slots_than_there_may_be() {
+        let define = |slots: u64| {
+            let mut template = Vec::new();
+            varint::put_bytes(&mut template, b"");
+            varint::put(&mut template, slots);
+            template.extend([0, 0]);
+            let mut section = Vec::new();
+            for id in 0..2 {
+                varint::put(&mut section, op::DEFINE | 2 << 3);
+                varint::put(&mut section, id);
+                varint::put_bytes(&mut section, &template);
+            }
+            section
+        };
+        let max = limits::TEMPLATE_RUNS_SLOTS_MAX as u64;
+        let applied = |slots| Track::default().apply(true, &define(slots));
+        assert_eq!(applied(max), Ok(()), "the second one is the first");
+        assert_eq!(applied(max + 1), Err(Damaged));
+        assert_eq!(applied(u64::MAX), Err(Damaged));
+        let mut both = define(max);
+        both.extend(define(max - 1));
+        assert_eq!(Track::default().apply(true, &both), Err(Damaged));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct TrackWriter {
     run: Option<(u64, u64)>,
     changes: Vec<Change>,
     group: u32,
+    /// Slots of templates that were written by runs in this key group.
+    run_slots: usize,
     sample: u64,
 }
 
@@ -63,6 +65,7 @@ impl TrackWriter {
             run: None,
             changes: Vec::new(),
             group: 0,
+            run_slots: 0,
             sample: 0,
         }
     }
@@ -74,6 +77,7 @@ impl TrackWriter {
         self.sample += 1;
         if key {
             self.group += 1;
+            self.run_slots = 0;
             if self.words.bytes() > limits::WORDS_KEPT_BYTES
                 || self.words.len() > 4 * self.instances.len() + 1024
             {
@@ -114,6 +118,18 @@ impl TrackWriter {
         if changed && let Some(held) = self.held(slot) {
             held.text.bytes.clear();
             held.text.bytes.extend_from_slice(text);
+        }
+        changed
+    }
+
+    /// As [`TrackWriter::read`], where the text's buffer may be exchanged for another: a long text is not copied.
+    pub fn read_exchanging(&mut self, slot: usize, text: &mut Vec<u8>) -> bool {
+        if text.len() <= limits::TEXT_COPIED_MAX {
+            return self.read(slot, text);
+        }
+        let changed = self.frame(slot, text);
+        if changed && let Some(held) = self.held(slot) {
+            std::mem::swap(&mut held.text.bytes, text);
         }
         changed
     }
@@ -399,6 +415,7 @@ impl TrackWriter {
             section,
             words_defined,
             group,
+            run_slots,
             ..
         } = self;
         let Some(held) = instances[slot].as_deref_mut() else {
@@ -415,9 +432,21 @@ impl TrackWriter {
         let known = &mut templates[id as usize];
         if known.defined != *group {
             known.defined = *group;
+            let slots = known.template.len();
+            let by_runs = slots >= limits::TEMPLATE_RUNS_FROM
+                && slots <= limits::TEMPLATE_RUNS_SLOTS_MAX - *run_slots;
             let mut bytes = Vec::new();
-            known.template.write(&mut bytes);
-            varint::put(section, op::DEFINE);
+            match by_runs {
+                true => {
+                    *run_slots += slots;
+                    known.template.write_runs(&mut bytes);
+                    varint::put(section, op::DEFINE | 2 << 3);
+                }
+                false => {
+                    known.template.write(&mut bytes);
+                    varint::put(section, op::DEFINE);
+                }
+            }
             varint::put(section, id.into());
             varint::put_bytes(section, &bytes);
         }

@@ -440,7 +440,7 @@ impl MachineSource {
             self.cost_ns += clock.mono_ns() - start_ns;
             match result {
                 Ok(()) => {
-                    self.track.read(slot, text);
+                    self.track.read_exchanging(slot, text);
                 }
                 Err(errno) => self.track.failed(slot, errno),
             }
