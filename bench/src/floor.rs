@@ -15,9 +15,12 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 /// Far above any text of a kernel; pages are touched only as far as a text goes.
-const BUFFER_BYTES: usize = 4 << 20;
+const BUFFER_BYTES: usize = 8 << 20;
+/// Above any text that is read at once. For some the kernel makes room for as much as is asked for.
+const WHOLE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy)]
 enum Reads {
@@ -25,25 +28,37 @@ enum Reads {
     ToEnd,
 }
 
-/// Letter, path and way of reading; the same files collectl opens for the letter.
-const FILES: [(char, &str, Reads); 6] = [
+/// Letter, path and way of reading; the same files collectl opens for the letter. What this kernel does not have is left out.
+const FILES: [(char, &str, Reads); 17] = [
     ('c', "/proc/stat", Reads::Whole),
     ('c', "/proc/loadavg", Reads::Whole),
     ('d', "/proc/diskstats", Reads::ToEnd),
     ('n', "/proc/net/dev", Reads::ToEnd),
     ('m', "/proc/meminfo", Reads::Whole),
     ('m', "/proc/vmstat", Reads::ToEnd),
+    ('b', "/proc/buddyinfo", Reads::ToEnd),
+    ('i', "/proc/sys/fs/dentry-state", Reads::Whole),
+    ('i', "/proc/sys/fs/inode-nr", Reads::Whole),
+    ('i', "/proc/sys/fs/file-nr", Reads::Whole),
+    ('j', "/proc/interrupts", Reads::ToEnd),
+    ('s', "/proc/net/sockstat", Reads::Whole),
+    ('s', "/proc/net/sockstat6", Reads::Whole),
+    ('t', "/proc/net/snmp", Reads::Whole),
+    ('t', "/proc/net/netstat", Reads::Whole),
+    ('t', "/proc/net/snmp6", Reads::Whole),
+    ('y', "/proc/slabinfo", Reads::ToEnd),
 ];
 
-/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do.
+/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do; `--root DIR` files below it, opened anew for each sample.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let letters: String = args.value("-s")?.unwrap_or_else(|| "cdnm".into());
     let interval: String = args.value("-i")?.unwrap_or_else(|| "0".into());
     let count: u64 = args.value("-c")?.unwrap_or(8640);
     let phase_ns = nanos(args.value("--phase")?.unwrap_or(0.0));
     let ack = args.flag("--ack");
+    let root: Option<PathBuf> = args.value("--root")?;
     args.done()?;
-    let mut floor = Floor::open(&letters)?;
+    let mut floor = Floor::open(&letters, root)?;
     let ticks = pace(first_interval_ns(&interval)?, phase_ns)?;
     floor.sample()?;
     if ack {
@@ -74,19 +89,33 @@ fn first_interval_ns(word: &str) -> Result<u64> {
 
 struct Floor {
     kept: Vec<(OwnedFd, Reads)>,
+    /// Instead of these, where files are no kernel's.
+    opened_anew: Vec<(String, Reads)>,
     processes: Option<Processes>,
     buffer: Vec<u8>,
 }
 
 impl Floor {
-    fn open(letters: &str) -> Result<Floor> {
+    fn open(letters: &str, root: Option<PathBuf>) -> Result<Floor> {
+        let below = |path: &str| match &root {
+            Some(root) => format!("{}{path}", root.display()),
+            None => path.to_string(),
+        };
         let wanted = FILES.iter().filter(|file| letters.contains(file.0));
-        let kept = wanted
-            .map(|&(_, path, reads)| Ok((open(path)?, reads)))
-            .collect::<Result<_>>()?;
+        let files = wanted.map(|&(_, path, reads)| (below(path), reads));
+        let files: Vec<(String, Reads)> =
+            files.filter(|(path, _)| Path::new(path).exists()).collect();
+        let (kept, opened_anew) = match root {
+            Some(_) => (Vec::new(), files),
+            None => {
+                let kept = files.iter().map(|(path, reads)| Ok((open(path)?, *reads)));
+                (kept.collect::<Result<_>>()?, Vec::new())
+            }
+        };
         let processes = letters.contains('Z').then(Processes::open).transpose()?;
         Ok(Floor {
             kept,
+            opened_anew,
             processes,
             buffer: vec![0; BUFFER_BYTES],
         })
@@ -95,6 +124,9 @@ impl Floor {
     fn sample(&mut self) -> Result<()> {
         for (file, reads) in &self.kept {
             read(file, *reads, &mut self.buffer)?;
+        }
+        for (path, reads) in &self.opened_anew {
+            read(&open(path)?, *reads, &mut self.buffer)?;
         }
         match &mut self.processes {
             Some(processes) => processes.sample(&mut self.buffer),
@@ -109,15 +141,19 @@ fn open(path: &str) -> Result<OwnedFd> {
 }
 
 fn read(file: &OwnedFd, reads: Reads, buffer: &mut [u8]) -> Result<()> {
-    let mut at = pread(file, &mut *buffer, 0).cannot("read a kept file")?;
-    if at == buffer.len() {
+    let room = match reads {
+        Reads::Whole => WHOLE_BYTES,
+        Reads::ToEnd => buffer.len(),
+    };
+    let mut at = pread(file, &mut buffer[..room], 0).cannot("read a kept file")?;
+    if at == room {
         return Err(Fault::new("a text is longer than the floor's buffer"));
     }
     if let Reads::Whole = reads {
         return Ok(());
     }
     loop {
-        match pread(file, &mut *buffer, at as u64).cannot("read a kept file")? {
+        match pread(file, &mut buffer[at..], at as u64).cannot("read a kept file")? {
             0 => return Ok(()),
             n => at += n,
         }
@@ -230,7 +266,7 @@ mod tests {
     /// Reads the live machine.
     #[test]
     fn one_sample_of_everything() {
-        let mut floor = Floor::open("cdnmZ").unwrap();
+        let mut floor = Floor::open("bcdijnmstyZ", None).unwrap();
         floor.sample().unwrap();
         floor.sample().unwrap();
         let me = std::process::id();

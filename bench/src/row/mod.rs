@@ -3,7 +3,10 @@
 mod bytes;
 mod cold;
 mod day;
+mod herd;
+mod large;
 pub(crate) mod lateness;
+mod letters;
 mod memory;
 mod play;
 mod processes;
@@ -31,17 +34,20 @@ pub(crate) struct Row {
     pub run: fn(&Bench) -> Result<Outcome>,
 }
 
-const ROWS: [&Row; 12] = [
+const ROWS: [&Row; 15] = [
     &day::ROW,
     &spaced::ROW,
     &cold::ROW,
     &processes::ROW,
+    &letters::ROW,
+    &large::ROW,
     &seal::ROW,
     &bytes::ROW,
     &writes::ROW,
     &memory::ROW,
     &start::ROW,
     &lateness::ROW,
+    &herd::ROW,
     &play::ROW,
     &seek::ROW,
 ];
