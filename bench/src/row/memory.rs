@@ -24,7 +24,7 @@ pub(super) const ROW: Row = Row {
 const LIMIT: Duration = Duration::from_secs(120);
 const MB: f64 = 1e6;
 /// Every subsystem, also those that collectl does not have.
-const ALL: &str = "bcdfijmnpstxyEKMWZ";
+const ALL: &str = "bcdfgijmnpstxyEKMWZ";
 
 /// Letters, interval, full and quick count, bar and aim in MB. Without pause, so
 /// that seals come within the run.
