@@ -199,9 +199,13 @@ impl Template {
     /// As [`Template::write`], but slots in a row that are alike are counted: of a table with a column for each CPU, a few bytes a line.
     pub fn write_runs(&self, out: &mut Vec<u8>) {
         varint::put_bytes(out, &self.literals);
-        let lengths =
-            (0..self.len()).map(|slot| (self.literal(slot).len(), self.slots[slot].class));
-        let mut run: Option<(u64, (usize, Class))> = None;
+        let mut last = 0;
+        let lengths = self.slots.iter().map(|slot| {
+            let length = slot.literal_end - last;
+            last = slot.literal_end;
+            (length, slot.class)
+        });
+        let mut run: Option<(u64, (u32, Class))> = None;
         for slot in lengths {
             match &mut run {
                 Some((count, alike)) if *alike == slot => *count += 1,
@@ -262,10 +266,10 @@ impl Template {
     }
 }
 
-fn put_run(out: &mut Vec<u8>, run: Option<(u64, (usize, Class))>) {
+fn put_run(out: &mut Vec<u8>, run: Option<(u64, (u32, Class))>) {
     if let Some((count, (length, class))) = run {
         varint::put(out, count);
-        varint::put(out, length as u64);
+        varint::put(out, length.into());
         class.write(out);
     }
 }
