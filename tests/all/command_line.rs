@@ -146,7 +146,10 @@ fn bad_usage_is_one_clear_line() {
             &["-sc", "--keep", "7d"],
             "cannot use --keep: nothing is recorded",
         ),
-        (&["--export", "gexpr"], "cannot use --export gexpr: Ganglia"),
+        (
+            &["--export", "gexpr"],
+            "cannot use --export gexpr,: it takes",
+        ),
         (&["--nonsense"], "cannot use --nonsense: no such switch"),
         (&["play", env!("CARGO_MANIFEST_DIR")], "cannot "),
     ] {

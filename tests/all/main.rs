@@ -3,6 +3,7 @@
 mod cgroups;
 mod collectl_clients;
 mod collectl_forms;
+mod collectl_ganglia;
 mod collectl_letters;
 mod collectl_name;
 mod collectl_plot;

@@ -19,6 +19,7 @@ mod cost;
 mod daemon;
 mod days;
 mod explain;
+mod gmond;
 #[cfg(feature = "serve")]
 mod guardian;
 mod intervals;

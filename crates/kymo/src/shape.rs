@@ -67,7 +67,8 @@ pub(crate) struct Shape {
     /// As vmstat shows it
     #[arg(long, conflicts_with_all = ["plot", "verbose", "csv", "json"])]
     pub vmstat: bool,
-    /// A line a value: lexpr[,f=N]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; vmstat
+    /// A line a value: lexpr[,f=N]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; to Ganglia
+    /// gexpr,HOST:PORT[,g|G]; vmstat. Of several intervals i=SECONDS,min|max|avg|tot; co: what changed, or ttl=N times did not
     #[arg(long, value_name = "NAME[,OPTIONS]", conflicts_with_all = ["plot", "verbose", "csv", "json", "vmstat"])]
     pub export: Option<String>,
     /// Totals of what is played; with --statopts i behind its intervals
@@ -108,7 +109,7 @@ impl Shape {
         let mut words = text.split(',');
         let name = words.next().unwrap_or_default();
         let address = match name {
-            "graphite" => Some(words.next().unwrap_or_default()),
+            "graphite" | "gexpr" => Some(words.next().unwrap_or_default()),
             _ => None,
         };
         let words: Vec<&str> = words.collect();

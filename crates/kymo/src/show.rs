@@ -13,6 +13,7 @@ use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
 use crate::broadcast::Broadcast;
 use crate::carbon::Carbon;
+use crate::gmond::Gmond;
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace, PlotPlace};
 
@@ -168,6 +169,15 @@ pub(crate) fn run(
     pace: Pace,
 ) -> Result<Shown> {
     if let Some((_, Some(address))) = view.shape.lines().map_err(anyhow::Error::msg)? {
+        if view
+            .shape
+            .export
+            .as_ref()
+            .is_some_and(|text| text.starts_with("gexpr"))
+        {
+            let mut gmond = Gmond::new(address).map_err(anyhow::Error::msg)?;
+            return Ok(play(source, options, &mut gmond)?);
+        }
         let mut carbon = Carbon::new(address).map_err(anyhow::Error::msg)?;
         return Ok(play(source, options, &mut carbon)?);
     }

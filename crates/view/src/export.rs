@@ -1,6 +1,8 @@
 //! Formats for other programs and eyes, collectl's exports: one file each.
 
 pub(crate) mod asked;
+mod fold;
+mod ganglia;
 pub(crate) mod lines;
 mod names;
 pub(crate) mod vmstat;
