@@ -1,5 +1,5 @@
-// Below the usual charts: those of what is recorded only where it is asked for (interrupts, sensors, NFS ...). There is a
-// card for each that has numbers, and none that is empty.
+// Below the usual charts: those of what is recorded only where it is asked for (interrupts, sensors, NFS ...).
+// There is a card for each that has numbers, and none that is empty.
 import { createBoard } from './board.js';
 import { MORE } from './more-panels.js';
 import { hold } from './frame.js';
