@@ -286,6 +286,8 @@ fn what_is_refused() {
             &["-sZ", "--procfilt", "U root", "-A", "127.0.0.1:0"],
             "--procfilt",
         ),
+        (&["-scg", "-A", "127.0.0.1:0"], "control groups"),
+        (&["-sG", "-A", "127.0.0.1:0"], "control groups"),
         (&["--insecure"], "cannot"),
     ] {
         let mut words = words.to_vec();

@@ -95,6 +95,12 @@ fn clients(
             "cannot use --procfilt: command lines, control groups and users are for clients of a unix socket alone; it takes c C p P with this -A"
         );
     }
+    if place.is_open() && setup.letters.contains(['g', 'G']) {
+        anyhow::bail!(
+            "cannot use -s {}: control groups are named after users; they are for clients of a unix socket alone",
+            setup.letters
+        );
+    }
     if options.daemon.daemon && !place.is_server() {
         anyhow::bail!("cannot use -D: not with an -A that connects");
     }
