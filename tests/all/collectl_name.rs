@@ -181,6 +181,69 @@ fn a_daemon_as_its_settings_say() {
     assert!(played.status.success(), "{played:?}");
 }
 
+/// What is looked at of a day that the service recorded: on the terminal, in plot files and by other programs.
+#[test]
+fn what_a_daemon_recorded_is_looked_at() {
+    let scratch = Scratch::new("collectl-day");
+    let ours = named(&scratch);
+    let (dir, pid_file) = (scratch.text("log"), scratch.path("pid"));
+    let pid_text = pid_file.to_string_lossy().into_owned();
+    let words = [
+        "-D",
+        "-f",
+        &dir,
+        "-i.1:.1",
+        "-scdnmijstyZ",
+        "--pidfile",
+        &pid_text,
+    ];
+    fs::create_dir(&dir).expect("a folder");
+    let output = run(&ours, &words);
+    assert!(output.status.success(), "{output:?}");
+    let played = |words: &[&str]| {
+        let output = run(&ours, &[&["-p", &dir], words].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    wait(|| played(&["-sc", "-oT"]).lines().count() > 12);
+    let pid = text(&pid_file).trim().parse().expect("a number");
+    kymo_sys::machine::ask_to_end(pid);
+    wait(|| !pid_file.exists());
+    let plot = scratch.text("plot");
+    fs::create_dir(&plot).expect("a folder");
+    let mut wrong: Vec<String> = Vec::new();
+    for (words, expected) in [
+        (&["-scdn", "-oD"] as &[&str], "KBRead"),
+        (&["-smijsty", "-oTm"], "Inodes"),
+        (
+            &["-sCDN", "--dskfilt", "vda|sda|nvme|dm-", "--netfilt", "lo"],
+            "NETWORK STATISTICS",
+        ),
+        (&["-sc", "--stats"], "T "),
+        (&["--vmstat"], "procs"),
+        (&["--top", "time,5"], "TOP PROCESSES"),
+        (
+            &["-sZ", "--procfilt", "p1", "--procopts", "w"],
+            "PROCESS SUMMARY",
+        ),
+        (&["-scdmn", "--export", "lexpr"], "cputotals.user"),
+        (&["-sY", "--slabfilt", "dentry"], "dentry"),
+        (&["-scdn", "-P", "-f", &plot], ""),
+        (&["--showheader"], "Collectl"),
+    ] {
+        let shown = played(words);
+        assert!(shown.contains(expected), "{words:?}: {shown}");
+        assert!(
+            !expected.is_empty() || shown.is_empty(),
+            "{words:?}: {shown}"
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let plotted = fs::read_dir(&plot).expect("plot files").count();
+    assert_eq!(plotted, 1);
+}
+
 /// Nothing goes on in the background that records nothing, nor as somebody whose folder it is not.
 #[test]
 fn what_is_no_daemon() {
