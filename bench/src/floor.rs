@@ -26,7 +26,11 @@ const WHOLE_BYTES: usize = 64 << 10;
 enum Reads {
     Whole,
     ToEnd,
+    /// As `ToEnd`, once a minute: without pause a sample counts as 10 s.
+    ToEndAtScans,
 }
+
+const SAMPLES_A_SCAN: u64 = 6;
 
 /// Letter, path and way of reading; the same files collectl opens for the letter. What this kernel does not have is left out.
 const FILES: [(char, &str, Reads); 17] = [
@@ -46,7 +50,7 @@ const FILES: [(char, &str, Reads); 17] = [
     ('t', "/proc/net/snmp", Reads::Whole),
     ('t', "/proc/net/netstat", Reads::Whole),
     ('t', "/proc/net/snmp6", Reads::Whole),
-    ('y', "/proc/slabinfo", Reads::ToEnd),
+    ('y', "/proc/slabinfo", Reads::ToEndAtScans),
 ];
 
 /// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do; `--root DIR` files below it, opened anew for each sample.
@@ -93,6 +97,7 @@ struct Floor {
     opened_anew: Vec<(String, Reads)>,
     processes: Option<Processes>,
     buffer: Vec<u8>,
+    samples: u64,
 }
 
 impl Floor {
@@ -118,11 +123,17 @@ impl Floor {
             opened_anew,
             processes,
             buffer: vec![0; BUFFER_BYTES],
+            samples: 0,
         })
     }
 
     fn sample(&mut self) -> Result<()> {
+        let is_scan = self.samples.is_multiple_of(SAMPLES_A_SCAN);
+        self.samples += 1;
         for (file, reads) in &self.kept {
+            if matches!(reads, Reads::ToEndAtScans) && !is_scan {
+                continue;
+            }
             read(file, *reads, &mut self.buffer)?;
         }
         for (path, reads) in &self.opened_anew {
@@ -143,7 +154,7 @@ fn open(path: &str) -> Result<OwnedFd> {
 fn read(file: &OwnedFd, reads: Reads, buffer: &mut [u8]) -> Result<()> {
     let room = match reads {
         Reads::Whole => WHOLE_BYTES,
-        Reads::ToEnd => buffer.len(),
+        Reads::ToEnd | Reads::ToEndAtScans => buffer.len(),
     };
     let mut at = pread(file, &mut buffer[..room], 0).cannot("read a kept file")?;
     if at == room {

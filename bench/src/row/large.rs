@@ -53,7 +53,10 @@ fn run(bench: &Bench) -> Result<Outcome> {
         }
         let [floor, kymo] = cpu.map(|cpu| (!cpu.is_empty()).then(|| median(&cpu)));
         if let (Some(floor), Some(kymo)) = (floor, kymo) {
-            outcome.figure(format!("{name}: {} × {floor:.3} s", ratio(kymo, floor)));
+            outcome.figure(format!(
+                "{name}: {} of the floor, {floor:.3} s",
+                ratio(kymo, floor)
+            ));
             outcome.check(Some(kymo / floor), bar, bar);
             let most = 12e6 + 5.0 * text as f64;
             outcome.figure(format!("peak {}", bytes(peak as f64)));
