@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const NEAR: f64 = 1.0 / INTERVAL_S as f64 + 0.0005;
 /// A stamp of MRTG is a whole second, some time after the answer: on a busy machine seconds, but within the cycle.
 const STAMP_OFF_S: f64 = INTERVAL_S as f64;
-/// Rows that both must have: over so many, seconds of a stamp are within [`NEAR`].
+/// Rows that both must have. Over this many rows a stamp that is seconds late changes the mean rate by less than [`NEAR`].
 const ROWS: usize = 5;
 
 /// What a file said at a moment: in and out.

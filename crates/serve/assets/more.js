@@ -5,7 +5,7 @@ import { MORE } from './more-panels.js';
 import { hold } from './frame.js';
 import { setSplit } from './split.js';
 
-/** What is read when processes are scanned stands until the next scan; so many scans may fail. */
+/** What is read at scans of processes is shown for so many scan intervals: until the next scan, and a bit. */
 const SCANS = 1.5;
 
 /** Null where nothing of it is recorded. */

@@ -14,14 +14,14 @@ pub(crate) enum Dialect {
     Gexpr(GangliaNames),
 }
 
-/// Which of gexpr's names are Ganglia's own.
+/// Whether gexpr's names are those of Ganglia itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GangliaNames {
     /// None.
     None,
-    /// `g`: there are no others.
+    /// `g`: they are, and what Ganglia has no name for is left out.
     Alone,
-    /// `G`: those there are.
+    /// `G`: where Ganglia has one.
     Too,
 }
 

@@ -13,7 +13,7 @@ use crate::feed::{Interval, Part};
 use crate::options::Options;
 use crate::selection;
 
-/// ValueNames of a subsystem's values.
+/// The names of a subsystem's values.
 struct ValueNames {
     letter: char,
     /// What Ganglia groups them under.
@@ -30,8 +30,7 @@ struct Named {
     units: &'static str,
 }
 
-/// Whose names: those of lexpr, of graphite, and of gexpr: all but with `g`; those it has in the place of standard ones; and the
-/// standard ones.
+/// Whose names: lexpr's; graphite's; gexpr's but with `g`; gexpr's but with `g` or `G`; with either of them, those of Ganglia itself.
 const LEXPR: u8 = 1;
 const GRAPHITE: u8 = 2;
 const GANGLIA: u8 = 4;
