@@ -219,7 +219,7 @@ fn what_a_daemon_recorded_is_looked_at() {
             &["-sCDN", "--dskfilt", "vda|sda|nvme|dm-", "--netfilt", "lo"],
             "NETWORK STATISTICS",
         ),
-        (&["-sc", "--stats"], "T "),
+        (&["-sc", "--stats"], "\nT"),
         (&["--vmstat"], "procs"),
         (&["--top", "time,5"], "TOP PROCESSES"),
         (

@@ -88,7 +88,12 @@ test('a part of a recording in one file is shown, with a card for each letter', 
     }
     assert.notEqual(await legend(page, 'softirqs'), before);
     await page.locator('.card[data-panel=interrupts] .split').click();
-    await page.waitForFunction(() => /1[\d.]+ \/s|1[\d.]+ k/.test(document.querySelector('.card[data-panel=interrupts] .legend').textContent));
+    // now a line for each CPU
+    const split = () => {
+      const { textContent, children } = document.querySelector('.card[data-panel=interrupts] .legend');
+      return children.length > 0 && !textContent.includes('all CPUs') && /\d/.test(textContent);
+    };
+    await page.waitForFunction(split);
     assert.deepEqual(seen, clean);
     await context.close();
   });
