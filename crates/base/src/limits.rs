@@ -29,6 +29,8 @@ pub const TEMPLATE_RUNS_FROM: usize = 256;
 pub const TEMPLATE_RUNS_SLOTS_MAX: usize = 1 << 20;
 /// Longest text whose buffer is copied when it has changed; that of a longer one is exchanged.
 pub const TEXT_COPIED_MAX: usize = 64 << 10;
+/// Bytes of such a text that are read and compared at a time: they stay in the CPU's cache.
+pub const PIECE_READ: usize = 128 << 10;
 /// Most interned words of one kind between two key records.
 pub const WORDS_MAX: usize = 1 << 20;
 /// Longest interned word (a command line is cut by the kernel at its own limits).

@@ -6,7 +6,18 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
     let (a, b) = (&a[..len], &b[..len]);
     let mut at = 0;
-    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)).take(NEAR_WORDS) {
+        let diff = word(x) ^ word(y);
+        if diff != 0 {
+            return at + (diff.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    // Far from the last difference, many bytes are looked at at once.
+    let (far, _) = a[at..].as_chunks::<64>();
+    let far = far.iter().zip(b[at..].as_chunks::<64>().0);
+    at += 64 * far.take_while(|(x, y)| x == y).count();
+    for (x, y) in a[at..].chunks_exact(8).zip(b[at..].chunks_exact(8)) {
         let diff = word(x) ^ word(y);
         if diff != 0 {
             return at + (diff.trailing_zeros() / 8) as usize;
@@ -18,6 +29,25 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
         .zip(&b[at..])
         .take_while(|(x, y)| x == y)
         .count()
+}
+
+/// Words of eight bytes that are compared one by one, as differences are often near.
+const NEAR_WORDS: usize = 8;
+
+/// Behind the last newline; 0 where there is none.
+#[inline]
+pub fn last_line_end(text: &[u8]) -> usize {
+    let has_newline = |bytes: &&[u8; 64]| bytes.contains(&b'\n');
+    let (head, chunks) = text.as_rchunks::<64>();
+    let without = chunks.iter().rev().take_while(|c| !has_newline(c)).count();
+    let chunks = &chunks[..chunks.len() - without];
+    let last = chunks.last().map_or(head, |chunk| &chunk[..]);
+    let before = match chunks.len() {
+        0 => 0,
+        n => head.len() + (n - 1) * 64,
+    };
+    let behind = last.iter().rposition(|&b| b == b'\n').map(|at| at + 1);
+    behind.map_or(0, |behind| before + behind)
 }
 
 #[inline]
@@ -96,11 +126,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn common_prefix_is_exact(a: Vec<u8>, mut b: Vec<u8>, cut in 0usize..80) {
+        fn common_prefix_is_exact(a in proptest::collection::vec(any::<u8>(), 0..300), mut b: Vec<u8>, cut in 0usize..300) {
             let mut joined = a[..cut.min(a.len())].to_vec();
             joined.append(&mut b);
             let naive = a.iter().zip(&joined).take_while(|(x, y)| x == y).count();
             prop_assert_eq!(common_prefix(&a, &joined), naive);
+        }
+        #[test]
+        fn the_last_line_ends_where_it_does(lines in proptest::collection::vec("[ab]{0,90}", 0..5)) {
+            let text = lines.join("\n").into_bytes();
+            let naive = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+            prop_assert_eq!(last_line_end(&text), naive);
         }
         #[test]
         fn numbers_come_back(value: u64, width in 0usize..30) {

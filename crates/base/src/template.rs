@@ -90,6 +90,13 @@ impl Template {
         self.literals.len() + self.slots.len() * size_of::<Slot>()
     }
 
+    /// Whether some of its values are words.
+    pub fn has_words(&self) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| matches!(slot.class, Class::Word(_)))
+    }
+
     /// The slots in the order of the text.
     pub fn slots(&self) -> &[Slot] {
         &self.slots

@@ -25,6 +25,26 @@ pub struct Change {
     pub last: u64,
 }
 
+/// Where the present text and its next one stand at the same place of the template.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Place {
+    from: usize,
+    to: usize,
+    slot: usize,
+}
+
+/// A part of the next text.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    bytes: &'a [u8],
+    /// Where it begins in the next text.
+    start: usize,
+    /// What it is compared with ends here in the present text.
+    old_end: usize,
+    /// Whether what is behind it is known, so that numbers may move their places.
+    is_rest: bool,
+}
+
 impl Text {
     /// Moves on to `next` if `template`, which fits the present text, fits it too: notes what
     /// moved in `changes` and updates values and ends, but not `bytes`, which the caller
@@ -37,23 +57,93 @@ impl Text {
         changes: &mut Vec<Change>,
     ) -> bool {
         changes.clear();
-        let old = &self.bytes[..];
-        let slots = template.slots();
-        // `from` in the old text and `to` in the new one stand at the same place of the template.
-        let (mut from, mut to, mut slot) = (0usize, 0usize, 0usize);
-        loop {
-            let alike = scan::common_prefix(&old[from..], &next[to..]);
-            let stop = from + alike;
-            if stop == old.len() && to + alike == next.len() {
-                shift(&mut self.ends[slot..], from, to);
+        self.advance_from(Place::default(), template, words, next, changes)
+    }
+
+    /// As [`Text::advance`], from a place up to which [`Text::patch`] came, and with the changes it found.
+    pub fn advance_from(
+        &mut self,
+        mut place: Place,
+        template: &Template,
+        words: &mut Words,
+        next: &[u8],
+        changes: &mut Vec<Change>,
+    ) -> bool {
+        let part = Part {
+            bytes: next,
+            start: 0,
+            old_end: self.bytes.len(),
+            is_rest: true,
+        };
+        let fits = self.walk(&mut place, part, template, words, changes);
+        if fits {
+            let Place { from, to, slot } = place;
+            shift(&mut self.ends[slot..], from, to);
+        }
+        fits
+    }
+
+    /// Moves on by a piece of the next text that begins at `start`, where `bytes` is the next text up to there. Whole lines,
+    /// in which all numbers keep their places: `bytes` becomes the next text up to the end of the piece. `false`: this piece is not
+    /// like that. `bytes` is as it was, and [`Text::advance_from`] goes on from `place` with all of the next text.
+    pub fn patch(
+        &mut self,
+        place: &mut Place,
+        (start, piece): (usize, &[u8]),
+        template: &Template,
+        words: &mut Words,
+        changes: &mut Vec<Change>,
+    ) -> bool {
+        let old_end = start + piece.len();
+        match self.bytes.get(start..old_end) {
+            None => return false,
+            Some(old) if old == piece => {
+                (place.from, place.to) = (old_end, old_end);
                 return true;
             }
-            let behind = self.ends[slot..]
-                .iter()
-                .take_while(|&&end| (end as usize) < stop)
-                .count();
+            Some(_) => {}
+        }
+        let part = Part {
+            bytes: piece,
+            start,
+            old_end,
+            is_rest: false,
+        };
+        let fits = self.walk(place, part, template, words, changes);
+        if fits {
+            self.bytes[start..old_end].copy_from_slice(piece);
+        }
+        fits
+    }
+
+    /// Takes `place` to the end of a part of the next text.
+    fn walk(
+        &mut self,
+        place: &mut Place,
+        next: Part,
+        template: &Template,
+        words: &mut Words,
+        changes: &mut Vec<Change>,
+    ) -> bool {
+        let old = &self.bytes[..next.old_end];
+        let slots = template.slots();
+        let next_end = next.start + next.bytes.len();
+        loop {
+            let Place { from, to, slot } = *place;
+            let alike = scan::common_prefix(&old[from..], &next.bytes[to - next.start..]);
+            let stop = from + alike;
+            if stop == old.len() && to + alike == next_end {
+                (place.from, place.to) = (stop, next_end);
+                // Of the rest nothing but the end has moved: its numbers are the caller's.
+                if next.is_rest {
+                    (place.from, place.to) = (from, to);
+                }
+                return true;
+            }
+            let behind = ended_before(&self.ends[slot..], stop);
             shift(&mut self.ends[slot..slot + behind], from, to);
-            slot += behind;
+            let slot = slot + behind;
+            place.slot = slot;
             let Some(class) = slots.get(slot).map(|s| s.class) else {
                 return false;
             };
@@ -63,9 +153,14 @@ impl Text {
             if start < from || start > stop {
                 return false;
             }
-            let Some((value, next_end)) = class.parse(next, to + (start - from), words) else {
+            let at = to + (start - from) - next.start;
+            let Some((value, next_end)) = class.parse(next.bytes, at, words) else {
                 return false;
             };
+            let next_end = next.start + next_end;
+            if next_end != end && !next.is_rest {
+                return false;
+            }
             if value != last {
                 self.values[slot] = value;
                 changes.push(Change {
@@ -74,9 +169,24 @@ impl Text {
                 });
             }
             self.ends[slot] = next_end as u32;
-            (from, to, slot) = (end, next_end, slot + 1);
+            *place = Place {
+                from: end,
+                to: next_end,
+                slot: slot + 1,
+            };
         }
     }
+}
+
+/// How many of these ends, which ascend, are before `stop`. It is mostly few of many.
+#[inline]
+fn ended_before(ends: &[u32], stop: usize) -> usize {
+    let is_before = |&end: &u32| (end as usize) < stop;
+    let mut most = 4;
+    while ends.get(most - 1).is_some_and(is_before) {
+        most *= 2;
+    }
+    ends[..most.min(ends.len())].partition_point(is_before)
 }
 
 /// Moves ends by the distance between `from` and `to`.

@@ -415,7 +415,7 @@ fn take_byte(input: &mut &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track_writer::TrackWriter;
+    use crate::track_writer::{Buffers, TrackWriter};
     use proptest::prelude::*;
 
     /// What a test does to one instance in one sample.
@@ -617,6 +617,103 @@ mod tests {
             assert!(track.render(instance, &mut out) && out == text);
             assert!(writer.text(0).bytes == text, "what it compares with next");
         }
+    }
+
+    /// Reads `text` as the kernel gives it, `step` bytes at a time.
+    fn read_in_pieces(writer: &mut TrackWriter, text: &[u8], step: usize) -> bool {
+        let mut offset = 0;
+        let more = |out: &mut Vec<u8>| {
+            let room = out.capacity() - out.len();
+            assert!(room > 0, "a full buffer is not read into");
+            let n = room.min(step).min(text.len() - offset);
+            out.extend_from_slice(&text[offset..offset + n]);
+            offset += n;
+            Ok::<_, u16>(n)
+        };
+        let read = writer.read_in_pieces(0, &mut Buffers::default(), more);
+        read.expect("nothing fails")
+    }
+
+    /// What may happen to a table between two samples.
+    fn happened(text: &mut Vec<u8>, what: u8, at: usize) {
+        let at = at % text.len();
+        let number = text[at..].iter().position(u8::is_ascii_digit);
+        match (what, number) {
+            // A number moves and keeps its place.
+            (0..=5, Some(digit)) => text[at + digit] = b'1' + what,
+            // A line comes, a line goes, a number outgrows its column, a name changes, the end is lost.
+            (6, _) => text.extend_from_slice(b"  NEW:          1          2\n"),
+            (7, _) => text.truncate(text.len() - 500),
+            (8, Some(digit)) => {
+                text.splice(at + digit..at + digit, *b"123456789012");
+            }
+            (9, _) => text[at] = b'~',
+            _ => text.truncate(at + 1),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_in_pieces_is_the_text(
+            samples in proptest::collection::vec(
+                (proptest::collection::vec((0u8..6, any::<usize>()), 0..9), any::<bool>(), 1usize..200_000), 1..8),
+            upheaval in proptest::option::of((0usize..8, 6u8..11, any::<usize>())),
+        ) {
+            let mut writer = TrackWriter::new(Grammar::Counts);
+            let mut track = Track::default();
+            let mut text = table(40, 256, 0);
+            writer.begin(true);
+            writer.add(0, b"");
+            writer.read_exchanging(0, &mut text.clone());
+            prop_assert_eq!(track.apply(true, writer.end()), Ok(()));
+            for (n, (moves, key, step)) in samples.into_iter().enumerate() {
+                let before = text.clone();
+                for (what, at) in moves {
+                    happened(&mut text, what, at);
+                }
+                if let Some((_, what, at)) = upheaval.filter(|upheaval| upheaval.0 == n) {
+                    happened(&mut text, what, at);
+                }
+                writer.begin(key);
+                let changed = match writer.goes_in_pieces(0) {
+                    true => read_in_pieces(&mut writer, &text, step),
+                    false => writer.read_exchanging(0, &mut text.clone()),
+                };
+                prop_assert_eq!(changed, before != text);
+                let section = writer.end();
+                prop_assert_eq!(track.apply(key, section), Ok(()));
+                let (_, instance) = track.instances().next().expect("an instance");
+                let mut out = Vec::new();
+                prop_assert!(track.render(instance, &mut out) && out == text);
+                prop_assert!(writer.text(0).bytes == text);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_in_place_are_read_in_pieces_and_a_read_that_fails_leaves_nothing() {
+        let mut writer = TrackWriter::new(Grammar::Counts);
+        writer.begin(true);
+        writer.add(0, b"");
+        assert!(!writer.goes_in_pieces(0), "there is no text yet");
+        writer.read_exchanging(0, &mut table(40, 256, 100));
+        writer.begin(false);
+        assert!(writer.goes_in_pieces(0));
+        assert!(read_in_pieces(&mut writer, &table(40, 256, 200), 4096));
+        let moved = writer.end().len();
+        assert!(moved < 40 * 256 / 8, "{moved} bytes: what moved alone");
+        assert!(writer.goes_in_pieces(0));
+        writer.begin(false);
+        let mut parts = [table(40, 256, 300), Vec::new()].into_iter();
+        let failing = |out: &mut Vec<u8>| {
+            let part = parts.next().filter(|part| !part.is_empty()).ok_or(5u16)?;
+            out.extend_from_slice(&part[..100_000]);
+            Ok(100_000)
+        };
+        let result = writer.read_in_pieces(0, &mut Buffers::default(), failing);
+        assert_eq!(result, Err(5));
+        writer.failed(0, 5);
+        assert!(writer.text(0).bytes.is_empty() && !writer.goes_in_pieces(0));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use crate::limits;
+use crate::scan;
 use crate::template::{Class, Grammar, Template, derive};
-use crate::text::{Change, Text};
+use crate::text::{Change, Place, Text};
 use crate::track::{Why, op};
 use crate::varint;
 use crate::words::Words;
@@ -31,8 +32,21 @@ pub struct TrackWriter {
     sample: u64,
 }
 
+/// What texts are read into.
+#[derive(Default)]
+pub struct Buffers {
+    /// A whole text.
+    pub text: Vec<u8>,
+    /// A piece of one; only long texts need it.
+    piece: Vec<u8>,
+}
+
 struct Known {
     template: Arc<Template>,
+    /// Some of its values are words.
+    has_words: bool,
+    /// The template as it is written by runs; empty until it is.
+    runs: Vec<u8>,
     defined: u32,
     last_used: u64,
 }
@@ -50,6 +64,8 @@ struct Held {
     novel_since: u64,
     /// Kept as bytes until this sample.
     bytes_until: u64,
+    /// Not read in pieces until this sample.
+    whole_until: u64,
 }
 
 impl TrackWriter {
@@ -99,6 +115,7 @@ impl TrackWriter {
             novel: 0,
             novel_since: 0,
             bytes_until: 0,
+            whole_until: 0,
         }));
     }
 
@@ -132,6 +149,99 @@ impl TrackWriter {
             std::mem::swap(&mut held.text.bytes, text);
         }
         changed
+    }
+
+    /// Whether [`TrackWriter::read_in_pieces`] is how to read the instance: its last text is long, and its numbers keep their places.
+    pub fn goes_in_pieces(&self, slot: usize) -> bool {
+        let held = self.instances.get(slot).and_then(Option::as_deref);
+        held.is_some_and(|held| {
+            let template = held.template.map(|id| &self.templates[id as usize]);
+            held.text.bytes.len() > limits::TEXT_COPIED_MAX
+                && held.whole_until <= self.sample
+                && template.is_some_and(|known| !known.has_words)
+        })
+    }
+
+    /// As [`TrackWriter::read_exchanging`], of an instance that [`TrackWriter::goes_in_pieces`]: each piece is compared while it is in the
+    /// CPU's cache, and nothing is copied of one that is as before. `more` appends what comes next to a buffer that is not full, 0 bytes at
+    /// the end. After an error the caller says [`TrackWriter::failed`].
+    pub fn read_in_pieces<E>(
+        &mut self,
+        slot: usize,
+        Buffers { text, piece }: &mut Buffers,
+        mut more: impl FnMut(&mut Vec<u8>) -> Result<usize, E>,
+    ) -> Result<bool, E> {
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.clear();
+        let mut place = Place::default();
+        let patched = self.patch(slot, piece, &mut more, (&mut place, &mut changes));
+        self.changes = changes;
+        let Some(rest) = patched? else {
+            self.frame_advanced(slot);
+            return Ok(!self.changes.is_empty());
+        };
+        text.clear();
+        let whole_until = self.sample + limits::NOVELTY_SAMPLES;
+        if let Some(held) = self.held(slot) {
+            held.whole_until = whole_until;
+            text.reserve(held.text.bytes.len() + limits::PIECE_READ);
+            text.extend_from_slice(&held.text.bytes[..rest]);
+        }
+        text.extend_from_slice(piece);
+        while text.len() <= limits::TEXT_RECORDED_MAX {
+            text.reserve(limits::PIECE_READ);
+            if more(text)? == 0 {
+                break;
+            }
+        }
+        let is_recorded = self.frame_from(place, slot, text);
+        if is_recorded && let Some(held) = self.held(slot) {
+            std::mem::swap(&mut held.text.bytes, text);
+        }
+        Ok(is_recorded)
+    }
+
+    /// Reads on as long as numbers keep their places. Where they do not, up to where the instance's text is the next one; `piece` has what was
+    /// read beyond that.
+    fn patch<E>(
+        &mut self,
+        slot: usize,
+        piece: &mut Vec<u8>,
+        more: &mut impl FnMut(&mut Vec<u8>) -> Result<usize, E>,
+        (place, changes): (&mut Place, &mut Vec<Change>),
+    ) -> Result<Option<usize>, E> {
+        piece.clear();
+        piece.reserve_exact(limits::PIECE_READ);
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            ..
+        } = self;
+        let held = instances.get_mut(slot).and_then(Option::as_deref_mut);
+        let template = held.as_ref().and_then(|held| held.template);
+        let (Some(held), Some(id)) = (held, template) else {
+            return Ok(Some(0));
+        };
+        let template = &templates[id as usize].template;
+        let mut start = 0;
+        loop {
+            let is_end = more(piece)? == 0;
+            let lines = match is_end {
+                true => piece.len(),
+                false => scan::last_line_end(piece),
+            };
+            let is_too_long = lines == 0 && piece.len() == piece.capacity();
+            let next = (start, &piece[..lines]);
+            if is_too_long || !held.text.patch(place, next, template, words, changes) {
+                return Ok(Some(start));
+            }
+            start += lines;
+            piece.drain(..lines);
+            if is_end {
+                return Ok((start != held.text.bytes.len()).then_some(start));
+            }
+        }
     }
 
     /// The instance's text is the last one, as is known without reading it. False, and nothing is said, where there is none.
@@ -232,7 +342,7 @@ impl TrackWriter {
 
     /// Says what became of one text that was read; true when it differs from the last.
     fn frame(&mut self, slot: usize, text: &[u8]) -> bool {
-        if text.len() > limits::TEXT_RECORDED_MAX || self.words.capacity() >= limits::WORDS_MAX {
+        if self.words.capacity() >= limits::WORDS_MAX {
             self.failed(slot, TOO_LARGE);
             return false;
         }
@@ -240,28 +350,68 @@ impl TrackWriter {
             return false;
         };
         let same = held.text.bytes == text && !(text.is_empty() && held.template.is_none());
-        if held.stated != self.group {
-            self.state_name(slot);
-            if same {
-                self.state_full(slot)
-            } else {
-                self.state_new_text(slot, text)
-            }
-            return !same;
-        }
+        self.changes.clear();
         if same {
-            self.extend_run(op::SAME);
+            self.frame_advanced(slot);
             return false;
         }
-        if !self.state_changes(slot, text) {
-            self.flush();
-            self.state_new_text(slot, text);
+        self.frame_from(Place::default(), slot, text)
+    }
+
+    /// Says what became of a text that differs from the last one behind `place`, up to which `changes` has what moved; false when it is too
+    /// long.
+    fn frame_from(&mut self, place: Place, slot: usize, text: &[u8]) -> bool {
+        if text.len() > limits::TEXT_RECORDED_MAX {
+            self.failed(slot, TOO_LARGE);
+            return false;
         }
+        if self.advance_from(place, slot, text) {
+            self.frame_advanced(slot);
+            return true;
+        }
+        self.flush();
+        if !self.is_stated(slot) {
+            self.state_name(slot);
+        }
+        self.state_new_text(slot, text);
         true
     }
 
+    /// Says what the template's values have become; `changes` has which moved.
+    fn frame_advanced(&mut self, slot: usize) {
+        let has_changed = !self.changes.is_empty();
+        match self.is_stated(slot) {
+            true if has_changed => self.state_changes(slot),
+            true => self.extend_run(op::SAME),
+            false => {
+                self.state_name(slot);
+                self.state_full(slot);
+            }
+        }
+    }
+
     /// The cheap way: the current template fits.
-    fn state_changes(&mut self, slot: usize, text: &[u8]) -> bool {
+    fn advance_from(&mut self, place: Place, slot: usize, text: &[u8]) -> bool {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            changes,
+            ..
+        } = self;
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return false;
+        };
+        let Some(id) = held.template else {
+            return false;
+        };
+        let template = &templates[id as usize].template;
+        held.text
+            .advance_from(place, template, words, text, changes)
+    }
+
+    /// States the numbers that moved.
+    fn state_changes(&mut self, slot: usize) {
         let TrackWriter {
             instances,
             templates,
@@ -274,16 +424,13 @@ impl TrackWriter {
             ..
         } = self;
         let Some(held) = instances[slot].as_deref_mut() else {
-            return false;
+            return;
         };
         let Some(known) = held.template.map(|id| &templates[id as usize]) else {
-            return false;
+            return;
         };
-        if !held.text.advance(&known.template, words, text, changes) {
-            return false;
-        }
         flush_run(run, section);
-        for change in changes.iter() {
+        for change in changes.iter().filter(|_| known.has_words) {
             if let Class::Word(_) = known.template.slots()[change.slot as usize].class {
                 define_word(
                     words,
@@ -304,7 +451,6 @@ impl TrackWriter {
             );
             next = change.slot + 1;
         }
-        true
     }
 
     /// Finds or derives a template for `text`, and states all values.
@@ -371,6 +517,8 @@ impl TrackWriter {
             &mut held.text.ends,
         );
         let known = Known {
+            has_words: template.has_words(),
+            runs: Vec::new(),
             template: Arc::new(template),
             defined: 0,
             last_used: self.sample,
@@ -435,30 +583,31 @@ impl TrackWriter {
             let slots = known.template.len();
             let by_runs = slots >= limits::TEMPLATE_RUNS_FROM
                 && slots <= limits::TEMPLATE_RUNS_SLOTS_MAX - *run_slots;
-            let mut bytes = Vec::new();
-            match by_runs {
-                true => {
-                    *run_slots += slots;
-                    known.template.write_runs(&mut bytes);
-                    varint::put(section, op::DEFINE | 2 << 3);
+            if by_runs {
+                *run_slots += slots;
+                if known.runs.is_empty() {
+                    known.template.write_runs(&mut known.runs);
                 }
-                false => {
-                    known.template.write(&mut bytes);
-                    varint::put(section, op::DEFINE);
-                }
+                varint::put(section, op::DEFINE | 2 << 3);
+                varint::put(section, id.into());
+                varint::put_bytes(section, &known.runs);
+            } else {
+                let mut bytes = Vec::new();
+                known.template.write(&mut bytes);
+                varint::put(section, op::DEFINE);
+                varint::put(section, id.into());
+                varint::put_bytes(section, &bytes);
             }
-            varint::put(section, id.into());
-            varint::put_bytes(section, &bytes);
         }
-        for (slot, &value) in known.template.slots().iter().zip(&held.text.values) {
-            if let Class::Word(_) = slot.class {
-                define_word(words, words_defined, *group, value, section);
+        if known.has_words {
+            for (slot, &value) in known.template.slots().iter().zip(&held.text.values) {
+                if let Class::Word(_) = slot.class {
+                    define_word(words, words_defined, *group, value, section);
+                }
             }
         }
         varint::put(section, op::FULL | u64::from(id) << 3);
-        for &value in &held.text.values {
-            varint::put(section, value);
-        }
+        varint::put_all(section, &held.text.values);
     }
 
     fn state_bytes(&mut self, slot: usize, text: &[u8]) {

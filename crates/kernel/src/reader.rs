@@ -97,16 +97,49 @@ impl Reader {
                 file.read_on(out, limits::TEXT_MAX).map_err(errno_of)
             }
         };
-        match result {
-            Err(errno) => self.fail(errno, now_ns),
-            Ok(()) => {
+        self.note(root, now_ns, result.err());
+        result
+    }
+
+    /// Whether its text is that of one file.
+    pub fn is_one_file(&self) -> bool {
+        !matches!(self.reads, Reads::Bundle(_))
+    }
+
+    /// As [`Reader::read`], of one file and piece by piece: `take` is given what appends the next piece, no bytes at the end.
+    pub fn read_in_pieces(
+        &mut self,
+        root: &Root,
+        now_ns: u64,
+        take: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Result<usize, u16>) -> Result<(), u16>,
+    ) -> Result<(), u16> {
+        if self.file.is_none() {
+            self.open(root, now_ns)?;
+        }
+        let Some(file) = &self.file else {
+            return Err(self.errno);
+        };
+        let mut offset = 0;
+        let result = take(&mut |out| {
+            let n = file.pread(out, offset).map_err(errno_of)?;
+            offset += n as u64;
+            Ok(n)
+        });
+        self.note(root, now_ns, result.err());
+        result
+    }
+
+    /// What the next read has to know of this one.
+    fn note(&mut self, root: &Root, now_ns: u64, errno: Option<u16>) {
+        match errno {
+            Some(errno) => self.fail(errno, now_ns),
+            None => {
                 self.errno = 0;
                 if !root.keeps_files() {
                     self.file = None;
                 }
             }
         }
-        result
     }
 
     /// A line for each file that can be read; where none can, all are looked for again.

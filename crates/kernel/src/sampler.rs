@@ -6,10 +6,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use kymo_base::limits;
 use kymo_base::template::Template;
 use kymo_base::track::Why;
-use kymo_base::track_writer::TrackWriter;
+use kymo_base::track_writer::{Buffers, TrackWriter};
 use kymo_base::{cost, scan};
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Folder, Root};
@@ -87,8 +86,8 @@ pub struct Sampler {
     budget: Budget,
     samples: u64,
     slow: SlowReads,
-    /// The text just read: one buffer for all, for at one sample a second memory is cold.
-    text: Vec<u8>,
+    /// For the text just read: one for all, as at one sample a second memory is cold.
+    buffers: Buffers,
 }
 
 /// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
@@ -135,7 +134,7 @@ impl Sampler {
             listing: Vec::new(),
             samples: 0,
             slow: SlowReads::default(),
-            text: Vec::with_capacity(limits::TEXT_START),
+            buffers: Buffers::default(),
         }
     }
 
@@ -155,7 +154,7 @@ impl Sampler {
         self.samples += 1;
         self.slow.begin(clock, key);
         for source in &mut self.machine {
-            source.sample(&self.root, clock, (tasks, key), &mut self.text);
+            source.sample(&self.root, clock, (tasks, key), &mut self.buffers);
             emit(
                 source.source.kind,
                 cost::encode(source.cost_ns),
@@ -283,7 +282,7 @@ impl Sampler {
             let now_ns = clock.mono_ns();
             let again = || {
                 for (_, reader) in source.instances.iter_mut().flatten() {
-                    let _ = reader.read(&self.root, now_ns, &mut self.text);
+                    let _ = reader.read(&self.root, now_ns, &mut self.buffers.text);
                 }
             };
             let (cost_ns, again_ns) = self.slow.judge(clock, source.cost_ns, again);
@@ -415,7 +414,7 @@ impl MachineSource {
         root: &Root,
         clock: &dyn Clock,
         (scan, key): (Due, bool),
-        text: &mut Vec<u8>,
+        buffers: &mut Buffers,
     ) {
         self.cost_ns = 0;
         self.unread = match (self.source.pace, scan) {
@@ -435,14 +434,14 @@ impl MachineSource {
                 self.track.unread(slot, self.unread);
                 continue;
             }
-            let start_ns = clock.mono_ns();
-            let result = reader.read(root, start_ns, text);
-            self.cost_ns += clock.mono_ns() - start_ns;
-            match result {
-                Ok(()) => {
-                    self.track.read_exchanging(slot, text);
-                }
-                Err(errno) => self.track.failed(slot, errno),
+            let track = &mut self.track;
+            let result = match track.goes_in_pieces(slot) && reader.is_one_file() {
+                true => read_in_pieces(reader, root, clock, (track, slot), buffers),
+                false => read_whole(reader, root, clock, (track, slot), buffers),
+            };
+            self.cost_ns += result.0;
+            if let Err(errno) = result.1 {
+                self.track.failed(slot, errno);
             }
         }
     }
@@ -472,6 +471,45 @@ impl MachineSource {
             }
         }
     }
+}
+
+/// What a read cost, in ns, and how it ended.
+type Paid = (u64, Result<(), u16>);
+
+fn read_whole(
+    reader: &mut Reader,
+    root: &Root,
+    clock: &dyn Clock,
+    (track, slot): (&mut TrackWriter, usize),
+    buffers: &mut Buffers,
+) -> Paid {
+    let start_ns = clock.mono_ns();
+    let result = reader.read(root, start_ns, &mut buffers.text);
+    let cost_ns = clock.mono_ns() - start_ns;
+    let result = result.map(|()| {
+        track.read_exchanging(slot, &mut buffers.text);
+    });
+    (cost_ns, result)
+}
+
+fn read_in_pieces(
+    reader: &mut Reader,
+    root: &Root,
+    clock: &dyn Clock,
+    (track, slot): (&mut TrackWriter, usize),
+    buffers: &mut Buffers,
+) -> Paid {
+    let mut cost_ns = 0;
+    let result = reader.read_in_pieces(root, clock.mono_ns(), |more| {
+        let paid = |out: &mut Vec<u8>| {
+            let start_ns = clock.mono_ns();
+            let result = more(out);
+            cost_ns += clock.mono_ns() - start_ns;
+            result
+        };
+        track.read_in_pieces(slot, buffers, paid).map(|_changed| ())
+    });
+    (cost_ns, result)
 }
 
 /// Everyone of a scope, in the kernel's order.
