@@ -122,7 +122,7 @@ fn what_is_refused() {
         ("gexpr,localhost", "gexpr,HOST:PORT"),
         ("gexpr,127.0.0.1:1,x", "it takes i=N"),
         ("gexpr,127.0.0.1:1,avg", "take i=SECONDS"),
-        ("proctree", "proctree"),
+        ("statsd", "proctree and vmstat"),
     ] {
         let output = run(&["-p", RAW, "-sc", "--export", export]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -7,6 +7,7 @@ mod collectl_ganglia;
 mod collectl_letters;
 mod collectl_name;
 mod collectl_plot;
+mod collectl_proctree;
 mod collectl_switches;
 mod collectl_texts;
 mod command_line;

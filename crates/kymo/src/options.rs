@@ -197,6 +197,11 @@ pub(crate) struct Familiar {
 }
 
 impl ViewOptions {
+    /// Whether it is processes that are shown where no letters are given.
+    pub(crate) fn is_of_processes(&self) -> bool {
+        self.top.is_some() || self.shape.tree().is_some()
+    }
+
     /// All letters of `-o`.
     pub(crate) fn stamp_letters(&self) -> String {
         self.stamp.concat()

@@ -55,7 +55,7 @@ impl Setup {
     /// Makes sense of the switches and opens the root.
     pub(crate) fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
         let usage = anyhow::Error::msg;
-        let default = if view.is_some_and(|view| view.top.is_some()) {
+        let default = if view.is_some_and(ViewOptions::is_of_processes) {
             "Z"
         } else {
             "cdn"

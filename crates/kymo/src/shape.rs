@@ -68,7 +68,7 @@ pub(crate) struct Shape {
     #[arg(long, conflicts_with_all = ["plot", "verbose", "csv", "json"])]
     pub vmstat: bool,
     /// A line a value: lexpr[,f=N]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; to Ganglia
-    /// gexpr,HOST:PORT[,g|G]; vmstat. Of several intervals i=SECONDS,min|max|avg|tot; co: what changed, or ttl=N times did not
+    /// gexpr,HOST:PORT[,g|G]; vmstat; processes below their parents: proctree[,FIELD][,aAdNkTzZN]. Of several intervals i=SECONDS,min|max|avg|tot; co: what changed, or ttl=N times did not
     #[arg(long, value_name = "NAME[,OPTIONS]", conflicts_with_all = ["plot", "verbose", "csv", "json", "vmstat"])]
     pub export: Option<String>,
     /// Totals of what is played; with --statopts i behind its intervals
@@ -94,6 +94,17 @@ impl Shape {
         self.vmstat || self.export.as_deref() == Some("vmstat")
     }
 
+    /// What stands behind `proctree`, if processes are shown as a tree.
+    pub(crate) fn tree(&self) -> Option<Vec<&str>> {
+        let mut words = self.export.as_deref()?.split(',');
+        (words.next() == Some("proctree")).then(|| words.collect())
+    }
+
+    /// Whether each value has a line of its own.
+    pub(crate) fn is_lines(&self) -> bool {
+        self.export.is_some() && !self.is_vmstat() && self.tree().is_none()
+    }
+
     /// Whether the export goes to an address of its own.
     pub(crate) fn sends(&self) -> bool {
         let export = self.export.as_deref().unwrap_or_default();
@@ -103,7 +114,7 @@ impl Shape {
 
     /// What is exported in lines, and to which address.
     pub(crate) fn lines(&self) -> Result<Option<(Export, Option<&str>)>, String> {
-        let Some(text) = self.export.as_deref().filter(|_| !self.is_vmstat()) else {
+        let Some(text) = self.export.as_deref().filter(|_| self.is_lines()) else {
             return Ok(None);
         };
         let mut words = text.split(',');
@@ -158,6 +169,9 @@ impl Shape {
         }
         (options.full, options.home) = (self.full, self.home);
         options.export = self.lines()?.map(|(export, _)| export);
+        if let Some(words) = self.tree() {
+            options.set_tree(&words)?;
+        }
         self.totals(options)
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
     if view.shape.is_vmstat() {
         return VMSTAT_LETTERS.into();
     }
-    match view.top {
+    match view.top.as_ref().filter(|_| view.shape.tree().is_none()) {
         Some(_) if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
         _ => chosen,
     }
@@ -36,8 +36,12 @@ pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
 /// What is shown of `letters` while they are recorded: one line an interval, of the summaries there are,
 /// unless another format was asked for.
 pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
-    let other =
-        view.verbose || view.shape.full || view.plot || view.csv || view.json || view.top.is_some();
+    let other = view.verbose
+        || view.shape.full
+        || view.plot
+        || view.csv
+        || view.json
+        || view.is_of_processes();
     let summaries: String = letters.chars().filter(char::is_ascii_lowercase).collect();
     match other || summaries.is_empty() {
         true => letters.to_string(),
@@ -129,8 +133,8 @@ fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> R
         return Err("cannot use --showheader: not together with -f".into());
     }
     let process = view.procopts.as_deref().unwrap_or_default();
-    if process.contains('z') && view.top.is_none() {
-        return Err("cannot use --procopts z: it is for --top".into());
+    if process.contains('z') && !view.is_of_processes() {
+        return Err("cannot use --procopts z: it is for --top and --export proctree".into());
     }
     Existing::of(letters, pace).map(|_| ())
 }
@@ -154,7 +158,8 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
         ViewOptions { csv: true, .. } => Format::Csv,
         ViewOptions { json: true, .. } => Format::Json,
         _ if view.shape.is_vmstat() => Format::Vmstat,
-        _ if view.shape.export.is_some() => Format::Lines,
+        _ if view.shape.tree().is_some() => Format::Tree,
+        _ if view.shape.is_lines() => Format::Lines,
         _ if view.verbose || view.shape.full => Format::Verbose,
         _ => Format::Brief,
     })

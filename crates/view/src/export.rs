@@ -2,7 +2,10 @@
 
 pub(crate) mod asked;
 mod fold;
+mod forest;
 mod ganglia;
 pub(crate) mod lines;
 mod names;
+pub(crate) mod proctree;
+pub(crate) mod tree_asked;
 pub(crate) mod vmstat;

@@ -4,6 +4,7 @@ use kymo_kernel::subsystem::{self, Shape, Subsystem, Summary};
 
 use crate::exceptions::{Hidden, Limits};
 use crate::export::asked::Export;
+use crate::export::tree_asked::TreeAsked;
 use crate::filters::Filters;
 use crate::form::Shortening;
 use crate::layouts::Layouts;
@@ -30,6 +31,8 @@ pub enum Format {
     Vmstat,
     /// A line a value, see `Options::export`.
     Lines,
+    /// Processes below their parents.
+    Tree,
 }
 
 /// What of one subsystem to show.
@@ -117,6 +120,8 @@ pub struct Options {
     pub home: bool,
     /// What `Format::Lines` writes.
     pub export: Option<Export>,
+    /// What `Format::Tree` shows.
+    pub(crate) tree: Option<TreeAsked>,
     /// The command line, as a plot file quotes it.
     pub asked: String,
     /// The letters of `-o`.
@@ -186,6 +191,7 @@ impl Options {
             full: false,
             home: false,
             export: None,
+            tree: None,
             asked: String::new(),
             letters: String::new(),
             heads_only: false,
@@ -232,6 +238,19 @@ impl Options {
     /// Takes in `-l`, of which `-ox` makes use.
     pub fn set_limits(&mut self, text: &str) -> Result<(), String> {
         self.limits = Some(Limits::parse(text)?);
+        Ok(())
+    }
+
+    /// Takes in what stands behind `--export proctree`; `top` and `process` are known.
+    pub fn set_tree(&mut self, words: &[&str]) -> Result<(), String> {
+        if self.chosen() != "Z" {
+            return Err(
+                "cannot use --export proctree: it shows processes, and takes no -s but -sZ".into(),
+            );
+        }
+        let mut tree = TreeAsked::parse(words, self.top)?;
+        tree.skips |= self.process.nonzero;
+        self.tree = Some(tree);
         Ok(())
     }
 

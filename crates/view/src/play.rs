@@ -70,6 +70,10 @@ pub fn play(
             Some(export) => Box::new(export::lines::Lines::new(export)),
             None => Box::new(brief::Brief::new(options)),
         },
+        Format::Tree => match options.tree {
+            Some(tree) => Box::new(export::proctree::ProcTree::new(tree, options)),
+            None => Box::new(verbose::Verbose::new(options)),
+        },
         Format::Vmstat => Box::new(export::vmstat::Vmstat::new(options)),
     };
     let mut heads = Heads(sink);

@@ -76,6 +76,16 @@ static SORTS: &[Sort] = &[
     least("pid", &["pid"]),
 ];
 
+impl Default for Top {
+    fn default() -> Top {
+        Top {
+            sort: &SORTS[0],
+            count: usize::MAX,
+            vertical: false,
+        }
+    }
+}
+
 impl Top {
     /// Reads `[sort][,n]`.
     pub fn parse(text: &str, default_count: usize) -> Result<Top, String> {
@@ -112,6 +122,25 @@ impl Top {
     /// The names of all orders.
     pub fn orders() -> Vec<&'static str> {
         SORTS.iter().map(|sort| sort.name).collect()
+    }
+
+    /// All of them, each with as many processes as there are.
+    pub(crate) fn fields() -> impl Iterator<Item = Top> {
+        SORTS.iter().map(|sort| Top {
+            sort,
+            count: usize::MAX,
+            vertical: false,
+        })
+    }
+
+    /// Whether the values of several processes add up.
+    pub(crate) fn adds_up(&self) -> bool {
+        self.sort.order == Order::Most
+    }
+
+    /// Whether the value is in KiB a second.
+    pub(crate) fn is_of_kilobytes(&self) -> bool {
+        self.sort.name.contains("kb") || self.sort.name == "ioall"
     }
 
     /// The order's name.

@@ -120,6 +120,19 @@ impl Columns {
             Columns { switches: true, .. } => process::SWITCHES,
             _ => (default.heads[0], default.row),
         };
+        self.adapted(head, row)
+    }
+
+    /// The same without the start time.
+    pub(crate) fn without_start(self) -> Columns {
+        Columns {
+            start: None,
+            ..self
+        }
+    }
+
+    /// Names and row as these columns change them.
+    pub(crate) fn adapted(self, head: &str, row: &str) -> (String, String) {
         let (mut head, mut row) = (head.to_string(), row.to_string());
         if let Some(start) = self.start {
             let (name, place) = match start {

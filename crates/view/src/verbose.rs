@@ -280,7 +280,7 @@ impl Show for Verbose {
 }
 
 /// Clears what the last screen had behind each line and below; clearing all of it first would flicker.
-fn over_the_last_screen(out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+pub(crate) fn over_the_last_screen(out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
     scratch.clear();
     for &byte in out.iter() {
         if byte == b'\n' {

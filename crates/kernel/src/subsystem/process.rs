@@ -161,6 +161,11 @@ fn parent(cells: &Cells) -> f64 {
     }
 }
 
+/// The same, where it is known.
+pub fn parent_of(cells: &Cells) -> Option<f64> {
+    Some(parent(cells)).filter(|parent| !parent.is_nan())
+}
+
 /// Memory in RAM. status is exact, but may be older than stat, which is approximate: the kernel adds
 /// up in batches of 64 pages a CPU and kind. So status is believed as far as stat allows.
 fn rss(cells: &Cells) -> f64 {
@@ -172,6 +177,44 @@ fn rss(cells: &Cells) -> f64 {
     } else {
         exact
     }
+}
+
+/// Fields that processes have together: time, faults, I/O, memory.
+pub const SUMMED: &[usize] = &[
+    MINFLT,
+    MAJFLT,
+    UTIME,
+    STIME,
+    CUTIME,
+    CSTIME,
+    VSIZE,
+    RSS,
+    RCHAR,
+    WCHAR,
+    SYSCR,
+    SYSCW,
+    READ_BYTES,
+    WRITE_BYTES,
+    CANCELLED,
+    VM_SIZE,
+    VM_LCK,
+    VM_RSS,
+    VM_DATA,
+    VM_STK,
+    VM_EXE,
+    VM_LIB,
+    VM_SWAP,
+    VOLUNTARY,
+    INVOLUNTARY,
+];
+
+/// Fields of I/O in bytes.
+pub const BYTES_OF_IO: &[usize] = &[RCHAR, WCHAR, READ_BYTES, WRITE_BYTES, CANCELLED];
+
+/// Has `now`, a copy of the values, say memory in RAM in one field, so that those of several processes can be added.
+pub fn settle_memory(cells: &Cells, now: &mut [f64]) {
+    now[VM_RSS] = rss(cells);
+    now[RSS] = f64::NAN;
 }
 
 fn ticks(cells: &Cells) -> f64 {

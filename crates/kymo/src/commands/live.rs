@@ -107,7 +107,7 @@ fn clients(
     let manner = Manner {
         host: setup.context.get("host").unwrap_or("localhost").into(),
         echo: !options.as_collectl,
-        marks_ends: view.shape.export.is_some() && !view.shape.is_vmstat(),
+        marks_ends: view.shape.is_lines(),
         quiet: options.familiar.quiet,
     };
     Broadcast::begin(&place, manner).map(Some)

@@ -61,14 +61,9 @@ impl Export {
             "lexpr" => Dialect::Lexpr,
             "graphite" => Dialect::Graphite,
             "gexpr" => Dialect::Gexpr(GangliaNames::None),
-            "proctree" => {
-                return Err(
-                    "cannot use --export proctree: the page has the processes of any moment".into(),
-                );
-            }
             _ => {
                 return Err(format!(
-                    "cannot use --export {}: there are lexpr, graphite, gexpr and vmstat",
+                    "cannot use --export {}: there are lexpr, graphite, gexpr, proctree and vmstat",
                     name.escape_debug()
                 ));
             }
