@@ -13,13 +13,26 @@ use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wait4::try_wait4_pid;
 
 /// How often peak memory is looked at, for those who ask.
 const PEAK_EVERY: Duration = Duration::from_millis(2);
+
+/// The output of a command that succeeds.
+pub(crate) fn output_of(command: &mut Command) -> Result<Output> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().cannot(format_args!("start {name}"))?;
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(Fault::new(format!(
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ))),
+    }
+}
 
 /// What a child has used, from its start to its end.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@
 
 mod args;
 mod bench;
+mod callgrind;
 mod child;
 mod collectl_raw;
 mod crowd;

@@ -7,9 +7,7 @@ mod publish;
 mod read;
 pub(crate) mod writer;
 
-use crate::fault::{Cannot, Fault, Result};
 use crate::row::Table;
-use std::process::{Command, Output};
 
 /// What programs that publish cost.
 pub(crate) const PROGRAMS: Table = Table {
@@ -24,16 +22,3 @@ pub(crate) const PROGRAMS: Table = Table {
         &postgres::PGBENCH,
     ],
 };
-
-/// The output of a command that succeeds.
-fn output_of(command: &mut Command) -> Result<Output> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().cannot(format_args!("start {name}"))?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(Fault::new(format!(
-            "{name}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        ))),
-    }
-}

@@ -1,8 +1,9 @@
 //! Programs that publish as often as they can: `bench/programs/publish.c`, and `kymo-bench publish`, the same in Rust.
 
-use super::output_of;
 use crate::args::Args;
 use crate::bench::Bench;
+use crate::callgrind;
+use crate::child::output_of;
 use crate::fault::{Cannot, Fault, Result};
 use kymo_shm::{Buckets, Counter, Description, Histogram, Kind, Publisher, Schema, Slot};
 use std::hint::black_box;
@@ -96,18 +97,8 @@ impl Writer {
 
     /// Instructions each, by two runs under callgrind.
     pub(super) fn instructions(&self, work: Work) -> Result<f64> {
-        let switches = [
-            "valgrind",
-            "--tool=callgrind",
-            "--callgrind-out-file=/dev/null",
-        ];
-        let collected = |count: u64| -> Result<f64> {
-            let output = self.run(&switches, work, count)?;
-            let text = String::from_utf8_lossy(&output.stderr);
-            let found = text.lines().find_map(|line| line.split_once("Collected :"));
-            let number = found.and_then(|(_, number)| number.trim().parse().ok());
-            number.ok_or_else(|| Fault::new("callgrind says nothing of what it collected"))
-        };
+        let collected =
+            |count: u64| callgrind::collected(&self.run(&callgrind::COMMAND, work, count)?);
         Ok((collected(60_000)? - collected(10_000)?) / 50_000.0)
     }
 

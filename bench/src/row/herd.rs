@@ -11,19 +11,19 @@ use std::fs;
 
 pub(super) const ROW: Row = Row {
     name: "herd",
-    work: "`procs_running` at 0, 1, 10 and 500 ms after whole seconds, 300 s: mean and most, the reader left out",
+    work: "`procs_running` at 0, 1, 10, 20, 50 and 500 ms after whole seconds, 300 s: mean and most, the reader left out",
     bar: "at 10 ms no more than at 0 ms",
     aim: "",
     run,
 };
 
-const PHASES_MS: [u64; 4] = [0, 1, 10, 500];
+const PHASES_MS: [u64; 6] = [0, 1, 10, 20, 50, 500];
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let seconds = bench.pick(300, 5);
     let started = PHASES_MS.map(|ms| Ticks::start(SECOND_NS, ms * 1_000_000));
-    let mut running: [Vec<u64>; 4] = Default::default();
+    let mut running: [Vec<u64>; 6] = Default::default();
     for _ in 0..seconds {
         for (ticks, seen) in started.iter().zip(&mut running) {
             match ticks {
@@ -40,7 +40,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         let mean = significant(mean(seen));
         outcome.figure(format!("{ms} ms: {mean}, at most {most}"));
     }
-    let [at_once, _, later, _] = running.map(|seen| mean(&seen));
+    let [at_once, _, later, ..] = running.map(|seen| mean(&seen));
     outcome.check(Some(later), at_once, at_once);
     Ok(outcome)
 }

@@ -4,6 +4,7 @@ mod bytes;
 mod cold;
 mod day;
 mod herd;
+mod instructions;
 mod large;
 pub(crate) mod lateness;
 mod letters;
@@ -34,13 +35,14 @@ pub(crate) struct Row {
     pub run: fn(&Bench) -> Result<Outcome>,
 }
 
-const ROWS: [&Row; 15] = [
+const ROWS: [&Row; 16] = [
     &day::ROW,
     &spaced::ROW,
     &cold::ROW,
     &processes::ROW,
     &letters::ROW,
     &large::ROW,
+    &instructions::ROW,
     &seal::ROW,
     &bytes::ROW,
     &writes::ROW,

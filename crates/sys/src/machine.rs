@@ -127,12 +127,20 @@ pub fn lock_memory() -> bool {
 
 /// Clock ticks a second in /proc (USER_HZ).
 pub fn clock_ticks() -> u64 {
-    rustix::param::clock_ticks_per_second()
+    configured(libc::_SC_CLK_TCK)
 }
 
 /// Bytes of a memory page.
 pub fn page_size() -> u64 {
-    rustix::param::page_size() as u64
+    configured(libc::_SC_PAGESIZE)
+}
+
+/// Not by rustix, which looks for the vDSO: valgrind hides that, and ends the program.
+#[allow(unsafe_code)]
+fn configured(name: libc::c_int) -> u64 {
+    // SAFETY: any number may be asked for.
+    let value = unsafe { libc::sysconf(name) };
+    u64::try_from(value).unwrap_or_default().max(1)
 }
 
 /// The number of the user root.

@@ -2,8 +2,8 @@
 
 use super::{client, loaded};
 use crate::bench::Bench;
+use crate::child::output_of;
 use crate::fault::{Cannot, Fault, Result};
-use crate::programs::output_of;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::{Cluster, Place};

@@ -2,8 +2,9 @@
 
 use super::loaded;
 use crate::bench::Bench;
-use crate::fault::{Cannot, Fault, Result};
-use crate::programs::output_of;
+use crate::callgrind;
+use crate::child::output_of;
+use crate::fault::{Cannot, Result};
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::{Place, programs};
@@ -22,19 +23,16 @@ fn collected(place: &Place, prelude: &str, statement: &str, count: usize) -> Res
     let script = format!("{prelude}{}", format!("{statement}\n").repeat(count));
     let path = std::path::PathBuf::from(format!("{}/single.sql", place.folder()));
     std::fs::write(&path, script).cannot("write a script")?;
-    let mut command = place.command(std::path::Path::new("valgrind"));
+    let [valgrind, switches @ ..] = callgrind::COMMAND;
+    let mut command = place.command(std::path::Path::new(valgrind));
     command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(switches)
         .arg(programs().join("postgres"))
         .args(["--single", "-D"])
         .arg(place.data())
         .arg("postgres")
         .stdin(File::open(&path).cannot("open a script")?);
-    let output = output_of(&mut command)?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let found = text.lines().find_map(|line| line.split_once("Collected :"));
-    let number = found.and_then(|(_, number)| number.trim().parse().ok());
-    number.ok_or_else(|| Fault::new("callgrind says nothing of what it collected"))
+    callgrind::collected(&output_of(&mut command)?)
 }
 
 fn run(bench: &Bench) -> Result<Outcome> {

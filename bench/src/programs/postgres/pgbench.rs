@@ -2,9 +2,9 @@
 
 use super::{Excess, Servers, client};
 use crate::bench::Bench;
+use crate::child::output_of;
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, significant};
-use crate::programs::output_of;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_tests::postgres::Cluster;
