@@ -449,6 +449,113 @@ fn the_same_of_file_systems() {
     assert_eq!(more.difference(&allowed).next(), None);
 }
 
+/// What NFS mounts say, after the kernel's `nfs_show_stats`; the numbers are made up. The second export has names that
+/// have to be escaped; the third line of the list is the second export mounted again.
+fn put_nfs_mounts(tree: &Scratch) {
+    let mount = |server: &str, on: &str, versions: &str, said: &str| {
+        format!(
+            "device {server} mounted on {on} with fstype {versions}\n\topts:\trw,vers=4.2\n\tage:\t77\n\
+             \tbytes:\t11 12 13 14 15 16 17 18 \n{said}\n\n"
+        )
+    };
+    let of_4 = "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\txprt:\ttcp 875 1 2 0 6 7 7 0 7 0 2 0 0\n\
+         \tper-op statistics\n\t        NULL: 1 1 0 44 24 0 0 0 0\n\t        READ: 5 6 1 700 800 3 10 20 2\n\
+         \t       WRITE: 70000000000 8 2 900 1000 4 1234567 21 3\n\t     GETATTR: 9 10 1 11 12 13 14 15 1";
+    let of_3 = "\tRPC iostats version: 1.0  p/v: 100003/3 (nfs)\n\txprt:\tudp 875 1 2 0 6 7 7 0 2 0\n\
+         \tper-op statistics\n\t        NULL: 2 2 0 88 48 0 0 0\n\t        READ: 5 6 1 700 800 3 10 20";
+    let mountstats = [
+        "device proc mounted on /proc with fstype proc\n".to_string(),
+        mount("10.0.0.1:/export", "/a\\040b", "nfs4 statvers=1.1", of_4),
+        mount("old:/\"x\\\"", "/x", "nfs statvers=1.1", of_3),
+        mount("old:/\"x\\\"", "/y", "nfs statvers=1.1", of_3),
+        "device tmp mounted on /tmp with fstype tmpfs\n".to_string(),
+    ]
+    .concat();
+    put(tree, "proc/1/mountstats", &mountstats);
+    put(
+        tree,
+        "proc/1/mountinfo",
+        "30 23 0:27 / /proc rw - proc proc rw\n\
+         31 23 0:28 / /a\\040b rw,relatime shared:1 - nfs4 10.0.0.1:/export rw,vers=4.2,clientaddr=10.0.0.9,addr=10.0.0.1\n\
+         32 23 0:29 / /x rw,relatime - nfs old:/\"x\\\" rw,vers=3,addr=fe80::2%eth0\n\
+         33 23 0:29 / /y rw,relatime - nfs old:/\"x\\\" rw,vers=3,addr=fe80::2%eth0\n\
+         34 23 0:30 / /tmp rw,relatime - tmpfs tmp rw\n",
+    );
+    put(tree, "proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n");
+    std::os::unix::fs::symlink("1", tree.path("proc/self")).expect("a link");
+}
+
+/// The operation of a series, if it is of one, and the series without it.
+fn by_operation(series: &str) -> (Option<&str>, String) {
+    let Some((before, after)) = series.split_once(",operation=\"") else {
+        return (None, series.into());
+    };
+    let (operation, after) = after.split_once('"').expect("a label");
+    (Some(operation), format!("{before}{after}"))
+}
+
+/// What mounts say is what node_exporter gives, but that operations other than READ and WRITE are added up, so that a mount
+/// has 36 series whatever the server speaks.
+#[test]
+fn the_same_of_nfs_mounts() {
+    if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {
+        return machine::skipped(&format!("{tool} is missing"));
+    }
+    let tree = Scratch::new("nfs-mounts");
+    put_nfs_mounts(&tree);
+    let (root, dir) = (tree.text(""), tree.text("ring"));
+    stdout_of(&[
+        "record", "-s", "V", "-i", ".1:.1", "-c", "3", "-f", &dir, "--root", &root,
+    ]);
+    let ours = parse(newest(&dir).expect("a sample"));
+    let node = NodeExporter::start(&[
+        "--collector.disable-defaults".into(),
+        "--collector.mountstats".into(),
+        format!("--path.procfs={}", tree.text("proc")),
+    ]);
+    let theirs = node.scrape();
+    same_types(&ours, &theirs);
+    let mut added_up = theirs.values.clone();
+    added_up.retain(|series, _| !series.contains("operation="));
+    for (series, value) in &theirs.values {
+        if let (Some(operation), rest) = by_operation(series) {
+            let others = match operation {
+                "READ" | "WRITE" => operation,
+                _ => "others",
+            };
+            *added_up.entry(format!("{rest}/{others}")).or_default() += value;
+        }
+    }
+    let mine = ours.values.iter().filter_map(|(series, value)| {
+        let place = match by_operation(series) {
+            (Some(operation), rest) => format!("{rest}/{operation}"),
+            (None, rest) => rest,
+        };
+        let is_known = series.starts_with("node_") && !series.contains("_errors_total");
+        is_known.then_some((place, *value))
+    });
+    let mine: BTreeMap<String, f64> = mine.collect();
+    assert_eq!(mine.len(), (9 + 3 * 8) + (9 + 2 * 8), "{mine:#?}");
+    for (place, value) in &mine {
+        let other = added_up.get(place);
+        let other = other.unwrap_or_else(|| panic!("no {place} in {added_up:#?}"));
+        assert!(
+            (value - other).abs() <= 1e-9 * value.abs(),
+            "{place}: {value}, not {other}"
+        );
+    }
+    let errors = ours
+        .values
+        .iter()
+        .filter(|(series, _)| series.contains("_errors_total"));
+    assert_eq!(
+        errors.map(|(_, errors)| *errors).collect::<Vec<_>>(),
+        [2.0, 3.0, 1.0]
+    );
+    let (more, allowed) = (promtool(&ours.text), promtool(&theirs.text));
+    assert_eq!(more.difference(&allowed).next(), None);
+}
+
 #[test]
 fn as_node_exporter_has_it() {
     if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {

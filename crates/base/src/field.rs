@@ -97,7 +97,7 @@ impl Unit {
 }
 
 /// One raw number of a subsystem.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// The kernel's word for it where it has one.
     pub name: &'static str,

@@ -14,7 +14,7 @@ pub mod interpret;
 pub mod layout;
 pub mod listing;
 pub mod mounts;
-mod mountstats;
+pub mod mountstats;
 pub mod reader;
 pub mod sampler;
 pub mod source;

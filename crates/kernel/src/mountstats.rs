@@ -12,18 +12,23 @@ use kymo_base::track_writer::TrackWriter;
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::Root;
 
+use crate::reader::errno_of;
+
 /// How long a sample waits for the text.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Most NFS mounts that are recorded.
 const MOUNTS_MAX: usize = 1024;
+
+/// NFS mounts by their mount points, and what is kept of each.
+pub type Mounts = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What thread and sampler share.
 #[derive(Default)]
 struct Request {
     /// Whether the text is wanted, or being read.
     is_wanted: bool,
-    /// What was read; `None` in it: there is no such file.
-    answer: Option<Option<Vec<u8>>>,
+    /// What was read.
+    answer: Option<Mounts>,
     ends: bool,
 }
 
@@ -82,7 +87,7 @@ impl Mountstats {
             false => None,
         };
         match answer {
-            Some(text) => self.record(&text.unwrap_or_default()),
+            Some(mounts) => self.record(mounts),
             None => {
                 let why = match due {
                     true => Why::Slow,
@@ -96,8 +101,8 @@ impl Mountstats {
         (clock.mono_ns() - start_ns, self.track.end())
     }
 
-    /// Has the text read, and waits a little for it; `None` where it has not come.
-    fn ask(&mut self, root: &Arc<Root>) -> Option<Option<Vec<u8>>> {
+    /// Has the texts read, and waits a little for what they say; `None` where it has not come.
+    fn ask(&mut self, root: &Arc<Root>) -> Option<Mounts> {
         if !self.is_started {
             let (exchange, root) = (self.exchange.clone(), root.clone());
             let thread = std::thread::Builder::new().name("kymo mountstats".into());
@@ -120,8 +125,7 @@ impl Mountstats {
         request.answer.take()
     }
 
-    fn record(&mut self, text: &[u8]) {
-        let mut there = mounts(text);
+    fn record(&mut self, mut there: Mounts) {
         for slot in 0..self.slots.len() {
             let is_gone = |point: &Vec<u8>| !there.contains_key(point);
             if self.slots[slot].as_ref().is_some_and(is_gone) {
@@ -165,25 +169,86 @@ fn work(exchange: &Exchange, root: &Root) {
         }
         request.is_wanted = false;
         drop(request);
-        let mut text = Vec::new();
-        let read = root
-            .read("proc/1/mountstats", &mut text)
-            .or_else(|_| root.read("proc/self/mountstats", &mut text));
+        let mounts = read(root).unwrap_or_default();
         request = exchange.lock();
-        request.answer = Some(read.is_ok().then_some(text));
+        request.answer = Some(mounts);
         exchange.changed.notify_all();
     }
 }
 
+/// What the NFS mounts of a machine say.
+pub fn read(root: &Root) -> Result<Mounts, u16> {
+    let text = of_process(root, "mountstats")?;
+    let words = |line| scan::words(line).collect::<Vec<_>>();
+    // Few machines have NFS: the second text, as long as the first, is for these.
+    if !scan::lines(&text).any(|line| begun(&words(line)).is_some()) {
+        return Ok(Mounts::new());
+    }
+    let mountinfo = of_process(root, "mountinfo").unwrap_or_default();
+    Ok(mounts(&text, &addresses(&mountinfo)))
+}
+
+/// A file of the process that sees the machine's mounts.
+fn of_process(root: &Root, file: &str) -> Result<Vec<u8>, u16> {
+    let mut text = Vec::new();
+    root.read(&format!("proc/1/{file}"), &mut text)
+        .or_else(|_| root.read(&format!("proc/self/{file}"), &mut text))
+        .map_err(errno_of)?;
+    Ok(text)
+}
+
+/// The addresses of servers, by mount points: option `addr` of the file system in /proc/PID/mountinfo.
+fn addresses(mountinfo: &[u8]) -> Mounts {
+    let lines = scan::lines(mountinfo).filter_map(|line| {
+        let words: Vec<&[u8]> = scan::words(line).collect();
+        let dash = words.iter().position(|word| *word == b"-")?;
+        let [kind, _, options, ..] = words[dash + 1..] else {
+            return None;
+        };
+        let mut options = options.split(|&byte| byte == b',');
+        let address = options.find_map(|option| option.strip_prefix(b"addr="))?;
+        let is_nfs = matches!(kind, b"nfs" | b"nfs4");
+        is_nfs.then(|| Some((words.get(4)?.to_vec(), address.to_vec())))?
+    });
+    lines.collect()
+}
+
 /// The NFS mounts of the text, by their mount points as the kernel spells them, and what is kept of each: `type nfs4
-/// SERVER:PATH`, `age`, `bytes`, `events` and a line for each operation, its name and its numbers. What was mounted on a
-/// point last counts.
-fn mounts(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-    let mut point: Option<Vec<u8>> = None;
+/// SERVER:PATH`, `addr` and `proto`, `age`, `bytes`, `events` and a line for each operation, its name and its numbers. What
+/// was mounted on a point last counts.
+fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
+    let mut found = Mounts::new();
+    let mut point = None;
     for line in scan::lines(text) {
         let words: Vec<&[u8]> = scan::words(line).collect();
-        if let [
+        if let [b"device", ..] = &words[..] {
+            point = None;
+            if let Some([device, on, kind]) = begun(&words)
+                && found.len() < MOUNTS_MAX
+            {
+                let mut said = [b"type ", kind, b" ", device, b"\n"].concat();
+                if let Some(address) = addresses.get(on) {
+                    said.extend([b"addr ", &address[..], b"\n"].concat());
+                }
+                found.insert(on.to_vec(), said);
+                point = Some(on);
+            }
+            continue;
+        }
+        match (point.and_then(|point| found.get_mut(point)), &words[..]) {
+            (Some(said), [b"xprt:", protocol, ..]) => put_protocol(protocol, said),
+            (Some(said), [name, numbers @ ..]) => put_counts(name, numbers, said),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Device, mount point and kind, where the line is one that an NFS mount begins with. Version 1.0 has no errors of an
+/// operation, 1.1 has; others may mean something else.
+fn begun<'a>(words: &[&'a [u8]]) -> Option<[&'a [u8]; 3]> {
+    match words {
+        [
             b"device",
             device,
             b"mounted",
@@ -191,30 +256,19 @@ fn mounts(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
             on,
             b"with",
             b"fstype",
-            rest @ ..,
-        ] = &words[..]
-        {
-            point = match rest {
-                [kind, version, ..] if is_nfs(kind, version) && found.len() < MOUNTS_MAX => {
-                    let said = [&b"type "[..], kind, b" ", device, b"\n"].concat();
-                    found.insert(on.to_vec(), said);
-                    Some(on.to_vec())
-                }
-                _ => None,
-            };
-            continue;
-        }
-        let said = point.as_ref().and_then(|point| found.get_mut(point));
-        if let (Some(said), [name, numbers @ ..]) = (said, &words[..]) {
-            put_counts(name, numbers, said);
-        }
+            kind @ (b"nfs" | b"nfs4"),
+            b"statvers=1.0" | b"statvers=1.1",
+            ..,
+        ] => Some([device, on, kind]),
+        _ => None,
     }
-    found
 }
 
-/// Version 1.0 has no errors of an operation, 1.1 has; others may mean something else.
-fn is_nfs(kind: &[u8], version: &[u8]) -> bool {
-    matches!(kind, b"nfs" | b"nfs4") && matches!(version, b"statvers=1.0" | b"statvers=1.1")
+/// A mount may have several connections, of one protocol.
+fn put_protocol(protocol: &[u8], out: &mut Vec<u8>) {
+    if !scan::lines(out).any(|line| line.starts_with(b"proto ")) {
+        out.extend([b"proto ", protocol, b"\n"].concat());
+    }
 }
 
 /// Appends `NAME NUMBER ...` where there are numbers and nothing else.
@@ -249,6 +303,7 @@ mod tests {
         \tbytes:\t1 2 3 4 5 6 7 8 \n\
         \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
         \txprt:\ttcp 875 1 2 0 6 7 7 0 7 0 2 0 0\n\
+        \txprt:\ttcp 876 1 2 0 6 7 7 0 7 0 2 0 0\n\
         \tper-op statistics\n\
         \t        NULL: 1 1 0 44 24 0 0 0 0\n\
         \t        READ: 5 6 1 700 800 3 10 20 2\n\
@@ -256,14 +311,22 @@ mod tests {
         device old:/x mounted on /x with fstype nfs statvers=2.0\n\
         \tage:\t1\n";
 
+    const MOUNTINFO: &str = "22 1 0:20 / /proc rw - proc proc rw\n\
+        31 23 0:28 / /a\\040b rw,relatime shared:1 - nfs4 10.0.0.1:/export rw,vers=4.2,clientaddr=10.0.0.9,addr=10.0.0.1\n\
+        32 23 0:29 / /x rw - fuse old:/x rw,addr=10.0.0.2\n";
+
     #[test]
     fn nfs_mounts_and_their_numbers() {
-        let said = "type nfs4 10.0.0.1:/export\nage 77\nevents 1 2 3\nbytes 1 2 3 4 5 6 7 8\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\n";
+        let said = "type nfs4 10.0.0.1:/export\naddr 10.0.0.1\nage 77\nevents 1 2 3\nbytes 1 2 3 4 5 6 7 8\nproto tcp\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\n";
         let expect = BTreeMap::from([(b"/a\\040b".to_vec(), said.as_bytes().to_vec())]);
-        assert_eq!(mounts(TEXT.as_bytes()), expect);
+        let of = |mountinfo: &str| mounts(TEXT.as_bytes(), &addresses(mountinfo.as_bytes()));
+        assert_eq!(of(MOUNTINFO), expect);
         // Whatever is cut off, what is left does no harm.
         for end in 0..TEXT.len() {
-            assert!(mounts(&TEXT.as_bytes()[..end]).len() <= 1);
+            assert!(mounts(&TEXT.as_bytes()[..end], &Mounts::new()).len() <= 1);
+        }
+        for end in 0..MOUNTINFO.len() {
+            assert_eq!(of(&MOUNTINFO[..end]).len(), 1);
         }
     }
 }

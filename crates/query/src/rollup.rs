@@ -17,8 +17,8 @@ use crate::sheet::{Line, Of, Pick};
 pub const STEP_NS: i64 = 60_000_000_000;
 
 const MAGIC: &[u8; 8] = b"KYMOROL0";
-/// To be raised when a column is reckoned otherwise than before.
-const REVISION: u32 = 1;
+/// To be raised when a column is reckoned otherwise than before, or others are in it.
+const REVISION: u32 = 2;
 /// Points of one roll-up; a block is of hours at most.
 const POINTS_MAX: usize = 100_000;
 /// Bytes of one subsystem's part before it is compressed.

@@ -74,7 +74,7 @@ impl Pick {
     pub fn all() -> Vec<Pick> {
         let mut picks = Vec::new();
         for &subsystem in subsystem::ALL {
-            if subsystem.summary == Summary::None {
+            if subsystem.is_of_processes() {
                 continue;
             }
             for (columns, of) in [
@@ -96,7 +96,7 @@ impl Pick {
 
     /// Whether it is one of [`Pick::all`], of which roll-ups are made.
     pub fn is_rolled_up(&self) -> bool {
-        self.subsystem.summary != Summary::None
+        !self.subsystem.is_of_processes()
     }
 
     /// Kinds of source it is made of.

@@ -118,14 +118,12 @@ fn fields(out: &mut String, title: &str, fields: &[Field], exposing: &[Exposing]
 /// The metrics that a field is, with their labels: the first one of each set of labels.
 fn exposed_as(field: usize, exposing: &[Exposing]) -> String {
     let of_each = exposing.iter().filter_map(|(families, labels)| {
-        let has = |family: &&Family| {
-            let fields = family.field..family.field + family.count();
-            fields.contains(&field) && family.scale != Scale::One
-        };
+        let place = |family: &Family| family.fields().position(|at| at == field);
+        let has = |family: &&Family| place(family).is_some() && family.scale != Scale::One;
         let family = families.iter().find(has)?;
         let part = match family.parts {
-            Parts::Named { label, values } => values
-                .get(field - family.field)
+            Parts::Named { label, values } | Parts::Apart { label, values, .. } => values
+                .get(place(family)?)
                 .map(|value| format!("{label}=\"{value}\"")),
             Parts::ByInstance { label, .. } | Parts::Cpus { label } => Some(label.to_string()),
             Parts::One => None,

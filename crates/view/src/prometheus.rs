@@ -435,16 +435,16 @@ impl Metric {
                 );
             }
         };
-        let fields = (family.field..).zip(fields.get(family.field..).unwrap_or_default());
+        let fields = family.fields().filter_map(|at| Some((at, fields.get(at)?)));
         match family.parts {
-            Parts::One => fields.take(1).for_each(|(at, field)| put(at, field, "")),
-            Parts::Named { values: parts, .. } => {
+            Parts::One => fields.for_each(|(at, field)| put(at, field, "")),
+            Parts::Named { values: parts, .. } | Parts::Apart { values: parts, .. } => {
                 for ((at, field), part) in fields.zip(parts) {
                     put(at, field, &label(key, part.as_bytes()));
                 }
             }
-            Parts::ByInstance { count, value, .. } => {
-                for (at, field) in fields.take(count) {
+            Parts::ByInstance { value, .. } => {
+                for (at, field) in fields {
                     if let Some(part) = value(row, at) {
                         put(at, field, &label(key, part.as_bytes()));
                     }

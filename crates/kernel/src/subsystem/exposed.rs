@@ -98,6 +98,15 @@ pub enum Parts {
         /// Its values, in the order of the fields.
         values: &'static [&'static str],
     },
+    /// The same of fields that stand as far apart.
+    Apart {
+        /// The label's name.
+        label: &'static str,
+        /// Its values, in the order of the fields.
+        values: &'static [&'static str],
+        /// From one field to the next.
+        by: usize,
+    },
     /// Consecutive fields that are called differently in each kind of instance.
     ByInstance {
         /// The label's name.
@@ -120,6 +129,7 @@ impl Parts {
         match self {
             Parts::One => "",
             Parts::Named { label, .. }
+            | Parts::Apart { label, .. }
             | Parts::ByInstance { label, .. }
             | Parts::Cpus { label } => label,
         }
@@ -195,14 +205,16 @@ impl Scale {
 }
 
 impl Family {
-    /// How many fields it has, where their number is not that of the CPUs.
-    pub fn count(&self) -> usize {
-        match self.parts {
-            Parts::One => 1,
-            Parts::Named { values, .. } => values.len(),
-            Parts::ByInstance { count, .. } => count,
-            Parts::Cpus { .. } => 0,
-        }
+    /// Indices of its fields, where their number is not that of the CPUs.
+    pub fn fields(&self) -> impl Iterator<Item = usize> + use<> {
+        let (count, by) = match self.parts {
+            Parts::One => (1, 1),
+            Parts::Named { values, .. } => (values.len(), 1),
+            Parts::Apart { values, by, .. } => (values.len(), by),
+            Parts::ByInstance { count, .. } => (count, 1),
+            Parts::Cpus { .. } => (0, 1),
+        };
+        (self.field..).step_by(by).take(count)
     }
 
     /// What it means; `fields` are the subsystem's.
@@ -321,7 +333,7 @@ mod tests {
             if family.scale == Scale::One {
                 continue;
             }
-            for at in family.field..family.field + family.count() {
+            for at in family.fields() {
                 let field = fields
                     .get(at)
                     .unwrap_or_else(|| panic!("{}: no field {at}", family.name));

@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::Exposed;
+use super::exposed::{self, Each, Exposed, Family, MetricLabel, Parts};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, ratio,
     text, value,
@@ -17,6 +17,8 @@ use crate::source::kind;
 // Labels of a row.
 const TYPE: usize = 0;
 const SERVER: usize = 1;
+const ADDRESS: usize = 2;
+const PROTOCOL: usize = 3;
 
 const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
@@ -25,7 +27,7 @@ const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
 /// The numbers of an operation, in the kernel's order.
 macro_rules! of_operations {
     ($what:literal: $($name:literal)*) => {{
-        const UNITS: [Unit; 9] = [
+        const UNITS: [Unit; NUMBERS] = [
             Unit::Count,
             Unit::Count,
             Unit::Count,
@@ -36,7 +38,7 @@ macro_rules! of_operations {
             Unit::Milliseconds,
             Unit::Count,
         ];
-        const HELPS: [&str; 9] = [
+        const HELPS: [&str; NUMBERS] = [
             concat!($what, ": done"),
             concat!($what, ": sent, those sent again included"),
             concat!($what, ": not answered in time"),
@@ -47,10 +49,10 @@ macro_rules! of_operations {
             concat!($what, ": from asking to the end"),
             concat!($what, ": failed"),
         ];
-        const NAMES: [&str; 9] = [$($name),*];
-        let mut fields = [const { counter("", Unit::Count, "") }; 9];
+        const NAMES: [&str; NUMBERS] = [$($name),*];
+        let mut fields = [const { counter("", Unit::Count, "") }; NUMBERS];
         let mut n = 0;
-        while n < 9 {
+        while n < NUMBERS {
             fields[n] = counter(NAMES[n], UNITS[n], HELPS[n]);
             n += 1;
         }
@@ -58,55 +60,64 @@ macro_rules! of_operations {
     }};
 }
 
+/// Numbers of an operation.
+const NUMBERS: usize = 9;
+
+/// Blocks of such numbers: of all operations, and what these are made of.
+const OPERATIONS: [[Field; NUMBERS]; 4] = [
+    of_operations!("All operations": "ops" "sent" "timeouts" "bytes_sent" "bytes_received" "queue" "rtt" "exe" "errors"),
+    of_operations!("READ": "read_ops" "read_sent" "read_timeouts" "read_bytes_sent" "read_bytes_received" "read_queue" "read_rtt" "read_exe" "read_errors"),
+    of_operations!("WRITE": "write_ops" "write_sent" "write_timeouts" "write_bytes_sent" "write_bytes_received" "write_queue" "write_rtt" "write_exe" "write_errors"),
+    of_operations!("Others": "other_ops" "other_sent" "other_timeouts" "other_bytes_sent" "other_bytes_received" "other_queue" "other_rtt" "other_exe" "other_errors"),
+];
+
+/// Numbers of the mount, in the kernel's order.
+const OF_MOUNT: [Field; 9] = [
+    counter("age", Unit::Seconds, "Since it was mounted"),
+    counter("normal_read", Unit::Bytes, "Read by programs"),
+    counter("normal_write", Unit::Bytes, "Written by programs"),
+    counter("direct_read", Unit::Bytes, "Read by programs with O_DIRECT"),
+    counter(
+        "direct_write",
+        Unit::Bytes,
+        "Written by programs with O_DIRECT",
+    ),
+    counter("server_read", Unit::Bytes, "Read from the server"),
+    counter("server_write", Unit::Bytes, "Written to the server"),
+    counter(
+        "read_pages",
+        Unit::Count,
+        "Pages read, for mapped files too",
+    ),
+    counter(
+        "write_pages",
+        Unit::Count,
+        "Pages written, for mapped files too",
+    ),
+];
+
 const FIELDS: &[Field] = &{
-    let [a, b, c, d, e, f, g, h, i] = of_operations!("All operations": "ops" "sent" "timeouts" "bytes_sent" "bytes_received" "queue" "rtt" "exe" "errors");
-    let [j, k, l, m, n, o, p, q, r] = of_operations!("READ": "read_ops" "read_sent" "read_timeouts" "read_bytes_sent" "read_bytes_received" "read_queue" "read_rtt" "read_exe" "read_errors");
-    let [s, t, u, v, w, x, y, z, zz] = of_operations!("WRITE": "write_ops" "write_sent" "write_timeouts" "write_bytes_sent" "write_bytes_received" "write_queue" "write_rtt" "write_exe" "write_errors");
-    [
-        a,
-        b,
-        c,
-        d,
-        e,
-        f,
-        g,
-        h,
-        i,
-        j,
-        k,
-        l,
-        m,
-        n,
-        o,
-        p,
-        q,
-        r,
-        s,
-        t,
-        u,
-        v,
-        w,
-        x,
-        y,
-        z,
-        zz,
-        field("age", Rule::Gauge, Unit::Seconds, "Since it was mounted"),
-        counter("normal_read", Unit::Bytes, "Read by programs"),
-        counter("normal_write", Unit::Bytes, "Written by programs"),
-        counter("direct_read", Unit::Bytes, "Read by programs with O_DIRECT"),
-        counter(
-            "direct_write",
-            Unit::Bytes,
-            "Written by programs with O_DIRECT",
-        ),
-    ]
+    let count = OPERATIONS.len() * NUMBERS;
+    let mut fields = [OF_MOUNT[0]; OPERATIONS.len() * NUMBERS + OF_MOUNT.len()];
+    let mut n = 0;
+    while n < fields.len() {
+        fields[n] = match n < count {
+            true => OPERATIONS[n / NUMBERS][n % NUMBERS],
+            false => OF_MOUNT[n - count],
+        };
+        n += 1;
+    }
+    fields
 };
 
 const OPS: usize = at(FIELDS, "ops");
 const READ: usize = at(FIELDS, "read_ops");
 const WRITE: usize = at(FIELDS, "write_ops");
+const OTHERS: usize = at(FIELDS, "other_ops");
 const AGE: usize = at(FIELDS, "age");
 const NORMAL_READ: usize = at(FIELDS, "normal_read");
+/// Numbers of bytes and pages.
+const BYTES: usize = FIELDS.len() - NORMAL_READ;
 // Of an operation, from the first of its fields on.
 const SENT: usize = 1;
 const TIMEOUTS: usize = 2;
@@ -158,6 +169,12 @@ const DETAIL: &[Column] = &[
     }),
     text("server", "Server and path", |c, out| {
         out.extend_from_slice(&c.labels[SERVER])
+    }),
+    text("address", "The server's address", |c, out| {
+        out.extend_from_slice(&c.labels[ADDRESS])
+    }),
+    text("protocol", "tcp, udp or rdma", |c, out| {
+        out.extend_from_slice(&c.labels[PROTOCOL])
     }),
     number("age", Unit::Seconds, "Since it was mounted", |c| c.now[AGE]),
     events("ops", "Operations", rate::<OPS, 0>),
@@ -232,6 +249,97 @@ const PLOT_DETAIL: &[Place] = &[
     plot("WriteRttMs", "write_rtt_ms"),
 ];
 
+/// What node_exporter gives of each operation, of the two that carry what is in files and of all others together: there are
+/// some sixty.
+const fn of_each(name: &'static str, part: usize, help: &'static str) -> Family {
+    exposed::counter(name, READ + part)
+        .meant(help)
+        .of_each(Parts::Apart {
+            label: "operation",
+            values: &["READ", "WRITE", "others"],
+            by: NUMBERS,
+        })
+}
+
+/// node_exporter's names, and its labels, which do not have the mount point: of an export that is mounted twice from one
+/// address, and whose numbers the kernel then usually has once, the first counts.
+const EXPOSED: Exposed = Exposed::each(&[Each {
+    labels: &[
+        MetricLabel::text::<SERVER>("export"),
+        MetricLabel::text::<ADDRESS>("mountaddr"),
+        MetricLabel::text::<PROTOCOL>("protocol"),
+    ],
+    shows: |_| true,
+    families: &[
+        exposed::counter("node_mountstats_nfs_age_seconds_total", AGE),
+        exposed::counter("node_mountstats_nfs_read_bytes_total", NORMAL_READ),
+        exposed::counter("node_mountstats_nfs_write_bytes_total", NORMAL_READ + 1),
+        exposed::counter(
+            "node_mountstats_nfs_direct_read_bytes_total",
+            NORMAL_READ + 2,
+        ),
+        exposed::counter(
+            "node_mountstats_nfs_direct_write_bytes_total",
+            NORMAL_READ + 3,
+        ),
+        exposed::counter(
+            "node_mountstats_nfs_total_read_bytes_total",
+            NORMAL_READ + 4,
+        ),
+        exposed::counter(
+            "node_mountstats_nfs_total_write_bytes_total",
+            NORMAL_READ + 5,
+        ),
+        exposed::counter("node_mountstats_nfs_read_pages_total", NORMAL_READ + 6),
+        exposed::counter("node_mountstats_nfs_write_pages_total", NORMAL_READ + 7),
+        of_each(
+            "node_mountstats_nfs_operations_requests_total",
+            0,
+            "Operations done",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_transmissions_total",
+            SENT,
+            "Operations sent, those sent again included",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_major_timeouts_total",
+            TIMEOUTS,
+            "Operations not answered in time",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_sent_bytes_total",
+            BYTES_SENT,
+            "Bytes sent for operations",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_received_bytes_total",
+            BYTES_RECEIVED,
+            "Bytes received for operations",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_queue_time_seconds_total",
+            QUEUE,
+            "Time operations waited to be sent",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_response_time_seconds_total",
+            RTT,
+            "Time from sending operations to the answer",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_request_time_seconds_total",
+            EXE,
+            "Time from asking for operations to the end",
+        ),
+        of_each(
+            "node_mountstats_nfs_operations_errors_total",
+            ERRORS,
+            "Operations that failed",
+        ),
+    ],
+}]);
+
 /// NFS mounts.
 pub static NFS_MOUNTS: Subsystem = Subsystem {
     letter: 'v',
@@ -242,7 +350,7 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
     spread: false,
     globals: &[],
     fields: FIELDS,
-    labels: &["type", "server"],
+    labels: &["type", "server", "address", "protocol"],
     layout,
     summary: Summary::None,
     sum: None,
@@ -271,10 +379,10 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
         detail: PLOT_DETAIL,
         shape: Shape::Wide,
     },
-    exposed: Exposed::NONE,
+    exposed: EXPOSED,
 };
 
-/// `type nfs4 SERVER:PATH`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7 8 9`.
+/// `type nfs4 SERVER:PATH`, `addr 10.0.0.1`, `proto tcp`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7 8 9`.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut row = RowLayout {
         counted: true,
@@ -283,27 +391,22 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     for line in template.lines() {
         match &line[..] {
             [Piece::Text(b"type"), Piece::Text(kind), server @ ..] => {
-                let words = server.iter().filter_map(|piece| match piece {
-                    Piece::Text(text) => Some(*text),
-                    Piece::Slot(_) => None,
-                });
-                let server = words.collect::<Vec<_>>().join(&b' ');
-                for (label, text) in [(TYPE, kind.to_vec()), (SERVER, server)] {
-                    let word = Word::Fixed(text);
-                    row.labels.push(Label { label, word });
-                }
+                row.labels
+                    .extend([label(TYPE, kind.to_vec()), label(SERVER, words(server))]);
             }
+            [Piece::Text(b"addr"), said @ ..] => row.labels.push(label(ADDRESS, words(said))),
+            [Piece::Text(b"proto"), said @ ..] => row.labels.push(label(PROTOCOL, words(said))),
             [Piece::Text(b"age"), said, ..] => put(&mut row, AGE, std::slice::from_ref(said)),
             [Piece::Text(b"bytes"), said @ ..] => {
-                put(&mut row, NORMAL_READ, &said[..said.len().min(4)])
+                put(&mut row, NORMAL_READ, &said[..said.len().min(BYTES)])
             }
             [Piece::Text(b"events"), ..] => {}
             [Piece::Text(name), said @ ..] => {
-                let said = &said[..said.len().min(9)];
+                let said = &said[..said.len().min(NUMBERS)];
                 match *name {
                     b"READ" => put(&mut row, READ, said),
                     b"WRITE" => put(&mut row, WRITE, said),
-                    _ => {}
+                    _ => add(&mut row, OTHERS, said),
                 }
                 add(&mut row, OPS, said);
             }
@@ -314,6 +417,20 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
         rows: vec![row],
         ..Layout::default()
     }
+}
+
+fn label(label: usize, text: Vec<u8>) -> Label {
+    let word = Word::Fixed(text);
+    Label { label, word }
+}
+
+/// The words that are no numbers.
+fn words(pieces: &[Piece]) -> Vec<u8> {
+    let words = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => Some(*text),
+        Piece::Slot(_) => None,
+    });
+    words.collect::<Vec<_>>().join(&b' ')
 }
 
 /// Numbers of consecutive fields.
@@ -342,20 +459,24 @@ mod tests {
 
     #[test]
     fn all_operations_and_two_of_them() {
-        let text = "type nfs4 10.0.0.1:/export\nage 77\nevents 1 2\nbytes 11 12 13 14 15 16 17 18\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\nGETATTR 1 1 0 1 1 1 1 1\n";
+        let text = "type nfs4 10.0.0.1:/export\naddr 10.0.0.1\nproto tcp\nage 77\nevents 1 2\nbytes 11 12 13 14 15 16 17 18\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\nGETATTR 1 1 0 1 1 1 1 1\n";
         let reading = read(
             &NFS_MOUNTS,
             &[(kind::MOUNTSTATS, text)],
             &Context::default(),
         );
         let row = &reading.rows[0];
-        assert_eq!(row.labels, [b"nfs4".to_vec(), b"10.0.0.1:/export".to_vec()]);
+        assert_eq!(
+            row.labels,
+            [&b"nfs4"[..], b"10.0.0.1:/export", b"10.0.0.1", b"tcp"]
+        );
         assert_eq!(row.values[OPS..OPS + 9], [7, 8, 1, 745, 825, 4, 11, 21, 2]);
         assert_eq!(
             row.values[READ..READ + 9],
             [5, 6, 1, 700, 800, 3, 10, 20, 2]
         );
         assert_eq!(row.values[WRITE..WRITE + 9], [MISSING; 9]);
-        assert_eq!(row.values[AGE..], [77, 11, 12, 13, 14]);
+        assert_eq!(row.values[OTHERS..AGE], [2, 2, 0, 45, 25, 1, 1, 1, 0]);
+        assert_eq!(row.values[AGE..], [77, 11, 12, 13, 14, 15, 16, 17, 18]);
     }
 }
