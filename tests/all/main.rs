@@ -56,6 +56,7 @@ mod rrdtool_scripts_direct;
 mod serve_collectd;
 mod serve_collectd_faults;
 mod serve_faults;
+mod serve_groups;
 mod serve_history;
 mod serve_keeper;
 mod serve_process;

@@ -51,6 +51,8 @@ test('live graphs and processes of this machine', { skip }, async () => {
   await page.waitForFunction((before) => document.getElementById('seen').textContent !== before, old);
   await page.waitForFunction(() => /kymo costs .* of a CPU, .* of memory/.test(document.getElementById('cost').textContent) && /reaches back to/.test(document.getElementById('cost').textContent));
   await page.waitForFunction(() => document.querySelector('.card[data-panel=cpu] .key b').textContent.includes('%'));
+  // what is not recorded unless it is asked for says how
+  await page.waitForFunction(() => document.querySelector('.groups')?.textContent.includes('subsystems = "+g"'));
   assert.deepEqual(seen, clean);
   await context.close();
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hold } from '../../crates/serve/assets/frame.js';
-import { MORE } from '../../crates/serve/assets/more-panels.js';
+import { GROUPS, MORE } from '../../crates/serve/assets/more-panels.js';
 import { PANELS } from '../../crates/serve/assets/panels.js';
 
 const frame = (values, step = 1) => ({ first: 100, step, count: values.length, covered: 100 + (values.length - 1) * step,
@@ -30,8 +30,8 @@ test('a scan stands until the next one, and not for ever', () => {
 });
 
 test('each card has a name of its own, and each subsystem that has none among the usual cards has one', () => {
-  const ids = [...PANELS, ...MORE].map(({ id }) => id);
+  const ids = [...PANELS, ...MORE, ...GROUPS].map(({ id }) => id);
   assert.deepEqual(ids.filter((id, n) => ids.indexOf(id) !== n), []);
   const subsystems = [...new Set(MORE.map((panel) => panel.of))].sort();
-  assert.deepEqual(subsystems, ['buddy', 'filesystems', 'infiniband', 'interrupts', 'kymo', 'nfs', 'numa', 'sensors', 'slab', 'tcp']);
+  assert.deepEqual(subsystems, ['buddy', 'filesystems', 'infiniband', 'interrupts', 'kymo', 'nfs', 'nfs_mounts', 'numa', 'sensors', 'slab', 'tcp']);
 });

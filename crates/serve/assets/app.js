@@ -88,7 +88,7 @@ function apply(changed) {
   if (changed.has('view')) showView();
   else current()?.state?.(changed);
   drawHead();
-  if (['fields', 'split', 'host'].some((name) => changed.has(name))) subscribe();
+  if (['fields', 'split', 'host', 'groups'].some((name) => changed.has(name))) subscribe();
 }
 
 const current = () => views[ctx.state.view ?? 'now'];

@@ -73,6 +73,8 @@ function drawRows(grid, lines, pick) {
 function drawRow(grid, tr, line, pick) {
   tr.className = line.label !== undefined ? 'group' : '';
   tr.onclick = pick ? () => pick(line) : null;
+  tr.onkeydown = pick ? (event) => event.key === 'Enter' && pick(line) : null;
+  if (pick) tr.tabIndex = 0;
   grid.columns.forEach((column, n) => {
     const cell = tr.cells[n];
     text(cell, column.write(line.row, line));

@@ -105,6 +105,30 @@ export const MORE = [
     known,
   },
   {
+    of: 'nfs_mounts',
+    id: 'nfsmountoperations',
+    title: 'NFS mounts: operations',
+    scanned: true,
+    known: { most: 12 },
+    layers: [each('nfs_mounts.ops'), each('nfs_mounts.retransmits', 'sent again')],
+  },
+  {
+    of: 'nfs_mounts',
+    id: 'nfsmountbytes',
+    title: 'NFS mounts: read and written',
+    scanned: true,
+    known: { most: 12 },
+    layers: [each('nfs_mounts.read_kb', 'read'), each('nfs_mounts.write_kb', 'written')],
+  },
+  {
+    of: 'nfs_mounts',
+    id: 'nfsmounttimes',
+    title: 'NFS mounts: time of an operation',
+    scanned: true,
+    known: { most: 12 },
+    layers: [each('nfs_mounts.rtt_ms', 'on the way'), each('nfs_mounts.exe_ms', 'in all')],
+  },
+  {
     of: 'infiniband',
     id: 'infiniband',
     title: 'InfiniBand',
@@ -165,5 +189,58 @@ export const MORE = [
     id: 'kymo',
     title: 'kymo itself',
     layers: lines(['kymo.cpu', 'CPU'], ['kymo.rss_kb', 'memory']),
+  },
+];
+
+// Of control groups the sums, and what is drawn of each (`each`: column and label) where it may be seen.
+export const GROUPS = [
+  {
+    id: 'groupcpu',
+    title: 'Control groups: CPU',
+    known,
+    layers: lines(['cgroups.cpu', 'all'], ['cgroups.throttled', 'kept from running']),
+    each: [['cpu']],
+  },
+  {
+    id: 'groupmemory',
+    title: 'Control groups: memory',
+    known,
+    layers: lines(
+      ['cgroups.memory_kb', 'all'],
+      ['cgroups.anon_kb', 'of no file'],
+      ['cgroups.file_kb', 'of files'],
+      ['cgroups.swap_kb', 'swapped out'],
+    ),
+    each: [['memory_kb']],
+  },
+  {
+    id: 'groupio',
+    title: 'Control groups: disks',
+    known,
+    layers: lines(['cgroups.read_kb', 'read'], ['cgroups.write_kb', 'written']),
+    each: [
+      ['read_kb', 'read'],
+      ['write_kb', 'written'],
+    ],
+  },
+  {
+    id: 'grouppressure',
+    title: 'Control groups: pressure',
+    note: 'the greatest of any',
+    least: 5,
+    known: { most: 12 },
+    layers: lines(['cgroups.cpu_some', 'CPU'], ['cgroups.memory_some', 'memory'], ['cgroups.io_some', 'I/O']),
+    each: [
+      ['cpu_some', 'CPU'],
+      ['memory_some', 'memory'],
+      ['io_some', 'I/O'],
+    ],
+  },
+  {
+    id: 'grouptasks',
+    title: 'Control groups: processes and threads',
+    known,
+    layers: lines(['cgroups.pids', 'all']),
+    each: [['pids']],
   },
 ];

@@ -1,6 +1,7 @@
 // Below the usual charts: those of what is recorded only where it is asked for (interrupts, sensors, NFS ...).
 // There is a card for each that has numbers, and none that is empty.
 import { createBoard } from './board.js';
+import { h } from './dom.js';
 import { MORE } from './more-panels.js';
 import { hold } from './frame.js';
 import { setSplit } from './split.js';
@@ -8,10 +9,26 @@ import { setSplit } from './split.js';
 /** What is read at scans of processes is shown for so many scan intervals: until the next scan, and a bit. */
 const SCANS = 1.5;
 
+/** What is recorded, by the names of subsystems; null: it is not known. */
+export async function recordedOf(ctx) {
+  const { subsystems } = await ctx.api.get('fields').catch(() => ({}));
+  return subsystems && new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+}
+
+/** Where there are no control groups in what goes on: how there would be. */
+export const withoutGroups = () =>
+  h(
+    'p',
+    { class: 'quiet' },
+    'Control groups are not recorded here: ',
+    h('code', {}, 'subsystems = "+g"'),
+    ' below ',
+    h('code', {}, '[record]'),
+    ' of the configuration turns them on.',
+  );
+
 /** Null where nothing of it is recorded. */
-export async function createMore(ctx, host, onMoments) {
-  const { subsystems } = await ctx.api.get('fields').catch(() => ({ subsystems: [] }));
-  const recorded = new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+export function createMore(ctx, host, recorded, onMoments) {
   const panels = MORE.filter((panel) => recorded.has(panel.of));
   if (!panels.length) return null;
   const scan = (ctx.status?.scan_interval ?? 60) * SCANS;

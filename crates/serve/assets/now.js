@@ -7,16 +7,17 @@ import { setSplit } from './split.js';
 export function createNow(ctx, host) {
   const charts = h('div', { class: 'charts' });
   const more = h('div', { class: 'charts others' });
+  const groups = h('div', { class: 'others groups' });
   const moment = h('p', { class: 'moment', role: 'status', 'aria-live': 'polite' });
   const below = h('div', { class: 'travel' });
-  host.append(charts, more, moment, below);
-  const view = { ctx, board: createBoard(ctx, charts), more: null, travel: null };
+  host.append(charts, more, groups, moment, below);
+  const view = { ctx, board: createBoard(ctx, charts), more: null, groups: null, travel: null };
   arrange(view);
   const travel = async () => {
     const { createTravel } = await import('./travel.js');
     view.travel = createTravel(ctx, below, moment, view.board);
     view.travel.follow();
-    await addMore(view, more);
+    await addMore(view, more, groups);
   };
   view.board.drawn(travel);
   return {
@@ -28,11 +29,13 @@ export function createNow(ctx, host) {
     sample: (sample) => {
       view.board.sample(sample);
       view.more?.sample(sample);
+      view.groups?.sample(sample);
       view.travel?.sample(sample);
     },
     mark: (mark) => boards(view).forEach((board) => board.mark(mark)),
     refresh: (settled) => {
       if (settled !== true) boards(view).forEach((board) => board.refresh(true));
+      view.groups?.refresh();
       view.travel?.refresh();
     },
     rebuild: () => {
@@ -50,24 +53,32 @@ function arrange(view) {
 }
 
 /** Below the usual charts those of what else is recorded. */
-async function addMore(view, host) {
-  const { createMore } = await import('./more.js');
-  view.more = await createMore(view.ctx, host, () => view.travel?.follow());
-  if (view.more) view.ctx.subscribe();
+async function addMore(view, host, below) {
+  const { createMore, recordedOf, withoutGroups } = await import('./more.js');
+  const recorded = await recordedOf(view.ctx);
+  if (!recorded) return;
+  view.more = createMore(view.ctx, host, recorded, () => view.travel?.follow());
+  if (recorded.has('cgroups')) {
+    const { createGroups } = await import('./groups.js');
+    view.groups = createGroups(view.ctx, below);
+  } else if (view.ctx.status?.mode !== 'file') below.append(withoutGroups());
+  if (view.more || view.groups) view.ctx.subscribe();
 }
 
-const boards = (view) => [view.board, ...(view.more ? [view.more.board] : [])];
+const boards = ({ board, more, groups }) => [board, more?.board, groups?.board].filter(Boolean);
 
 function onState(view, changed) {
   if (changed.has('split')) arrange(view);
   else if (['range', 'from', 'thru'].some((name) => changed.has(name)))
     boards(view).forEach((board) => board.refresh(changed.has('soon')));
   else if (changed.has('hide')) boards(view).forEach((board) => board.draw());
+  if (changed.has('groups') || changed.has('listed')) view.groups?.chosen();
   if (changed.has('at') || changed.has('b')) onMoment(view);
   else if (['sort', 'filter', 'group'].some((name) => changed.has(name))) view.travel?.draw();
 }
 
 function onMoment(view) {
   boards(view).forEach((board) => board.moments());
+  view.groups?.follow();
   view.travel?.follow();
 }

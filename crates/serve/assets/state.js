@@ -28,6 +28,8 @@ const PARTS = {
   group: word,
   split: list,
   hide: list,
+  groups: list,
+  listed: word,
   fields: boards,
   q: word,
   source: word,

@@ -45,7 +45,7 @@ impl Scopes {
         match self.texts {
             true => Ok(()),
             false => Err(unauthorized(
-                "cannot show texts of processes: the request has no valid token",
+                "cannot show texts of processes or control groups: the request has no valid token",
             )),
         }
     }

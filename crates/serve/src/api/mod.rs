@@ -6,6 +6,7 @@ mod fields;
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
 mod graph;
+mod groups;
 mod hosts;
 mod live;
 mod metrics;
@@ -14,6 +15,7 @@ pub(crate) mod programs;
 mod series;
 mod session;
 mod stored;
+mod table;
 mod targets;
 mod texts;
 
@@ -182,6 +184,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/api/v1/live", get(live::answer))
         .route("/api/v1/events", get(events::answer))
         .route("/api/v1/processes", get(processes::answer))
+        .route("/api/v1/groups", get(groups::answer))
         .route("/api/v1/stored", get(stored::answer))
         .route("/api/v1/hosts", get(hosts::answer))
         .route("/api/v1/programs", get(programs::answer))

@@ -1,10 +1,11 @@
-//! The process table at a moment: the scan that covers it, with rates over the interval that ends there.
+//! The instances of a subsystem at a moment, processes or control groups: the reading that covers it, a scan, with rates over
+//! the interval that ends there.
 
 use kymo_base::column::Cells;
 use kymo_base::context::Context;
 use kymo_base::reading::{Reading, Row};
 use kymo_kernel::interpret::Interpreter;
-use kymo_kernel::subsystem::process::PROCESS;
+use kymo_kernel::subsystem::Subsystem;
 use kymo_recording::reader::{Kinds, TimeRange};
 
 use crate::delta::{Delta, Rates};
@@ -22,7 +23,7 @@ const REACHES_NS: [i64; 4] = [
     7200 * SECOND_NS,
 ];
 
-/// The processes of one scan.
+/// The instances of one scan.
 pub struct Table {
     /// When the scan was.
     pub at: Moment,
@@ -43,6 +44,7 @@ impl Table {
     /// `over_ns`, or since the scan before. `None`: there is no scan anywhere near.
     pub fn read(
         recordings: &Recordings,
+        subsystem: &'static Subsystem,
         at_ns: i64,
         over_ns: Option<i64>,
     ) -> Result<Option<Table>, String> {
@@ -56,10 +58,10 @@ impl Table {
             let is_last = reach_ns == REACHES_NS[REACHES_NS.len() - 1];
             let scans = match over_ns {
                 // The first scan there is has none before it.
-                Some(over_ns) => scans_over(recordings, range, at_ns, over_ns)?,
+                Some(over_ns) => scans_over(recordings, subsystem, range, (at_ns, over_ns))?,
                 None => None,
             };
-            let table = Search::new(at_ns, scans).run(recordings, range)?;
+            let table = Search::new(subsystem, at_ns, scans).run(recordings, range)?;
             if let Some(table) = table.filter(|table| is_last || table.previous_ns.is_some()) {
                 return Ok(Some(table));
             }
@@ -67,7 +69,7 @@ impl Table {
         Ok(None)
     }
 
-    /// The processes: their numbers as columns want them.
+    /// The instances: their numbers as columns want them.
     pub fn rows(&self) -> impl Iterator<Item = (Cells<'_>, &Row)> {
         let rates: &Rates = self.delta.rates();
         rates.rows().iter().map(|out| {
@@ -89,26 +91,22 @@ impl Table {
     }
 }
 
-fn kinds() -> Kinds {
-    PROCESS.sources.iter().copied().collect()
-}
-
 /// Sequence numbers of the scans where the rates begin and end.
 type Bounds = (u64, u64);
 
 /// The scan that covers `at_ns`, and the one `over_ns` before it.
 fn scans_over(
     recordings: &Recordings,
+    subsystem: &Subsystem,
     range: TimeRange,
-    at_ns: i64,
-    over_ns: i64,
+    (at_ns, over_ns): (i64, i64),
 ) -> Result<Option<Bounds>, String> {
-    let leading: Kinds = PROCESS.sources[..1].iter().copied().collect();
+    let leading: Kinds = subsystem.sources[..1].iter().copied().collect();
     let mut source = recordings.open(range, leading)?;
     let mut scans: Vec<Moment> = Vec::new();
     while let Some(step) = source.next()? {
         let Step::Sample(moment) = step else { continue };
-        if source.tracks().get(PROCESS.sources[0]).sampled {
+        if source.tracks().get(subsystem.sources[0]).sampled {
             scans.push(moment);
             if moment.real_ns >= at_ns {
                 break;
@@ -130,6 +128,7 @@ fn scans_over(
 
 /// On the way to a scan.
 struct Search {
+    subsystem: &'static Subsystem,
     at_ns: i64,
     bounds: Option<Bounds>,
     interpreter: Interpreter,
@@ -143,12 +142,13 @@ struct Search {
 }
 
 impl Search {
-    fn new(at_ns: i64, bounds: Option<Bounds>) -> Search {
+    fn new(subsystem: &'static Subsystem, at_ns: i64, bounds: Option<Bounds>) -> Search {
         Search {
+            subsystem,
             at_ns,
             bounds,
-            interpreter: Interpreter::new(&PROCESS),
-            delta: Delta::new(&PROCESS),
+            interpreter: Interpreter::new(subsystem),
+            delta: Delta::new(subsystem),
             reading: Reading::default(),
             from: None,
             last: None,
@@ -158,7 +158,8 @@ impl Search {
     }
 
     fn run(mut self, recordings: &Recordings, range: TimeRange) -> Result<Option<Table>, String> {
-        let mut source = recordings.open(range, kinds())?;
+        let kinds: Kinds = self.subsystem.sources.iter().copied().collect();
+        let mut source = recordings.open(range, kinds)?;
         let mut marker = Marker::default();
         let mut context = Context::default();
         let mut next_ns = None;
@@ -170,7 +171,7 @@ impl Search {
             }
             let Step::Sample(moment) = step else { continue };
             if self.found {
-                if source.tracks().get(PROCESS.sources[0]).sampled {
+                if source.tracks().get(self.subsystem.sources[0]).sampled {
                     next_ns = Some(moment.real_ns);
                     break;
                 }
