@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use kymo_tests::{Scratch, kymo, parse_dump, run};
+use serde_json::Value;
 
 /// Runs kymo under strace, which delays each pread64 of one file by 15 ms.
 fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
@@ -166,4 +167,66 @@ fn no_backoff_reads_on() {
             .iter()
             .all(|frame| !frame.state.starts_with("not-read"))
     );
+}
+
+/// What a subsystem without files of its own costs is known as well: of NFS mounts the text, of file systems the CPU time of
+/// the threads that ask them. A mount that hangs costs the time of others nothing.
+#[test]
+fn doctor_has_a_price_of_mounts() {
+    let scratch = Scratch::new("doctor");
+    let put = |path: &str, text: &str| {
+        let path = scratch.path(&format!("proc/1/{path}"));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    };
+    put(
+        "mountstats",
+        "device a:/b mounted on /c with fstype nfs4 statvers=1.1\n\tage:\t7\n\t    READ: 1 2 3 4 5 6 7 8 9\n",
+    );
+    put(
+        "mountinfo",
+        "31 23 8:1 / / rw - ext4 /dev/vda1 rw\n32 31 0:28 / /proc rw - proc proc rw\n",
+    );
+    let prices = |root: &str| -> Vec<Value> {
+        let said = run(&["doctor", "--json", "--root", root]).stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        said.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
+    };
+    let of = |prices: &[Value], source: &str| {
+        let found = prices.iter().find(|price| price["source"] == source);
+        found
+            .unwrap_or_else(|| panic!("no {source}: {prices:?}"))
+            .clone()
+    };
+    let said = prices(&scratch.text(""));
+    for (source, files, bytes) in [
+        (
+            "mountstats*",
+            1,
+            "type nfs4 a:/b\nage 7\nREAD 1 2 3 4 5 6 7 8 9\n".len(),
+        ),
+        // A root that is no machine's has one mount with room, and it is asked.
+        ("statvfs*", 1, 1),
+    ] {
+        let price = of(&said, source);
+        assert_eq!(price["files"], files, "{price}");
+        assert!(price["bytes"].as_u64() >= Some(bytes as u64), "{price}");
+        assert!(price["median_ns"].as_u64() > Some(0), "{price}");
+        let (day, median) = (&price["day_60s_cpu_s"], &price["spaced_median_ns"]);
+        let expect = median.as_f64().expect("a price") * 1440.0 / 1e9;
+        assert!(
+            (day.as_f64().expect("a price") - expect).abs() < 1e-3,
+            "{price}"
+        );
+        assert_eq!(
+            (&price["errno"], &price["kernel_bytes"]),
+            (&0.into(), &0.into())
+        );
+    }
+    // Without that file it says so.
+    std::fs::remove_file(scratch.path("proc/1/mountstats")).expect("a file");
+    let said = prices(&scratch.text(""));
+    assert_eq!(of(&said, "mountstats*")["errno"], 2);
 }

@@ -190,6 +190,16 @@ impl Mounts {
         }
     }
 
+    /// Mounts that are asked.
+    pub fn count(&self) -> usize {
+        self.mounts.iter().flatten().count()
+    }
+
+    /// Bytes of the text that was made last.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// A sample's section, and what it took; `None` where nothing is due and nothing need be stated.
     pub fn sample(
         &mut self,

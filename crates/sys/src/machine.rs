@@ -47,7 +47,16 @@ pub fn peak_kb() -> Option<u64> {
 
 /// CPU time of this thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    ns_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+/// CPU time of all threads of this process, in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    ns_of(rustix::time::ClockId::ProcessCPUTime)
+}
+
+fn ns_of(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -5,21 +5,21 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use kymo_base::scan;
 use kymo_kernel::facts;
-use kymo_kernel::groups::Groups;
-use kymo_kernel::listing;
-use kymo_kernel::reader::Reader;
 use kymo_kernel::source::{self, Reads, Scope, Source, kind};
-use kymo_kernel::tasks::Budget;
-use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::kernel_file::Root;
 
 use crate::session;
+
+mod probe;
+
+use probe::Probe;
 
 /// What `kymo doctor` is told.
 #[derive(Args, Clone, Debug)]
@@ -90,7 +90,7 @@ pub(crate) fn run(options: &DoctorOptions) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(slow > 0)))
 }
 
-fn measure(root: &Root) -> Vec<Price> {
+fn measure(root: &Arc<Root>) -> Vec<Price> {
     let pids = some_processes(root);
     let mut prices: Vec<_> = source::ALL
         .iter()
@@ -119,155 +119,6 @@ fn some_processes(root: &Root) -> (Vec<u64>, usize) {
     }
     let step = pids.len().div_ceil(PROCESSES_MAX).max(1);
     (pids.iter().copied().step_by(step).collect(), pids.len())
-}
-
-/// One kind of source under measurement.
-struct Probe {
-    source: &'static Source,
-    readers: Vec<Reader>,
-    groups: Option<(Groups, Budget)>,
-    instances: usize,
-    warm: Vec<u64>,
-    cold: Vec<u64>,
-    text: Vec<u8>,
-    bytes: usize,
-    errno: u16,
-}
-
-impl Probe {
-    /// `None` for kinds that are not files of their own to be measured: links and threads.
-    fn new(
-        root: &Root,
-        source: &'static Source,
-        (pids, processes): &(Vec<u64>, usize),
-    ) -> Option<Probe> {
-        if source.scope == Scope::Cgroup {
-            return Probe::of_groups(root, source);
-        }
-        let names: Vec<String> = match source.scope {
-            Scope::Machine => vec![String::new()],
-            Scope::Thread | Scope::Program | Scope::Mount | Scope::Cgroup => return None,
-            Scope::Process if source.kind != kind::PID_EXE => {
-                pids.iter().map(u64::to_string).collect()
-            }
-            Scope::Process => return None,
-            scope => listing::instances(root, scope),
-        };
-        let net = facts::net_path(root);
-        let path = |name: &String| {
-            source
-                .path_of(name)
-                .replace("proc/net/", &format!("{net}/"))
-        };
-        let there = match source.scope {
-            Scope::Machine => 1,
-            Scope::Process | Scope::Thread => *processes,
-            _ => names.len(),
-        };
-        if there == 0 {
-            return None;
-        }
-        Some(Probe {
-            source,
-            readers: names
-                .iter()
-                .map(|name| Reader::new(source, path(name)))
-                .collect(),
-            groups: None,
-            instances: there,
-            warm: Vec::new(),
-            cold: Vec::new(),
-            text: Vec::new(),
-            bytes: 0,
-            errno: 0,
-        })
-    }
-
-    /// `None` where there are no groups.
-    fn of_groups(root: &Root, source: &'static Source) -> Option<Probe> {
-        let mut budget = Budget {
-            left: session::files_to_keep(),
-        };
-        let mut groups = Groups::new(budget.left / 2);
-        groups.look(root, &RealClock, &mut budget);
-        // The first reading opens the files.
-        groups.read_again(root, RealClock.mono_ns(), &mut budget);
-        (!groups.is_empty()).then(|| Probe {
-            source,
-            readers: Vec::new(),
-            instances: groups.len(),
-            groups: Some((groups, budget)),
-            warm: Vec::new(),
-            cold: Vec::new(),
-            text: Vec::new(),
-            bytes: 0,
-            errno: 0,
-        })
-    }
-
-    /// Reads every group once.
-    fn round_of_groups(&mut self, root: &Root, cold: bool) {
-        let Some((groups, budget)) = &mut self.groups else {
-            return;
-        };
-        for slot in 0..self.instances {
-            let start_ns = RealClock.mono_ns();
-            let read = groups.read(root, slot, start_ns, budget);
-            let ns = RealClock.mono_ns() - start_ns;
-            if read == Some(true) {
-                self.bytes = self.bytes.max(groups.text_bytes());
-                let prices = if cold { &mut self.cold } else { &mut self.warm };
-                prices.push(ns);
-            }
-        }
-    }
-
-    /// Reads every instance once; each read's time is one measurement.
-    fn round(&mut self, root: &Root, cold: bool) {
-        self.round_of_groups(root, cold);
-        for reader in &mut self.readers {
-            let opened = reader.is_open();
-            let start_ns = RealClock.mono_ns();
-            let result = reader.read(root, start_ns, &mut self.text);
-            let ns = RealClock.mono_ns() - start_ns;
-            match result {
-                Ok(()) if opened || !root.keeps_files() => {
-                    self.bytes = self.bytes.max(self.text.len());
-                    if cold {
-                        self.cold.push(ns)
-                    } else {
-                        self.warm.push(ns)
-                    }
-                }
-                Ok(()) => {}
-                Err(errno) => self.errno = errno,
-            }
-        }
-    }
-
-    fn price(self) -> Price {
-        Price {
-            path: match self.source.scope {
-                Scope::Machine => self
-                    .readers
-                    .first()
-                    .map_or(String::new(), |reader| reader.path().to_string()),
-                Scope::Process | Scope::Thread => self.source.path_of("PID"),
-                _ => self.source.path_of("*"),
-            },
-            source: self.source,
-            instances: self.instances,
-            files: match (&self.groups, self.source.reads) {
-                (Some((groups, _)), _) => groups.kept(),
-                (None, Reads::Bundle(files)) => files.len() * self.instances,
-                (None, _) => self.instances,
-            },
-            errno: if self.warm.is_empty() { self.errno } else { 0 },
-            warm: Spread::of(self.warm),
-            cold: Spread::of(self.cold),
-            bytes: self.bytes,
-        }
-    }
 }
 
 impl Price {
@@ -328,6 +179,7 @@ impl Price {
             kind::SLABINFO => {
                 "the kernel counts the objects of all slabs that are not full at each read"
             }
+            kind::MOUNTSTATS => "the kernel waits for a lock that mounting holds; many mounts",
             kind::PID_CMDLINE => {
                 "the process's memory lock is held; it is mapping or faulting heavily"
             }

@@ -1,0 +1,195 @@
+//! One kind of source under measurement: read as a recorder reads it, again and again.
+
+use std::sync::Arc;
+
+use kymo_kernel::facts;
+use kymo_kernel::groups::Groups;
+use kymo_kernel::listing;
+use kymo_kernel::mounts::Mounts;
+use kymo_kernel::mountstats;
+use kymo_kernel::reader::Reader;
+use kymo_kernel::source::{Reads, Scope, Source, kind};
+use kymo_kernel::tasks::Budget;
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::kernel_file::Root;
+use kymo_sys::machine;
+
+use super::{Price, Spread};
+use crate::session;
+
+/// One kind of source under measurement.
+pub(super) struct Probe {
+    source: &'static Source,
+    by: By,
+    instances: usize,
+    warm: Vec<u64>,
+    cold: Vec<u64>,
+    text: Vec<u8>,
+    bytes: usize,
+    errno: u16,
+}
+
+/// How it is read.
+enum By {
+    Files(Vec<Reader>),
+    Groups(Box<(Groups, Budget)>),
+    /// File systems are asked by threads of their own: a price is a mount's part of the CPU time of a scan.
+    Space(Box<Mounts>),
+    /// All NFS mounts by one text, or two.
+    Mountstats,
+}
+
+impl Probe {
+    /// `None` for kinds that are not files of their own to be measured, links and threads, and for those of which there are none.
+    pub(super) fn new(
+        root: &Arc<Root>,
+        source: &'static Source,
+        (pids, processes): &(Vec<u64>, usize),
+    ) -> Option<Probe> {
+        let (by, instances) = match source.scope {
+            Scope::Cgroup => groups(root)?,
+            Scope::Mount if source.kind == kind::MOUNTSTATS => (By::Mountstats, 1),
+            Scope::Mount => space(root)?,
+            Scope::Thread | Scope::Program => return None,
+            Scope::Process if source.kind == kind::PID_EXE => return None,
+            Scope::Machine => files(root, source, &[String::new()]),
+            Scope::Process => {
+                let names: Vec<String> = pids.iter().map(u64::to_string).collect();
+                let (by, _) = files(root, source, &names);
+                (by, *processes)
+            }
+            scope => files(root, source, &listing::instances(root, scope)),
+        };
+        (instances > 0).then(|| Probe {
+            source,
+            by,
+            instances,
+            warm: Vec::new(),
+            cold: Vec::new(),
+            text: Vec::new(),
+            bytes: 0,
+            errno: 0,
+        })
+    }
+
+    /// Reads every instance once; each read's time is one measurement.
+    pub(super) fn round(&mut self, root: &Arc<Root>, cold: bool) {
+        let prices = match cold {
+            true => &mut self.cold,
+            false => &mut self.warm,
+        };
+        match &mut self.by {
+            By::Files(readers) => {
+                for reader in readers {
+                    match read_file(root, reader, &mut self.text) {
+                        Ok(ns) => {
+                            prices.extend(ns);
+                            self.bytes = self.bytes.max(self.text.len());
+                        }
+                        Err(errno) => self.errno = errno,
+                    }
+                }
+            }
+            By::Groups(groups) => {
+                let (groups, budget) = &mut **groups;
+                for slot in 0..self.instances {
+                    let start_ns = RealClock.mono_ns();
+                    let read = groups.read(root, slot, start_ns, budget);
+                    let ns = RealClock.mono_ns() - start_ns;
+                    if read == Some(true) {
+                        self.bytes = self.bytes.max(groups.text_bytes());
+                        prices.push(ns);
+                    }
+                }
+            }
+            By::Space(mounts) => {
+                let start_ns = machine::process_cpu_ns();
+                mounts.sample(root, &RealClock, true, false);
+                self.bytes = self.bytes.max(mounts.text_bytes());
+                let ns = machine::process_cpu_ns() - start_ns;
+                prices.push(ns / u64::try_from(self.instances).unwrap_or(1));
+            }
+            By::Mountstats => {
+                let start_ns = RealClock.mono_ns();
+                match mountstats::read(root) {
+                    Ok(mounts) => {
+                        prices.push(RealClock.mono_ns() - start_ns);
+                        self.bytes = mounts.values().map(Vec::len).sum();
+                    }
+                    Err(errno) => self.errno = errno,
+                }
+            }
+        }
+    }
+
+    pub(super) fn price(self) -> Price {
+        let files = match (&self.by, self.source.reads) {
+            (By::Groups(groups), _) => groups.0.kept(),
+            (By::Space(_) | By::Mountstats, _) => 0,
+            (By::Files(_), Reads::Bundle(files)) => files.len() * self.instances,
+            (By::Files(_), _) => self.instances,
+        };
+        Price {
+            path: self.path(),
+            source: self.source,
+            instances: self.instances,
+            files,
+            errno: if self.warm.is_empty() { self.errno } else { 0 },
+            warm: Spread::of(self.warm),
+            cold: Spread::of(self.cold),
+            bytes: self.bytes,
+        }
+    }
+
+    fn path(&self) -> String {
+        match (&self.by, self.source.scope) {
+            (By::Files(readers), Scope::Machine) => readers
+                .first()
+                .map_or(String::new(), |reader| reader.path().to_string()),
+            (_, Scope::Process | Scope::Thread) => self.source.path_of("PID"),
+            _ => self.source.path_of("*"),
+        }
+    }
+}
+
+/// Reads a file once, and says how long it took where it was open before.
+fn read_file(root: &Root, reader: &mut Reader, text: &mut Vec<u8>) -> Result<Option<u64>, u16> {
+    let opened = reader.is_open();
+    let start_ns = RealClock.mono_ns();
+    reader.read(root, start_ns, text)?;
+    let ns = RealClock.mono_ns() - start_ns;
+    Ok((opened || !root.keeps_files()).then_some(ns))
+}
+
+fn files(root: &Root, source: &'static Source, names: &[String]) -> (By, usize) {
+    let net = facts::net_path(root);
+    let path = |name: &String| {
+        source
+            .path_of(name)
+            .replace("proc/net/", &format!("{net}/"))
+    };
+    let readers = names.iter().map(|name| Reader::new(source, path(name)));
+    (By::Files(readers.collect()), names.len())
+}
+
+/// `None` where there are no groups.
+fn groups(root: &Root) -> Option<(By, usize)> {
+    let mut budget = Budget {
+        left: session::files_to_keep(),
+    };
+    let mut groups = Groups::new(budget.left / 2);
+    groups.look(root, &RealClock, &mut budget);
+    // The first reading opens the files.
+    groups.read_again(root, RealClock.mono_ns(), &mut budget);
+    let count = groups.len();
+    (!groups.is_empty()).then(|| (By::Groups(Box::new((groups, budget))), count))
+}
+
+/// `None` where nothing is mounted that has room.
+fn space(root: &Arc<Root>) -> Option<(By, usize)> {
+    let mut mounts = Mounts::new();
+    // The first scan lists them and starts the thread.
+    mounts.sample(root, &RealClock, true, true);
+    let count = mounts.count();
+    (count > 0).then(|| (By::Space(Box::new(mounts)), count))
+}
