@@ -126,12 +126,9 @@ fn recorded_while_it_changes(root: &Path, dir: &Path) {
     });
 }
 
-/// Numbers are the files', what plays back is what was shown live, a group that goes is an absent row, and no name leads
-/// out of the tree or into the terminal.
-#[test]
-fn version_2_live_is_playback_while_groups_come_and_go() {
-    let scratch = Scratch::new("cgroups-2");
-    let root = version_2(&scratch);
+/// A tree with a group whose name is hostile, and links that lead out of it.
+fn hostile_tree(scratch: &Scratch) -> PathBuf {
+    let root = version_2(scratch);
     put(&root, &format!("{MOUNT}/cpu.stat"), "usage_usec 5\n");
     put_group(&root, "/app.slice", 500);
     put_group(&root, "/app.slice/web", 100);
@@ -147,21 +144,21 @@ fn version_2_live_is_playback_while_groups_come_and_go() {
     }
     let linked = root.join(MOUNT).join("app-other/memory.swap.current");
     std::os::unix::fs::symlink("../../../../secret/cpu.stat", linked).expect("a link");
+    root
+}
+
+/// Numbers are the files', what plays back is what was shown live, a group that goes is an absent row, and no name leads
+/// out of the tree or into the terminal.
+#[test]
+fn version_2_live_is_playback_while_groups_come_and_go() {
+    let scratch = Scratch::new("cgroups-2");
+    let root = hostile_tree(&scratch);
     let dir = scratch.path("ring");
     recorded_while_it_changes(&root, &dir);
-    let played = scratch.path("played");
-    let ring = dir.to_string_lossy();
-    stdout_of(&[
-        "play",
-        &ring,
-        "-sgG",
-        "-P",
-        "-oz",
-        "-f",
-        &played.to_string_lossy(),
-    ]);
+    let (ring, played) = (scratch.text("ring"), scratch.text("played"));
+    stdout_of(&["play", &ring, "-sgG", "-P", "-oz", "-f", &played]);
     let live = plotted(&dir);
-    assert_eq!(live, plotted(&played));
+    assert_eq!(live, plotted(Path::new(&played)));
     assert!(
         live.iter().any(|line| line.contains("/app.slice/comes")),
         "{live:?}"
@@ -176,20 +173,30 @@ fn version_2_live_is_playback_while_groups_come_and_go() {
         (1..20).contains(&gone) && (1..20).contains(&come),
         "{gone} {come}"
     );
-    let all: Vec<&str> = rows.iter().map(name).collect();
-    assert!(
-        !all.iter()
-            .any(|name| name.contains("link") || name.contains("up") || name.contains("deep")),
-        "{all:?}"
-    );
-    // In the order of a tree, though `-` and `.` are less than `/`.
-    let order: Vec<&str> = all[..all
-        .iter()
-        .skip(1)
+    within_their_tree(&rows.iter().map(name).collect::<Vec<_>>());
+    as_their_files_say(of("/app-other")[0]);
+    grow_as_their_files_say(&ring, &web);
+    let text = stdout_of(&["play", &ring, "-sG"]);
+    let raw = text
+        .chars()
+        .find(|&c| c.is_control() && c != '\n' || c == '\u{202e}');
+    assert_eq!(raw, None, "{text:?}");
+    let tree: Vec<&str> = text.lines().filter(|line| line.ends_with("web")).collect();
+    assert!(tree[0].ends_with("     web"), "{tree:?}");
+}
+
+/// No link was followed, and groups stand in the order of a tree, though `-` and `.` are less than `/`.
+fn within_their_tree(all: &[&str]) {
+    let is_outside = |name: &&str| {
+        ["link", "up", "deep"]
+            .iter()
+            .any(|part| name.contains(part))
+    };
+    assert!(!all.iter().any(|name| is_outside(name)), "{all:?}");
+    let mut later = all.iter().skip(1);
+    let sample = 1 + later
         .position(|&name| name == "/")
-        .expect("a second sample")
-        + 1]
-        .to_vec();
+        .expect("a second sample");
     let places = [
         "/",
         "/app-other",
@@ -197,10 +204,12 @@ fn version_2_live_is_playback_while_groups_come_and_go() {
         "/app.slice/goes",
         "/app.slice/web",
     ];
-    let places: Vec<_> = places
-        .map(|place| order.iter().position(|&name| name == place))
-        .into();
-    assert!(places.is_sorted() && places[0] == Some(0), "{order:?}");
+    let places = places.map(|place| all[..sample].iter().position(|&name| name == place));
+    assert!(places.is_sorted() && places[0] == Some(0), "{all:?}");
+}
+
+/// The row of a group whose numbers are 4 and some more.
+fn as_their_files_say(row: &Value) {
     for (column, expect) in [
         ("groups", Some(1.0)),
         ("memory_kb", Some(16.0)),
@@ -212,17 +221,8 @@ fn version_2_live_is_playback_while_groups_come_and_go() {
         ("kernel_kb", None),
         ("memory_max_kb", None),
     ] {
-        let row = of("/app-other")[0];
         assert_eq!(number(row, column), expect, "{column}: {row}");
     }
-    grow_as_their_files_say(&ring, &web);
-    let text = stdout_of(&["play", &ring, "-sG"]);
-    let raw = text
-        .chars()
-        .find(|&c| c.is_control() && c != '\n' || c == '\u{202e}');
-    assert_eq!(raw, None, "{text:?}");
-    let tree: Vec<&str> = text.lines().filter(|line| line.ends_with("web")).collect();
-    assert!(tree[0].ends_with("     web"), "{tree:?}");
 }
 
 /// The rates of a group are the differences of its recorded texts.
@@ -434,15 +434,8 @@ impl Drop for Made {
     }
 }
 
-/// What a process of a group of its own does is in that group's row, between what its files said before and after.
-#[test]
-fn numbers_of_a_group_are_its_files() {
-    if must_skip(&["sh", "head", "tail", "kill"]) {
-        return;
-    }
-    let Some(made) = Made::new() else {
-        return skipped("no control group can be made here");
-    };
+/// A process that has 50 MB in tail's memory and a loop, in a group of its own.
+fn busy_process(made: &Made) -> Running {
     let moves: Vec<String> = made
         .0
         .iter()
@@ -454,26 +447,41 @@ fn numbers_of_a_group_are_its_files() {
         moves.join("; ")
     );
     let running = Running::shell(&script);
-    let anon = |made: &Made| {
-        made.number("memory.stat", "total_rss")
-            .or_else(|| made.number("memory.stat", "anon"))
-    };
-    let usage = |made: &Made| {
-        let ns = || Some(made.number("cpuacct.usage", "")? / 1000.0);
-        made.number("cpu.stat", "usage_usec").or_else(ns)
-    };
     for _ in 0..600 {
-        let is_there = anon(&made).is_none_or(|bytes| bytes > 45e6);
-        if is_there && usage(&made).is_none_or(|us| us > 100e3) {
+        let is_there = anon(made).is_none_or(|bytes| bytes > 45e6);
+        if is_there && usage_us(made).is_none_or(|us| us > 100e3) {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    running
+}
+
+fn anon(made: &Made) -> Option<f64> {
+    made.number("memory.stat", "total_rss")
+        .or_else(|| made.number("memory.stat", "anon"))
+}
+
+fn usage_us(made: &Made) -> Option<f64> {
+    let ns = || Some(made.number("cpuacct.usage", "")? / 1000.0);
+    made.number("cpu.stat", "usage_usec").or_else(ns)
+}
+
+/// What a process of a group of its own does is in that group's row, between what its files said before and after.
+#[test]
+fn numbers_of_a_group_are_its_files() {
+    if must_skip(&["sh", "head", "tail", "kill"]) {
+        return;
+    }
+    let Some(made) = Made::new() else {
+        return skipped("no control group can be made here");
+    };
+    let running = busy_process(&made);
     let scratch = Scratch::new("cgroups-live");
     let dir = scratch.text("ring");
-    let before_us = usage(&made);
+    let before_us = usage_us(&made);
     stdout_of(&["record", "-sG", "-i", ".5", "-c", "4", "-f", &dir]);
-    let (after_us, after_bytes) = (usage(&made), anon(&made));
+    let (after_us, after_bytes) = (usage_us(&made), anon(&made));
     // The shell of `head` becomes the sleep only now and then before the first sample, but long before the last.
     let after_pids = made.number("pids.current", "");
     let group = format!("/kymo-test-{}", std::process::id());
@@ -482,30 +490,10 @@ fn numbers_of_a_group_are_its_files() {
         .filter(|row| name(row) == group)
         .collect();
     assert_eq!(said.len(), 4, "{:?}", made.0);
-    let last = &said[3];
     if let (Some(before_us), Some(after_us)) = (before_us, after_us) {
-        let shares: Vec<f64> = said.iter().filter_map(|row| number(row, "cpu")).collect();
-        let shown_us = shares.iter().sum::<f64>() / 100.0 * 0.5e6;
-        assert_eq!(shares.len(), 4, "{said:?}");
-        assert!(
-            shown_us > 0.0 && shown_us <= (after_us - before_us) * 1.1,
-            "{shown_us} {before_us} {after_us}"
-        );
-        let frames = parse_dump(&run(&["dump", &dir]).stdout);
-        let source = format!("cgroup{group}");
-        let recorded = match values(&frames, &source, "usage_usec") {
-            none if none.is_empty() => values(&frames, &source, "cpuacct.usage")
-                .iter()
-                .map(|ns| ns / 1000.0)
-                .collect(),
-            recorded => recorded,
-        };
-        assert!(recorded.is_sorted() && recorded.len() == 5, "{recorded:?}");
-        assert!(
-            before_us <= recorded[0] && recorded[4] <= after_us,
-            "{before_us} {recorded:?} {after_us}"
-        );
+        used_between(&dir, &group, &said, (before_us, after_us));
     }
+    let last = &said[3];
     if let Some(bytes) = after_bytes {
         let shown = number(last, "anon_kb").expect("memory") * 1024.0;
         assert!(
@@ -517,4 +505,29 @@ fn numbers_of_a_group_are_its_files() {
         assert_eq!(number(last, "pids"), Some(pids), "{last}");
     }
     drop(running);
+}
+
+/// The CPU time that four rows of a group and its recorded texts say is between what its files said before and after.
+fn used_between(dir: &str, group: &str, said: &[Value], (before_us, after_us): (f64, f64)) {
+    let shares: Vec<f64> = said.iter().filter_map(|row| number(row, "cpu")).collect();
+    let shown_us = shares.iter().sum::<f64>() / 100.0 * 0.5e6;
+    assert_eq!(shares.len(), 4, "{said:?}");
+    assert!(
+        shown_us > 0.0 && shown_us <= (after_us - before_us) * 1.1,
+        "{shown_us} {before_us} {after_us}"
+    );
+    let frames = parse_dump(&run(&["dump", dir]).stdout);
+    let source = format!("cgroup{group}");
+    let recorded = match values(&frames, &source, "usage_usec") {
+        none if none.is_empty() => values(&frames, &source, "cpuacct.usage")
+            .iter()
+            .map(|ns| ns / 1000.0)
+            .collect(),
+        recorded => recorded,
+    };
+    assert!(recorded.is_sorted() && recorded.len() == 5, "{recorded:?}");
+    assert!(
+        before_us <= recorded[0] && recorded[4] <= after_us,
+        "{before_us} {recorded:?} {after_us}"
+    );
 }

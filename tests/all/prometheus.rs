@@ -254,11 +254,16 @@ fn put(tree: &Scratch, path: &str, text: &str) {
     std::fs::write(path, text).expect("a file");
 }
 
+fn corpus(name: &str) -> String {
+    let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("a text")
+}
+
+fn link(tree: &Scratch, target: &str, path: &str) {
+    std::os::unix::fs::symlink(target, tree.path(path)).expect("a link");
+}
+
 fn put_rich(tree: &Scratch) {
-    let corpus = |name: &str| {
-        let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(path).expect("a text")
-    };
     for (path, text) in RICH {
         put(tree, path, text);
         put(tree, &path.replace("proc/net", "proc/self/net"), text);
@@ -266,6 +271,30 @@ fn put_rich(tree: &Scratch) {
     for name in ["interrupts", "softirqs", "buddyinfo"] {
         put(tree, &format!("proc/{name}"), &corpus(name));
     }
+    put_chip(tree);
+    for (zone, name, energy) in ZONES {
+        let zone = format!("sys/class/powercap/{zone}");
+        put(tree, &format!("{zone}/name"), name);
+        put(tree, &format!("{zone}/energy_uj"), energy);
+        put(tree, &format!("{zone}/max_energy_range_uj"), "262143328850");
+    }
+    for cpu in ["0", "1"] {
+        put_clock(tree, cpu);
+    }
+    put_fabric(tree);
+    for node in ["0", "1"] {
+        let folder = format!("sys/devices/system/node/node{node}");
+        let meminfo = corpus("node_meminfo").replace("Node 0", &format!("Node {node}"));
+        put(tree, &format!("{folder}/meminfo"), &meminfo);
+        put(
+            tree,
+            &format!("{folder}/numastat"),
+            &corpus("node_numastat"),
+        );
+    }
+}
+
+fn put_chip(tree: &Scratch) {
     const DEVICE: &str = "sys/devices/platform/coretemp.0";
     for (file, text) in CHIP {
         put(
@@ -274,48 +303,46 @@ fn put_rich(tree: &Scratch) {
             &format!("{text}\n"),
         );
     }
-    let link = |target: &str, path: &str| {
-        std::os::unix::fs::symlink(target, tree.path(path)).expect("a link");
-    };
     link(
+        tree,
         "../../../coretemp.0",
         &format!("{DEVICE}/hwmon/hwmon0/device"),
     );
     link(
+        tree,
         "../../devices/platform/coretemp.0/hwmon/hwmon0",
         "sys/class/hwmon/hwmon0",
     );
-    for (zone, name, energy) in ZONES {
-        let zone = format!("sys/class/powercap/{zone}");
-        put(tree, &format!("{zone}/name"), name);
-        put(tree, &format!("{zone}/energy_uj"), energy);
-        put(tree, &format!("{zone}/max_energy_range_uj"), "262143328850");
+}
+
+fn put_clock(tree: &Scratch, cpu: &str) {
+    let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
+    for (file, khz) in [
+        ("scaling_cur_freq", "2100001"),
+        ("scaling_min_freq", "800000"),
+        ("scaling_max_freq", "3000000"),
+        // Without these node_exporter says nothing of any.
+        ("cpuinfo_min_freq", "800000"),
+        ("cpuinfo_max_freq", "3000000"),
+        ("cpuinfo_transition_latency", "0"),
+        ("scaling_available_governors", "a b"),
+        ("scaling_driver", "x"),
+        ("scaling_governor", "a"),
+        ("scaling_setspeed", "<unsupported>"),
+        ("related_cpus", cpu),
+    ] {
+        put(tree, &format!("{policy}/{file}"), khz);
     }
-    for cpu in ["0", "1"] {
-        let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
-        for (file, khz) in [
-            ("scaling_cur_freq", "2100001"),
-            ("scaling_min_freq", "800000"),
-            ("scaling_max_freq", "3000000"),
-            // Without these node_exporter says nothing of any.
-            ("cpuinfo_min_freq", "800000"),
-            ("cpuinfo_max_freq", "3000000"),
-            ("cpuinfo_transition_latency", "0"),
-            ("scaling_available_governors", "a b"),
-            ("scaling_driver", "x"),
-            ("scaling_governor", "a"),
-            ("scaling_setspeed", "<unsupported>"),
-            ("related_cpus", cpu),
-        ] {
-            put(tree, &format!("{policy}/{file}"), khz);
-        }
-        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
-        std::fs::create_dir_all(tree.path(&folder)).expect("a folder");
-        link(
-            &format!("../cpufreq/policy{cpu}"),
-            &format!("{folder}/cpufreq"),
-        );
-    }
+    let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+    std::fs::create_dir_all(tree.path(&folder)).expect("a folder");
+    link(
+        tree,
+        &format!("../cpufreq/policy{cpu}"),
+        &format!("{folder}/cpufreq"),
+    );
+}
+
+fn put_fabric(tree: &Scratch) {
     const FABRIC: &str = "sys/class/infiniband/mlx4_0";
     for port in [1, 2] {
         let port = format!("{FABRIC}/ports/{port}");
@@ -341,16 +368,6 @@ fn put_rich(tree: &Scratch) {
         ("hca_type", "MT4099"),
     ] {
         put(tree, &format!("{FABRIC}/{file}"), text);
-    }
-    for node in ["0", "1"] {
-        let folder = format!("sys/devices/system/node/node{node}");
-        let meminfo = corpus("node_meminfo").replace("Node 0", &format!("Node {node}"));
-        put(tree, &format!("{folder}/meminfo"), &meminfo);
-        put(
-            tree,
-            &format!("{folder}/numastat"),
-            &corpus("node_numastat"),
-        );
     }
 }
 
