@@ -271,6 +271,28 @@ mod tests {
         ));
     }
 
+    #[test]
+    fn a_piece_in_which_numbers_move_their_places_changes_no_bytes() {
+        let (old, next) = (b"c 5\na 1000\nb 2000\n", b"c 6\na 7\nb 2001\n");
+        let mut words = Words::default();
+        let (template, mut text) = text_of(old, Grammar::Plain, &mut words);
+        let (mut place, mut changes) = (Place::default(), Vec::new());
+        let mut patch = |text: &mut Text, start: usize, end: usize| {
+            let piece = (start, &next[start..end]);
+            text.patch(&mut place, piece, &template, &mut words, &mut changes)
+        };
+        assert!(patch(&mut text, 0, 4));
+        assert_eq!(text.bytes, b"c 6\na 1000\nb 2000\n");
+        assert!(!patch(&mut text, 4, 8), "the old line is longer");
+        assert!(!patch(&mut text, 4, next.len()));
+        assert_eq!(text.bytes, b"c 6\na 1000\nb 2000\n");
+        assert!(text.advance_from(place, &template, &mut words, next, &mut changes));
+        assert_eq!(text.values, [6, 7, 2001]);
+        let slots: Vec<u32> = changes.iter().map(|change| change.slot).collect();
+        assert_eq!(slots, [0, 1, 2]);
+        assert_eq!(text.ends, [3, 7, 14]);
+    }
+
     proptest! {
         #[test]
         fn numbers_that_move(values in proptest::collection::vec((any::<u16>(), any::<u16>(), 0usize..4), 1..30)) {
