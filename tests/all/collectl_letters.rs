@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kymo_tests::{Scratch, stdout_of};
+use kymo_tests::{Scratch, kymo, stdout_of};
 
 /// A way of playing a file.
 struct Form {
@@ -217,6 +217,80 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
     numbers
 }
 
+/// Values under collectl's names, in its order, of `--export lexpr` and of what graphite gets; `unlike` have others, for a reason.
+/// How many there are that are not 0.
+fn compare_exports(raw: &str, letters: &[&str], unlike: &[(&str, &str)]) -> usize {
+    let mut numbers = 0;
+    let known = |name: &str| unlike.iter().all(|(other, _)| !name.ends_with(other));
+    for export in ["lexpr", "graphite"] {
+        let form = [&["-p", raw], letters].concat();
+        let of = |program: &str| -> Vec<String> {
+            let values = exported(program, &form, export).into_iter();
+            let kept = values.filter(|value| known(value.split(' ').next().unwrap_or_default()));
+            kept.collect()
+        };
+        let (theirs, ours) = (of("collectl"), of(&kymo().to_string_lossy()));
+        let alike = |pair: (&String, &String)| is_alike(pair.0, pair.1, export);
+        assert!(
+            ours.len() == theirs.len() && ours.iter().zip(&theirs).all(alike),
+            "{letters:?} to {export}: {ours:#?}, not {theirs:#?}"
+        );
+        let is_zero = |line: &&String| line.ends_with(" 0");
+        numbers += ours.len() - ours.iter().filter(is_zero).count();
+    }
+    numbers
+}
+
+/// Whether a name is the same and its value, too; to graphite collectl cuts off what kymo rounds.
+fn is_alike(ours: &str, theirs: &str, export: &str) -> bool {
+    let parts = |text: &str| -> (String, f64) {
+        let (name, value) = text.split_once(' ').unwrap_or((text, ""));
+        (name.into(), value.parse().unwrap_or(f64::NAN))
+    };
+    let ((our_name, our), (their_name, their)) = (parts(ours), parts(theirs));
+    let is_rounded = export == "graphite" && our == their + 1.0;
+    our_name == their_name && (our == their || is_rounded)
+}
+
+/// `NAME VALUE` of each line that is exported.
+fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
+    let carbon = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = carbon.local_addr().expect("its address");
+    let to_graphite = format!("graphite,{address}");
+    let is_lexpr = export == "lexpr";
+    let export = if is_lexpr { export } else { &to_graphite };
+    let mut command = Command::new(program);
+    let mut child = command
+        .args(form)
+        .args(["--export", export])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut text = String::new();
+    if is_lexpr {
+        let mut stdout = child.stdout.take().expect("its output");
+        stdout.read_to_string(&mut text).expect("text");
+    } else {
+        let (mut stream, _) = carbon.accept().expect("a connection");
+        stream.read_to_string(&mut text).expect("text");
+    }
+    assert!(child.wait().expect("its end").success(), "{form:?}");
+    let lines = text.lines().filter(|line| line.contains(' '));
+    let value = |line: &str| {
+        let mut words = line.split(' ');
+        let (name, value) = (words.next().unwrap_or_default(), words.next());
+        // Behind the host's name.
+        let name = if is_lexpr {
+            name
+        } else {
+            name.split_once('.').map_or(name, |parts| parts.1)
+        };
+        format!("{name} {}", value.unwrap_or_default())
+    };
+    lines.map(value).collect()
+}
+
 /// Our words under each of their heads: scripts find plot columns by name, and kymo may have more.
 fn by_heads<'a>(theirs: &[&str], ours: &[&str], words: &[&'a str]) -> Vec<&'a str> {
     assert_eq!(ours.len(), words.len());
@@ -341,6 +415,13 @@ fn sockets_and_inodes_of_a_busy_machine() {
     for forms in [SOCKETS, INODES] {
         assert!(compare(&raw, forms) > 60);
     }
+    let unlike = [
+        (".udp", UDP_MEMORY),
+        (".fragm", FRAGMENTS),
+        (".filesmax", "collectl prints -2^63"),
+        (".fhandmpct", "rounded to 2^63 by kymo"),
+    ];
+    assert!(compare_exports(&raw, &["-sis"], &unlike) > 100);
 }
 
 /// Columns in another order than this kernel's, one of them new, and counters above 2^32.
@@ -361,6 +442,7 @@ fn the_stack_of_another_kernel() {
         )
     });
     assert!(compare(&raw, TCP) > 150);
+    assert!(compare_exports(&raw, &["-st"], &[]) > 30);
     let pair = |name: &str, counters: &str, n: u64| -> String {
         let numbers = (1..)
             .zip(counters.split(' '))
@@ -382,6 +464,9 @@ fn the_stack_of_another_kernel() {
         .concat()
     });
     assert!(compare(&raw, PROTOCOLS) > 100);
+    for (letters, least) in [("T", 10), ("it", 20), ("cituT", 50)] {
+        assert!(compare_exports(&raw, &["-st", "--tcpfilt", letters], &[]) >= least);
+    }
 }
 
 #[test]
@@ -429,6 +514,7 @@ fn memory_of_two_nodes() {
     });
     assert!(compare(&raw, BUDDY) > 200);
     assert!(compare(&raw, NODES) > 100);
+    assert!(compare_exports(&raw, &["-sM"], &[]) > 100);
 }
 
 /// ERR and MIS, which are of no CPU, stand still: collectl adds them to the first.
@@ -475,6 +561,7 @@ fn nfs_of_all_versions() {
     };
     let raw = generated(&scratch, "fF", lines(&[2, 3, 4]));
     assert!(compare(&raw, NFS) > 300);
+    assert!(compare_exports(&raw, &["-sf"], &[]) > 60);
     let raw = generated(&scratch, "fF", lines(&[3]));
     assert!(compare(&raw, NFS_3) > 100);
 }
@@ -495,4 +582,5 @@ fn two_infiniband_ports() {
         [port(0), port(1)].concat()
     });
     assert!(compare(&raw, FABRIC) > 50);
+    assert!(compare_exports(&raw, &["-sx"], &[]) > 30);
 }

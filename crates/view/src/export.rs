@@ -5,6 +5,7 @@ mod fold;
 mod forest;
 mod ganglia;
 pub(crate) mod lines;
+mod name_tables;
 mod names;
 pub(crate) mod proctree;
 pub(crate) mod tree_asked;

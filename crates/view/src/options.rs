@@ -98,6 +98,8 @@ pub struct Options {
     pub(crate) filters: Filters,
     /// What stands on a terminal in place of the subsystems' own rows.
     pub(crate) layouts: Layouts,
+    /// Letters of `--tcpfilt`.
+    pub(crate) protocols: Option<String>,
     /// Which instances are left out of details.
     pub(crate) hidden: Hidden,
     /// Which disks are exceptions; no others are shown.
@@ -180,6 +182,7 @@ impl Options {
             watched: false,
             filters: Filters::default(),
             layouts: Layouts::default(),
+            protocols: None,
             hidden: Hidden::default(),
             limits: None,
             totals: None,

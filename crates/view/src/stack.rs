@@ -85,6 +85,7 @@ impl Options {
         let counters: Vec<&str> = chosen().map(|one| one.counters).collect();
         let counters = Names::parse("--tcpfilt", &counters.join(","), Spelling::Starts)?;
         self.filters.add('t', counters);
+        self.protocols = Some(letters.into());
         let joined =
             |part: fn(&StackPart) -> &'static str| -> String { chosen().map(part).collect() };
         let names = joined(|one| one.brief.0);
