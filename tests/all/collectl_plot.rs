@@ -519,6 +519,43 @@ fn slabs_are_those_of_collectl() {
         assert!(theirs.len() > 3, "{theirs:?}");
         assert_eq!(ours, theirs, "{suffix}");
     }
+    let name = captured.to_str().expect("a name");
+    for (order, column) in [
+        ("numobj", 0),
+        ("actobj", 1),
+        ("objsize", 2),
+        ("numslab", 3),
+        ("objslab", 4),
+        ("totsize", 5),
+        ("name", 8),
+    ] {
+        let top = format!("{order},9999");
+        let of = |program: &Path| {
+            let mut command = Command::new(program);
+            let done = command.args(["-p", name, "--top", &top]).output();
+            slab_rows(&String::from_utf8(done.expect("it starts").stdout).expect("text"))
+        };
+        let (mut theirs, mut ours) = (of(collectl), of(&kymo_tests::kymo()));
+        assert!(theirs.len() >= 14, "{order}: {theirs:#?}");
+        let ordered = |rows: &[Vec<String>]| -> Vec<String> {
+            rows.iter().map(|row| row[column].clone()).collect()
+        };
+        assert_eq!(ordered(&ours), ordered(&theirs), "{order}");
+        // Where the values are the same, others come first.
+        theirs.sort();
+        ours.sort();
+        assert_eq!(ours, theirs, "{order}");
+    }
+}
+
+/// The rows of `--top`, as words.
+fn slab_rows(text: &str) -> Vec<Vec<String>> {
+    let rows = text.lines().map(|line| {
+        let words = line.split_whitespace().map(String::from);
+        words.collect::<Vec<_>>()
+    });
+    rows.filter(|row| row.len() == 9 && !row[0].starts_with('#'))
+        .collect()
 }
 
 #[test]

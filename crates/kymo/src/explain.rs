@@ -93,8 +93,9 @@ fn subsystems() -> String {
 
 fn orders() -> String {
     format!(
-        "--top ORDER[,N[,v]]: the first N processes, time by default; v: below one another, not in place\n\n  {}\n",
-        Top::orders().join("\n  ")
+        "--top ORDER[,N[,v]]: the first N processes, time by default; v: below one another, not in place\n\n  {}\n\nThe first N slab caches\n\n  {}\n",
+        Top::orders().join("\n  "),
+        Top::slab_orders().join("\n  ")
     )
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args};
 use kymo_kernel::subsystem;
 use kymo_sys::machine;
+use kymo_view::processes::Top;
 
 use crate::commands::texts::Texts;
 use crate::daemon::Daemon;
@@ -57,7 +58,8 @@ pub(crate) struct ViewOptions {
         allow_hyphen_values = true
     )]
     pub header_repeat: Option<i64>,
-    /// The first N processes by vsz rss syst usrt time rkb wkb iokb majf minf flt pid cpu thread ...; v: below one another, not in place
+    /// The first N processes by vsz rss syst usrt time rkb wkb iokb majf minf flt pid cpu thread ..., or slab caches by numobj actobj
+    /// objsize numslab objslab totsize totchg totpct name; v: below one another, not in place
     #[arg(long, value_name = "SORT[,N[,v]]", num_args = 0..=1, default_missing_value = "")]
     pub top: Option<String>,
     /// Processes to show: c comm, C comm's beginning, f command line, p pid, P parent, u uid,
@@ -197,9 +199,19 @@ pub(crate) struct Familiar {
 }
 
 impl ViewOptions {
-    /// Whether it is processes that are shown where no letters are given.
+    /// Whether it is processes, or slab caches, that are shown where no letters are given.
     pub(crate) fn is_of_processes(&self) -> bool {
-        self.top.is_some() || self.shape.tree().is_some()
+        self.ranked().is_some()
+    }
+
+    /// The letter of what is shown where no letters are given: processes, or the slab caches of `--top`.
+    pub(crate) fn ranked(&self) -> Option<&'static str> {
+        let top = self.top.as_deref().map(|text| Top::parse(text, 1));
+        match top {
+            Some(Ok(top)) if top.letter() == 'y' => Some("Y"),
+            None if self.shape.tree().is_none() => None,
+            _ => Some("Z"),
+        }
     }
 
     /// All letters of `-o`.

@@ -55,11 +55,7 @@ impl Setup {
     /// Makes sense of the switches and opens the root.
     pub(crate) fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
         let usage = anyhow::Error::msg;
-        let default = if view.is_some_and(ViewOptions::is_of_processes) {
-            "Z"
-        } else {
-            "cdn"
-        };
+        let default = view.and_then(ViewOptions::ranked).unwrap_or("cdn");
         let mut letters = options.letters(default).map_err(usage)?;
         if let Some(view) = view {
             letters = crate::show::letters(letters, view);

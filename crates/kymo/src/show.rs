@@ -27,8 +27,9 @@ pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
     if view.shape.is_vmstat() {
         return VMSTAT_LETTERS.into();
     }
-    match view.top.as_ref().filter(|_| view.shape.tree().is_none()) {
-        Some(_) if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
+    match view.ranked().filter(|_| view.shape.tree().is_none()) {
+        Some("Z") if !subsystem::asks_for_processes(&chosen) => chosen + "Z",
+        Some("Y") if !chosen.contains('Y') => chosen + "Y",
         _ => chosen,
     }
 }

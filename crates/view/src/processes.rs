@@ -1,12 +1,13 @@
-//! Which processes are shown: `--procfilt`, `--procstate`, `--top`.
+//! Which processes are shown: `--procfilt`, `--procstate`, `--top`; the last is also of slab caches.
 
 use kymo_base::column::{Cells, Value};
 use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS, STATE};
+use kymo_kernel::subsystem::slab::{SLAB, TOP_COLUMNS};
 use regex_lite::Regex;
 
 pub use crate::procopts::Columns;
 
-/// `--top`: the first few processes by a value.
+/// `--top`: the first few processes, or slab caches, by a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Top {
     sort: &'static Sort,
@@ -16,7 +17,7 @@ pub struct Top {
     pub vertical: bool,
 }
 
-/// An order of processes.
+/// An order of processes or slab caches.
 #[derive(PartialEq, Eq, Debug)]
 struct Sort {
     name: &'static str,
@@ -29,6 +30,10 @@ struct Sort {
 enum Order {
     Most,
     Least,
+    /// The largest, whatever its sign.
+    Largest,
+    /// By name.
+    Name,
 }
 
 const fn most(name: &'static str, columns: &'static [&'static str]) -> Sort {
@@ -47,7 +52,28 @@ const fn least(name: &'static str, columns: &'static [&'static str]) -> Sort {
     }
 }
 
-/// collectl's names of orders; the first is the default.
+const fn slabs(name: &'static str, columns: &'static [&'static str], order: Order) -> Sort {
+    Sort {
+        name,
+        columns,
+        order,
+    }
+}
+
+/// collectl's names of orders of slab caches.
+static SLAB_SORTS: &[Sort] = &[
+    slabs("numobj", &["objects"], Order::Most),
+    slabs("actobj", &["objects_in_use"], Order::Most),
+    slabs("objsize", &["object_size"], Order::Most),
+    slabs("numslab", &["slabs_in_use"], Order::Most),
+    slabs("objslab", &["slab_objects"], Order::Most),
+    slabs("totsize", &["slabs_bytes"], Order::Most),
+    slabs("totchg", &["change_bytes"], Order::Largest),
+    slabs("totpct", &["change_percent"], Order::Largest),
+    slabs("name", &[], Order::Name),
+];
+
+/// collectl's names of orders of processes; the first is the default.
 static SORTS: &[Sort] = &[
     most("time", &["syst", "usrt"]),
     most("vsz", &["vsz"]),
@@ -101,9 +127,12 @@ impl Top {
         };
         let sort = match name {
             "" => SORTS.first(),
-            _ => SORTS.iter().find(|sort| sort.name == name),
+            _ => SORTS
+                .iter()
+                .chain(SLAB_SORTS)
+                .find(|sort| sort.name == name),
         };
-        let names = || Top::orders().join(" ");
+        let names = || [Top::orders(), Top::slab_orders()].concat().join(" ");
         let count = match count {
             None => default_count,
             Some(count) => count
@@ -119,9 +148,27 @@ impl Top {
         })
     }
 
-    /// The names of all orders.
+    /// The names of all orders of processes.
     pub fn orders() -> Vec<&'static str> {
         SORTS.iter().map(|sort| sort.name).collect()
+    }
+
+    /// The names of all orders of slab caches.
+    pub fn slab_orders() -> Vec<&'static str> {
+        SLAB_SORTS.iter().map(|sort| sort.name).collect()
+    }
+
+    /// Of which letter's instances it is an order.
+    pub fn letter(&self) -> char {
+        match SLAB_SORTS.contains(self.sort) {
+            true => SLAB.letter,
+            false => PROCESS.letter,
+        }
+    }
+
+    /// Whether names decide.
+    pub(crate) fn is_by_name(&self) -> bool {
+        self.sort.order == Order::Name
     }
 
     /// All of them, each with as many processes as there are.
@@ -150,8 +197,11 @@ impl Top {
 
     /// What decides, larger first.
     pub(crate) fn value(&self, cells: &Cells) -> f64 {
-        let columns = PROCESS
-            .detail
+        let all = match self.letter() == SLAB.letter {
+            true => TOP_COLUMNS,
+            false => PROCESS.detail,
+        };
+        let columns = all
             .iter()
             .filter(|column| self.sort.columns.contains(&column.name));
         let sum: f64 = columns
@@ -161,10 +211,11 @@ impl Top {
             })
             .filter(|value| !value.is_nan())
             .sum();
-        if self.sort.order == Order::Most {
-            sum
-        } else {
-            -sum
+        match self.sort.order {
+            Order::Most => sum,
+            Order::Least => -sum,
+            Order::Largest => sum.abs(),
+            Order::Name => 0.0,
         }
     }
 }
@@ -341,6 +392,7 @@ mod tests {
             ("rss,5", Ok(("rss", 5))),
             (",7", Ok(("time", 7))),
             ("7", Ok(("time", 7))),
+            ("totchg,3", Ok(("totchg", 3))),
             (
                 "rss,0",
                 Err("cannot use --top rss,0: not a number of processes"),
@@ -358,10 +410,11 @@ mod tests {
 
     #[test]
     fn every_order_has_its_columns() {
-        for sort in SORTS {
+        let of_processes = SORTS.iter().map(|sort| (sort, PROCESS.detail));
+        let of_slabs = SLAB_SORTS.iter().map(|sort| (sort, TOP_COLUMNS));
+        for (sort, columns) in of_processes.chain(of_slabs) {
             for name in sort.columns {
-                let known = PROCESS
-                    .detail
+                let known = columns
                     .iter()
                     .any(|column| column.name == *name && matches!(column.value, Value::Number(_)));
                 assert!(known, "{name}");

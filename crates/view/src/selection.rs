@@ -6,6 +6,7 @@ use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_kernel::subsystem::Unused;
 use kymo_kernel::subsystem::process::{self, PROCESS};
+use kymo_kernel::subsystem::slab::SLAB;
 use kymo_query::delta::RateRow;
 
 use crate::feed::Part;
@@ -153,6 +154,17 @@ pub(crate) fn rank(
         .collect();
     if options.process.nonzero {
         ranked.retain(|&(value, _)| value != 0.0);
+    }
+    // As collectl: no cache without slabs.
+    let is_empty = |at: usize| {
+        let cells = part.cells(&part.rows()[at], context, options);
+        number(part, &cells, "slabs") == 0.0
+    };
+    if part.choice.subsystem.letter == SLAB.letter {
+        ranked.retain(|&(_, at)| !is_empty(at));
+    }
+    if top.is_by_name() {
+        ranked.sort_by_key(|&(_, at)| part.name(&part.rows()[at]));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     chosen.clear();

@@ -6,14 +6,15 @@ use std::io;
 
 use kymo_base::column::Cells;
 use kymo_base::name::DisplayName;
-use kymo_kernel::subsystem::Subsystem;
 use kymo_kernel::subsystem::process::STARTTIME;
+use kymo_kernel::subsystem::{Subsystem, slab};
 
 use crate::brief::{HOME, header_due, put_note, put_stamp, stamp_head};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show, put_epoch};
 use crate::layouts::{Layout, Table};
 use crate::options::{Options, Stamp};
+use crate::processes::Top;
 use crate::procopts::Start;
 use crate::row::{Beside, RowText};
 use crate::selection;
@@ -56,6 +57,8 @@ enum Kind {
     Summary,
     Detail,
     Processes,
+    /// The first slab caches of `--top`.
+    Slabs,
 }
 
 impl Verbose {
@@ -75,6 +78,11 @@ impl Verbose {
             }
             if choice.detail && subsystem.is_of_processes() {
                 sections.push(Section::processes(part, subsystem, options));
+            } else if choice.detail
+                && options.top.is_some_and(|top| top.letter() == 'y')
+                && subsystem.letter == 'y'
+            {
+                sections.push(Section::slabs(part, subsystem, options));
             } else if choice.detail {
                 sections.push(Section::new(
                     part,
@@ -87,7 +95,7 @@ impl Verbose {
         }
         let processes = sections
             .iter()
-            .any(|section| section.kind == Kind::Processes);
+            .any(|section| matches!(section.kind, Kind::Processes | Kind::Slabs));
         Verbose {
             table: sections.len() == 1 && !processes && !options.full,
             sections,
@@ -160,7 +168,7 @@ impl Section {
 
     fn processes(part: usize, subsystem: &'static Subsystem, options: &Options) -> Section {
         let (head, row) = options.process.lines();
-        let title = match options.top {
+        let title = match options.top.filter(|top| top.letter() == subsystem.letter) {
             Some(top) => format!(
                 "TOP PROCESSES sorted by {} (counters are {})",
                 top.name(),
@@ -188,6 +196,28 @@ impl Section {
         }
     }
 
+    fn slabs(part: usize, subsystem: &'static Subsystem, options: &Options) -> Section {
+        let (head, row) = slab::TOP;
+        let fields = subsystem.fields.len();
+        Section {
+            part,
+            kind: Kind::Slabs,
+            title: "TOP SLABS".into(),
+            heads: vec![head.into()],
+            row: RowText::new(row, slab::TOP_COLUMNS, fields, options.numbers),
+        }
+    }
+
+    /// The order that its instances are in, and cut.
+    fn ranked(&self, options: &Options) -> Option<Top> {
+        let letter = match self.kind {
+            Kind::Processes => 'z',
+            Kind::Slabs => 'y',
+            Kind::Summary | Kind::Detail => return None,
+        };
+        options.top.filter(|top| top.letter() == letter)
+    }
+
     fn put_header(&self, out: &mut Vec<u8>, stamp: &str, interval: &Interval, options: &Options) {
         let (online, page_size) = (
             interval.parts[self.part].online(),
@@ -196,7 +226,7 @@ impl Section {
         let filled = |text: &str| crate::row::head(text, &online, page_size);
         out.extend_from_slice(b"\n# ");
         out.extend_from_slice(filled(&self.title).as_bytes());
-        if self.kind == Kind::Processes && options.top.is_some() {
+        if self.ranked(options).is_some() {
             out.push(b' ');
             interval.local.put_time(out);
         }
@@ -311,7 +341,7 @@ impl Line<'_> {
             return self.put(&section.row, &cells, Beside::default());
         }
         selection::select(part, context, options, chosen);
-        if let (Kind::Processes, Some(top)) = (section.kind, options.top) {
+        if let Some(top) = section.ranked(options) {
             selection::rank(part, context, options, top, chosen);
         }
         for (number, &at) in chosen.iter().enumerate() {

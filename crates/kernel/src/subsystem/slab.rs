@@ -15,6 +15,8 @@ use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
 const OBJECTS_IN_USE: usize = at(FIELDS, "active_objs");
+const OBJECT_SIZE: usize = at(FIELDS, "objsize");
+const SLAB_OBJECTS: usize = at(FIELDS, "objperslab");
 const OBJECTS: usize = at(FIELDS, "num_objs");
 const PAGES_IN_USE: usize = at(FIELDS, "active_pages");
 const PAGES: usize = at(FIELDS, "num_pages");
@@ -141,6 +143,34 @@ const DETAIL: &[Column] = &{
         ),
     ]
 };
+
+/// What `--top` shows of a cache: its columns, and two more.
+pub const TOP_COLUMNS: &[Column] = &{
+    let [a, b, c, d, e, f, g, h] = IN_USE;
+    let [.., change, percent] = DETAIL else {
+        unreachable!()
+    };
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        *change,
+        *percent,
+        size("object_size", "Size of an object", |c| c.now[OBJECT_SIZE]),
+        count("slab_objects", "Objects of a slab", |c| c.now[SLAB_OBJECTS]),
+    ]
+};
+
+/// Heads and row of `--top`.
+pub const TOP: (&str, &str) = (
+    "NumObj  ActObj  ObjSize  NumSlab  Obj/Slab  TotSize  TotChg  TotPct  Name",
+    "{objects:7c6} {objects_in_use:7c6}  {object_size:7c6}  {slabs_in_use:7c6}   {slab_objects:7c6}  {slabs_bytes:7u4} {change_bytes:7u4}  {change_percent:6.1}  {name:s}",
+);
 
 const fn whole(head: &'static str, column: &'static str) -> Place {
     place(head, column, Form::Whole)

@@ -60,10 +60,10 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
         Some(path) => times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
         None => TimeRange::ALL,
     };
-    let letters = match (&play.subsys, play.view.is_of_processes()) {
+    let letters = match (&play.subsys, play.view.ranked()) {
         (Some(_), _) => options::letters(play.subsys.as_deref(), "cdn").map_err(usage)?,
-        (None, true) => "Z".to_string(),
-        (None, false) => fitting(&files.letters(range).map_err(usage)?, play),
+        (None, Some(letter)) => letter.to_string(),
+        (None, None) => fitting(&files.letters(range).map_err(usage)?, play),
     };
     if letters.is_empty() {
         return Ok(ExitCode::from(NOTHING));
