@@ -55,6 +55,7 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
             "LimSVC" => limits.push(format!("SVC:{first}")),
             "LimIOS" => limits.push(format!("IOS:{first}")),
             "LimBool" => limits.push(if first == "1" { "AND" } else { "OR" }.into()),
+            "DiskFilter" => conf.defaults.push(("--dskfilt", of_names(value))),
             "Passwd" => conf.defaults.push(("--passwd", first)),
             _ => {}
         }
@@ -72,6 +73,18 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
         conf.defaults.push(("-l", limits.join("-")));
     }
     conf
+}
+
+/// A pattern of lines of /proc/diskstats, where a blank stands before and behind a name, as one of names.
+fn of_names(pattern: &str) -> String {
+    let pattern = pattern.strip_prefix('/').unwrap_or(pattern);
+    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+    let words = pattern.split('|').map(|word| {
+        let begins = if word.starts_with(' ') { "^" } else { "" };
+        let ends = if word.ends_with(' ') { "$" } else { "" };
+        format!("{begins}{}{ends}", word.trim_matches(' '))
+    });
+    words.collect::<Vec<_>>().join("|")
 }
 
 /// Words between blanks; quotes keep blanks.
@@ -99,7 +112,7 @@ mod tests {
     #[test]
     fn what_is_used() {
         let conf = parse(
-            "# DaemonCommands = -x\nDaemonCommands = -f /var/log/collectl -r00:00,7 -m -F60 -s+YZ --comment 'two words'\nPQuery = /usr/bin/perfquery\nInterval = 5\nInterval2 = 30\nLimSVC = 40 # ms\nLimBool = 1\nPasswd = /etc/users\nnonsense\n",
+            "# DaemonCommands = -x\nDaemonCommands = -f /var/log/collectl -r00:00,7 -m -F60 -s+YZ --comment 'two words'\nPQuery = /usr/bin/perfquery\nInterval = 5\nInterval2 = 30\nLimSVC = 40 # ms\nLimBool = 1\nPasswd = /etc/users\nDiskFilter = /hd[ab] | sd[a-z]+ |dm-\\d+ |xvd/\nnonsense\n",
         );
         assert_eq!(
             conf.daemon_words,
@@ -118,6 +131,7 @@ mod tests {
             conf.defaults,
             [
                 ("--passwd", "/etc/users".to_string()),
+                ("--dskfilt", "hd[ab]$|^sd[a-z]+$|dm-\\d+$|xvd".to_string()),
                 ("-i", "5:30".to_string()),
                 ("-l", "SVC:40-AND".to_string())
             ]
