@@ -126,68 +126,8 @@ fn a_reader_sees_what_slots_do() {
     for access in BOTH {
         let mut slot = publisher.take();
         let (mut reader, mut scratch) = (folder.open(access), Scratch::default());
-        reader.sample(&mut scratch).expect("a sample");
-        let before = reader.activities()[0].clone();
-        assert_eq!(
-            (before.state, before.command, before.identity),
-            (State::None, None, None)
-        );
-        slot.identify(Some(7), 5, &[b"stock", "x".repeat(70).as_bytes()]);
-        slot.begin(Kind::Sql, b"SELECT 1;", 1234, 99);
-        let sampled = reader.sample(&mut scratch).expect("a sample");
-        assert_eq!((sampled.changed, sampled.copied, sampled.busy), (1, 1, 0));
-        let activity = reader.activities()[0].clone();
-        let command = activity.command.clone().expect("a command");
-        assert_eq!(activity.state, State::Active);
-        assert_eq!(activity.commands, before.commands + 1);
-        assert_eq!(
-            (command.kind, command.stamp, command.query_id),
-            (Kind::Sql, 1234, 99)
-        );
-        assert_eq!(
-            (command.text.as_slice(), command.is_truncated()),
-            (&b"SELECT 1;"[..], false)
-        );
-        let identity = activity.identity.expect("an identity");
-        assert_eq!(
-            (identity.pid, identity.leader, identity.stamp),
-            (std::process::id(), Some(7), 5)
-        );
-        assert_eq!(
-            (
-                identity.labels[0].text.as_slice(),
-                identity.labels[0].is_truncated
-            ),
-            (&b"stock"[..], false)
-        );
-        assert_eq!(
-            (
-                identity.labels[1].text.len(),
-                identity.labels[1].is_truncated
-            ),
-            (63, true)
-        );
-        slot.end();
-        let sampled = reader.sample(&mut scratch).expect("a sample");
-        assert_eq!(
-            (sampled.changed, sampled.copied),
-            (1, 0),
-            "an end copies no text"
-        );
-        assert_eq!(reader.activities()[0].state, State::Idle);
-        assert_eq!(reader.activities()[0].command, Some(command));
-        assert_eq!(reader.sample(&mut scratch).expect("a sample").changed, 0);
-        for length in [0, 1, 8, 479, 480, 481, 599, 600, 601, 5000] {
-            let text: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
-            slot.begin(Kind::Plain, &text, 0, 0);
-            slot.state(State::IdleInTransaction);
-            reader.sample(&mut scratch).expect("a sample");
-            let command = reader.activities()[0].command.clone().expect("a command");
-            assert_eq!(command.text, text[..length.min(600)], "{length}");
-            assert_eq!(command.is_truncated(), length > 600);
-            assert_eq!(command.whole_bytes as usize, length);
-            assert_eq!(reader.activities()[0].state, State::IdleInTransaction);
-        }
+        begins_and_ends(&mut slot, &mut reader, &mut scratch);
+        texts_are_cut(&mut slot, &mut reader, &mut scratch);
         slot.begin(Kind::Secret, b"PASSWORD", 0, 0);
         assert!(
             !std::fs::read(publisher.path().expect("a path"))
@@ -209,6 +149,68 @@ fn a_reader_sees_what_slots_do() {
             activity.owner.is_some() && activity.command.is_none() && activity.identity.is_none(),
             "what its last owner did is not the new one's"
         );
+    }
+}
+
+/// A command is seen with who gave it, and stays when it has ended.
+fn begins_and_ends(slot: &mut Slot, reader: &mut Reader, scratch: &mut Scratch) {
+    reader.sample(scratch).expect("a sample");
+    let before = reader.activities()[0].clone();
+    assert_eq!(
+        (before.state, before.command, before.identity),
+        (State::None, None, None)
+    );
+    slot.identify(Some(7), 5, &[b"stock", "x".repeat(70).as_bytes()]);
+    slot.begin(Kind::Sql, b"SELECT 1;", 1234, 99);
+    let sampled = reader.sample(scratch).expect("a sample");
+    assert_eq!((sampled.changed, sampled.copied, sampled.busy), (1, 1, 0));
+    let activity = reader.activities()[0].clone();
+    let command = activity.command.clone().expect("a command");
+    assert_eq!(activity.state, State::Active);
+    assert_eq!(activity.commands, before.commands + 1);
+    assert_eq!(
+        (command.kind, command.stamp, command.query_id),
+        (Kind::Sql, 1234, 99)
+    );
+    assert_eq!(
+        (command.text.as_slice(), command.is_truncated()),
+        (&b"SELECT 1;"[..], false)
+    );
+    let identity = activity.identity.expect("an identity");
+    assert_eq!(
+        (identity.pid, identity.leader, identity.stamp),
+        (std::process::id(), Some(7), 5)
+    );
+    let label = |at: usize| &identity.labels[at];
+    assert_eq!(
+        (label(0).text.as_slice(), label(0).is_truncated),
+        (&b"stock"[..], false)
+    );
+    assert_eq!((label(1).text.len(), label(1).is_truncated), (63, true));
+    slot.end();
+    let sampled = reader.sample(scratch).expect("a sample");
+    assert_eq!(
+        (sampled.changed, sampled.copied),
+        (1, 0),
+        "an end copies no text"
+    );
+    assert_eq!(reader.activities()[0].state, State::Idle);
+    assert_eq!(reader.activities()[0].command, Some(command));
+    assert_eq!(reader.sample(scratch).expect("a sample").changed, 0);
+}
+
+/// A text that has no room is cut, and how long it was is known.
+fn texts_are_cut(slot: &mut Slot, reader: &mut Reader, scratch: &mut Scratch) {
+    for length in [0, 1, 8, 479, 480, 481, 599, 600, 601, 5000] {
+        let text: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        slot.begin(Kind::Plain, &text, 0, 0);
+        slot.state(State::IdleInTransaction);
+        reader.sample(scratch).expect("a sample");
+        let command = reader.activities()[0].command.clone().expect("a command");
+        assert_eq!(command.text, text[..length.min(600)], "{length}");
+        assert_eq!(command.is_truncated(), length > 600);
+        assert_eq!(command.whole_bytes as usize, length);
+        assert_eq!(reader.activities()[0].state, State::IdleInTransaction);
     }
 }
 
