@@ -551,7 +551,9 @@ fn slabs_are_those_of_collectl() {
 /// The rows of `--top`, as words.
 fn slab_rows(text: &str) -> Vec<Vec<String>> {
     let rows = text.lines().map(|line| {
-        let words = line.split_whitespace().map(String::from);
+        // collectl has a sign before nothing, too.
+        let words = line.split_whitespace();
+        let words = words.map(|word| if word == "-0.0" { "0.0" } else { word }.to_string());
         words.collect::<Vec<_>>()
     });
     rows.filter(|row| row.len() == 9 && !row[0].starts_with('#'))

@@ -129,7 +129,9 @@ pub(crate) fn short(
         out.push(b'-');
     }
     let mut unit = scale.unit;
-    if unit == 0 && scan::digits(rest) <= width || shortening == Shortening::Never {
+    // As collectl, whose sign is a digit here, and here alone.
+    let taken = scan::digits(rest) + usize::from(negative);
+    if unit == 0 && taken <= width || shortening == Shortening::Never {
         scan::put_number(out, rest, 0, b' ');
         return;
     }
@@ -274,6 +276,8 @@ mod tests {
             (16384.0, 6, 0, 1024, "16384"),
             (1_638_400.0, 6, 0, 1024, "1600K"),
             (-5000.0, 4, 1, 1024, "-4M"),
+            (-819.0, 4, 0, 1024, "-819"),
+            (-8192.0, 4, 0, 1024, "-8K"),
             (1e19, 4, 0, 1000, "10E"),
         ] {
             assert_eq!(
