@@ -337,6 +337,45 @@ fn devices_that_do_nothing_have_no_columns() {
     );
 }
 
+/// lexpr's file has the last interval alone, and with -f there are a recording and the export, wherever it goes.
+#[test]
+fn exports_into_a_file_and_beside_recordings() {
+    let scratch = Scratch::new("lexpr-file");
+    let file = scratch.path("values");
+    let export = format!("lexpr,f={}", file.display());
+    let words = played("-sdn");
+    let words = [&words[..], &["--export", &export]].concat();
+    let written = |shown: Vec<String>| {
+        assert!(shown.iter().all(|line| !line.contains("disktotals")));
+        let text = fs::read_to_string(&file).expect("the file");
+        fs::remove_file(&file).expect("it goes away");
+        text
+    };
+    let (their_text, our_text) = (written(theirs(&words)), written(ours(&words)));
+    assert_eq!(our_text.matches("sample.time").count(), 1, "{our_text}");
+    assert_eq!(our_text, their_text);
+    let folder = scratch.text("recorded");
+    let live = ["-sc", "-i.2", "-c3", "-f", &folder, "--export"];
+    let output = run(&[&live[..], &["lexpr"]].concat());
+    assert!(output.status.success() && output.stdout.is_empty());
+    let text = fs::read_to_string(format!("{folder}/L")).expect("the file");
+    assert_eq!(text.matches("cputotals.num").count(), 1, "{text}");
+    let carbon = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = format!("graphite,{}", carbon.local_addr().expect("an address"));
+    let reader = std::thread::spawn(move || {
+        use std::io::Read as _;
+        let mut text = String::new();
+        let (mut stream, _) = carbon.accept().expect("a connection");
+        stream.read_to_string(&mut text).expect("text");
+        text
+    });
+    assert!(run(&[&live[..], &[&to]].concat()).status.success());
+    let text = reader.join().expect("the reader");
+    assert!(text.contains(".cputotals.user "), "{text}");
+    let recorded = ours(&["-p", &folder, "-sc"]).len();
+    assert!(recorded > 3, "{recorded} lines");
+}
+
 /// A crontab converts the files of the day before.
 #[test]
 fn days_by_name() {

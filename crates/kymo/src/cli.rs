@@ -268,6 +268,7 @@ impl Classic {
             }
             (.., true) => "what goes into plot files is not shown",
             _ if sends => "this export is sent to an address of its own",
+            _ if self.view.shape.snapshot().is_some() => "this export goes into a file",
             _ => return Ok(()),
         };
         Err(format!("cannot use -A: {why}"))
@@ -379,7 +380,7 @@ fn run_classic(
     (plays, records): (bool, bool),
     (files, playback): (Vec<PathBuf>, Vec<PathBuf>),
     mut record: RecordOptions,
-    (view, audience): (ViewOptions, Audience),
+    (mut view, audience): (ViewOptions, Audience),
 ) -> anyhow::Result<ExitCode> {
     if view.texts.showcolheaders && !plays {
         record.interval = Some("0:1:1".into());
@@ -394,7 +395,10 @@ fn run_classic(
         });
     }
     if records {
-        return record::run(&record, (record.show || view.plot).then_some(&view));
+        view.shape.recorded_in = record.dir.clone();
+        let is_sent = view.shape.sends() || view.shape.snapshot().is_some();
+        let is_shown = record.show || view.plot || is_sent;
+        return record::run(&record, is_shown.then_some(&view));
     }
     live::run(&record, &view, &audience)
 }

@@ -36,6 +36,7 @@ mod secret;
 mod session;
 mod shape;
 mod show;
+mod snapshot;
 mod stand_in;
 mod times;
 

@@ -1,5 +1,7 @@
 //! collectl's switches that say what of a subsystem is shown and how. They mean the same live and played back.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use kymo_view::{Export, Options};
 
@@ -67,7 +69,7 @@ pub(crate) struct Shape {
     /// As vmstat shows it
     #[arg(long, conflicts_with_all = ["plot", "verbose", "csv", "json"])]
     pub vmstat: bool,
-    /// A line a value: lexpr[,f=N]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; to Ganglia
+    /// A line a value: lexpr[,f=N][,f=FILE]; to a carbon daemon graphite,HOST[:PORT][,b=BEFORE][,p=BEHIND][,f=N]; to Ganglia
     /// gexpr,HOST:PORT[,g|G]; vmstat; processes below their parents: proctree[,FIELD][,aAdNkTzZN]. Of several intervals i=SECONDS,min|max|avg|tot; co: what changed, or ttl=N times did not
     #[arg(long, value_name = "NAME[,OPTIONS]", conflicts_with_all = ["plot", "verbose", "csv", "json", "vmstat"])]
     pub export: Option<String>,
@@ -82,7 +84,10 @@ pub(crate) struct Shape {
     pub offsettime: Option<i64>,
     /// Names of users, in place of /etc/passwd
     #[arg(long, value_name = "FILE")]
-    pub passwd: Option<std::path::PathBuf>,
+    pub passwd: Option<PathBuf>,
+    /// Where recordings go while this is shown.
+    #[arg(skip)]
+    pub recorded_in: Option<PathBuf>,
     /// Started under collectl's name: `-f` may be what names begin with.
     #[arg(skip)]
     pub as_collectl: bool,
@@ -110,6 +115,18 @@ impl Shape {
         let export = self.export.as_deref().unwrap_or_default();
         let name = export.split(',').next().unwrap_or_default();
         ["graphite", "gexpr"].contains(&name)
+    }
+
+    /// The file that lexpr's values go to: `f=FILE`, or `L` beside what is recorded.
+    pub(crate) fn snapshot(&self) -> Option<PathBuf> {
+        let words = self.export.as_deref()?.strip_prefix("lexpr")?;
+        let mut names = words
+            .split(',')
+            .filter_map(|word| word.strip_prefix("f="))
+            // A number of decimals.
+            .filter(|name| name.parse::<usize>().is_err());
+        let beside = || self.recorded_in.as_ref().map(|dir| dir.join("L"));
+        names.next().map(PathBuf::from).or_else(beside)
     }
 
     /// What is exported in lines, and to which address.

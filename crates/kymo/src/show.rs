@@ -16,6 +16,7 @@ use crate::carbon::Carbon;
 use crate::gmond::Gmond;
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace, PlotPlace};
+use crate::snapshot::Snapshot;
 
 /// Processes that `--top` shows where no terminal says how many there is room for.
 const TOP_DEFAULT: usize = 10;
@@ -42,7 +43,8 @@ pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
         || view.plot
         || view.csv
         || view.json
-        || view.is_of_processes();
+        || view.is_of_processes()
+        || view.shape.is_lines();
     let summaries: String = letters.chars().filter(char::is_ascii_lowercase).collect();
     match other || summaries.is_empty() {
         true => letters.to_string(),
@@ -174,6 +176,9 @@ pub(crate) fn run(
     (dir, clients): (Option<&Path>, Option<Broadcast>),
     pace: Pace,
 ) -> Result<Shown> {
+    if let Some(path) = view.shape.snapshot() {
+        return Ok(play(source, options, &mut Snapshot::new(path))?);
+    }
     if let Some((_, Some(address))) = view.shape.lines().map_err(anyhow::Error::msg)? {
         if view
             .shape

@@ -105,6 +105,8 @@ impl Export {
         let number = || value.parse::<u32>().ok().filter(|n| *n > 0);
         let is_gexpr = matches!(self.dialect, Dialect::Gexpr(_));
         match (key, value.is_empty()) {
+            // A file, which is no matter of formats.
+            ("f", false) if self.dialect == Dialect::Lexpr && value.parse::<usize>().is_err() => {}
             ("b", _) if !is_gexpr => self.before = value.into(),
             ("p", _) if !is_gexpr => self.behind = value.into(),
             ("f", _) if !is_gexpr => self.decimals = value.parse().ok().filter(|n| *n <= 9)?,
