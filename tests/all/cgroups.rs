@@ -192,7 +192,7 @@ fn within_their_tree(all: &[&str]) {
             .iter()
             .any(|part| name.contains(part))
     };
-    assert!(!all.iter().any(|name| is_outside(name)), "{all:?}");
+    assert!(!all.iter().any(is_outside), "{all:?}");
     let mut later = all.iter().skip(1);
     let sample = 1 + later
         .position(|&name| name == "/")
