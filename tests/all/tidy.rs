@@ -34,9 +34,9 @@ const MACHINE: &[(&str, usize)] = &[
 ];
 /// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
 const CASTS: &[(&str, usize)] = &[
-    ("base", 69),
+    ("base", 74),
     ("ingest", 48),
-    ("kernel", 14),
+    ("kernel", 15),
     ("kymo", 44),
     ("poll", 35),
     ("query", 29),
@@ -45,7 +45,7 @@ const CASTS: &[(&str, usize)] = &[
     ("serve", 17),
     ("shm", 49),
     ("store", 290),
-    ("sys", 51),
+    ("sys", 50),
     ("view", 34),
     ("wire", 30),
 ];
