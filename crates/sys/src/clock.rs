@@ -93,7 +93,7 @@ fn waited(file: &File) -> Option<u64> {
 
 /// What a clock says. Not by rustix, which looks for the vDSO itself: valgrind hides that, and ends the program.
 #[allow(unsafe_code)]
-fn nanoseconds(clock: libc::clockid_t) -> i64 {
+pub(crate) fn nanoseconds(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Pid;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::clock::nanoseconds;
+
 /// What this process has used so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Usage {
@@ -47,17 +49,12 @@ pub fn peak_kb() -> Option<u64> {
 
 /// CPU time of this thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
-    ns_of(rustix::time::ClockId::ThreadCPUTime)
+    nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID).max(0) as u64
 }
 
 /// CPU time of all threads of this process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
-    ns_of(rustix::time::ClockId::ProcessCPUTime)
-}
-
-fn ns_of(clock: rustix::time::ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID).max(0) as u64
 }
 
 /// Raises the soft limit of open files to the hard one and returns it.
