@@ -34,7 +34,7 @@ const MACHINE: &[(&str, usize)] = &[
 ];
 /// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
 const CASTS: &[(&str, usize)] = &[
-    ("base", 74),
+    ("base", 72),
     ("ingest", 48),
     ("kernel", 15),
     ("kymo", 44),

@@ -27,6 +27,8 @@ pub const TEMPLATES_MAX: usize = 256;
 pub const TEMPLATE_RUNS_FROM: usize = 256;
 /// Most slots of all templates of a kind that were written so, between two key records: a few bytes may stand for many.
 pub const TEMPLATE_RUNS_SLOTS_MAX: usize = 1 << 20;
+/// Most zeros of a kind that are counted, not written, between two key records: a few bytes may stand for many.
+pub const SPARSE_ZEROS_MAX: usize = 1 << 20;
 /// Longest text whose buffer is copied when it has changed; that of a longer one is exchanged.
 pub const TEXT_COPIED_MAX: usize = 64 << 10;
 /// Bytes of such a text that are read and compared at a time: they stay in the CPU's cache.

@@ -194,7 +194,7 @@ impl Template {
     /// Appends the template as bytes; docs/formats/recording.md, "Section payloads".
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::put_bytes(out, &self.literals);
-        varint::put(out, self.slots.len() as u64);
+        varint::put_count(out, self.slots.len());
         let mut last = 0;
         for slot in &self.slots {
             varint::put(out, u64::from(slot.literal_end - last));

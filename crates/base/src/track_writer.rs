@@ -29,6 +29,8 @@ pub struct TrackWriter {
     group: u32,
     /// Slots of templates that were written by runs in this key group.
     run_slots: usize,
+    /// Zeros that were counted, not written, in this key group.
+    zeros: usize,
     sample: u64,
 }
 
@@ -82,6 +84,7 @@ impl TrackWriter {
             changes: Vec::new(),
             group: 0,
             run_slots: 0,
+            zeros: 0,
             sample: 0,
         }
     }
@@ -94,6 +97,7 @@ impl TrackWriter {
         if key {
             self.group += 1;
             self.run_slots = 0;
+            self.zeros = 0;
             if self.words.bytes() > limits::WORDS_KEPT_BYTES
                 || self.words.len() > 4 * self.instances.len() + 1024
             {
@@ -564,6 +568,7 @@ impl TrackWriter {
             words_defined,
             group,
             run_slots,
+            zeros,
             ..
         } = self;
         let Some(held) = instances[slot].as_deref_mut() else {
@@ -606,8 +611,19 @@ impl TrackWriter {
                 }
             }
         }
+        let values = &held.text.values;
+        let none = match values.len() >= limits::TEMPLATE_RUNS_FROM {
+            true => values.iter().filter(|&&value| value == 0).count(),
+            false => 0,
+        };
+        if none > values.len() / 2 && none <= limits::SPARSE_ZEROS_MAX - *zeros {
+            *zeros += none;
+            varint::put(section, op::OTHER | op::SPARSE << 3);
+            varint::put(section, id.into());
+            return put_sparse(section, values);
+        }
         varint::put(section, op::FULL | u64::from(id) << 3);
-        varint::put_all(section, &held.text.values);
+        values.iter().for_each(|&value| varint::put(section, value));
     }
 
     fn state_bytes(&mut self, slot: usize, text: &[u8]) {
@@ -668,6 +684,23 @@ fn flush_run(run: &mut Option<(u64, u64)>, section: &mut Vec<u8>) {
         if code & 7 == op::UNREAD {
             section.push((code >> 8) as u8);
         }
+    }
+}
+
+/// Numbers of which most are 0: again and again how many zeros come, how many others, and these.
+fn put_sparse(out: &mut Vec<u8>, values: &[u64]) {
+    let mut rest = values;
+    while !rest.is_empty() {
+        let zeros = rest.iter().take_while(|&&value| value == 0).count();
+        let others = rest[zeros..].iter().take_while(|&&value| value != 0);
+        let others = others.count();
+        varint::put_count(out, zeros);
+        varint::put_count(out, others);
+        let (now, later) = rest.split_at(zeros + others);
+        now[zeros..]
+            .iter()
+            .for_each(|&value| varint::put(out, value));
+        rest = later;
     }
 }
 

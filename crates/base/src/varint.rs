@@ -10,17 +10,10 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends all `values`, as [`put`] does; small ones, of which large tables are full, eight at a time.
-pub fn put_all(out: &mut Vec<u8>, values: &[u64]) {
-    out.reserve(values.len());
-    let (eights, rest) = values.as_chunks::<8>();
-    for eight in eights {
-        match eight.iter().fold(0, |all, value| all | value) < 0x80 {
-            true => out.extend_from_slice(&eight.map(|value| value as u8)),
-            false => eight.iter().for_each(|&value| put(out, value)),
-        }
-    }
-    rest.iter().for_each(|&value| put(out, value));
+/// Appends how many there are of something.
+#[inline]
+pub fn put_count(out: &mut Vec<u8>, count: usize) {
+    put(out, count as u64);
 }
 
 /// Takes one integer off the front of `input`; `None` when it is cut short or over 64 bits.
@@ -63,7 +56,7 @@ pub fn take_bytes<'a>(input: &mut &'a [u8], max: usize) -> Option<&'a [u8]> {
 
 /// Appends a length and the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len() as u64);
+    put_count(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
@@ -119,16 +112,6 @@ mod tests {
             prop_assert!(input.is_empty());
             prop_assert_eq!(unzigzag(zigzag(value, last), last), value);
             prop_assert_eq!(take(&mut &out[..out.len() - 1]), None);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn many_are_as_one_by_one(values in proptest::collection::vec(prop_oneof![0u64..200, any::<u64>()], 0..40)) {
-            let (mut all, mut each) = (Vec::new(), Vec::new());
-            put_all(&mut all, &values);
-            values.iter().for_each(|&value| put(&mut each, value));
-            prop_assert_eq!(all, each);
         }
     }
 
