@@ -2,7 +2,6 @@
 //! column is listed with the reason. One file collectl records of this machine; the others are generated, with values
 //! that this machine does not reach.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -156,7 +155,7 @@ const FABRIC: &[Form] = &[
 const NODES: &[Form] = &[same(&["-sM", "-P"]), same(&["-sM", "-oT"])];
 
 /// A raw file of these letters with the lines of each of its samples, a second apart.
-fn generated(scratch: &Scratch, letters: &str, lines: impl Fn(u64) -> String) -> String {
+pub(crate) fn generated(scratch: &Scratch, letters: &str, lines: impl Fn(u64) -> String) -> String {
     let rule = "#".repeat(80);
     let header = format!(
         "{rule}\n# Collectl:   V4.3.1-1  HiRes: 1  Options: -s{letters}\n# Host:       vm  DaemonOpts: \n# Booted:     1795290000.00 [20261121-19:40:00]\n# Date:       20261121-215607  Secs: 1795298167 TZ: +0000\n# SubSys:     {letters} Options:  Interval: 1:1 NumCPUs: 2  NumBud: 3 Flags: iX\n# Filters:    NfsFilt:  EnvFilt:  TcpFilt: ituc\n# HZ:         100  Arch: x86_64-linux-gnu-thread-multi PageSize: 4096\n# Cpu:        X Speed(MHz): 2000 Cores: 2  Siblings: 2 Nodes: 2\n# Kernel:     6.1.0  Memory: 1000000 kB  Swap: 0 kB\n# NumDisks:   1 DiskNames: vda\n# NumNets:    1 NetNames: eth0:1000\n# IConnect:   NumHCAs: 2 PortStates: 10:10 IBVersion: x PQVersion: x\n{rule}\n"
@@ -189,13 +188,11 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
             wrong.push(format!("{args:?}: other lines\n{theirs:#?}\n{ours:#?}"));
             continue;
         }
-        let (their_heads, our_heads) = (words(theirs[0]), words(ours[0]));
+        if args.contains(&"-P") {
+            assert_eq!(words(ours[0]), words(theirs[0]), "columns of {args:?}");
+        }
         for (theirs, ours) in theirs.iter().zip(&ours) {
             let (their, our) = (words(theirs), words(ours));
-            let our: Vec<&str> = match args.contains(&"-P") {
-                true => by_heads(&their_heads, &our_heads, &our),
-                false => our,
-            };
             if our.len() != their.len() {
                 wrong.push(format!("{args:?}: other words\n{theirs}\n{ours}"));
                 continue;
@@ -289,25 +286,6 @@ fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
         format!("{name} {}", value.unwrap_or_default())
     };
     lines.map(value).collect()
-}
-
-/// Our words under each of their heads: scripts find plot columns by name, and kymo may have more.
-fn by_heads<'a>(theirs: &[&str], ours: &[&str], words: &[&'a str]) -> Vec<&'a str> {
-    assert_eq!(ours.len(), words.len());
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut found = Vec::new();
-    for &head in theirs {
-        let nth = seen.entry(head).or_default();
-        let mut places = ours.iter().zip(words).filter(|(our, _)| **our == head);
-        let place = places.nth(*nth);
-        *nth += 1;
-        found.push(
-            *place
-                .unwrap_or_else(|| panic!("no column {head} in {ours:?}"))
-                .1,
-        );
-    }
-    found
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -538,49 +516,54 @@ fn interrupts_of_two_cpus() {
 #[test]
 fn nfs_of_all_versions() {
     let scratch = Scratch::new("letters-nfs");
-    let lines = |versions: &'static [u64]| {
-        move |n: u64| {
-            let calls = |version: u64, side: u64, count: u64| -> String {
-                let is_there = u64::from(versions.contains(&version));
-                let each = (0..count)
-                    .map(|k| format!(" {}", is_there * (1000 + k + n * (k * version + side))));
-                format!(" {count}{}", each.collect::<String>())
-            };
-            format!(
-                "nfsc-net 0 0 0 0\nnfsc-rpc {0} {1} {0}\nnfsc-proc2{2}\nnfsc-proc3{3}\nnfsc-proc4{4}\nnfss-rc 0 0 0\nnfss-net {0} {1} {0} {1}\nnfss-rpc {0} {1} {1} {1} 0\nnfss-proc2{5}\nnfss-proc3{6}\nnfss-proc4 2 0 {0}\nnfss-proc4ops{7}\n",
-                (1u64 << 31) + 300 * n,
-                7 + 3 * n,
-                calls(2, 1, 18),
-                calls(3, 1, 22),
-                calls(4, 1, 61),
-                calls(2, 2, 18),
-                calls(3, 2, 22),
-                calls(4, 2, 76),
-            )
-        }
-    };
-    let raw = generated(&scratch, "fF", lines(&[2, 3, 4]));
+    let raw = generated(&scratch, "fF", nfs(&[2, 3, 4]));
     assert!(compare(&raw, NFS) > 300);
     assert!(compare_exports(&raw, &["-sf"], &[]) > 60);
-    let raw = generated(&scratch, "fF", lines(&[3]));
+    let raw = generated(&scratch, "fF", nfs(&[3]));
     assert!(compare(&raw, NFS_3) > 100);
+}
+
+/// What a client and a server of these versions count.
+pub(crate) fn nfs(versions: &'static [u64]) -> impl Fn(u64) -> String {
+    move |n: u64| {
+        let calls = |version: u64, side: u64, count: u64| -> String {
+            let is_there = u64::from(versions.contains(&version));
+            let each = (0..count)
+                .map(|k| format!(" {}", is_there * (1000 + k + n * (k * version + side))));
+            format!(" {count}{}", each.collect::<String>())
+        };
+        format!(
+            "nfsc-net 0 0 0 0\nnfsc-rpc {0} {1} {0}\nnfsc-proc2{2}\nnfsc-proc3{3}\nnfsc-proc4{4}\nnfss-rc 0 0 0\nnfss-net {0} {1} {0} {1}\nnfss-rpc {0} {1} {1} {1} 0\nnfss-proc2{5}\nnfss-proc3{6}\nnfss-proc4 2 0 {0}\nnfss-proc4ops{7}\n",
+            (1u64 << 31) + 300 * n,
+            7 + 3 * n,
+            calls(2, 1, 18),
+            calls(3, 1, 22),
+            calls(4, 1, 61),
+            calls(2, 2, 18),
+            calls(3, 2, 22),
+            calls(4, 2, 76),
+        )
+    }
 }
 
 /// This machine has no such device: two with a port each, above 2^32.
 #[test]
 fn two_infiniband_ports() {
     let scratch = Scratch::new("letters-fabric");
-    let raw = generated(&scratch, "x", |n| {
-        let port = |device: u64| {
-            let [words, packets] = [(1 << 33) + n * 5_000_000 * (device + 1), 70_000 + n * 3000];
-            format!(
-                "ib{device}-1:rcvd {words}\nib{device}-1:xmtd {0}\nib{device}-1:rcvp {packets}\nib{device}-1:xmtp {1}\n",
-                words / 3,
-                packets / 2
-            )
-        };
-        [port(0), port(1)].concat()
-    });
+    let raw = generated(&scratch, "x", two_ports);
     assert!(compare(&raw, FABRIC) > 50);
     assert!(compare_exports(&raw, &["-sx"], &[]) > 30);
+}
+
+/// What they count.
+pub(crate) fn two_ports(n: u64) -> String {
+    let port = |device: u64| {
+        let [words, packets] = [(1 << 33) + n * 5_000_000 * (device + 1), 70_000 + n * 3000];
+        format!(
+            "ib{device}-1:rcvd {words}\nib{device}-1:xmtd {0}\nib{device}-1:rcvp {packets}\nib{device}-1:xmtp {1}\n",
+            words / 3,
+            packets / 2
+        )
+    };
+    [port(0), port(1)].concat()
 }

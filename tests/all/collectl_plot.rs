@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use kymo_base::name::DisplayName;
 use kymo_tests::machine::hold_devices;
 
+use super::collectl_letters::{generated, nfs, two_ports};
+
 /// How a column that collectl gets wrong is looked at instead.
 #[derive(Clone, Copy, Debug)]
 enum Instead {
@@ -479,6 +481,67 @@ fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &
             ));
         }
     }
+}
+
+/// Of all letters: colplot, and whoever plots columns by their numbers, finds in kymo's files what collectl's have. Left out: `l`, which
+/// collectl has no code for, and `E`, whose columns are ipmitool's. for `J` collectl writes the
+/// file of CPUs, kymo one of interrupts.
+#[test]
+fn columns_of_all_letters_are_those_of_collectl() {
+    if kymo_tests::machine::must_skip(&["collectl"]) {
+        return;
+    }
+    let scratch = kymo_tests::Scratch::new("plot-columns");
+    let raw = scratch.path("raw");
+    fs::create_dir_all(&raw).expect("a folder");
+    let captured = ["-sbcdimnstyBCDJMNTYZ", "-i1:1", "-c3", "-f"];
+    let done = Command::new("collectl").args(captured).arg(&raw).output();
+    assert!(done.expect("it starts").status.success());
+    let of_this_machine = files(&raw).into_values().next().expect("a raw file");
+    let of_this_machine = of_this_machine.to_str().expect("a name");
+    let mut seen = BTreeSet::new();
+    for letters in ["bcdimnstyBCDJMNTYZ", "cdmn", "bisty", "CDNZ", "BMTY"] {
+        seen.extend(same_columns(&scratch, of_this_machine, letters));
+    }
+    let nfs = generated(&scratch, "fF", nfs(&[2, 3, 4]));
+    seen.extend(same_columns(&scratch, &nfs, "fF"));
+    let fabric = generated(&scratch, "xX", two_ports);
+    seen.extend(same_columns(&scratch, &fabric, "xX"));
+    let all = "bud cpu dsk ib net nfs numa prc slb tab tcp";
+    assert_eq!(
+        Vec::from_iter(&seen).as_slice(),
+        Vec::from_iter(all.split(' ')).as_slice()
+    );
+}
+
+/// Plays a raw file into plot files by both, compares the lines of names and gives the files' suffixes.
+fn same_columns(scratch: &kymo_tests::Scratch, raw: &str, letters: &str) -> BTreeSet<String> {
+    let kymo = kymo_tests::kymo();
+    let of = |program: &Path| {
+        let folder = scratch.path(&format!("{letters}-{}", program.display()).replace('/', "-"));
+        fs::create_dir_all(&folder).expect("a folder");
+        let args = ["-p", raw, "-P", "-s", letters, "-f"];
+        let done = Command::new(program).args(args).arg(&folder).output();
+        assert!(done.expect("it starts").status.success(), "{letters}");
+        let mut heads = BTreeMap::new();
+        for (suffix, path) in files(&folder) {
+            let lines = lines_of(&path);
+            let head = lines.iter().find(|line| line.starts_with("#Date"));
+            let words = head.expect("a header").split_whitespace();
+            // On a machine without such a device collectl has no name for it.
+            let bare = |word: &str| match suffix.as_str() {
+                "ib" => kind_of(word),
+                _ => word.to_string(),
+            };
+            let words: Vec<String> = words.map(bare).collect();
+            heads.insert(suffix.clone(), words);
+        }
+        heads
+    };
+    let (theirs, mut ours) = (of(Path::new("collectl")), of(&kymo));
+    assert_eq!(ours.remove("int").is_some(), letters.contains('J'));
+    assert_eq!(ours, theirs, "{letters}");
+    theirs.into_keys().collect()
 }
 
 /// The lines of a plot file and its names, without what it says of the program that wrote it.

@@ -1,6 +1,6 @@
 //! What to show, and how: the switches' meaning, checked once.
 
-use kymo_kernel::subsystem::{self, Shape, Subsystem, Summary};
+use kymo_kernel::subsystem::{self, Subsystem, Summary};
 
 use crate::exceptions::{Hidden, Limits};
 use crate::export::asked::Export;
@@ -306,8 +306,7 @@ impl Options {
         let tables = self.choices.iter().filter(|choice| choice.detail).count()
             + usize::from(self.choices.iter().any(|choice| choice.summary));
         let mut choices = self.choices.iter();
-        let long =
-            choices.find(|choice| choice.detail && choice.subsystem.plot.shape == Shape::Long);
+        let long = choices.find(|choice| choice.detail && choice.subsystem.plot.shape.is_long());
         if format == Format::Csv && tables > 1 {
             return Err("cannot use --csv: one table at a time, lower-case letters or one upper-case letter".into());
         }

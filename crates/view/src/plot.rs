@@ -6,7 +6,7 @@ use std::io;
 
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
-use kymo_kernel::subsystem::{Form, Place, Shape, Unused};
+use kymo_kernel::subsystem::{self, Form, Place, Shape, Unused};
 use kymo_query::delta::RateRow;
 
 use crate::feed::{Interval, Part};
@@ -57,6 +57,7 @@ struct Block {
     part: usize,
     detail: bool,
     tag: &'static str,
+    shape: Shape,
     places: Vec<(Place, Option<Value>)>,
     /// The instances of the last interval.
     names: Vec<Vec<u8>>,
@@ -69,23 +70,16 @@ impl Plot {
         for (part, choice) in options.choices.iter().enumerate() {
             let plot = &choice.subsystem.plot;
             if choice.summary && !plot.summary.is_empty() {
-                groups[0].blocks.push(Block::new(
-                    part,
-                    false,
-                    plot.tag,
-                    plot.summary,
-                    choice.subsystem.columns,
-                ));
+                let block = Block::new(part, plot, plot.summary, choice.subsystem.columns);
+                groups[0].blocks.push(block);
             }
             if choice.detail {
                 let mut group = Group::new(plot.file, plot.shape);
-                group.blocks.push(Block::new(
-                    part,
-                    true,
-                    plot.tag,
-                    plot.detail,
-                    choice.subsystem.detail,
-                ));
+                let block = Block::new(part, plot, plot.detail, choice.subsystem.detail);
+                group.blocks.push(Block {
+                    detail: true,
+                    ..block
+                });
                 groups.push(group);
             }
         }
@@ -113,7 +107,7 @@ impl Plot {
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
         self.line.clear();
-        if self.groups.iter().any(|group| group.shape == Shape::Long) {
+        if self.groups.iter().any(|group| group.shape.is_long()) {
             return self.long_lines(interval, options, sink);
         }
         if self.lines == 0 && options.letters.contains('i') {
@@ -198,7 +192,7 @@ impl Plot {
             put_stamp_head(&mut self.header, options);
             self.line.clear();
             match group.shape {
-                Shape::Wide => {
+                Shape::Wide | Shape::Own(_) => {
                     self.line.extend_from_slice(&self.stamp);
                     for block in &mut group.blocks {
                         let part = &interval.parts[block.part];
@@ -300,13 +294,7 @@ impl Group {
 }
 
 impl Block {
-    fn new(
-        part: usize,
-        detail: bool,
-        tag: &'static str,
-        places: &[Place],
-        columns: &[Column],
-    ) -> Block {
+    fn new(part: usize, plot: &subsystem::Plot, places: &[Place], columns: &[Column]) -> Block {
         let value = |place: &Place| {
             columns
                 .iter()
@@ -315,8 +303,9 @@ impl Block {
         };
         Block {
             part,
-            detail,
-            tag,
+            detail: false,
+            tag: plot.tag,
+            shape: plot.shape,
             places: places.iter().map(|place| (*place, value(place))).collect(),
             names: Vec::new(),
         }
@@ -328,10 +317,14 @@ impl Block {
             return;
         }
         let same = used(part)
+            .iter()
             .map(|row| part.name(row))
             .eq(self.names.iter().map(Vec::as_slice));
         if !same {
-            self.names = used(part).map(|row| part.name(row).to_vec()).collect();
+            self.names = used(part)
+                .iter()
+                .map(|row| part.name(row).to_vec())
+                .collect();
         }
     }
 
@@ -345,9 +338,18 @@ impl Block {
         }
     }
 
+    /// The places of an instance.
+    fn places_of(&self, name: &[u8]) -> impl Iterator<Item = &(Place, Option<Value>)> {
+        let places = self.places.iter();
+        places.filter(move |(place, _)| match self.shape {
+            Shape::Own(has) if self.detail => has(name, place),
+            _ => true,
+        })
+    }
+
     /// Appends the names of all places: `[CPU]User%`, of an instance `[CPU:0]User%`, or bare.
     fn put_names(&self, out: &mut Vec<u8>, instance: Option<&[u8]>, options: &Options) {
-        for (place, _) in &self.places {
+        for (place, _) in self.places_of(instance.unwrap_or_default()) {
             out.push(options.separator);
             if let (Some((tag, _)), Some(name)) = (place.head.split_once("{name}"), instance) {
                 let group = name.iter().position(|&b| b == b'_').map_or(0, |at| at + 1);
@@ -435,7 +437,7 @@ impl Block {
         scratch: &mut Vec<u8>,
     ) {
         let last = self.places.len() - 1;
-        for (n, (place, value)) in self.places.iter().enumerate() {
+        for (n, (place, value)) in self.places_of(cells.name).enumerate() {
             out.push(options.separator);
             match value {
                 None if place.column == "name" => put_text(out, cells.name, options.separator),
@@ -470,10 +472,16 @@ fn unique(interval: &Interval, options: &Options) -> Option<u32> {
 }
 
 /// The instances that have columns: loop devices that nothing is on have none, as with collectl.
-fn used(part: &Part) -> impl Iterator<Item = &RateRow> {
+fn used(part: &Part) -> Vec<&RateRow> {
     let hides = part.choice.subsystem.unused == Unused::Hidden;
     let rows = part.rows().iter();
-    rows.filter(move |row| !hides || !selection::is_unused(part, row))
+    let mut rows: Vec<_> = rows
+        .filter(|row| !hides || !selection::is_unused(part, row))
+        .collect();
+    if let Shape::Own(_) = part.choice.subsystem.plot.shape {
+        rows.sort_by_key(|row| part.name(row));
+    }
+    rows
 }
 
 fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {

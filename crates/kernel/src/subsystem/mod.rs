@@ -244,12 +244,21 @@ pub enum Form {
 }
 
 /// What a line of a plot file of details holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// All instances, one after the other.
     Wide,
+    /// The same, by name, each with the columns that it has.
+    Own(fn(&[u8], &Place) -> bool),
     /// One instance.
     Long,
+}
+
+impl Shape {
+    /// Whether each instance has a line.
+    pub fn is_long(self) -> bool {
+        matches!(self, Shape::Long)
+    }
 }
 
 /// Every subsystem there is, in the order of collectl's brief columns.

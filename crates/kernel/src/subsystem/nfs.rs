@@ -394,7 +394,7 @@ pub static NFS: Subsystem = Subsystem {
         file: "nfs",
         summary: PLOT,
         detail: PLOT_DETAIL,
-        shape: Shape::Wide,
+        shape: Shape::Own(|name, place| method(name, place.column).is_some()),
     },
     exposed: EXPOSED,
 };

@@ -9,7 +9,7 @@ use clap::Args;
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::track::Tracks;
-use kymo_kernel::subsystem::{self, Shape};
+use kymo_kernel::subsystem;
 use kymo_query::open::Recordings;
 use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
@@ -149,8 +149,7 @@ fn fitting(recorded: &str, play: &PlayOptions) -> String {
 
 /// Whether a letter stands for what has lines of its own in plot format.
 fn is_long(letter: char) -> bool {
-    let shape = subsystem::of(letter).map(|of| of.plot.shape);
-    letter.is_ascii_uppercase() && shape == Some(Shape::Long)
+    letter.is_ascii_uppercase() && subsystem::of(letter).is_some_and(|of| of.plot.shape.is_long())
 }
 
 /// What has no place in the format is left out, and named.
