@@ -66,6 +66,10 @@ fn played_forms_are_those_of_collectl() {
         "-sn --netopts i",
         "-sn --netopts e",
         "-sn --netopts ie",
+        "-s-mZ",
+        "-s-mZ -oTm",
+        "-sC",
+        "-sC -oT",
         "-sD --dskopts f",
         "-sC --cpuopts z",
         "-sD --dskremap vd:XX",
@@ -181,6 +185,10 @@ fn played_forms_that_differ() {
     let none = run(&played("-sn --netopts E"));
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no interval has errors"));
+    // Chosen processes are a table, without a line above each interval; collectl takes the filter live alone.
+    let chosen = ours(&played("-sZ --procfilt cbash"));
+    let heads = chosen.iter().filter(|line| line.starts_with('#')).count();
+    assert!(heads == 2 && chosen.len() > 4, "{chosen:?}");
     // Errors under their names.
     let errors = ours(&played("-sN --netopts e"));
     assert!(errors[1].starts_with("#Num    Name   ErrIn"), "{errors:?}");

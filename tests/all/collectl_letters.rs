@@ -371,6 +371,11 @@ fn what_collectl_recorded_here() {
     done.expect("collectl, which `make test` installs");
     drop(traffic);
     let raw = recorded(&folder);
+    // To the blank.
+    let shown = Command::new("collectl").args(["-p", &raw, "-sJ"]).output();
+    let theirs = String::from_utf8(shown.expect("collectl").stdout).expect("UTF-8");
+    let ours = stdout_of(&["-p", &raw, "-sJ"]);
+    assert_eq!(lines(&ours), lines(&theirs));
     for forms in [SOCKETS, INODES, TCP, BUDDY, INTERRUPTS, NODES] {
         assert!(compare(&raw, forms) > 20);
     }

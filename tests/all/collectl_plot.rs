@@ -576,6 +576,16 @@ fn slabs_are_those_of_collectl() {
     let played = ["-p", captured.to_str().expect("a name"), "-P", "-syY"];
     run(collectl, &played, &reference);
     run(&kymo_tests::kymo(), &played, &own);
+    let shown = |program: &Path| {
+        let done = Command::new(program)
+            .args([&played[..2], &["-sY"]].concat())
+            .output();
+        let text = String::from_utf8(done.expect("it starts").stdout).expect("UTF-8");
+        text.lines()
+            .map(|line| line.trim_end().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&kymo_tests::kymo()), shown(collectl));
     let (theirs, ours) = (files(&reference), files(&own));
     for suffix in ["slb", "tab"] {
         let (theirs, ours) = (lines_of(&theirs[suffix]), lines_of(&ours[suffix]));

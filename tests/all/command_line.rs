@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn kymo(args: &[&str]) -> Output {
@@ -36,6 +36,10 @@ fn bad_usage_is_one_clear_line() {
             "cannot use -i 5:7: the second interval is not a multiple",
         ),
         (&["-c0"], "cannot use -c 0: not a number of intervals"),
+        (
+            &["-sc", "--from", "10:00"],
+            "cannot use --from: it is for what is played; see -p",
+        ),
         (
             &["-p", "/no/such/file", "-sc"],
             "cannot open /no/such/file: No such file",
@@ -464,6 +468,18 @@ fn an_interrupt_ends_live_well() {
             .success()
     );
     assert_eq!(child.wait().expect("an end").code(), Some(0));
+}
+
+/// Where all that was asked for is absent, nothing would be printed.
+#[test]
+fn what_is_not_on_this_machine_is_named() {
+    if Path::new("/sys/class/infiniband").exists() {
+        return;
+    }
+    let output = kymo(&["-sx", "-i.05", "-c1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said, "kymo: there is no infiniband (x) on this machine\n");
+    assert!(output.status.success() && output.stdout.is_empty());
 }
 
 /// Plot files live, as `-P -f DIR` writes them.

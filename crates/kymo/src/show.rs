@@ -124,6 +124,14 @@ fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> R
             "cannot use -o i: it is for -P live on a terminal; files always begin so".into(),
         );
     }
+    let bounds = [("--from", &view.from), ("--thru", &view.thru)];
+    if let Some((switch, _)) = bounds.iter().find(|(_, time)| time.is_some())
+        && pace == Pace::Live
+    {
+        return Err(format!(
+            "cannot use {switch}: it is for what is played; see -p"
+        ));
+    }
     if view.shape.home && pace == Pace::Played {
         return Err("cannot use --home: it has no effect on what is played".into());
     }

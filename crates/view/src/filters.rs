@@ -142,6 +142,11 @@ impl Filters {
         self.names.push((letter, names));
     }
 
+    /// Whether there is one for the subsystem of a letter.
+    pub(crate) fn is_for(&self, letter: char) -> bool {
+        self.names.iter().any(|(of, _)| *of == letter)
+    }
+
     /// Takes in other names for disks.
     pub(crate) fn rename(&mut self, renames: Renames) {
         self.renames = Some(renames);

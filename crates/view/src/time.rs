@@ -193,7 +193,7 @@ impl Local {
     }
 
     /// Appends `Sat Nov 21 19:00:47 2026`.
-    pub fn put_long(&self, out: &mut Vec<u8>) {
+    pub fn put_long(&self, out: &mut Vec<u8>, milliseconds: bool) {
         out.extend_from_slice(three(DAYS, self.weekday));
         out.push(b' ');
         out.extend_from_slice(self.month());
@@ -201,6 +201,9 @@ impl Local {
         put_number(out, (self.day % 100).into(), 2, b' ');
         out.push(b' ');
         self.put_time(out);
+        if milliseconds {
+            self.put_milli(out);
+        }
         out.push(b' ');
         put_number(out, (self.day / 10_000).into(), 4, b'0');
     }
@@ -378,7 +381,7 @@ mod tests {
             ("UTC", -1, "Wed Dec 31 23:59:59 1969"),
         ] {
             let mut out = Vec::new();
-            zone(tz).local(secs * SECOND_NS).put_long(&mut out);
+            zone(tz).local(secs * SECOND_NS).put_long(&mut out, false);
             assert_eq!(String::from_utf8_lossy(&out), expect, "{tz}");
         }
     }

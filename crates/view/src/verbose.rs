@@ -34,6 +34,23 @@ pub(crate) struct Verbose {
     zone: PlayedZone,
 }
 
+/// Order of tables, which is not that of brief; what collectl does not have, slabs and processes come last.
+const ORDER: &str = "cjdfimbnstEx";
+
+fn place(subsystem: &Subsystem) -> usize {
+    ORDER.find(subsystem.letter).unwrap_or(ORDER.len())
+}
+
+/// As collectl: alone, slabs and processes are under a line each interval, unless some are chosen.
+fn is_under_a_line(section: &Section, options: &Options) -> bool {
+    match (section.kind, options.choices[section.part].subsystem.letter) {
+        (Kind::Processes, _) => options.top.is_some() || options.filter.tests.is_empty(),
+        (Kind::Slabs, _) => true,
+        (Kind::Detail, 'y') => !options.hidden.still_slabs && !options.filters.is_for('y'),
+        _ => false,
+    }
+}
+
 /// Whether the instances of another subsystem, shown too, have the summary's numbers (interrupts of each CPU).
 fn is_shown_beside(subsystem: &Subsystem, options: &Options) -> bool {
     options.choices.iter().any(|choice| {
@@ -65,7 +82,9 @@ impl Verbose {
     /// Lays out the sections of what is chosen.
     pub(crate) fn new(options: &Options) -> Verbose {
         let mut sections = Vec::new();
-        for (part, choice) in options.choices.iter().enumerate() {
+        let mut choices: Vec<_> = options.choices.iter().enumerate().collect();
+        choices.sort_by_key(|(_, choice)| place(choice.subsystem));
+        for (part, choice) in choices {
             let subsystem = choice.subsystem;
             if choice.summary && !is_shown_beside(subsystem, options) {
                 sections.push(Section::new(
@@ -93,11 +112,8 @@ impl Verbose {
                 ));
             }
         }
-        let processes = sections
-            .iter()
-            .any(|section| matches!(section.kind, Kind::Processes | Kind::Slabs));
         Verbose {
-            table: sections.len() == 1 && !processes && !options.full,
+            table: sections.len() == 1 && !is_under_a_line(&sections[0], options) && !options.full,
             sections,
             intervals: 0,
             out: Vec::new(),
@@ -123,7 +139,7 @@ impl Verbose {
             self.out.extend_from_slice(letters.as_bytes());
         }
         self.out.extend_from_slice(b") (");
-        interval.local.put_long(&mut self.out);
+        interval.local.put_long(&mut self.out, options.milliseconds);
         self.out.extend_from_slice(b") ###\n");
     }
 }
@@ -343,6 +359,9 @@ impl Line<'_> {
         selection::select(part, context, options, chosen);
         if let Some(top) = section.ranked(options) {
             selection::rank(part, context, options, top, chosen);
+        }
+        if section.kind == Kind::Detail && part.choice.subsystem.letter == 'y' {
+            chosen.sort_by_key(|&at| part.name(&part.rows()[at]));
         }
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];

@@ -406,7 +406,7 @@ pub static CPU: Subsystem = Subsystem {
         detail: Lines {
             title: "SINGLE CPU STATISTICS",
             heads: &["   Cpu  User Nice  Sys Wait IRQ  Soft Steal Guest NiceG Idle"],
-            row: "   {cpu:4s}   {user:3d}  {nice:3d}  {sys:3d}  {wait:3d}  {irq:3d}  {soft:3d}  {steal:3d}   {guest:3d}   {guest_nice:3d}  {idle:3d}",
+            row: "   {cpu:4s}   {user:3d}  {nice:3d}  {sys:3d}  {wait:3d}  {irq:3d}  {soft:3d}   {steal:3d}   {guest:3d}   {guest_nice:3d}  {idle:3d}",
         },
     },
     plot: Plot {

@@ -146,7 +146,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
         },
         detail: Lines {
             title: "INTERRUPT DETAILS",
-            heads: &["Int {cpus:7}   Type            Device(s)"],
+            heads: &[" Int {cpus:7}   Type            Device(s)"],
             row: "  {irq:s} {spread:7d}   {what:s}",
         },
     },

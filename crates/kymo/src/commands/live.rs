@@ -15,6 +15,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::Signals;
 use kymo_view::processes::Filter;
 
+use super::play::names;
 use crate::broadcast::{Audience, Broadcast, Manner};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::output::Pace;
@@ -136,6 +137,10 @@ pub(crate) fn show(
     let mut options = options.map_err(anyhow::Error::msg)?;
     options.hides_private = clients.as_ref().is_some_and(Broadcast::is_open);
     let mut live = Live::new(queue, setup.context.clone(), refresh);
-    show::run(&mut live, &options, view, (dir, clients), Pace::Live)?;
+    let shown = show::run(&mut live, &options, view, (dir, clients), Pace::Live)?;
+    if shown.samples > 0 && shown.absent.len() == letters.len() {
+        let names = names(&shown.absent);
+        eprintln!("kymo: there is no {names} on this machine");
+    }
     Ok(())
 }

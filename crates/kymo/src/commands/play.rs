@@ -34,7 +34,7 @@ pub(crate) struct PlayOptions {
     /// Recordings: folders, or collectl's raw files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Subsystems; default: what brief shows of those recorded
+    /// Subsystems; default: those recorded, which `+x-y` changes
     #[arg(short = 's', long, value_name = "LETTERS", allow_hyphen_values = true)]
     pub subsys: Option<String>,
     /// Write plot files into this folder
@@ -61,9 +61,17 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
         None => TimeRange::ALL,
     };
     let letters = match (&play.subsys, play.view.ranked()) {
-        (Some(_), _) => options::letters(play.subsys.as_deref(), "cdn").map_err(usage)?,
         (None, Some(letter)) => letter.to_string(),
-        (None, None) => fitting(&files.letters(range).map_err(usage)?, play),
+        (given, _) => {
+            let changes = given
+                .as_ref()
+                .is_none_or(|given| given.starts_with(['+', '-']));
+            let recorded = match changes {
+                true => fitting(&files.letters(range).map_err(usage)?, play),
+                false => String::new(),
+            };
+            options::letters(given.as_deref(), &recorded).map_err(usage)?
+        }
     };
     if letters.is_empty() {
         return Ok(ExitCode::from(NOTHING));
@@ -121,7 +129,7 @@ fn say(line: &str) {
 }
 
 /// `memory (m), disk (D)`
-fn names(letters: &[(char, &str)]) -> String {
+pub(super) fn names(letters: &[(char, &str)]) -> String {
     let name = |(letter, name): &(char, &str)| format!("{name} ({letter})");
     letters.iter().map(name).collect::<Vec<_>>().join(", ")
 }
