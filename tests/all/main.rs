@@ -19,6 +19,7 @@ mod golden;
 mod graph;
 mod kill9;
 mod live;
+mod man;
 mod playback;
 mod poll_beside_mrtg;
 mod poll_commands;
