@@ -4,7 +4,7 @@
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::{self, Scope};
-use kymo_kernel::subsystem::{self, Shape, Subsystem};
+use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_query::source::{Moment, Source, Step};
 use kymo_view::options::{Format, Options};
 use kymo_view::processes::{Columns, Top};
@@ -44,7 +44,7 @@ fn every_format() -> Vec<Options> {
     let brief = of(&|of, letter| letter.is_ascii_lowercase() && !of.text.brief.row.is_empty());
     // Lines of their own do not go with others on one stream.
     let is_long =
-        |of: &Subsystem, letter: char| letter.is_ascii_uppercase() && of.plot.shape == Shape::Long;
+        |of: &Subsystem, letter: char| letter.is_ascii_uppercase() && of.plot.shape.is_long();
     let together = of(&|of, letter| !is_long(of, letter));
     let long = of(&is_long);
     let (summaries, details): (String, String) = all.chars().partition(char::is_ascii_lowercase);
