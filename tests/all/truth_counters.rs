@@ -141,12 +141,16 @@ fn files_inodes_and_interrupts_are_those_of_sar() {
     });
 }
 
-/// The free pieces of all sizes are the free memory, but for what CPUs keep at hand.
+/// The free pieces of all sizes are the free pages of all zones, but for what CPUs keep at hand. MemFree may be something else: on a
+/// virtual machine it was seen to be 12 GB more, where the zones agreed with the pieces.
 #[test]
 fn free_pieces_are_the_free_memory() {
     holds("buddy", || {
-        let row = last(&["-sbm", "-i.05", "-c1"]);
-        let (pieces, free) = (number(&row, "buddy.free_kb"), number(&row, "memory.free"));
+        let row = last(&["-sb", "-i.05", "-c1"]);
+        let pieces = number(&row, "buddy.free_kb");
+        let pages = numbers(&said("cat", &["/proc/vmstat"]), "nr_free_pages ");
+        let page = numbers(&said("getconf", &["PAGESIZE"]), "");
+        let free = pages[0] * page[0] / 1024.0;
         let is_same = near(pieces, free, 0.05);
         is_same
             .then_some(())
