@@ -1,4 +1,4 @@
-//! Names of control groups are those of users: `kymo serve` gives them to whoever has the token, and to nobody else.
+//! Users name control groups, so `kymo serve` shows their names only to those who have the token.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -29,7 +29,7 @@ function put(path, text) {
   renameSync(`${at}.new`, at);
 }
 
-/** What the kernel says of groups and of a mount after so many seconds. */
+/** The kernel's texts of the groups and of an NFS mount, so many seconds after the start. */
 function putMoment(seconds) {
   for (const [group, part] of GROUPS) {
     const file = (name, text) => put(`sys/fs/cgroup${group}/${name}`, text);

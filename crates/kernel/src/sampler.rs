@@ -473,7 +473,7 @@ impl MachineSource {
     }
 }
 
-/// What a read cost, in ns, and how it ended.
+/// What reading cost, in ns, without the comparison, and how it ended.
 type Paid = (u64, Result<(), u16>);
 
 fn read_whole(

@@ -41,7 +41,7 @@ impl TreeAsked {
             [word] if is_letters(word) => (None, *word),
             [field] => (Some(*field), ""),
             [field, letters] => (Some(*field), *letters),
-            _ => return wrong("it takes a field and options"),
+            _ => return wrong("at most a field and options may follow"),
         };
         let named = match field.unwrap_or_default() {
             "" => None,
