@@ -3,13 +3,13 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
-	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++ \
-	postgresql-15 postgresql-server-dev-15
+	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++ clang \
+	postgresql-15 postgresql-server-dev-15 pgbouncer
 # And those that only the bench runs beside us.
 BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
-LEAN_BYTES = 3800000
+LEAN_BYTES = 3560000
 
 .PHONY: run test soak bench fuzz peers build tools lean web format clean
 
@@ -32,15 +32,18 @@ tools:
 peers:
 	@missing=""; for peer in $(PEERS); do dpkg -s $$peer >/dev/null 2>&1 || missing="$$missing $$peer"; done; \
 	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
+	command -v pip3 >/dev/null || missing="$$missing python3-pip"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	  else echo "please install:$$missing" >&2; exit 1; fi; \
 	fi
+	@tests/fetch-postgres
 
-# Everything, quickly; what failed is said last. The program and the tests are built once, by the profile `quick`.
+# Everything, quickly; the last lines list failures and skipped tests. The program and the tests are built once, by the
+# profile `quick`. `make test ONLY=faults` runs the tests that have the word in their name.
 test: tools peers
-	@tests/run
+	@ONLY='$(ONLY)' tests/run
 
 # The same with the program that is installed, and twenty times the effort where tests work by chance.
 soak: build peers

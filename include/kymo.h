@@ -61,7 +61,7 @@ extern "C" {
 /* ---- Version and limits ------------------------------------------------------------------------------------------------- */
 
 #define KYMO_MAJOR 1
-#define KYMO_MINOR 0
+#define KYMO_MINOR 1
 
 #define KYMO_NAME_MAX 63           /* bytes of a publisher's name */
 #define KYMO_SLOTS_MAX 65536
@@ -75,7 +75,12 @@ extern "C" {
 #define KYMO_METRIC_LABELS_MAX 16
 #define KYMO_METRICS_MAX (4u << 20) /* bytes of all descriptions of metrics */
 #define KYMO_FILE_MAX (256u << 20)  /* bytes of a file */
-#define KYMO_ENDED_MAX 64           /* files of a user's ended programs that a folder keeps while none collects them */
+/* Files of a user's ended programs that a folder keeps while none collects them; and those of the last 30 s, which a
+ * collector may not have seen yet, up to so many. */
+#define KYMO_ENDED_MAX 64
+#define KYMO_ENDED_YOUNG_MAX 512
+#define KYMO_ENDED_YOUNG_NS 30000000000u
+#define KYMO_ENDED_REMOVED 16 /* files that go for each new one, at most: after a burst there are as few as before in a while */
 
 /* ---- What is published -------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +162,7 @@ typedef struct kymo_config {
 
 /* A process's or thread's place in the file. All zero: it does nothing. */
 typedef struct kymo_slot {
-    uint64_t *cells; /* NULL: nothing is published */
+    uint64_t *cells;
     uint64_t *head;
     uint64_t *texts[2];
     uint64_t *identities[2];
@@ -165,8 +170,8 @@ typedef struct kymo_slot {
     uint32_t short_bytes; /* texts that are copied without a call */
     uint32_t n_labels;
     uint32_t index;
-    struct kymo_publisher *publisher;
-    struct kymo_slot *next;
+    struct kymo_publisher *publisher; /* NULL: nothing is published */
+    uint64_t epoch;                   /* that of the publisher when the slot was taken: another one means that it is no more */
 } kymo_slot;
 
 /* An open file. All zero: it does nothing. */
@@ -180,8 +185,14 @@ typedef struct kymo_publisher {
     uint32_t cells_room;
     uint32_t cell_words;     /* words from one slot's cells to the next one's */
     uint32_t text_bytes, text_words, identity_words, n_labels, n_slots;
-    int lock;                /* of `taken`; slow paths alone */
-    kymo_slot *taken;        /* slots of this process */
+    uint64_t epoch;          /* grows after fork and when the file is closed: slots of an epoch before do nothing */
+    int lock;                /* of `fd` and `life`; held by who forks */
+    int fd;                  /* of the file: to ask for the locks of others */
+    uint32_t life;           /* the byte of the file that this process has locked; 0: none */
+    void *life_page;         /* the mapping that holds the lock */
+    dev_t device;            /* of the file */
+    ino_t inode;
+    ino_t pids;              /* the namespace of the pid of the process that made the file; 0: unknown */
     struct kymo_publisher *next;
     char path[320];
     char why[448];           /* why nothing is published */
@@ -197,8 +208,12 @@ enum {
     KYMO_HEAD_IDENTITY = 3,   /* the same for identities */
     KYMO_HEAD_TAKEN_AT = 4,   /* generation when the owner took the slot */
     KYMO_HEAD_START = 5,      /* start of the owner, in clock ticks from boot; 0: unknown */
-    KYMO_HEAD_IDENTITY_AT = 6 /* generation of identities when the owner took the slot */
+    KYMO_HEAD_IDENTITY_AT = 6, /* generation of identities when the owner took the slot */
+    KYMO_HEAD_LIFE = 7        /* the byte that the owner's process has locked (0: none), and times taken << 32: stored last */
 };
+
+/* Words of the live section. */
+enum { KYMO_LIVE_METRICS = 0, KYMO_LIVE_SLOTS = 1, KYMO_LIVE_CLOSED = 2, KYMO_LIVE_LAST_LIFE = 3 };
 
 /* However the program is optimized, a publish is to cost what it costs. */
 #define KYMO_INLINE static inline __attribute__((always_inline))
@@ -302,6 +317,11 @@ static inline void kymo_copy_text(uint64_t *words, const char *text, size_t leng
     kymo_copy_end(words, text, length);
 }
 
+/* Whether the slot publishes: not when it was never taken, was given back, is of the parent of this process, or of a closed file. */
+KYMO_INLINE int kymo_is_on(const kymo_slot *slot) {
+    return slot->publisher != NULL && KYMO_LOAD(&slot->publisher->epoch) == slot->epoch;
+}
+
 /* What every command has, but for its text. Then the text, and kymo_count. */
 KYMO_INLINE uint64_t *kymo_fill(kymo_slot *slot, uint64_t generation, uint64_t lengths, uint32_t kind, uint64_t stamp, uint64_t query_id) {
     uint64_t *const buffer = slot->texts[generation & 1];
@@ -338,7 +358,7 @@ static __attribute__((noinline, unused)) void kymo_begin_long(kymo_slot *slot, u
 KYMO_INLINE void kymo_begin(kymo_slot *slot, uint32_t kind, const char *text, size_t length, uint64_t stamp, uint64_t query_id) {
     uint64_t *const head = slot->head;
     uint64_t generation;
-    if (head == NULL)
+    if (!kymo_is_on(slot))
         return;
     if (length > slot->short_bytes || kind == KYMO_SECRET) {
         kymo_begin_long(slot, kind, text, length, stamp, query_id);
@@ -352,7 +372,7 @@ KYMO_INLINE void kymo_begin(kymo_slot *slot, uint32_t kind, const char *text, si
 /* The slot's state changes; the text stays, as that of the command that began last. */
 KYMO_INLINE void kymo_state(kymo_slot *slot, uint32_t state) {
     uint64_t *const head = slot->head;
-    if (head == NULL)
+    if (!kymo_is_on(slot))
         return;
     __atomic_store_n(head + KYMO_HEAD_STATE, KYMO_LOAD(head + KYMO_HEAD_GENERATION) << 8 | state, __ATOMIC_RELEASE);
 }
@@ -371,17 +391,17 @@ KYMO_INLINE void kymo_cell_add(uint64_t *cell, uint64_t amount) {
 }
 
 /* The slot's cells, or NULL if nothing is published. */
-KYMO_INLINE uint64_t *kymo_cells(const kymo_slot *slot) { return slot->cells; }
+KYMO_INLINE uint64_t *kymo_cells(const kymo_slot *slot) { return kymo_is_on(slot) ? slot->cells : NULL; }
 
 /* A counter, or a gauge of whole numbers: `cell` is that of its metric. */
 KYMO_INLINE void kymo_add(kymo_slot *slot, uint32_t cell, uint64_t amount) {
-    if (slot->cells != NULL)
+    if (kymo_is_on(slot))
         kymo_cell_add(slot->cells + cell, amount);
 }
 
 /* A gauge; or a counter that the program keeps itself and that never falls. */
 KYMO_INLINE void kymo_set(kymo_slot *slot, uint32_t cell, uint64_t value) {
-    if (slot->cells != NULL)
+    if (kymo_is_on(slot))
         KYMO_STORE(slot->cells + cell, value);
 }
 
@@ -410,7 +430,7 @@ KYMO_INLINE void kymo_cells_observe(uint64_t *cells, uint32_t sub_bits, uint32_t
 
 /* A value of a histogram. One that was chosen of 64 at random has the weight 64; one that stands for itself 1. */
 KYMO_INLINE void kymo_observe(kymo_slot *slot, const kymo_metric *histogram, uint64_t value, uint64_t weight) {
-    if (slot->cells != NULL)
+    if (kymo_is_on(slot))
         kymo_cells_observe(slot->cells + histogram->cell, histogram->sub_bits, histogram->min_exponent, histogram->max_exponent,
                            value, weight);
 }
@@ -423,16 +443,6 @@ static inline void kymo_locked(kymo_publisher *publisher) {
 }
 
 static inline void kymo_unlocked(kymo_publisher *publisher) { __atomic_store_n(&publisher->lock, 0, __ATOMIC_RELEASE); }
-
-/* From now on the slot does nothing. */
-static inline void kymo_slot_disable(kymo_slot *slot) {
-    slot->cells = NULL;
-    slot->head = NULL;
-    slot->texts[0] = slot->texts[1] = NULL;
-    slot->identities[0] = slot->identities[1] = NULL;
-    slot->publisher = NULL;
-    slot->next = NULL;
-}
 
 /* Open publishers of this process, for the handlers of fork. Each translation unit has those that it opened. */
 static kymo_publisher *kymo_publishers;
@@ -450,23 +460,6 @@ static inline void kymo_after_fork_in_parent(void) {
         kymo_unlocked(publisher);
 }
 
-static inline void kymo_forget_slots(kymo_publisher *publisher) {
-    kymo_slot *slot, *next;
-    for (slot = publisher->taken; slot != NULL; slot = next) {
-        next = slot->next;
-        kymo_slot_disable(slot);
-    }
-    publisher->taken = NULL;
-}
-
-static inline void kymo_after_fork_in_child(void) {
-    kymo_publisher *publisher;
-    for (publisher = kymo_publishers; publisher != NULL; publisher = publisher->next) {
-        kymo_forget_slots(publisher);
-        kymo_unlocked(publisher);
-    }
-}
-
 /* Reads a small file whole; its length, or 0. */
 static inline size_t kymo_read_small(const char *path, char *text, size_t room) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -481,16 +474,93 @@ static inline size_t kymo_read_small(const char *path, char *text, size_t room) 
     return (size_t)n;
 }
 
-/* Start of this process, in clock ticks from boot: field 22 of its stat; 0 if it cannot be read. */
-static inline uint64_t kymo_own_start(void) {
+/* Start of a process, in clock ticks from boot: field 22 of its stat, which is at `path`; 0 if it cannot be read. */
+static inline uint64_t kymo_start(const char *path) {
     char text[1024], *at;
     int field;
-    if (kymo_read_small("/proc/self/stat", text, sizeof text) == 0)
+    if (kymo_read_small(path, text, sizeof text) == 0)
         return 0;
     at = strrchr(text, ')'); /* behind the program's name, which may contain anything, is field 3 */
     for (field = 2; at != NULL && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+static inline uint64_t kymo_own_start(void) { return kymo_start("/proc/self/stat"); }
+
+/* The namespace in which this process has its pid; 0 if it cannot be known. */
+static inline ino_t kymo_own_pids(void) {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+/* F_OFD_GETLK and F_OFD_SETLK, which the C library has with _GNU_SOURCE alone. */
+enum { KYMO_GETLK = 36, KYMO_SETLK = 37 };
+
+/* A lock of the open file on one byte: asked for or taken. The type that the kernel says, or -1. */
+static inline int kymo_byte_lock(int fd, int command, short type, uint32_t byte) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = (off_t)byte;
+    lock.l_len = 1;
+    return fcntl(fd, command, &lock) == 0 ? lock.l_type : -1;
+}
+
+/* Whether a descriptor is of the publisher's file: a program may have closed all that it had. */
+static inline int kymo_is_file(const kymo_publisher *publisher, int fd) {
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == publisher->device && status.st_ino == publisher->inode;
+}
+
+/* Opens the publisher's file a second time; -1 where it cannot be reached any more. */
+static inline int kymo_open_again(const kymo_publisher *publisher) {
+    const int fd = open(publisher->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || kymo_is_file(publisher, fd))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/*
+ * Locks a byte of the file that is this process's own, so that all can see that it lives, in whatever namespace they are. A mapping
+ * that children do not inherit holds the lock: no descriptor stays open, and the kernel gives the lock back when the process ends,
+ * however it ends. For who holds publisher->lock.
+ */
+static inline void kymo_begin_life(kymo_publisher *publisher) {
+    const int fd = publisher->life != 0 ? -1 : kymo_open_again(publisher);
+    uint32_t byte;
+    void *page;
+    if (fd < 0)
+        return;
+    do
+        byte = (uint32_t)__atomic_add_fetch(publisher->live + KYMO_LIVE_LAST_LIFE, 1, __ATOMIC_RELAXED);
+    while (byte == 0);
+    page = kymo_byte_lock(fd, KYMO_SETLK, F_WRLCK, byte) < 0 ? MAP_FAILED : mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, 1, MADV_DONTFORK) != 0) {
+        munmap(page, 1);
+        return;
+    }
+    publisher->life = byte;
+    publisher->life_page = page;
+}
+
+/* The child is a process of its own, with what the parent was allowed: later it may not open the file any more. */
+static inline void kymo_after_fork_in_child(void) {
+    const int error = errno;
+    kymo_publisher *publisher;
+    for (publisher = kymo_publishers; publisher != NULL; publisher = publisher->next) {
+        KYMO_STORE(&publisher->epoch, publisher->epoch + 1);
+        publisher->life = 0;
+        publisher->life_page = NULL;
+        kymo_begin_life(publisher);
+        kymo_unlocked(publisher);
+    }
+    errno = error;
 }
 
 /* 32 hexadecimal digits, with or without dashes, as 16 bytes. */
@@ -526,9 +596,16 @@ static inline int kymo_refuse(kymo_publisher *publisher, const char *what, const
     return -1;
 }
 
+/* The cause of a refusal by the system. A service or a container may see as read-only what others write. */
+static inline const char *kymo_cause(int error) {
+    return error == EROFS ? "it is read-only here; mount it read-write (ReadWritePaths= of a unit, a volume without ro), or set KYMO_DIR"
+                          : strerror(error);
+}
+
 /*
  * The folder where files go: $KYMO_DIR (not in set-user-id programs), else /run/kymo/pub where it can be written, else
- * /dev/shm/kymo-UID, which is made if it is missing, and has to be this user's alone.
+ * /dev/shm/kymo-UID, which is made if it is missing, and has to be this user's alone. Where /run/kymo/pub is read-only, a
+ * file elsewhere would not be collected: nothing is published.
  */
 static inline int kymo_folder(kymo_publisher *publisher, char *folder, size_t room) {
     const char *const chosen = getuid() == geteuid() && getgid() == getegid() ? getenv("KYMO_DIR") : NULL;
@@ -541,9 +618,11 @@ static inline int kymo_folder(kymo_publisher *publisher, char *folder, size_t ro
     snprintf(folder, room, "/run/kymo/pub");
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
         return 0;
+    if (errno == EROFS)
+        return kymo_refuse(publisher, "publish in", folder, kymo_cause(errno));
     snprintf(folder, room, "/dev/shm/kymo-%lu", (unsigned long)geteuid());
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return kymo_refuse(publisher, "make folder", folder, strerror(errno));
+        return kymo_refuse(publisher, "make folder", folder, kymo_cause(errno));
     if (lstat(folder, &status) != 0)
         return kymo_refuse(publisher, "look at folder", folder, strerror(errno));
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
@@ -574,9 +653,6 @@ static inline void kymo_put64(unsigned char *at, uint64_t value) { memcpy(at, &v
 #define KYMO_LABEL_BYTES 64
 #define KYMO_METRIC_FIXED 40
 #define KYMO_TMPFS_MAGIC 0x01021994
-
-/* Words of the live section. */
-enum { KYMO_LIVE_METRICS = 0, KYMO_LIVE_SLOTS = 1, KYMO_LIVE_CLOSED = 2 };
 
 /* Cells of a metric; 0: it makes no sense. */
 static inline uint32_t kymo_metric_cells(const kymo_metric *metric) {
@@ -681,6 +757,7 @@ typedef struct kymo_layout {
 static inline int kymo_lay_out(kymo_publisher *publisher, const kymo_config *config, kymo_layout *layout) {
     const char *const name = config->name != NULL ? config->name : "";
     size_t n, cells = config->spare_cells, described = config->spare_bytes;
+    memset(layout, 0, sizeof *layout);
     if (name[0] == '\0' || strlen(name) > KYMO_NAME_MAX)
         return kymo_refuse(publisher, "publish as", name, "a name has 1 to 63 bytes");
     for (n = 0; n < config->n_metrics; n++) {
@@ -780,15 +857,18 @@ static inline void kymo_point(kymo_publisher *publisher, unsigned char *base, co
 /* Makes the file under a name that readers pass over, allocates all of it, and maps it. The descriptor, or -1. */
 static inline int kymo_make_file(kymo_publisher *publisher, int folder, const char *where, const char *name, size_t length, void **base) {
     struct statfs system;
+    struct stat status;
     int fd, error;
     if (fstatfs(folder, &system) != 0 || system.f_type != KYMO_TMPFS_MAGIC)
         return kymo_refuse(publisher, "publish in", where, "it is not in memory (tmpfs)");
     fd = openat(folder, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
-        return kymo_refuse(publisher, "make a file in", where, strerror(errno));
+        return kymo_refuse(publisher, "make a file in", where, kymo_cause(errno));
     /* All of it now: a hole that a full file system cannot fill would be a SIGBUS later. */
-    error = flock(fd, LOCK_EX | LOCK_NB) != 0 || fchmod(fd, 0640) != 0 ? errno : posix_fallocate(fd, 0, (off_t)length);
+    error = flock(fd, LOCK_EX | LOCK_NB) != 0 || fchmod(fd, 0640) != 0 || fstat(fd, &status) != 0 ? errno : posix_fallocate(fd, 0, (off_t)length);
     if (error == 0) {
+        publisher->device = status.st_dev;
+        publisher->inode = status.st_ino;
         *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         error = *base == MAP_FAILED ? errno : 0;
     }
@@ -814,20 +894,21 @@ static inline uint64_t kymo_ended(int folder, const char *name) {
 }
 
 /*
- * Removes the oldest file of this user's ended programs if there are KYMO_ENDED_MAX or more: a program that is started again and again
- * must not fill the memory while none collects.
+ * Removes the oldest file of this user's ended programs if there are more than a folder keeps: a program that is started again and again
+ * must not fill the memory while none collects. Whether it did.
  */
-static inline void kymo_remove_oldest(int folder) {
+static inline int kymo_remove_oldest(int folder) {
     const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const entries = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     char oldest[64] = "";
     uint64_t oldest_created = UINT64_MAX;
     unsigned ended = 0;
+    struct timespec now;
     if (entries == NULL) {
         if (copy >= 0)
             close(copy);
-        return;
+        return 0;
     }
     while ((entry = readdir(entries)) != NULL) {
         uint64_t created;
@@ -841,8 +922,37 @@ static inline void kymo_remove_oldest(int folder) {
         }
     }
     closedir(entries);
-    if (ended >= KYMO_ENDED_MAX)
-        unlinkat(folder, oldest, 0);
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (ended < KYMO_ENDED_MAX ||
+        (ended < KYMO_ENDED_YOUNG_MAX && oldest_created >= (uint64_t)now.tv_sec * 1000000000u - KYMO_ENDED_YOUNG_NS))
+        return 0;
+    return unlinkat(folder, oldest, 0) == 0;
+}
+
+static inline void kymo_unmap(kymo_publisher *publisher) {
+    if (publisher->life_page != NULL)
+        munmap(publisher->life_page, 1);
+    publisher->life = 0;
+    publisher->life_page = NULL;
+    if (kymo_is_file(publisher, publisher->fd))
+        close(publisher->fd);
+    munmap(publisher->base, publisher->length);
+    publisher->base = NULL;
+}
+
+/* The path of the file, which stays right when the process changes its folder. */
+static inline void kymo_set_path(kymo_publisher *publisher, const char *where, const char *name) {
+    char *const path = publisher->path;
+    const size_t folder = strlen(where), room = sizeof publisher->path - strlen(name) - 2;
+    size_t at = 0;
+    path[0] = '\0';
+    if (where[0] != '/' && getcwd(path, room) != NULL && (at = strlen(path) + 1) + folder <= room)
+        path[at - 1] = '/';
+    else
+        at = 0;
+    memcpy(path + at, where, folder);
+    path[at + folder] = '/';
+    memcpy(path + at + folder + 1, name, strlen(name) + 1);
 }
 
 /* Makes the file of a publisher in an open folder: complete before it has its name. */
@@ -866,17 +976,16 @@ static inline int kymo_make(kymo_publisher *publisher, const kymo_config *config
     kymo_put_header(publisher->base, config, layout, origin);
     for (n = 0; n < config->n_metrics; n++)
         kymo_put_metric(publisher, &config->metrics[n], kymo_metric_bytes(&config->metrics[n]));
-    renamed = renameat(folder, hidden, folder, name);
     /* The mapping holds the open file, and with it the lock, until the last process that inherited it has ended. */
-    close(fd);
+    publisher->fd = fd;
+    renamed = renameat(folder, hidden, folder, name);
     if (renamed != 0) {
         kymo_refuse(publisher, "name a file in", where, strerror(errno));
         unlinkat(folder, hidden, 0);
-        munmap(base, layout->length);
-        publisher->base = NULL;
+        kymo_unmap(publisher);
         return -1;
     }
-    snprintf(publisher->path, sizeof publisher->path, "%.256s/%s", where, name);
+    kymo_set_path(publisher, where, name);
     return 0;
 }
 
@@ -887,10 +996,12 @@ static inline int kymo_make(kymo_publisher *publisher, const kymo_config *config
 static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config) {
     char where[256];
     kymo_layout layout;
-    int folder, made;
+    const uint64_t epoch = publisher->epoch; /* slots of a file that was closed stay what they are: nothing */
+    int folder, made, removed;
     if (publisher->base != NULL) /* after a crash of its other processes, say: it is open, and goes on */
         return 0;
     memset(publisher, 0, sizeof *publisher);
+    publisher->epoch = epoch;
     if (kymo_lay_out(publisher, config, &layout) != 0)
         return -1;
     if (config->folder != NULL) {
@@ -902,7 +1013,8 @@ static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config
     folder = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (folder < 0)
         return kymo_refuse(publisher, "open folder", where, strerror(errno));
-    kymo_remove_oldest(folder);
+    for (removed = 0; removed < KYMO_ENDED_REMOVED && kymo_remove_oldest(folder); removed++)
+        ;
     made = kymo_make(publisher, config, &layout, folder, where);
     close(folder);
     if (made != 0)
@@ -910,29 +1022,40 @@ static inline int kymo_open(kymo_publisher *publisher, const kymo_config *config
     if (!kymo_fork_handlers) {
         if (pthread_atfork(kymo_before_fork, kymo_after_fork_in_parent, kymo_after_fork_in_child) != 0) {
             unlink(publisher->path);
-            munmap(publisher->base, publisher->length);
-            publisher->base = NULL;
+            kymo_unmap(publisher);
             return kymo_refuse(publisher, "publish in", where, "no handler for fork can be set");
         }
         kymo_fork_handlers = 1;
     }
     publisher->next = kymo_publishers;
     kymo_publishers = publisher;
+    publisher->pids = kymo_own_pids();
+    kymo_locked(publisher);
+    kymo_begin_life(publisher);
+    kymo_unlocked(publisher);
     return 0;
 }
 
-/* Points `slot` at the slot of this number, and says whose it is. */
-static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, uint32_t index) {
+/* A gauge is of who has the slot: what the last owner left of it goes. */
+static inline void kymo_clear_gauges(const kymo_publisher *publisher, uint64_t *cells) {
+    const uint64_t used = __atomic_load_n(publisher->live + KYMO_LIVE_METRICS, __ATOMIC_ACQUIRE);
+    uint64_t at = 0;
+    while (at < used) {
+        const unsigned char *const record = publisher->metrics + at;
+        uint32_t bytes, cell;
+        memcpy(&bytes, record, 4);
+        memcpy(&cell, record + 8, 4);
+        if (record[24] == KYMO_GAUGE)
+            KYMO_STORE(cells + cell, 0);
+        at += bytes;
+    }
+}
+
+/* Points `slot` at the slot of this number, which this process has taken for the `taken`th time, and says whose it is. */
+static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, uint32_t index, uint64_t taken) {
     uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
     uint64_t used = KYMO_LOAD(publisher->live + KYMO_LIVE_SLOTS);
     const uint64_t generation = KYMO_LOAD(head + KYMO_HEAD_GENERATION);
-    KYMO_STORE(head + KYMO_HEAD_START, kymo_own_start());
-    KYMO_STORE(head + KYMO_HEAD_TAKEN_AT, generation);
-    KYMO_STORE(head + KYMO_HEAD_IDENTITY_AT, KYMO_LOAD(head + KYMO_HEAD_IDENTITY));
-    __atomic_store_n(head + KYMO_HEAD_STATE, generation << 8 | KYMO_NONE, __ATOMIC_RELEASE);
-    while (used <= index && !__atomic_compare_exchange_n(publisher->live + KYMO_LIVE_SLOTS, &used, (uint64_t)index + 1, 0, __ATOMIC_RELEASE,
-                                                         __ATOMIC_RELAXED)) {
-    }
     slot->cells = publisher->cells + (size_t)index * publisher->cell_words;
     slot->head = head;
     slot->texts[0] = publisher->texts + (size_t)index * 2 * publisher->text_words;
@@ -944,28 +1067,29 @@ static inline void kymo_slot_point(kymo_publisher *publisher, kymo_slot *slot, u
     slot->n_labels = publisher->n_labels;
     slot->index = index;
     slot->publisher = publisher;
-    kymo_locked(publisher);
-    slot->next = publisher->taken;
-    publisher->taken = slot;
-    kymo_unlocked(publisher);
+    slot->epoch = publisher->epoch;
+    kymo_clear_gauges(publisher, slot->cells);
+    KYMO_STORE(head + KYMO_HEAD_START, kymo_own_start());
+    KYMO_STORE(head + KYMO_HEAD_TAKEN_AT, generation);
+    KYMO_STORE(head + KYMO_HEAD_IDENTITY_AT, KYMO_LOAD(head + KYMO_HEAD_IDENTITY));
+    KYMO_STORE(head + KYMO_HEAD_STATE, generation << 8 | KYMO_NONE);
+    __atomic_store_n(head + KYMO_HEAD_LIFE, taken << 32 | publisher->life, __ATOMIC_RELEASE);
+    while (used <= index && !__atomic_compare_exchange_n(publisher->live + KYMO_LIVE_SLOTS, &used, (uint64_t)index + 1, 0, __ATOMIC_RELEASE,
+                                                         __ATOMIC_RELAXED)) {
+    }
+}
+
+/* The slot of this head is free. */
+static inline void kymo_give_back(uint64_t *head) {
+    KYMO_STORE(head + KYMO_HEAD_STATE, KYMO_LOAD(head + KYMO_HEAD_GENERATION) << 8 | KYMO_GONE);
+    __atomic_store_n(head + KYMO_HEAD_OWNER, KYMO_LOAD(head + KYMO_HEAD_OWNER) >> 32 << 32, __ATOMIC_RELEASE);
 }
 
 /* Gives the slot back: when its process or thread ends. Its counters stay. */
 static inline void kymo_slot_release(kymo_slot *slot) {
-    kymo_publisher *const publisher = slot->publisher;
-    kymo_slot **link;
-    uint64_t *const head = slot->head;
-    if (head == NULL)
-        return;
-    kymo_state(slot, KYMO_GONE);
-    kymo_locked(publisher);
-    for (link = &publisher->taken; *link != NULL && *link != slot; link = &(*link)->next) {
-    }
-    if (*link == slot)
-        *link = slot->next;
-    kymo_unlocked(publisher);
-    __atomic_store_n(head + KYMO_HEAD_OWNER, KYMO_LOAD(head + KYMO_HEAD_OWNER) >> 32 << 32, __ATOMIC_RELEASE);
-    kymo_slot_disable(slot);
+    if (kymo_is_on(slot))
+        kymo_give_back(slot->head);
+    memset(slot, 0, sizeof *slot);
 }
 
 /* A slot that was taken is given back first. */
@@ -975,26 +1099,68 @@ static inline void kymo_slot_clear(kymo_publisher *publisher, kymo_slot *slot) {
     memset(slot, 0, sizeof *slot);
 }
 
+static inline int kymo_slot_is_free(const kymo_publisher *publisher, uint32_t index) {
+    return (uint32_t)KYMO_LOAD(publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER) == 0;
+}
+
+/* Takes the slot of this number from the owner that was seen there. 0, or -1: somebody else was quicker. */
+static inline int kymo_slot_take_from(kymo_publisher *publisher, kymo_slot *slot, uint32_t index, uint64_t seen) {
+    uint64_t *const owner = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER;
+    const uint64_t taken = (uint32_t)((seen >> 32) + 1);
+    if (!__atomic_compare_exchange_n(owner, &seen, taken << 32 | (uint32_t)getpid(), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return -1;
+    kymo_locked(publisher);
+    kymo_begin_life(publisher);
+    kymo_unlocked(publisher);
+    kymo_slot_point(publisher, slot, index, taken);
+    return 0;
+}
+
+/* Before slots of others are looked at. */
+static inline void kymo_check_file(kymo_publisher *publisher) {
+    kymo_locked(publisher);
+    if (!kymo_is_file(publisher, publisher->fd))
+        publisher->fd = kymo_open_again(publisher);
+    kymo_unlocked(publisher);
+}
+
+/*
+ * Whether the process that was seen as the owner of a slot has ended: its lock says so. Where it could not lock its pid does, in the
+ * namespace where it means something; the start of the process tells whether its pid is used again.
+ */
+static inline int kymo_owner_ended(const kymo_publisher *publisher, const uint64_t *head, uint64_t seen) {
+    const uint64_t life = __atomic_load_n(head + KYMO_HEAD_LIFE, __ATOMIC_ACQUIRE), start = KYMO_LOAD(head + KYMO_HEAD_START);
+    const int is_of_owner = life >> 32 == seen >> 32; /* else the owner is just taking the slot */
+    const pid_t pid = (pid_t)(uint32_t)seen;
+    char path[32];
+    uint64_t found;
+    if (is_of_owner && (uint32_t)life != 0)
+        return kymo_byte_lock(publisher->fd, KYMO_GETLK, F_RDLCK, (uint32_t)life) == F_UNLCK;
+    if (publisher->pids == 0 || publisher->pids != kymo_own_pids())
+        return 0;
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return 1;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    found = is_of_owner && start != 0 ? kymo_start(path) : 0;
+    return found != 0 && found != start;
+}
+
 /*
  * Takes the slot of this number if it is free or its process has ended: for servers that number their workers themselves.
- * 0, or -1: then `slot` does nothing. Its counters go on where its last owner left them.
+ * 0, or -1: then `slot` does nothing. Its counters go on where its last owner left them, and its gauges begin at 0.
  */
 static inline int kymo_slot_take_at(kymo_publisher *publisher, kymo_slot *slot, uint32_t index) {
-    uint64_t *owner, seen, mine;
-    pid_t pid;
+    const uint64_t *head;
+    uint64_t seen;
     kymo_slot_clear(publisher, slot);
     if (publisher->base == NULL || index >= publisher->n_slots)
         return -1;
-    owner = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER;
-    seen = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
-    pid = (pid_t)(uint32_t)seen;
-    if (pid != 0 && !(kill(pid, 0) != 0 && errno == ESRCH))
+    kymo_check_file(publisher);
+    head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
+    seen = __atomic_load_n(head + KYMO_HEAD_OWNER, __ATOMIC_ACQUIRE);
+    if ((uint32_t)seen != 0 && !kymo_owner_ended(publisher, head, seen))
         return -1;
-    mine = ((seen >> 32) + 1) << 32 | (uint32_t)getpid();
-    if (!__atomic_compare_exchange_n(owner, &seen, mine, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return -1;
-    kymo_slot_point(publisher, slot, index);
-    return 0;
+    return kymo_slot_take_from(publisher, slot, index, seen);
 }
 
 /* Takes a free slot, or else one whose process has ended. 0, or -1 when there is none: then `slot` does nothing. */
@@ -1004,13 +1170,36 @@ static inline int kymo_slot_take(kymo_publisher *publisher, kymo_slot *slot) {
     if (publisher->base == NULL)
         return -1;
     for (index = 0; index < publisher->n_slots; index++)
-        if ((uint32_t)KYMO_LOAD(publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8) + KYMO_HEAD_OWNER) == 0 &&
-            kymo_slot_take_at(publisher, slot, index) == 0)
+        if (kymo_slot_is_free(publisher, index) && kymo_slot_take_at(publisher, slot, index) == 0)
             return 0;
     for (index = 0; index < publisher->n_slots; index++)
         if (kymo_slot_take_at(publisher, slot, index) == 0)
             return 0;
     return -1;
+}
+
+/*
+ * Gives back the slots of a process that has ended, for the master that waited for it; `pid` is as the process itself has it. 0: those
+ * of all processes that are seen to have ended. Counters stay. How many slots they were. A process that lives keeps its slots.
+ */
+static inline uint32_t kymo_release_ended(kymo_publisher *publisher, pid_t pid) {
+    uint32_t index, released = 0;
+    if (publisher->base == NULL)
+        return 0;
+    kymo_check_file(publisher);
+    for (index = 0; index < publisher->n_slots; index++) {
+        const uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
+        const uint64_t seen = __atomic_load_n(head + KYMO_HEAD_OWNER, __ATOMIC_ACQUIRE);
+        /* The word of the master counts where there is no lock. */
+        const int is_said = pid != 0 && KYMO_LOAD(head + KYMO_HEAD_LIFE) == seen >> 32 << 32;
+        kymo_slot slot;
+        if ((uint32_t)seen == 0 || (pid != 0 && (uint32_t)seen != (uint32_t)pid) ||
+            !(is_said || kymo_owner_ended(publisher, head, seen)) || kymo_slot_take_from(publisher, &slot, index, seen) != 0)
+            continue;
+        kymo_slot_release(&slot);
+        released++;
+    }
+    return released;
 }
 
 /*
@@ -1022,7 +1211,7 @@ static inline void kymo_identify(kymo_slot *slot, uint32_t pid, uint32_t leader,
     uint64_t generation, *buffer;
     uint32_t n;
     size_t word;
-    if (head == NULL)
+    if (!kymo_is_on(slot))
         return;
     generation = KYMO_LOAD(head + KYMO_HEAD_IDENTITY) + 1;
     buffer = slot->identities[generation & 1];
@@ -1053,16 +1242,11 @@ static inline void kymo_release_all(kymo_publisher *publisher) {
     uint32_t index;
     if (publisher->base == NULL)
         return;
-    kymo_locked(publisher);
-    kymo_forget_slots(publisher);
-    kymo_unlocked(publisher);
+    KYMO_STORE(&publisher->epoch, publisher->epoch + 1);
     for (index = 0; index < publisher->n_slots; index++) {
         uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
-        const uint64_t owner = KYMO_LOAD(head + KYMO_HEAD_OWNER);
-        if ((uint32_t)owner == 0)
-            continue;
-        KYMO_STORE(head + KYMO_HEAD_STATE, KYMO_LOAD(head + KYMO_HEAD_GENERATION) << 8 | KYMO_GONE);
-        __atomic_store_n(head + KYMO_HEAD_OWNER, owner >> 32 << 32, __ATOMIC_RELEASE);
+        if (!kymo_slot_is_free(publisher, index))
+            kymo_give_back(head);
     }
 }
 
@@ -1072,23 +1256,22 @@ static inline void kymo_release_all(kymo_publisher *publisher) {
  */
 static inline void kymo_close(kymo_publisher *publisher) {
     kymo_publisher **link;
+    uint32_t index;
     if (publisher->base == NULL)
         return;
-    kymo_locked(publisher);
-    while (publisher->taken != NULL) {
-        kymo_slot *const slot = publisher->taken;
-        kymo_unlocked(publisher);
-        kymo_slot_release(slot);
-        kymo_locked(publisher);
+    for (index = 0; index < publisher->n_slots; index++) {
+        uint64_t *const head = publisher->heads + (size_t)index * (KYMO_HEAD_BYTES / 8);
+        const uint64_t owner = KYMO_LOAD(head + KYMO_HEAD_OWNER);
+        if ((uint32_t)owner == (uint32_t)getpid() && KYMO_LOAD(head + KYMO_HEAD_LIFE) == (owner >> 32 << 32 | publisher->life))
+            kymo_give_back(head);
     }
-    kymo_unlocked(publisher);
+    KYMO_STORE(&publisher->epoch, publisher->epoch + 1);
     __atomic_store_n(publisher->live + KYMO_LIVE_CLOSED, 1, __ATOMIC_RELEASE);
     for (link = &kymo_publishers; *link != NULL && *link != publisher; link = &(*link)->next) {
     }
     if (*link == publisher)
         *link = publisher->next;
-    munmap(publisher->base, publisher->length);
-    publisher->base = NULL;
+    kymo_unmap(publisher);
 }
 
 #ifdef __cplusplus

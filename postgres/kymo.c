@@ -6,8 +6,8 @@
  * ../include/kymo.h how.
  *
  * A client's command and what runs within it differ by two things: `depth`, which each hook keeps in a local variable and writes
- * back (an error unwinds past the hook: then whoever catches it writes back its own), and the portal that runs, because functions
- * also run where no hook is on the stack, as in planning and in deferred triggers.
+ * back, and the portal that runs, because functions also run where no hook is on the stack: in planning, in parameters of EXECUTE,
+ * in deferred triggers. An error unwinds past hooks; the end of the subtransaction that it ends sets `depth` right.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -26,12 +26,16 @@
 #include "libpq/libpq.h"
 #include "libpq/libpq-be.h"
 #include "miscadmin.h"
+#include "optimizer/planner.h"
+#include "postmaster/postmaster.h"
 #include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
+#include "utils/backend_status.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/portal.h"
 #include "utils/timestamp.h"
@@ -124,8 +128,12 @@ static const uint8 kind_of_operation[] = {
 
 enum { TIMING_OFF, TIMING_SAMPLED, TIMING_ALL };
 
-/* Of so many commands one is timed, by `kymo.timing = sampled`. A power of two. */
+/* Seconds from the kernel's epoch to PostgreSQL's. */
+#define UNIX_EPOCH_OF_POSTGRES ((TimestampTz)(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
+
+/* Of so many commands one is timed, by `kymo.timing = sampled`, a power of two; and each that lasts as long as this. */
 #define SAMPLE_OF 64
+#define SLOW_US 1000
 
 static const struct config_enum_entry timings[] = {
     {"sampled", TIMING_SAMPLED, false},
@@ -157,23 +165,25 @@ static bool has_client;
 
 /* Commands that are on the stack. */
 static int depth;
-/* Whether EXECUTE is: the command that it runs counts in its stead. */
-static bool executing;
+/* The innermost subtransaction, by nesting level, that began while no command was on the stack. */
+static int outside;
+/* The nesting level of the client's EXECUTE while that runs, else 0: the command that it runs counts in its stead. */
+static int executing;
 /* Whether a command began and its end was not seen. */
 static bool open_command;
-/* Whether the current message's error was counted. */
-static bool failed;
+/* Of background workers alone: where errors were caught when a command came onto the stack; and, while the log may still be told of a
+ * failure that was counted, the beginning of its transaction. */
+static const sigjmp_buf *handler;
+static TimestampTz failed;
 
 /* Of the command that began last: its kind, or KINDS while it is not known, */
 static int current_kind = KINDS;
-/* how many commands its latency stands for, 0: it is not timed, */
+/* how many commands its latency stands for, 0: none unless it is slow, */
 static uint32 weight;
-/* when it began, */
+/* when it began, 0: it is not timed, */
 static TimestampTz started;
 /* and when the message that contains it was received. */
 static TimestampTz received;
-/* When the command before it ended, if that was timed and ended as this one began; else 0. */
-static TimestampTz ended;
 
 /* Random bits, for samples. */
 static uint64 random_bits;
@@ -185,6 +195,7 @@ static const char *published_name;
 
 static ExecutorRun_hook_type next_executor_run;
 static ExecutorFinish_hook_type next_executor_finish;
+static planner_hook_type next_planner;
 static ProcessUtility_hook_type next_process_utility;
 static ClientAuthentication_hook_type next_client_authentication;
 static shmem_startup_hook_type next_shmem_startup;
@@ -220,7 +231,7 @@ static void identify(void) {
     kymo_identify(&slot, MyProcPid, leader != NULL && leader != MyProc ? leader->pid : 0, MyStartTimestamp, labels);
 }
 
-/* How many commands the latency of the next one stands for; 0: it is not timed. */
+/* How many commands the latency of the next one stands for; 0: it was not chosen. */
 static inline uint32 draw(void) {
     if (likely(timing == TIMING_SAMPLED)) {
         random_bits ^= random_bits << 13;
@@ -251,19 +262,31 @@ static inline int64 sum_of_usage(void) {
            blocks->temp_blks_read + blocks->temp_blks_written + pgWalUsage.wal_records;
 }
 
-static pg_noinline void publish_latency(void) {
-    ended = GetCurrentTimestamp();
-    if (current_kind < KINDS)
-        kymo_cells_observe(cells + LATENCY + current_kind * LATENCY_CELLS, SUB_BITS, MIN_EXPONENT, MAX_EXPONENT,
-                           ended > started ? (uint64)(ended - started) : 0, weight);
+/* Whether the command outlasts two ticks of the kernel's clock, and maybe one: to ask for the last tick reads no hardware's clock. */
+static bool outlasts_ticks(void) {
+    struct timespec tick;
+    clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+    return ((TimestampTz)tick.tv_sec - UNIX_EPOCH_OF_POSTGRES) * USECS_PER_SEC + tick.tv_nsec / 1000 > started;
 }
 
-/* The command that began last has ended. */
-static inline void end_command(void) {
+/* The command that began last has ended then; 0: nobody asked a clock. A slow one stands for itself alone, also if it was chosen. */
+static pg_noinline void publish_latency(TimestampTz end) {
+    const bool slow = end != 0 ? end - started >= SLOW_US : outlasts_ticks();
+    const uint32 commands = slow ? 1 : weight;
+    if (commands == 0)
+        return;
+    if (end == 0)
+        end = GetCurrentTimestamp();
+    kymo_cells_observe(cells + LATENCY + current_kind * LATENCY_CELLS, SUB_BITS, MIN_EXPONENT, MAX_EXPONENT,
+                       end > started ? (uint64)(end - started) : 0, commands);
+}
+
+/* The command that began last has ended, at that time or, if it is 0, now. */
+static inline void end_command(TimestampTz end) {
     const int64 sum = sum_of_usage();
     open_command = false;
-    if (unlikely(weight != 0))
-        publish_latency();
+    if (started != 0 && current_kind < KINDS && (unlikely(weight != 0) || end == 0 || unlikely(end - started >= SLOW_US)))
+        publish_latency(end);
     if (sum != usage_sum) {
         usage_sum = sum;
         publish_usage();
@@ -271,21 +294,15 @@ static inline void end_command(void) {
     BENCH_2006_END();
 }
 
-/* Another command follows it in the same message, or before its transaction ends. */
-static pg_noinline void end_before_next(void) {
-    ended = 0;
-    end_command();
-}
-
 /* A command of a client begins; its text is a part of `source`. */
 static void begin_command(const PlannedStmt *plan, const char *source, uint32 kind_of_text) {
     const TimestampTz stamp = GetCurrentStatementStartTimestamp();
+    /* A later command of the same message begins where the one before it ended. */
+    const TimestampTz begins = likely(stamp != received) || timing == TIMING_OFF ? stamp : GetCurrentTimestamp();
     const char *text = source;
     size_t bytes;
     if (unlikely(open_command))
-        end_before_next();
-    else
-        ended = 0;
+        end_command(begins != stamp ? begins : 0);
     if (unlikely(application_name != published_name))
         identify();
     if (plan->stmt_location > 0)
@@ -299,11 +316,10 @@ static void begin_command(const PlannedStmt *plan, const char *source, uint32 ki
     BENCH_2006_BEGIN(text, bytes);
     open_command = true;
     current_kind = KINDS;
+    handler = PG_exception_stack;
+    failed = 0;
     weight = draw();
-    if (unlikely(weight != 0)) {
-        /* A later command of the same message begins where the one before it ended. */
-        started = stamp != received ? stamp : ended != 0 ? ended : GetCurrentTimestamp();
-    }
+    started = likely(timing != TIMING_OFF) ? begins : 0;
     received = stamp;
 }
 
@@ -318,26 +334,26 @@ static inline void count(int cell, uint64 amount) {
         kymo_cell_add(cells + cell, amount);
 }
 
-/* The client's command failed. */
+/* A command failed. */
 static void count_error(void) {
-    if (!failed)
-        count(ERRORS, 1);
-    failed = true;
+    if (counting)
+        kymo_cell_add(cells + ERRORS, 1);
 }
 
 /* No command is on the stack, however the last one was left. */
 static inline void forget_stack(void) {
     depth = 0;
-    executing = false;
-    if (open_command)
-        end_command();
+    executing = 0;
 }
 
 /* ---- A backend's life ----------------------------------------------------------------------------------------------------- */
 
+/* The process ends, maybe within a command. */
 static void leave(int code, Datum argument) {
+    if (code != 0 && (has_client ? open_command : depth != 0))
+        count_error();
     if (open_command)
-        end_command();
+        end_command(0);
     counting = false;
     cells = NULL;
     kymo_slot_release(&slot);
@@ -352,7 +368,9 @@ static int backend_number(void) {
 #endif
 }
 
-/* Triggers run here. Clients' commands are known by their portal. */
+/* ---- Background workers: no portal tells their commands from functions' ---------------------------------------------------- */
+
+/* Triggers run here. */
 static void executor_finish(QueryDesc *query) {
     const int saved = depth;
     depth = saved + 1;
@@ -363,35 +381,64 @@ static void executor_finish(QueryDesc *query) {
     depth = saved;
 }
 
-/* Takes the slot of this backend, if it is of a kind that runs commands. */
-static pg_noinline void attach(void) {
-    attached = true;
-    if (MyBackendType != B_BACKEND && MyBackendType != B_BG_WORKER && IsPostmasterEnvironment)
-        return;
-    if (backend_number() < 0 || kymo_slot_take_at(&publisher, &slot, (uint32)backend_number()) != 0)
-        return;
-    on_shmem_exit(leave, 0);
-    identify();
-    has_client = MyProcPort != NULL || !IsPostmasterEnvironment;
-    if (!has_client) {
-        next_executor_finish = ExecutorFinish_hook;
-        ExecutorFinish_hook = executor_finish;
+/* Functions that are constant run here. */
+static PlannedStmt *plan_query(Query *query, const char *text, int options, ParamListInfo parameters) {
+    const int saved = depth;
+    PlannedStmt *plan;
+    if (depth == 0)
+        handler = PG_exception_stack;
+    depth = saved + 1;
+    plan = next_planner ? next_planner(query, text, options, parameters) : standard_planner(query, text, options, parameters);
+    depth = saved;
+    return plan;
+}
+
+/* A worker tells nobody but the log that its command failed, if the log takes it, before or after it ends the transaction. */
+static void emit_log(ErrorData *error) {
+    if (error->elevel == ERROR) {
+        if (failed != GetCurrentTransactionStartTimestamp())
+            count_error();
+        failed = 0;
+        forget_stack();
     }
-    if (IsParallelWorker())
-        return;
-    cells = kymo_cells(&slot);
-    counting = enabled;
-    for (int n = 0; n < USAGE_CELLS; n++)
-        usage_before[n] = KYMO_LOAD(cells + USAGE + n);
-    random_bits = ((uint64)MyProcPid << 32 ^ (uint64)MyStartTimestamp) * UINT64CONST(0x9E3779B97F4A7C15) | 1;
-    ready = MyProcPort == NULL;
+    if (next_emit_log)
+        next_emit_log(error);
+}
+
+/* A worker's transaction or subtransaction, at whose beginning no command was on the stack, is undone. */
+static void undone_in_worker(void) {
+    if (depth != 0 || executing != 0) {
+        count_error();
+        failed = GetCurrentTransactionStartTimestamp();
+    }
+    forget_stack();
+}
+
+static void watch_worker(void) {
+    next_executor_finish = ExecutorFinish_hook;
+    ExecutorFinish_hook = executor_finish;
+    next_planner = planner_hook;
+    planner_hook = plan_query;
+    next_emit_log = emit_log_hook;
+    emit_log_hook = emit_log;
+}
+
+/* ---- Clients -------------------------------------------------------------------------------------------------------------- */
+
+/* When the server noted that this backend waits, as it does before it says so unless track_activities is off; 0 if it did not. */
+static inline TimestampTz rests_since(void) {
+    const PgBackendStatus *const noted = MyBEEntry;
+    if (unlikely(noted == NULL || noted->st_state == STATE_RUNNING || noted->st_state_start_timestamp < started))
+        return 0;
+    return noted->st_state_start_timestamp;
 }
 
 /* The backend waits for its client, who learns so in a moment: what the command did is published before that. */
 static inline void rest(void) {
     char status;
     forget_stack();
-    failed = false;
+    if (open_command)
+        end_command(rests_since());
     if (unlikely(!ready)) {
         if (IsTransactionState())
             return; /* a notice while the session is made */
@@ -413,36 +460,71 @@ static int flush(void) {
     return next_methods->flush();
 }
 
-static void client_authentication(Port *port, int status) {
-    if (next_client_authentication)
-        next_client_authentication(port, status);
-    if (status != STATUS_OK || am_walsender)
-        return;
-    attach();
-    if (cells == NULL)
-        return;
+/* Each error that unwinds to PostgreSQL's main loop comes here, whether it is logged or not, and the client is told. */
+static void comm_reset(void) {
+    count_error();
+    forget_stack();
+    next_methods->comm_reset();
+}
+
+static void watch_client(void) {
     next_methods = PqCommMethods;
     methods = *next_methods;
     methods.flush = flush;
+    methods.comm_reset = comm_reset;
     PqCommMethods = &methods;
+}
+
+/* Takes the slot of this backend, if it is of a kind that runs commands. */
+static pg_noinline void attach(void) {
+    attached = true;
+    if (MyBackendType != B_BACKEND && MyBackendType != B_BG_WORKER && IsPostmasterEnvironment)
+        return;
+    if (backend_number() < 0 || kymo_slot_take_at(&publisher, &slot, (uint32)backend_number()) != 0)
+        return;
+    on_shmem_exit(leave, 0);
+    identify();
+    has_client = MyProcPort != NULL || !IsPostmasterEnvironment;
+    if (IsParallelWorker())
+        return;
+    if (has_client)
+        watch_client();
+    else
+        watch_worker();
+    cells = kymo_cells(&slot);
+    counting = enabled;
+    for (int n = 0; n < USAGE_CELLS; n++)
+        usage_before[n] = KYMO_LOAD(cells + USAGE + n);
+    random_bits = ((uint64)MyProcPid << 32 ^ (uint64)MyStartTimestamp) * UINT64CONST(0x9E3779B97F4A7C15) | 1;
+    ready = MyProcPort == NULL;
+}
+
+static void client_authentication(Port *port, int status) {
+    if (next_client_authentication)
+        next_client_authentication(port, status);
+    if (status == STATUS_OK && !am_walsender)
+        attach();
 }
 
 /* ---- Hooks ---------------------------------------------------------------------------------------------------------------- */
 
-/*
- * Whether a plan is a client's command, not what a function, a trigger or another command runs. A client's portal has no name, or
- * the text of the current message; those that functions open have other names and other texts.
- */
-static inline bool is_clients(const QueryDesc *query) {
+/* Whether a background worker runs it itself: nothing is on the stack, nor a trigger, as while a transaction ends. */
+static pg_noinline bool is_workers(void) { return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, 0)) == 0; }
+
+/* Whether the plan is the portal's own, and the portal a client's or EXECUTE's. The portals that functions open, and cursors, are
+ * shown, return rows, and were not asked for a format of these. */
+static inline bool is_of_portal(const QueryDesc *query) {
     const Portal portal = ActivePortal;
-    if (depth != 0 || !query->plannedstmt->canSetTag)
+    if (portal == NULL || (portal->queryDesc != query && !list_member_ptr(portal->stmts, query->plannedstmt)))
         return false;
-    if (unlikely(!has_client))
-        return true;
-    if (portal == NULL || portal->sourceText != query->sourceText)
+    return !portal->visible || portal->formats != NULL || portal->tupDesc == NULL;
+}
+
+/* Whether a plan is a client's command or one that a rule added to it, not what a function, a trigger or another command runs. */
+static inline bool is_clients(const QueryDesc *query) {
+    if (depth != 0)
         return false;
-    return executing || portal->name[0] == '\0' ||
-           (debug_query_string != NULL && strcmp(portal->sourceText, debug_query_string) == 0);
+    return likely(has_client) || executing ? is_of_portal(query) : is_workers();
 }
 
 /* A parallel worker does not know which part of a message its text is: the others may contain a password. */
@@ -460,10 +542,32 @@ static pg_noinline bool comes_to_count(const char *text) {
     return counting;
 }
 
-/* A client's plan runs, or goes on where it was suspended. The kind of its command. */
+/* A command that rules replaced by others, of another kind: it begins with the first of these. Of any other rule's command, nothing. */
+static pg_noinline void begin_replaced(const PlannedStmt *plan, const char *source) {
+    const Portal portal = ActivePortal;
+    const ListCell *cell;
+    if (portal == NULL || plan != linitial(portal->stmts))
+        return;
+    foreach (cell, portal->stmts)
+        if (lfirst_node(PlannedStmt, cell)->canSetTag)
+            return;
+    if (!executing)
+        begin_command(plan, source, KYMO_SQL);
+    count_command(portal->commandTag == CMDTAG_INSERT   ? INSERT
+                  : portal->commandTag == CMDTAG_UPDATE ? UPDATE
+                  : portal->commandTag == CMDTAG_DELETE ? DELETE
+                                                        : OTHER);
+}
+
+/* A client's plan runs, or goes on where it was suspended. The kind of its command; KINDS if a rule added it. */
 static inline int run_clients(const QueryDesc *query) {
     const PlannedStmt *const plan = query->plannedstmt;
     const int kind = kind_of_operation[query->operation];
+    if (unlikely(!plan->canSetTag)) {
+        begin_replaced(plan, query->sourceText);
+        count(NESTED, 1);
+        return KINDS;
+    }
     if (!executing)
         begin_command(plan, query->sourceText, KYMO_SQL);
     if (!query->already_executed)
@@ -525,67 +629,61 @@ static bool has_secret(const Node *command) {
     return false;
 }
 
-/* A utility command begins. Whether it is a client's, and counts as one itself. */
+/* A utility command begins. Whether it is a client's. */
 static bool begin_utility(const PlannedStmt *plan, const char *source, ProcessUtilityContext context) {
-    const bool clients = depth == 0 && (context == PROCESS_UTILITY_TOPLEVEL || executing || !has_client);
+    bool clients = depth == 0 && (context == PROCESS_UTILITY_TOPLEVEL || (!has_client && !executing && is_workers()));
+    if (clients && unlikely(!plan->canSetTag)) {
+        begin_replaced(plan, source);
+        clients = false;
+    }
     if (!clients) {
         if (context != PROCESS_UTILITY_SUBCOMMAND)
             count(NESTED, 1);
         return false;
     }
-    if (!executing)
-        begin_command(plan, source, has_secret(plan->utilityStmt) ? KYMO_SECRET : KYMO_SQL);
-    if (IsA(plan->utilityStmt, ExecuteStmt))
-        return false;
-    count_command(UTILITY);
+    begin_command(plan, source, has_secret(plan->utilityStmt) ? KYMO_SECRET : KYMO_SQL);
+    if (!IsA(plan->utilityStmt, ExecuteStmt))
+        count_command(UTILITY);
     return true;
 }
 
 static void process_utility(PlannedStmt *plan, const char *source, bool read_only, ProcessUtilityContext context, ParamListInfo parameters,
                             QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion) {
     const int saved = depth;
-    const bool saved_executing = executing;
-    const bool execute = depth == 0 && IsA(plan->utilityStmt, ExecuteStmt);
-    const bool counts = (likely(counting) || comes_to_count(source)) && begin_utility(plan, source, context);
+    const bool clients = (likely(counting) || comes_to_count(source)) && begin_utility(plan, source, context);
+    const bool execute = clients && IsA(plan->utilityStmt, ExecuteStmt);
     /* What EXECUTE runs is at the depth of EXECUTE. */
-    depth = execute ? saved : saved + 1;
-    executing = execute;
+    if (execute)
+        executing = GetCurrentTransactionNestLevel();
+    else
+        depth = saved + 1;
     if (next_process_utility)
         next_process_utility(plan, source, read_only, context, parameters, environment, receiver, completion);
     else
         standard_ProcessUtility(plan, source, read_only, context, parameters, environment, receiver, completion);
     depth = saved;
-    executing = saved_executing;
-    if (counts && completion != NULL)
+    if (execute)
+        executing = 0;
+    else if (clients && completion != NULL)
         count(ROWS + UTILITY, completion->nprocessed);
 }
 
-/* Whether the server's log does not contain errors, so that emit_log does not see them. */
-static bool log_is_blind(void) { return log_min_messages > ERROR || log_min_messages == LOG; }
+/* Whether an error has left the command that came onto the stack: its handler, or one further out, has caught that. */
+static bool was_left(void) { return PG_exception_stack == NULL || PG_exception_stack > handler; }
 
-/* An error unwound to PostgreSQL's main loop, which has forgotten the current text. */
-static void unwound(void) {
-    if (log_is_blind())
-        count_error();
-    failed = false;
-    forget_stack();
-}
-
-/*
- * The command of a transaction of its own ends with it. COMMIT and ROLLBACK within a procedure end nothing: the procedure is on
- * the stack, and there is a current text. Background workers have no main loop that could be known: their transactions end all.
- */
+/* A background worker's command ends with its transaction, unless a procedure ends that, which goes on. */
 static void transaction_ended(bool committed) {
     if (counting && ready)
         count(committed ? COMMITS : ROLLBACKS, 1);
-    if (unlikely(!has_client)) {
-        forget_stack();
-        kymo_state(&slot, KYMO_IDLE);
-    } else if (unlikely(!committed) && debug_query_string == NULL) {
-        unwound();
-    } else if (depth == 0 && open_command) {
-        end_command();
-    }
+    if (likely(has_client) || proc_exit_inprogress)
+        return;
+    if (!committed && was_left())
+        undone_in_worker();
+    if (depth != 0)
+        return;
+    if (open_command)
+        end_command(0);
+    kymo_state(&slot, KYMO_IDLE);
 }
 
 static void transaction_event(XactEvent event, void *argument) {
@@ -597,22 +695,51 @@ static void transaction_event(XactEvent event, void *argument) {
         transaction_ended(false);
 }
 
+/* Whoever catches an error and goes on undoes a subtransaction: commands that came onto the stack within it have left it. */
 static void subtransaction_event(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *argument) {
-    if (event == SUBXACT_EVENT_ABORT_SUB && debug_query_string == NULL && has_client)
-        unwound();
-}
-
-/* Sees each error that is not caught, also those that no transaction ends by. */
-static void emit_log(ErrorData *error) {
-    if (error->elevel >= ERROR && enabled && (error->elevel == ERROR || open_command))
-        count_error();
-    if (next_emit_log)
-        next_emit_log(error);
+    const int level = GetCurrentTransactionNestLevel();
+    if (slot.head == NULL)
+        return;
+    if (event == SUBXACT_EVENT_START_SUB && depth == 0)
+        outside = level;
+    if (event == SUBXACT_EVENT_ABORT_SUB && level <= outside) {
+        /* Not where a parameter of EXECUTE caught it. */
+        if (unlikely(!has_client) && (executing == 0 || level <= executing))
+            undone_in_worker();
+        depth = 0;
+    }
+    if (event == SUBXACT_EVENT_ABORT_SUB && level <= executing)
+        executing = 0;
+    if ((event == SUBXACT_EVENT_ABORT_SUB || event == SUBXACT_EVENT_COMMIT_SUB) && level <= outside)
+        outside = level - 1;
 }
 
 /* ---- Start of the server -------------------------------------------------------------------------------------------------- */
 
 static void close_publisher(int code, Datum argument) { kymo_close(&publisher); }
+
+/* Adds the server's name, if it has one, and its port to the labels of each metric: two servers of one user have series of their own. */
+static void name_server(void) {
+    static char port[12];
+    snprintf(port, sizeof port, "%d", PostPortNumber);
+    for (size_t n = 0; n < lengthof(metrics); n++) {
+        const char *const *const own = metrics[n].labels;
+        const char **labels;
+        size_t count = 0;
+        while (own != NULL && own[count] != NULL)
+            count++;
+        labels = MemoryContextAllocZero(TopMemoryContext, (count + 5) * sizeof *labels);
+        if (count > 0)
+            memcpy(labels, own, count * sizeof *labels);
+        if (cluster_name != NULL && cluster_name[0] != '\0') {
+            labels[count++] = "server";
+            labels[count++] = cluster_name;
+        }
+        labels[count++] = "port";
+        labels[count] = port;
+        metrics[n].labels = labels;
+    }
+}
 
 /* Makes the file. After a crash of a backend the server comes here again, and goes on with the same file: no count is lost. */
 static void shmem_startup(void) {
@@ -634,6 +761,7 @@ static void shmem_startup(void) {
         return;
     }
     tried = true;
+    name_server();
     if (kymo_open(&publisher, &config) != 0) {
         ereport(LOG, (errmsg("kymo: %s", publisher.why)));
         return;
@@ -648,7 +776,7 @@ static void assign_enabled(bool value, void *extra) { counting = value && cells 
 
 static void define_settings(void) {
     DefineCustomBoolVariable("kymo.enabled", "Publishes what backends do.", NULL, &enabled, true, PGC_SUSET, 0, NULL, assign_enabled, NULL);
-    DefineCustomEnumVariable("kymo.timing", "Which commands are timed.", "One of 64, chosen at random; all; or none.", &timing, TIMING_SAMPLED,
+    DefineCustomEnumVariable("kymo.timing", "Which commands are timed.", "Slow ones, and of the others one of 64, chosen at random; all; or none.", &timing, TIMING_SAMPLED,
                              timings, PGC_SUSET, 0, NULL, NULL, NULL);
     DefineCustomIntVariable("kymo.text_length", "Bytes of a command's text that are published.", NULL, &text_length, KYMO_TEXT_DEFAULT, 64,
                             KYMO_TEXT_MAX, PGC_POSTMASTER, GUC_UNIT_BYTE, NULL, NULL, NULL);
@@ -669,8 +797,6 @@ void _PG_init(void) {
     ExecutorRun_hook = executor_run;
     next_process_utility = ProcessUtility_hook;
     ProcessUtility_hook = process_utility;
-    next_emit_log = emit_log_hook;
-    emit_log_hook = emit_log;
     RegisterXactCallback(transaction_event, NULL);
     RegisterSubXactCallback(subtransaction_event, NULL);
 }

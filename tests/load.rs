@@ -30,9 +30,9 @@ fn burn(threads: u64, percent: u64) {
             loop {
                 let wanted = start.elapsed().as_nanos() as u64 / 100 * percent;
                 // After a long drought the debt is not paid in one piece.
-                let used = kymo_sys::machine::thread_cpu_ns();
+                let used = kymo_sys::clock::thread_cpu_ns();
                 let until = wanted.min(used + 100_000_000);
-                while kymo_sys::machine::thread_cpu_ns() < until {
+                while kymo_sys::clock::thread_cpu_ns() < until {
                     // Some of the load is in the kernel.
                     std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
                     (0..3000u64).for_each(|n| {
@@ -50,8 +50,8 @@ fn burn(threads: u64, percent: u64) {
 fn doze() {
     let mut chance = u64::from(std::process::id());
     loop {
-        let until = kymo_sys::machine::thread_cpu_ns() + 5_000_000;
-        while kymo_sys::machine::thread_cpu_ns() < until {
+        let until = kymo_sys::clock::thread_cpu_ns() + 5_000_000;
+        while kymo_sys::clock::thread_cpu_ns() < until {
             std::hint::black_box(std::fs::metadata("/proc/self/stat").is_ok());
         }
         chance = chance

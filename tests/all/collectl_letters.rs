@@ -201,7 +201,8 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
                 let is_row = !theirs.starts_with('#');
                 let allowed = is_row && unlike.iter().any(|(column, _)| *column == at);
                 let absent = *our == "-" && *their == "0" && !ABSENT.is_empty();
-                if !(allowed || absent || their == our) {
+                let rounded = args.contains(&"-sb") && is_rounded(their, our);
+                if !(allowed || absent || rounded || their == our) {
                     wrong.push(format!(
                         "{args:?}, word {at}: collectl {their}, kymo {our}\n{theirs}\n{ours}"
                     ));
@@ -212,6 +213,17 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     numbers
+}
+
+/// True if letters for numbers of free pieces differ as collectl rounds: to it the logarithm of exactly 10^3, 10^6 and 10^9 is a little
+/// less than 3, 6 and 9, so that it takes the letter before (before the first one comes the last).
+fn is_rounded(theirs: &str, ours: &str) -> bool {
+    let pairs = theirs.bytes().zip(ours.bytes());
+    let is_letter_before = |pair| matches!(pair, (b'z', b's') | (b'u', b'v') | (b'x', b'y'));
+    theirs.len() == ours.len()
+        && pairs
+            .into_iter()
+            .all(|pair| pair.0 == pair.1 || is_letter_before(pair))
 }
 
 /// Values under collectl's names, in its order, of `--export lexpr` and of what graphite gets; `unlike` have others, for a reason.
@@ -257,6 +269,10 @@ fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
     let is_lexpr = export == "lexpr";
     let export = if is_lexpr { export } else { &to_graphite };
     let mut command = Command::new(program);
+    // Perl's warnings about collectl are nothing to read in a log of tests.
+    if program == "collectl" {
+        command.stderr(Stdio::null());
+    }
     let mut child = command
         .args(form)
         .args(["--export", export])
@@ -450,6 +466,21 @@ fn the_stack_of_another_kernel() {
     for (letters, least) in [("T", 10), ("it", 20), ("cituT", 50)] {
         assert!(compare_exports(&raw, &["-st", "--tcpfilt", letters], &[]) >= least);
     }
+}
+
+/// Where exactly 1,000 pieces of a size were free, the test of this machine failed.
+#[test]
+fn letters_of_free_pieces_around_powers_of_ten() {
+    let scratch = Scratch::new("letters-powers");
+    let raw = generated(&scratch, "b", |n| {
+        let counts = (0..11).map(|order| format!(" {}", 10u64.pow(order % 7) + n - 1));
+        let none = " 0".repeat(11);
+        format!(
+            "buddy Node 0, zone Normal{}\nbuddy Node 0, zone DMA{none}\nbuddy Node 1, zone Normal{none}\n",
+            counts.collect::<String>()
+        )
+    });
+    assert!(compare(&raw, BUDDY) > 200);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use kymo_tests::{Scratch, kymo};
+use kymo_tests::machine::copy_program;
+use kymo_tests::{Running, Scratch, kymo};
 
 const RAW: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -179,6 +180,192 @@ fn a_daemon_as_its_settings_say() {
         &["-p", &dir, "-sc", "-P", "-oz", "-f", &format!("{plot}/")],
     );
     assert!(played.status.success(), "{played:?}");
+}
+
+/// A daemon makes its folder before its log, and the log's lines have times: the start, the signal and the end. One that
+/// cannot begin fails and leaves no pid file.
+#[test]
+fn a_daemon_makes_its_folder_and_keeps_a_log() {
+    let scratch = Scratch::new("collectl-log");
+    let ours = named(&scratch);
+    let conf = scratch.text("empty.conf");
+    fs::write(&conf, "").expect("a file");
+    let (dir, pid_file) = (scratch.path("new/log"), scratch.path("pid"));
+    let start = |dir: &str| {
+        let pid_file = pid_file.to_str().expect("a name");
+        let words = [
+            "-D",
+            "-m",
+            "-sc",
+            "-i.2",
+            "-C",
+            &conf,
+            "-f",
+            dir,
+            "--pidfile",
+            pid_file,
+        ];
+        run(&ours, &words)
+    };
+    let failed = start(&format!("{conf}/folder"));
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    assert!(
+        !failed.stderr.is_empty() && !pid_file.exists(),
+        "{failed:?}"
+    );
+    let began = start(dir.to_str().expect("a name"));
+    assert_eq!(began.status.code(), Some(0), "{began:?}");
+    let pid: u32 = text(&pid_file).trim().parse().expect("a number");
+    kymo_sys::machine::ask_to_end(pid);
+    wait(|| !Path::new(&format!("/proc/{pid}")).exists());
+    let entries = fs::read_dir(&dir).expect("a folder");
+    let mut paths = entries.map(|entry| entry.expect("an entry").path());
+    let log = paths.find(|path| path.to_string_lossy().ends_with(".log"));
+    let log = text(&log.expect("a log"));
+    for line in log.lines() {
+        let (stamp, _) = line.split_at_checked(18).unwrap_or((line, ""));
+        let shape = stamp.replace(|c: char| c.is_ascii_digit(), "0");
+        assert_eq!(shape, "00000000 00:00:00 ", "{log}");
+    }
+    let us = std::process::id();
+    let comm = text(Path::new("/proc/self/comm"));
+    let signal = format!("ends: SIGTERM from process {us} ({}) of user", comm.trim());
+    let places = ["samples, as process", &signal, "ended"].map(|word| log.find(word));
+    assert!(places.is_sorted() && places[0].is_some(), "{log}");
+}
+
+/// Command lines of collectl's own pages, in the spelling of both generations, and words that are no commands of collectl.
+#[test]
+fn command_lines_as_collectl_takes_them() {
+    let scratch = Scratch::new("collectl-lines");
+    let ours = named(&scratch);
+    let recorded = scratch.text("recorded");
+    let record = ["-scdxZ", "-i.1:.1", "-c3", "-f", &recorded];
+    assert!(run(&ours, &record).status.success());
+    let said = |words: &[&str]| {
+        let output = run(&ours, words);
+        let texts =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        (output.status.code(), texts[0].clone(), texts[1].clone())
+    };
+    let (code, help, _) = said(&["-h"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        help.contains("collectl [switches]") && !help.contains("Commands:"),
+        "{help}"
+    );
+    for word in ["serve", "record", "rrd"] {
+        let (code, _, error) = said(&[word]);
+        assert_eq!(code, Some(1), "{word}");
+        assert!(
+            error.contains("collectl has no commands"),
+            "{word}: {error}"
+        );
+    }
+    let plots = scratch.text("plots");
+    let (code, _, error) = said(&["-p", &recorded, "-P", "-oz", "-f", &format!("{plots}/")]);
+    assert_eq!(
+        (code, error.as_str()),
+        (Some(0), ""),
+        "nothing is said of what the machine has not"
+    );
+    assert!(Path::new(&plots).is_dir());
+    let (code, totals, _) = said(&["-p", &recorded, "--stats"]);
+    assert_eq!(code, Some(0));
+    assert!(totals.contains("\nT"), "{totals}");
+    let pages: [&[&str]; 3] = [
+        &["-p", &recorded, "-sZ", "-Zccollectl"],
+        &["-p", &recorded, "-sZ", "-Z", "ccollectl"],
+        &["-p", &recorded, "-sZ", "--procfilt", "ccollectl"],
+    ];
+    let shown = pages.map(said);
+    assert!(shown[0].1.contains("collectl"), "{shown:?}");
+    assert!(shown.iter().all(|one| one == &shown[0]), "{shown:?}");
+}
+
+/// Every command of collectl's page on performance, in the spelling of both generations, with fewer samples: collectl's and
+/// kymo's recordings show the same of the same processes. collectl 4 does not take `-Z` of its own page any more.
+#[test]
+fn commands_of_the_page_on_performance() {
+    let scratch = Scratch::new("collectl-page");
+    let ours = named(&scratch);
+    // No other test has one of this name.
+    let sleeper = scratch.path("pagesleeper");
+    copy_program(Path::new("/usr/bin/sleep"), &sleeper);
+    let _sleeper = Running::shell(&format!("exec {} 1000", sleeper.display()));
+    for (line, takes) in [
+        ("-sc", "cpu"),
+        ("-scdnm", "cpu KBRead KBIn Free"),
+        (
+            "-scdnm -P",
+            "[CPU]User% [DSK]ReadTot [NET]RxPktTot [MEM]Free",
+        ),
+        ("-sZ", "pagesleeper collectl"),
+        ("-sZ --procopts I", "pagesleeper collectl"),
+        ("-sZ -Zcpagesleeper", "pagesleeper"),
+        ("-sZ --procfilt cpagesleeper", "pagesleeper"),
+        ("-sZ -Zcpagesleeper --procopts p", "pagesleeper"),
+        ("-sZ --procfilt cpagesleeper --procopts p", "pagesleeper"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_old = line.contains("-Zc");
+        for program in [ours.as_str(), "/usr/bin/collectl"] {
+            let is_ours = program == ours;
+            if is_old && !is_ours {
+                continue;
+            }
+            let recorded = Scratch::new("collectl-page-of");
+            let dir = format!("{}/", recorded.text(""));
+            let output = run(
+                program,
+                &[&words[..], &["-i0", "-c13", "-f", &dir]].concat(),
+            );
+            assert!(output.status.success(), "{program} {line}: {output:?}");
+            let shown = match line.contains("-P") {
+                true => packed_plot(recorded.path("").as_path()),
+                false => played(program, &dir, words[0]),
+            };
+            // collectl shows none that does nothing.
+            let takes = match is_ours || !line.starts_with("-sZ") {
+                true => takes,
+                false => "PROCESS",
+            };
+            for word in takes.split(' ') {
+                assert!(shown.contains(word), "{program} {line}: {word}: {shown}");
+            }
+            if line.contains("cpagesleeper") {
+                let processes = shown
+                    .lines()
+                    .filter(|line| line.starts_with(char::is_numeric));
+                let others: Vec<_> = processes
+                    .filter(|row| !row.contains("pagesleeper"))
+                    .collect();
+                assert!(others.is_empty(), "{program} {line}: {others:?}");
+            }
+        }
+    }
+}
+
+/// Rows that a program shows of its own recording.
+fn played(program: &str, dir: &str, letters: &str) -> String {
+    let entries = fs::read_dir(dir).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let raw = paths
+        .into_iter()
+        .find(|path| path.to_string_lossy().ends_with(".raw.gz"));
+    let from = raw.map_or(dir.to_string(), |raw| raw.to_string_lossy().into_owned());
+    let output = run(program, &["-p", &from, letters, "-oT"]);
+    assert!(output.status.success(), "{program} {from}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn packed_plot(dir: &Path) -> String {
+    let mut paths = fs::read_dir(dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
+    let plot = paths.find(|path| path.to_string_lossy().ends_with(".tab.gz"));
+    let output = run("zcat", &[&plot.expect("a plot file").to_string_lossy()]);
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// What is looked at of a day that the service recorded: on the terminal, in plot files and by other programs.

@@ -161,7 +161,7 @@ fn the_runner_reads_the_configuration_itself() {
 #[test]
 fn root_runs_only_what_is_roots_alone() {
     if !kymo_sys::machine::is_root() {
-        eprintln!("skipped: not root");
+        kymo_tests::machine::skipped("not root");
         return;
     }
     let folder = Folder::new("root");
@@ -187,6 +187,45 @@ fn root_runs_only_what_is_roots_alone() {
     let heard = asked(&others.path("a.cfg"));
     assert!(heard[1].contains("root: others may write"), "{heard:?}");
     assert_eq!(asked(&config), ["0: 1 2"]);
+}
+
+/// A folder of another user, early in the PATH, would choose the meaning of `seq`; a script of another user would run
+/// as root.
+#[test]
+fn root_runs_no_program_of_another_user() {
+    if !kymo_sys::machine::is_root() {
+        kymo_tests::machine::skipped("not root");
+        return;
+    }
+    let folder = Folder::new("programs");
+    let foreign = folder.path("foreign");
+    fs::create_dir(&foreign).expect("a folder");
+    folder.script("foreign/seq", "#!/bin/sh\nprintf '666\\n666\\n'\n");
+    folder.script("own", "#!/bin/sh\nprintf '3\\n4\\n'\n");
+    let config = folder.config(
+        "a.cfg",
+        "PathAdd: FOLDER/foreign\nTitle[_]: t\nMaxBytes[_]: 9\n\
+         Target[a]: `seq 1 2`\nTarget[b]: `FOLDER/foreign/seq`\nTarget[c]: `sh FOLDER/foreign/seq`\n\
+         Target[d]: `FOLDER/own`\n",
+    );
+    let asked = || lines(&mut runner(&config), &[0, 1, 2, 3]);
+    let spoken =
+        |heard: &[String], part: &str| heard.iter().filter(|line| line.contains(part)).count();
+    let trusted = asked();
+    assert_eq!(spoken(&trusted, "666 666"), 3, "{trusted:?}");
+    std::os::unix::fs::chown(&foreign, Some(65534), None).expect("another owner");
+    let heard = asked();
+    assert_eq!(spoken(&heard, "666"), 0, "{heard:?}");
+    assert!(
+        heard.contains(&"0: 1 2".to_string()) && heard.contains(&"3: 3 4".to_string()),
+        "{heard:?}"
+    );
+    assert_eq!(
+        spoken(&heard, "cannot look for programs as root: "),
+        1,
+        "{heard:?}"
+    );
+    assert_eq!(spoken(&heard, "it is not run as root: "), 2, "{heard:?}");
 }
 
 fn second() -> u64 {
@@ -272,6 +311,38 @@ fn thresholds_turn_as_those_of_mrtg() {
         "{}",
         both[1].1.text("log")
     );
+}
+
+/// `--check` said 0 of a configuration that no run takes.
+#[test]
+fn what_a_run_refuses_is_refused_by_check() {
+    let folder = Scratch::new("check");
+    let text = format!(
+        "WorkDir: {}\nTarget[a]: 1:public@127.0.0.1\nTitle[a]: t\nMaxBytes[a]: 9\n",
+        folder.path("").display()
+    );
+    std::fs::write(folder.path("a.cfg"), &text).expect("a configuration");
+    for (more, options, code) in [
+        ("", &[][..], 2),
+        ("LogFormat: rrdtool\n", &[], 0),
+        ("LogFormat: rrdtool\n", &["--files=ask"], 2),
+        ("", &["--keeper=/none"], 0),
+    ] {
+        std::fs::write(folder.path("a.cfg"), format!("{text}{more}")).expect("written");
+        let output = Command::new(kymo())
+            .args(["poll", "--check"])
+            .args(options)
+            .arg(folder.path("a.cfg"))
+            .output();
+        let output = output.expect("kymo");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{more} {options:?} {said}"
+        );
+        assert_eq!(code == 2, said.contains("cannot keep the values"), "{said}");
+    }
 }
 
 #[test]

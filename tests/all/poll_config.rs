@@ -488,6 +488,130 @@ fn compare_all(file: &Path, seed: u64) {
     assert!(kept > 10, "seed {seed}: {kept} targets");
 }
 
+/// A configuration without a mistake.
+const GOOD: &str =
+    "WorkDir: /tmp\nLogFormat: rrdtool\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n";
+/// Global lines that MRTG refuses, behind [`GOOD`]; with the number of the wrong line, and words of kymo's message.
+const WRONG_GLOBALS: &[(&str, u32, &str)] = &[
+    ("Nonsense", 6, "does not make sense"),
+    ("Foo:", 6, "does not make sense"),
+    ("Foo: x", 6, "unknown keyword"),
+    ("WorkDir:/tmp/x:y", 6, "unknown keyword"),
+    ("WorkDir: /nowhere/at/all", 6, "WorkDir: is not a directory"),
+    ("Include: nowhere.inc", 6, "cannot open the file to include"),
+    ("Interval: 61", 6, "Interval: must be at least"),
+    ("Interval: 0:00", 6, "Interval"),
+    ("Refresh: 299", 6, "Refresh: must be 300"),
+    ("Forks: 0", 6, "Forks"),
+    ("LogFormat: rrd", 6, "LogFormat: must be"),
+    ("EnableIPv6: maybe", 6, "EnableIPv6: must be yes or no"),
+    ("UseRRDtool: yes", 6, "UseRRDtool"),
+    ("PathAdd: /nowhere", 6, "PathAdd"),
+    ("MaxAge: 0", 6, "MaxAge"),
+    ("NoSpaceChar: ab", 6, "NoSpaceChar"),
+    (
+        "SnmpOptions: timeout",
+        6,
+        "SnmpOptions: must have the format",
+    ),
+    ("ConversionCode: /nowhere", 6, "ConversionCode"),
+    ("SendToGraphite: host", 6, "SendToGraphite"),
+    ("ThreshDir: /nowhere", 6, "ThreshDir"),
+    ("ThreshHyst: x", 6, "ThreshHyst"),
+    ("ThreshMailSender: nobody", 6, "ThreshMailSender"),
+    ("ThreshMailSender: a@b", 0, "need each other"),
+];
+/// Lines about a target that MRTG refuses, behind [`GOOD`].
+const WRONG_OF_TARGETS: &[(&str, u32, &str)] = &[
+    ("Foo[a]: x", 6, "unknown keyword"),
+    ("Foo[_]: x", 6, "unknown keyword"),
+    ("Title[A]: y", 6, "Title[A]: duplicate definition"),
+    (
+        "14all*x[a]: y\n14all*X[a]: z",
+        7,
+        "14all*X[a]: duplicate definition",
+    ),
+    ("Title[0]: y", 6, "a target cannot be called 0"),
+    (
+        "SnmpOptions[a]: timeout => (",
+        6,
+        "SnmpOptions[a]: must have the format",
+    ),
+    ("ThreshMailAddress[a]: a@b", 3, "needs ThreshMailServer"),
+    ("MaxBytes1[a]: 0", 6, "MaxBytes1[a]: must be"),
+    ("MaxBytes1[a]: 1.5", 6, "MaxBytes1[a]: must be"),
+    ("AbsMax[a]: -1", 6, "AbsMax[a]: must be"),
+    ("noHC[a]: y", 6, "NoHC[a]: must be yes or no"),
+    (
+        "Options[a]: bits, foo",
+        3,
+        "Options[a]: one of them is unknown",
+    ),
+    ("XSize[a]: 29", 6, "XSize[a]: must be between"),
+    ("XSize[a]: 601px", 6, "XSize[a]: must be between"),
+    ("YSize[a]: 29", 6, "YSize[a]"),
+    ("YTics[a]: 0", 6, "YTics[a]"),
+    ("Factor[a]: x", 6, "Factor[a]: must be a number"),
+    ("XZoom[a]: 1.", 6, "XZoom[a]: must be a number"),
+    ("Kilo[a]: 1k", 6, "Kilo[a]: must be"),
+    ("Unscaled[a]: x", 6, "Unscaled[a]"),
+    ("Weekformat[a]: x", 6, "WeekFormat[a]"),
+    ("SetEnv[a]: A=b", 6, "SetEnv[a]"),
+    ("RRDHWRRAs[a]: RRA:AVERAGE:1", 6, "RRDHWRRAs[a]"),
+    ("CloneDirectory[a]: x,", 6, "CloneDirectory[a]"),
+    (
+        "ThreshProgI[a]: /nowhere",
+        6,
+        "ThreshProgI[a]: does not exist",
+    ),
+    ("TimeStrPos[a]: UL", 6, "TimeStrPos[a]"),
+    ("Colours[a]: RED#ff0000", 3, "Colours[a]: 4 are needed"),
+    ("Background[a]: white", 3, "Background[a]: must be #rrggbb"),
+];
+/// Targets that lack a keyword, behind [`GOOD`].
+const INCOMPLETE_TARGETS: &[(&str, u32, &str)] = &[
+    ("Title[b]: x\nMaxBytes[b]: 1", 6, "Target[b] is not said"),
+    (
+        "Target[b]: 1:c@h\nMaxBytes[b]: 1",
+        6,
+        "Title[b] is not said",
+    ),
+    (
+        "Target[b]: 1:c@h\nTitle[b]: 1",
+        6,
+        "MaxBytes[b] is not said",
+    ),
+    (
+        "Target[b]: 1:c@h\nTitle[b]: 1\nMaxBytes1[b]: 1",
+        6,
+        "MaxBytes2[b] is not said",
+    ),
+];
+/// Whole files that MRTG refuses.
+const WRONG_FILES: &[(&str, u32, &str)] = &[
+    ("  Title: x\n", 1, "does not make sense"),
+    (
+        "Target[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n",
+        0,
+        "WorkDir is not said",
+    ),
+    (
+        "LogDir: /tmp\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n",
+        0,
+        "HtmlDir is not said",
+    ),
+    (
+        "WorkDir: /tmp\nInterval: 4:59\n",
+        2,
+        "Interval: must be 5 minutes",
+    ),
+    (
+        "WorkDir: /tmp\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\nOptions[a]: derive\n",
+        2,
+        "derive needs LogFormat",
+    ),
+];
+
 #[test]
 fn what_mrtg_refuses_is_refused() {
     if machine::must_skip(TOOLS) {
@@ -495,163 +619,27 @@ fn what_mrtg_refuses_is_refused() {
     }
     let scratch = Scratch::new("refused");
     let file = scratch.path("mrtg.cfg");
-    let good = "WorkDir: /tmp\nLogFormat: rrdtool\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n";
-    let with = |lines: &str| format!("{good}{lines}\n");
-    std::fs::write(&file, with("")).expect("a file");
+    std::fs::write(&file, GOOD).expect("a file");
     compare(&file);
-    for (text, line, says) in [
-        (with("Nonsense"), 6, "does not make sense"),
-        (with("Foo:"), 6, "does not make sense"),
-        (with("Foo: x"), 6, "Foo: unknown keyword"),
-        (with("Foo[a]: x"), 6, "Foo: unknown keyword"),
-        (with("Foo[_]: x"), 6, "Foo: unknown keyword"),
-        (
-            with("WorkDir:/tmp/x:y"),
-            6,
-            "WorkDir:/tmp/x: unknown keyword",
-        ),
-        (
-            with("WorkDir: /nowhere/at/all"),
-            6,
-            "WorkDir: /nowhere/at/all is not a directory",
-        ),
-        (with("Title[A]: y"), 6, "Title[A]: duplicate definition"),
-        (
-            with("14all*x[a]: y\n14all*X[a]: z"),
-            7,
-            "14all*X[a]: duplicate definition",
-        ),
-        (with("Title[0]: y"), 6, "a target cannot be called 0"),
-        (with("Include: nowhere.inc"), 6, "cannot open include file"),
-        (with("Interval: 61"), 6, "Interval: 61 must be at least"),
-        (with("Interval: 0:00"), 6, "Interval"),
-        (with("Refresh: 299"), 6, "Refresh: 299 must be 300"),
-        (with("Forks: 0"), 6, "Forks"),
-        (with("LogFormat: rrd"), 6, "LogFormat: rrd must be"),
-        (
-            with("EnableIPv6: maybe"),
-            6,
-            "EnableIPv6: maybe must be yes or no",
-        ),
-        (with("UseRRDtool: yes"), 6, "UseRRDtool"),
-        (with("PathAdd: /nowhere"), 6, "PathAdd"),
-        (with("MaxAge: 0"), 6, "MaxAge"),
-        (with("NoSpaceChar: ab"), 6, "NoSpaceChar"),
-        (
-            with("SnmpOptions: timeout"),
-            6,
-            "SnmpOptions: must have the format",
-        ),
-        (
-            with("SnmpOptions[a]: timeout => ("),
-            6,
-            "SnmpOptions[a]: must have the format",
-        ),
-        (with("ConversionCode: /nowhere"), 6, "ConversionCode"),
-        (with("SendToGraphite: host"), 6, "SendToGraphite"),
-        (with("ThreshDir: /nowhere"), 6, "ThreshDir"),
-        (with("ThreshHyst: x"), 6, "ThreshHyst"),
-        (with("ThreshMailSender: nobody"), 6, "ThreshMailSender"),
-        (with("ThreshMailSender: a@b"), 0, "need each other"),
-        (
-            with("ThreshMailAddress[a]: a@b"),
-            3,
-            "needs ThreshMailServer",
-        ),
-        (with("MaxBytes1[a]: 0"), 6, "MaxBytes1[a]: 0 must be"),
-        (with("MaxBytes1[a]: 1.5"), 6, "MaxBytes1[a]: 1.5 must be"),
-        (with("AbsMax[a]: -1"), 6, "AbsMax[a]: -1 must be"),
-        (with("noHC[a]: y"), 6, "NoHC[a]: y must be yes or no"),
-        (
-            with("Options[a]: bits, foo"),
-            3,
-            "Options[a]: foo is unknown",
-        ),
-        (with("XSize[a]: 29"), 6, "XSize[a]: 29 must be between"),
-        (
-            with("XSize[a]: 601px"),
-            6,
-            "XSize[a]: 601px must be between",
-        ),
-        (with("YSize[a]: 29"), 6, "YSize[a]"),
-        (with("YTics[a]: 0"), 6, "YTics[a]"),
-        (with("Factor[a]: x"), 6, "Factor[a]: x must be a number"),
-        (with("XZoom[a]: 1."), 6, "XZoom[a]: 1. must be a number"),
-        (with("Kilo[a]: 1k"), 6, "Kilo[a]: 1k must be"),
-        (with("Unscaled[a]: x"), 6, "Unscaled[a]"),
-        (with("Weekformat[a]: x"), 6, "WeekFormat[a]"),
-        (with("SetEnv[a]: A=b"), 6, "SetEnv[a]"),
-        (with("RRDHWRRAs[a]: RRA:AVERAGE:1"), 6, "RRDHWRRAs[a]"),
-        (with("CloneDirectory[a]: x,"), 6, "CloneDirectory[a]"),
-        (
-            with("ThreshProgI[a]: /nowhere"),
-            6,
-            "ThreshProgI[a]: /nowhere does not exist",
-        ),
-        (with("TimeStrPos[a]: UL"), 6, "TimeStrPos[a]"),
-        (
-            with("Colours[a]: RED#ff0000"),
-            3,
-            "Colours[a]: 4 are needed",
-        ),
-        (
-            with("Background[a]: white"),
-            3,
-            "Background[a]: must be #rrggbb",
-        ),
-        (
-            with("Title[b]: x\nMaxBytes[b]: 1"),
-            6,
-            "Target[b] is not said",
-        ),
-        (
-            with("Target[b]: 1:c@h\nMaxBytes[b]: 1"),
-            6,
-            "Title[b] is not said",
-        ),
-        (
-            with("Target[b]: 1:c@h\nTitle[b]: 1"),
-            6,
-            "MaxBytes[b] is not said",
-        ),
-        (
-            with("Target[b]: 1:c@h\nTitle[b]: 1\nMaxBytes1[b]: 1"),
-            6,
-            "MaxBytes2[b] is not said",
-        ),
-        ("  Title: x\n".into(), 1, "does not make sense"),
-        (
-            "Target[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n".into(),
-            0,
-            "WorkDir is not said",
-        ),
-        (
-            "LogDir: /tmp\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n".into(),
-            0,
-            "HtmlDir is not said",
-        ),
-        (
-            "WorkDir: /tmp\nInterval: 4:59\n".into(),
-            2,
-            "Interval: must be 5 minutes",
-        ),
-        (
-            "WorkDir: /tmp\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\nOptions[a]: derive\n"
-                .into(),
-            2,
-            "derive needs LogFormat",
-        ),
-    ] {
-        std::fs::write(&file, &text).expect("a file");
-        assert!(traced_by_mrtg(&file).is_err(), "mrtg takes {text}");
-        let problem = match read(bytes(&file), &mut Disk) {
-            Ok(_) => panic!("kymo takes {text}"),
-            Err(problems) => problems.0[0].clone(),
-        };
-        assert!(problem.what.contains(says), "{text}: {problem}");
-        assert_eq!(problem.line, line, "{text}: {problem}");
-        assert_eq!(problem.file, bytes(&file), "{text}");
+    for (lines, line, says) in [WRONG_GLOBALS, WRONG_OF_TARGETS, INCOMPLETE_TARGETS].concat() {
+        is_refused_by_both(&file, &format!("{GOOD}{lines}\n"), line, says);
     }
+    for (text, line, says) in WRONG_FILES {
+        is_refused_by_both(&file, text, *line, says);
+    }
+}
+
+/// Neither MRTG nor kymo takes `text`, and kymo names the line.
+fn is_refused_by_both(file: &Path, text: &str, line: u32, says: &str) {
+    std::fs::write(file, text).expect("a file");
+    assert!(traced_by_mrtg(file).is_err(), "mrtg takes {text}");
+    let problem = match read(bytes(file), &mut Disk) {
+        Ok(_) => panic!("kymo takes {text}"),
+        Err(problems) => problems.0[0].clone(),
+    };
+    assert!(problem.what.contains(says), "{text}: {problem}");
+    assert_eq!(problem.line, line, "{text}: {problem}");
+    assert_eq!(problem.file, bytes(file), "{text}");
 }
 
 /// Evaluates each line of the input as MRTG does: an expression with `r0`, `r1` ... for readings, and their values.

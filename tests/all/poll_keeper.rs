@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_poll::batch::Batch;
 use kymo_poll::sink::{
-    DeviceReading, Files, Keeper, Kind, Layout, Layouts, POINTS_KEPT_S, Report, Series, Sink,
-    Spans, heartbeat_s,
+    DeviceReading, Files, Keeper, KeeperConnection, Kind, Layout, Layouts, POINTS_KEPT_S, Report,
+    Series, Sink, Spans, heartbeat_s,
 };
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
@@ -31,29 +31,23 @@ struct Serving {
 impl Serving {
     fn start(scratch: &Scratch) -> Serving {
         let (data, base) = (scratch.path("data"), scratch.path("rrd"));
-        let config = scratch.text("kymo.toml");
         let text = format!(
             "user = \"\"\n[listen]\ncollectd = []\n[store]\nbase = \"{}\"\n",
             base.display()
         );
-        std::fs::write(&config, text).expect("a configuration");
-        let folder = data.to_string_lossy();
-        let mut served = Served::start(&[
-            "--config",
-            &config,
-            "--data",
-            &folder,
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        let mut served = Served::configured(scratch, &data, &text);
         served.address();
         served.has_said("rrdcached's protocol on");
         Serving { served, data, base }
     }
 
-    fn sink(&self) -> Sink {
+    fn connection(&self) -> KeeperConnection {
         let socket = self.data.join("keeper-write.sock");
-        Sink::Keeper(Keeper::at(socket, Arc::new(RealClock)))
+        KeeperConnection::to(socket, Arc::new(RealClock))
+    }
+
+    fn sink(&self) -> Sink {
+        Sink::Keeper(Keeper::on(self.connection()))
     }
 
     fn rows(&self, name: &[u8], from: u64, thru: u64) -> Result<Rows, String> {
@@ -129,6 +123,38 @@ fn check(rows: &Rows, at: usize, begin: u64) {
 fn now_s() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.expect("after 1970").as_secs() / INTERVAL_S * INTERVAL_S
+}
+
+/// With a connection each, more configurations than the keeper has seats pushed each other out of them in every cycle.
+#[test]
+fn many_configurations_share_a_connection_to_the_keeper() {
+    let scratch = Scratch::new("poll-keeper-shared");
+    let serving = Serving::start(&scratch);
+    let log_dir = serving.base.join("mrtg");
+    let connection = serving.connection();
+    let begin = now_s() - 10 * INTERVAL_S;
+    let mut sinks: Vec<Sink> = (0..40)
+        .map(|at| {
+            let mut sink = Sink::Keeper(Keeper::on(connection.clone()));
+            sink.begin(vec![series(&log_dir, at)], &[]);
+            sink
+        })
+        .collect();
+    for cycle in 0..3 {
+        std::thread::scope(|scope| {
+            for sink in &mut sinks {
+                scope.spawn(move || {
+                    let report = write(sink, 1, begin, cycle..cycle + 1);
+                    assert!(report.refused.is_empty(), "{:?}", report.refused);
+                    assert!(report.troubles.is_empty(), "{:?}", report.troubles);
+                });
+            }
+        });
+    }
+    for sink in &sinks {
+        let counts = sink.counts();
+        assert_eq!((counts.kept, counts.delayed, counts.reconnected), (3, 0, 0));
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn exercise(interval: &str) {
     for (text, updates) in rounds {
         std::fs::write(&file, text).expect("a configuration");
         let config = read(&file);
-        let series = Series::of_all(&config, &Home::new(&log_dir, &file, None));
+        let series = Series::of_all(&config, &Home::new(&log_dir, b"mrtg", None));
         let mut batch = Batch::default();
         for (path, argument) in &updates {
             let at = series.iter().position(|series| series.path == *path);

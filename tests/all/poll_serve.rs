@@ -44,15 +44,7 @@ impl Polled {
             "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n",
             scratch.path("devices.cfg").display()
         );
-        fs::write(scratch.path("kymo.toml"), config).expect("a configuration");
-        let mut served = Served::start(&[
-            "--config",
-            &scratch.text("kymo.toml"),
-            "--data",
-            &scratch.text("data"),
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
         let address = served.address();
         served.has_said("polling with");
         Polled {
@@ -228,6 +220,168 @@ fn what_happens_to_a_device_is_marked() {
         "{text}"
     );
     assert_eq!(text.lines().count(), 3, "{text}");
+}
+
+/// Targets without a value: name, what is asked for, the device and the reason.
+fn empty_targets(port: u16) -> [(&'static str, String, String, &'static str); 6] {
+    let good = format!("{COMMUNITY}@127.0.10.1:{port}:0.2:2::2");
+    let dead = format!("{COMMUNITY}@127.0.10.2:{port}:0.2:2::2");
+    let agent = format!("127.0.10.1:{port}");
+    [
+        (
+            "text",
+            format!("1.3.6.1.2.1.1.1.0&1.3.6.1.2.1.1.1.0:{good}"),
+            agent.clone(),
+            "answers with what is no number",
+        ),
+        (
+            "gone",
+            format!("77:{good}"),
+            agent.clone(),
+            "has no such object, or refuses it",
+        ),
+        (
+            "noname",
+            format!("#not<b>here:{good}"),
+            agent.clone(),
+            "has no interface of the name not<b>here",
+        ),
+        (
+            "dead",
+            format!("1:{dead}"),
+            format!("127.0.10.2:{port}"),
+            "does not answer; see whether it is up, and whether the community is right",
+        ),
+        (
+            "nohost",
+            format!("1:{COMMUNITY}@no.such.host.invalid:161:0.2:2::2"),
+            "no.such.host.invalid".into(),
+            "cannot be asked: its name has no address",
+        ),
+        (
+            "wrong",
+            format!("1:other@127.0.10.1:{port}:0.2:2::2"),
+            agent,
+            "answers to another community, but not to this one; see whether it is right",
+        ),
+    ]
+}
+
+/// Six targets without a value were named nowhere: the log had no line for four of them, and their pages said `problem: null`.
+#[test]
+fn each_target_without_a_value_says_why() {
+    let mut polled = Polled::start("poll-reasons", 2, &[(0, 1)]);
+    polled.farm.change(1, |device, _| device.dead = true);
+    // The poller runs and will see a change.
+    polled.has_rows(0, 1, 7);
+    let port = polled.farm.settings().port;
+    let cases = empty_targets(port);
+    let mut text = configuration(&polled.farm, &polled.log_dir, &[(0, 1)]).replace("0:01", "0:02");
+    for (name, asked, _, _) in &cases {
+        text +=
+            &format!("Target[{name}]: {asked}\nMaxBytes[{name}]: 1000\nTitle[{name}]: {name}\n");
+    }
+    let beside = polled.scratch.path("devices.cfg.new");
+    fs::write(&beside, &text).expect("a configuration");
+    fs::rename(&beside, polled.scratch.path("devices.cfg")).expect("renamed");
+    polled.served.hears("was read again");
+    for (name, _, device, why) in &cases {
+        let path = format!("/api/v1/targets/graphs?id=devices/{name}");
+        let wanted = format!("{device} {why}");
+        let said = || {
+            let answer = get(&polled.address, &path, "");
+            (answer["problem"] == wanted.as_str()).then_some(())
+        };
+        eventually(said).unwrap_or_else(|| panic!("{name}: {}", get(&polled.address, &path, "")));
+    }
+    let list = get(&polled.address, "/api/v1/targets", "");
+    for target in list["targets"].as_array().expect("targets") {
+        let is_bad = cases.iter().any(|case| target["name"] == case.0);
+        assert_eq!(target["problem"].is_string(), is_bad, "{target}");
+    }
+    // Each is named by one line of the log, and no device by a second one.
+    polled.served.listen(std::time::Duration::from_secs(3));
+    for (name, _, device, why) in &cases {
+        let line = format!("{device} {why}: no value for {name}");
+        let said = polled.served.said.iter().filter(|said| said.contains(why));
+        let said: Vec<&String> = said.collect();
+        assert!(
+            matches!(&said[..], [one] if one.ends_with(&line)),
+            "{line}: {said:?}"
+        );
+    }
+    // A mended target has no reason any more.
+    polled.farm.change(1, |device, _| device.dead = false);
+    let mended = || {
+        let answer = get(
+            &polled.address,
+            "/api/v1/targets/graphs?id=devices/dead",
+            "",
+        );
+        answer["problem"].is_null().then_some(())
+    };
+    eventually(mended).expect("no problem any more");
+}
+
+/// Two configurations of one file name are both polled by one process, and a configuration that cannot be read ends nothing.
+#[test]
+fn all_configurations_are_one_process_whatever_they_are_called() {
+    let scratch = Scratch::new("poll-many");
+    let farm = Farm::start(Settings {
+        first: Ipv4Addr::new(127, 0, 10, 1),
+        port: 0,
+        devices: 1,
+        interfaces: 4,
+        community: COMMUNITY.as_bytes().to_vec(),
+    });
+    let farm = farm.expect("a farm");
+    let write = |place: &str, interface: u32| {
+        let (file, log_dir) = (
+            scratch.path(place),
+            scratch.path(&format!("rrd-{interface}")),
+        );
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::create_dir_all(&log_dir).expect("a folder");
+        let beside = file.with_extension("new");
+        fs::write(&beside, configuration(&farm, &log_dir, &[(0, interface)])).expect("written");
+        fs::rename(&beside, &file).expect("renamed");
+    };
+    write("sites/a/devices.cfg", 1);
+    write("sites/b/devices.cfg", 2);
+    fs::create_dir_all(scratch.path("sites/c")).expect("a folder");
+    fs::write(scratch.path("sites/c/bad.cfg"), "What: is this\n").expect("written");
+    let config = format!(
+        "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n",
+        scratch.path("sites/*/*.cfg").display()
+    );
+    let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
+    let address = served.address();
+    served.has_said("sites/c/bad.cfg: it has to be mended first");
+    let ids = |wanted: &[&str]| {
+        let listed = || {
+            let list = get(&address, "/api/v1/targets", "");
+            let targets = list["targets"].as_array()?.iter();
+            let mut ids: Vec<_> = targets
+                .filter(|target| target["rates"][0].is_number())
+                .map(|target| target["id"].as_str().unwrap_or("?").to_string())
+                .collect();
+            ids.sort();
+            (ids == wanted).then_some(())
+        };
+        eventually(listed).unwrap_or_else(|| panic!("{}", get(&address, "/api/v1/targets", "")));
+    };
+    ids(&["devices/d0-1", "devices@b/d0-2"]);
+    let pollers = |served: &Served| {
+        let children = children_of(served.pid()).into_iter();
+        children
+            .filter(|&pid| arguments_of(pid).iter().any(|word| word == "poll"))
+            .count()
+    };
+    assert_eq!(pollers(&served), 1);
+    write("sites/c/bad.cfg", 3);
+    served.hears("was mended: polling begins again with it");
+    ids(&["bad/d0-3", "devices/d0-1", "devices@b/d0-2"]);
+    assert_eq!(pollers(&served), 1);
 }
 
 #[test]

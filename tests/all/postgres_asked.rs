@@ -16,14 +16,14 @@ use kymo_tests::{Running, Scratch, kymo};
 use kymo_wire::keeper::{Answer, HEAD, Question, ServerActivity, ServerSession, Taken};
 use serde_json::Value;
 
-const ROLE: &str = "CREATE ROLE kymo LOGIN; GRANT pg_monitor TO kymo;";
+pub(crate) const ROLE: &str = "CREATE ROLE kymo LOGIN; GRANT pg_monitor TO kymo;";
 /// A relation that exists, and who may not use it while it is altered.
 const TABLE: &str = "CREATE TABLE t (a int); GRANT SELECT ON t TO PUBLIC;";
 
 /// A `kymo serve` that asks servers.
-struct Asked {
-    served: Served,
-    address: String,
+pub(crate) struct Asked {
+    pub(crate) served: Served,
+    pub(crate) address: String,
     data: String,
     scratch: Scratch,
 }
@@ -32,7 +32,7 @@ struct Asked {
 type Named<'a> = (&'a str, &'a str, &'a str);
 
 impl Asked {
-    fn start(name: &str, servers: &[Named]) -> Asked {
+    pub(crate) fn start(name: &str, servers: &[Named]) -> Asked {
         let scratch = Scratch::new(name);
         let data = scratch.text("data");
         let config = scratch.text("kymo.toml");
@@ -53,13 +53,13 @@ impl Asked {
     }
 
     /// A server that publishes to it as well, asked as `main`: it is there before the folder is.
-    fn with_library(name: &str) -> (Asked, Cluster) {
+    pub(crate) fn with_library(name: &str, settings: &str) -> (Asked, Cluster) {
         let place = Place::new();
         let asked = Asked::start(name, &[("main", &place.folder(), "kymo")]);
         let published = asked.served.published.display().to_string();
         assert!(eventually(|| asked.served.published.exists().then_some(())).is_some());
         let load = format!(
-            "shared_preload_libraries = '{}'",
+            "shared_preload_libraries = '{}'\n{settings}",
             library("postgres", &[]).display()
         );
         let cluster = Cluster::serve(place, &load, &[("KYMO_DIR", &published)]);
@@ -68,14 +68,14 @@ impl Asked {
     }
 
     /// A server that does not.
-    fn without_library(name: &str) -> (Asked, Cluster) {
-        let cluster = Cluster::serve(Place::new(), "", &[]);
+    pub(crate) fn without_library(name: &str, settings: &str) -> (Asked, Cluster) {
+        let cluster = Cluster::serve(Place::new(), settings, &[]);
         cluster.psql(&format!("{ROLE}{TABLE}"));
         let asked = Asked::start(name, &[("main", &cluster.sockets(), "kymo")]);
         (asked, cluster)
     }
 
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let path = Path::new(&self.data).join("token");
         let token = fs::read_to_string(path).expect("a token");
         token.trim().to_string()
@@ -90,7 +90,7 @@ impl Asked {
     }
 
     /// Waits for a server's slots to be so; they.
-    fn slots(&self, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(crate) fn slots(&self, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let token = self.token();
         let mut last = Vec::new();
         let found = eventually(|| {
@@ -101,7 +101,7 @@ impl Asked {
         found.unwrap_or_else(|| panic!("{what}: {last:#?}; it said {:#?}", self.served.said))
     }
 
-    fn printed(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         let output = Command::new(kymo())
             .args(["programs", "--once", "--data", &self.data])
             .output()
@@ -135,12 +135,12 @@ fn slots_of(publisher: &Value) -> Vec<Value> {
     publisher["slots"].as_array().expect("a list").clone()
 }
 
-fn text_of(slot: &Value) -> &str {
+pub(crate) fn text_of(slot: &Value) -> &str {
     slot["text"].as_str().unwrap_or_default()
 }
 
 /// The number of a process.
-fn pid_of(slot: &Value) -> u64 {
+pub(crate) fn pid_of(slot: &Value) -> u64 {
     slot["pid"].as_u64().expect("a number")
 }
 
@@ -188,7 +188,7 @@ fn readers_are_seen_waiting(asked: &Asked, cluster: &Cluster, mode: &str) {
 
 #[test]
 fn who_waits_behind_alter_table_is_shown_with_whom_it_waits_for() {
-    let (asked, cluster) = Asked::with_library("asked-with");
+    let (asked, cluster) = Asked::with_library("asked-with", "");
     for mode in ["simple", "prepared"] {
         readers_are_seen_waiting(&asked, &cluster, mode);
     }
@@ -208,7 +208,7 @@ fn who_waits_behind_alter_table_is_shown_with_whom_it_waits_for() {
 
 #[test]
 fn a_server_without_the_library_is_shown_all_the_same() {
-    let (asked, cluster) = Asked::without_library("asked-without");
+    let (asked, cluster) = Asked::without_library("asked-without", "");
     for mode in ["simple", "prepared"] {
         readers_are_seen_waiting(&asked, &cluster, mode);
     }
@@ -240,8 +240,9 @@ fn two_servers_are_two_with_their_own_sessions() {
         let publishers = asked.publishers(&token);
         let texts: Vec<String> = publishers
             .iter()
+            .filter(|each| each["labels"]["server"] == server && each["labels"]["port"] == "5432")
             .flat_map(slots_of)
-            .filter(|slot| slot["state"] == "active" && slot["labels"]["server"] == server)
+            .filter(|slot| slot["state"] == "active")
             .map(|slot| text_of(&slot).to_string())
             .collect();
         (publishers.len() == 2 && !texts.is_empty()).then_some(texts)
@@ -254,6 +255,68 @@ fn two_servers_are_two_with_their_own_sessions() {
         eventually(|| sleeping("other")).expect("it is seen"),
         ["SELECT pg_sleep(?), ?;"]
     );
+}
+
+/// Servers of one user were one publisher to the store: their counts were added up, and their latencies mixed. Two usual large ones were
+/// more than the user might have.
+#[test]
+fn two_servers_of_one_user_have_series_of_their_own() {
+    let places = [Place::new(), Place::new()];
+    let folders = places.each_ref().map(Place::folder);
+    let names = ["one", "two"];
+    let servers: Vec<Named> = names
+        .iter()
+        .zip(&folders)
+        .map(|(name, folder)| (*name, &**folder, "kymo"))
+        .collect();
+    let asked = Asked::start("asked-names", &servers);
+    let published = asked.served.published.display().to_string();
+    assert!(eventually(|| asked.served.published.exists().then_some(())).is_some());
+    let mut clusters = Vec::new();
+    for (place, own) in places.into_iter().zip(["15/one", "15/two"]) {
+        let load = library("postgres", &[]);
+        let settings = format!(
+            "shared_preload_libraries = '{}'\ncluster_name = '{own}'\nmax_connections = 5000\nshared_buffers = 1MB",
+            load.display()
+        );
+        let cluster = Cluster::serve(place, &settings, &[("KYMO_DIR", &published)]);
+        cluster.psql(ROLE);
+        clusters.push(cluster);
+    }
+    let _sessions: Vec<_> = clusters.iter().map(Cluster::session).collect();
+    let token = asked.token();
+    let named = || {
+        let publishers = asked.publishers(&token);
+        let label = |each: &Value| each["labels"]["server"].as_str().map(String::from);
+        let mut found: Vec<String> = publishers.iter().flat_map(label).collect();
+        found.sort();
+        (found == names).then_some(publishers)
+    };
+    let publishers = eventually(named).expect("both have names");
+    for publisher in &publishers {
+        assert_eq!(publisher["labels"]["port"], "5432", "{publisher}");
+        let metric = &publisher["metrics"][0]["labels"];
+        let name = publisher["labels"]["server"].as_str().expect("a name");
+        assert_eq!(metric["server"], format!("15/{name}"), "{metric}");
+    }
+    let printed = asked.printed();
+    for name in names {
+        let head = format!("postgresql server={name} port=5432 of ");
+        assert!(printed.contains(&head), "{printed}");
+    }
+    let series = || {
+        let answer = get(
+            &asked.address,
+            "/api/v1/stored?match=publisher=postgresql",
+            &token,
+        );
+        let text = answer["series"].to_string();
+        let of = |own: &str| text.contains(&format!("server=\\\"{own}\\\""));
+        (of("15/one") && of("15/two")).then_some(())
+    };
+    assert!(eventually(series).is_some(), "each has its series");
+    let answer = get(&asked.address, "/api/v1/programs", &token);
+    assert_eq!(answer["limited"], serde_json::json!([]));
 }
 
 #[test]
@@ -294,7 +357,7 @@ fn a_role_that_may_not_see_is_said_and_numbers_come_all_the_same() {
 
 #[test]
 fn what_is_locked_is_left_out_and_a_server_that_does_not_answer_is_left() {
-    let (mut asked, cluster) = Asked::without_library("asked-locked");
+    let (mut asked, cluster) = Asked::without_library("asked-locked", "");
     asked.served.has_said("postgres main: PostgreSQL 15");
     let mut locking = cluster.session();
     locking.send("BEGIN; LOCK TABLE pg_catalog.pg_authid IN ACCESS EXCLUSIVE MODE;");
@@ -315,7 +378,7 @@ fn what_is_locked_is_left_out_and_a_server_that_does_not_answer_is_left() {
 
 #[test]
 fn counters_become_series_with_the_rates_of_the_clients() {
-    let (mut asked, cluster) = Asked::without_library("asked-rates");
+    let (mut asked, cluster) = Asked::without_library("asked-rates", "");
     asked.served.has_said("postgres main: PostgreSQL 15");
     // The first values are there before anything is counted.
     assert!(eventually(|| asked.grown("numbackends", "postgres")).is_some());

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use kymo_tests::postgres::{Cluster, Place, library};
-use kymo_tests::served::{Served, eventually, kill};
+use kymo_tests::served::{Served, eventually, is_killed, kill};
 use kymo_tests::{Scratch, kymo};
 use serde_json::Value;
 
@@ -170,11 +170,12 @@ fn statements_are_counted_when_backends_are_killed_in_the_middle() {
                 continue;
             };
             if is_crash {
-                kill("-KILL", victim);
-                load.wait().expect("pgbench ends with the server");
-                ended = CLIENTS;
-            } else {
-                kill("-TERM", victim);
+                // The process may have ended since it was listed.
+                if is_killed("-KILL", victim) {
+                    load.wait().expect("pgbench ends with the server");
+                    ended = CLIENTS;
+                }
+            } else if is_killed("-TERM", victim) {
                 ended += 1;
                 beside.kill_keeper();
             }

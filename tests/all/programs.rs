@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use kymo_shm::{Description, Kind, Publisher, Schema, Slot};
 use kymo_tests::served::{Served, ask, eventually, get, kill};
-use kymo_tests::{Scratch, is_root, kymo};
+use kymo_tests::{Scratch, is_root, kymo, machine};
 use serde_json::Value;
 
 #[allow(dead_code, unreachable_pub)]
@@ -49,21 +49,29 @@ impl Place {
         self.scratch.path(name)
     }
 
-    /// The example in C, which has executed so many commands.
-    pub(crate) fn in_c(&self, commands: u32) -> Example {
-        let program = self.scratch.path("publish");
+    /// A program in C, beneath the folder of the crate.
+    fn compiled(&self, source: &str) -> PathBuf {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let source = root.join("crates/shm").join(source);
+        let program = self.scratch.path("programs");
+        fs::create_dir_all(&program).expect("a folder");
+        let program = program.join(source.file_stem().expect("a name"));
         if !program.exists() {
             let compiled = Command::new("cc")
-                .args(["-std=c11", "-O2", "-I"])
+                .args(["-std=gnu11", "-O2", "-I"])
                 .arg(root.join("include"))
-                .arg(root.join("crates/shm/examples/publish.c"))
+                .arg(source)
                 .arg("-o")
                 .arg(&program)
                 .status();
             assert!(compiled.expect("a C compiler").success());
         }
-        let mut command = Command::new(program);
+        program
+    }
+
+    /// The example in C, which has executed so many commands.
+    pub(crate) fn in_c(&self, commands: u32) -> Example {
+        let mut command = Command::new(self.compiled("examples/publish.c"));
         command.arg(commands.to_string());
         command.env("KYMO_DIR", self.folder());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -199,6 +207,88 @@ fn counters_are_exact_and_those_of_the_dead_are_kept_once() {
     );
 }
 
+/// Of a thousand programs that followed each other at once 29 were not counted.
+#[test]
+fn what_short_programs_counted_is_counted_exactly() {
+    const PROGRAMS: u32 = 300;
+    let place = Place::start("short-programs");
+    let program = place.compiled("tests/all/programs/writer.c");
+    for _ in 0..PROGRAMS {
+        let mut command = Command::new(&program);
+        command.arg("once").arg(place.folder());
+        let status = command.stdout(Stdio::null()).status();
+        assert!(status.expect("writer.c").success());
+    }
+    let counted = || {
+        let retired = place.publishers("writer", "retired");
+        let count: f64 = retired
+            .iter()
+            .map(|each| number(each, "commands_total"))
+            .sum();
+        (count == f64::from(PROGRAMS)).then_some(())
+    };
+    assert!(eventually(counted).is_some(), "{}", place.asked());
+}
+
+/// The cause was said, and nothing of what to do.
+#[test]
+fn a_folder_that_is_read_only_is_said_with_what_to_do() {
+    if machine::must_skip(&["unshare", "mount"]) {
+        return;
+    }
+    let scratch = Scratch::new("programs-read-only");
+    let data = scratch.text("data");
+    let script = "unset KYMO_DIR && mount -t tmpfs none /run && mkdir -p /run/kymo/pub && \
+                  mount -t tmpfs -o ro none /run/kymo/pub && exec \"$0\" \"$@\"";
+    let program = kymo();
+    let program = program.to_str().expect("a path");
+    let words = ["-m", "sh", "-c", script, program, "serve", "--data", &data];
+    let mut served = Served::start_as("unshare", &[&words[..], &LOCAL].concat());
+    served.has_said(
+        "cannot collect what programs publish in /run/kymo/pub: it is read-only; `mount -o remount,rw` on it",
+    );
+}
+
+/// The number of a metric's total, or of slots that are at work.
+fn number(publisher: &Value, metric: &str) -> f64 {
+    let metrics = publisher["metrics"].as_array().expect("metrics");
+    let found = metrics.iter().find(|each| each["name"] == metric);
+    found.expect("a metric")["value"]
+        .as_f64()
+        .expect("a number")
+}
+
+/// Of eight workers, each killed 20 times at work and replaced, 168 stood there at work, and as many open requests.
+#[test]
+fn killed_workers_are_at_work_no_more() {
+    let place = Place::start("programs-killed");
+    let program = place.compiled("tests/all/programs/owners.c");
+    let mut command = Command::new(program);
+    command.args(["plain".as_ref(), place.folder(), "20".as_ref()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut master = command.spawn().expect("a master");
+    let mut line = String::new();
+    let mut said = BufReader::new(master.stdout.take().expect("its output"));
+    said.read_line(&mut line).expect("a line");
+    let as_expected = |at_work: usize| {
+        let found = place.publishers("owners", "alive");
+        let publisher = found.first()?;
+        let slots = publisher["slots"].as_array()?;
+        let active = slots.iter().filter(|slot| slot["state"] == "active");
+        let is_so = slots.len() == at_work
+            && active.count() == at_work
+            && number(publisher, "requests_total") == 168.0
+            && number(publisher, "open_requests") == at_work as f64;
+        is_so.then_some(())
+    };
+    assert!(eventually(|| as_expected(8)).is_some(), "{}", place.asked());
+    std::io::Write::write_all(master.stdin.as_mut().expect("its input"), b"\n").expect("an order");
+    assert!(eventually(|| as_expected(0)).is_some(), "{}", place.asked());
+    let _ended = (master.kill(), master.wait());
+    let retired = place.wait("owners", "retired", 1);
+    assert_eq!(number(&retired[0], "requests_total"), 168.0);
+}
+
 fn f64_order(one: &[f64; 2], other: &[f64; 2]) -> std::cmp::Ordering {
     one[0].total_cmp(&other[0])
 }
@@ -265,7 +355,7 @@ fn who_lies_harms_nobody_else() {
 #[test]
 fn nobody_names_the_series_of_another_user() {
     if !is_root() {
-        eprintln!("skipped: only root has files of two users");
+        kymo_tests::machine::skipped("only root has files of two users");
         return;
     }
     let place = Place::start("programs-users");

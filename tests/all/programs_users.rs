@@ -130,7 +130,7 @@ fn wait(data: &str, wanted: &[(&str, &str, f64)]) {
 #[test]
 fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left() {
     if !is_root() {
-        eprintln!("skipped: only root can become other users");
+        kymo_tests::machine::skipped("only root can become other users");
         return;
     }
     for way in ["unit", "root"] {
@@ -218,11 +218,55 @@ fn two_users_publish(place: &Place, data: &str, folder: &Path, group: u32) {
     assert!(are_gone.is_some(), "the keeper removes them");
 }
 
+/// One user filled the folder, by names or by one file, and no other user could publish.
+#[test]
+fn a_user_who_fills_the_folder_keeps_nobody_from_publishing() {
+    if !is_root() {
+        kymo_tests::machine::skipped("only root can become other users");
+        return;
+    }
+    let place = Place::new("programs-full");
+    let data = place.data(SERVICE);
+    let folder = PathBuf::from(format!("/dev/shm/kymo-full-{}", std::process::id()));
+    let named = format!("KYMO_DIR={}", folder.display());
+    let program = place.0.text("kymo");
+    let words = [&named[..], &program, "serve", "--data", &data];
+    let mut served = Served::start_as("env", &[&words[..], &["--listen", "127.0.0.1:0"]].concat());
+    served.has_said("keeper: user");
+    let of_nobody = place.publish(NOBODY, 400, &folder);
+    wait(&data, &[("nobody", "alive", 300.0)]);
+    let script = "seq 3000 | xargs touch; truncate -s 256M large; mkdir empty; ln -s kymo. link; mkfifo pipe";
+    let filled = as_user(DAEMON, "sh")
+        .args(["-c", script])
+        .current_dir(&folder)
+        .status();
+    assert!(filled.expect("a shell").success());
+    let has_less = || {
+        let names = fs::read_dir(&folder).expect("the folder").flatten();
+        let found = names.filter_map(|name| name.metadata().ok());
+        let sizes = found
+            .filter(|file| file.uid() == DAEMON)
+            .map(|file| file.len());
+        let sizes: Vec<u64> = sizes.collect();
+        (sizes.len() <= 1024 && sizes.iter().sum::<u64>() <= 160 << 20).then_some(())
+    };
+    eventually(has_less).expect("files above the quota go");
+    served.has_said("user daemon has more than 1,024 files where programs publish");
+    let other = place.publish(ORDINARY, 200, &folder);
+    let name = ORDINARY.to_string();
+    wait(
+        &data,
+        &[(&name, "alive", 150.0), ("nobody", "alive", 300.0)],
+    );
+    drop((of_nobody, other, served));
+    fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// Its own programs, in the folder that this user's programs find without being told.
 #[test]
 fn a_kymo_serve_of_an_ordinary_user_collects_his_own_programs() {
     if !is_root() {
-        eprintln!("skipped: only root can become other users");
+        kymo_tests::machine::skipped("only root can become other users");
         return;
     }
     let uid = ORDINARY;

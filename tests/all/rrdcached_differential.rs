@@ -122,6 +122,13 @@ const MEANT: &[Meant] = &[
         line: "last_update",
     },
     Meant {
+        why: "a file of 0 bytes stands for a series that has none",
+        asked: &["UPDATE empty.rrd 1000:1"],
+        stock: "-1 RRD Error: mmaping file 'BASE/empty.rrd': Invalid argument",
+        ours: "-1 No such file: BASE/empty.rrd",
+        line: "",
+    },
+    Meant {
         why: "TUNE is of 1.8",
         asked: &["TUNE a.rrd 3 tune -h x:300"],
         stock: "-1 Unknown command: TUNE",
@@ -150,6 +157,7 @@ fn meant_differences_are_as_they_are_meant() {
     pipe.must(&format!(
         "create b.rrd -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:y:GAUGE:60:U:U {tail}"
     ));
+    fs::write(template.join("empty.rrd"), "").expect("a file");
     let mut wrong = Vec::new();
     for meant in MEANT {
         let session = meant_session(meant);

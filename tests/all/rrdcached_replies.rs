@@ -175,7 +175,6 @@ const LINES: &[&str] = &[
     "UPDATE sub/nosuch/x.rrd 1:1",
     "UPDATE folder.rrd 1:1",
     "UPDATE text.rrd 1:1",
-    "UPDATE empty.rrd 1:1",
     "UPDATE ../z.rrd 1:1",
     "UPDATE /etc/passwd 1:1",
     "UPDATE a.rrd N:1",
@@ -351,6 +350,59 @@ fn a_flush_of_a_deleted_file_is_answered_as_by_stock() {
     ];
     compare_all(&daemons, asked);
     compare_all(&daemons, ["FORGET a.rrd", "FLUSH a.rrd", "PENDING a.rrd"]);
+}
+
+/// An administrator's cure for a value of the far future: FORGET, then another file in the place of the first.
+#[test]
+fn after_forget_the_file_that_is_found_counts() {
+    let scratch = Scratch::new("replies-forget");
+    let daemons = both(&scratch, &["-B", "-F"]);
+    let far = "UPDATE a.rrd 2000000000:7";
+    let before = ["UPDATE a.rrd 1000000010:1", "FLUSH a.rrd"];
+    compare_all(&daemons, before);
+    for (_, base) in &daemons {
+        copy(
+            &Path::new(base).join("a.rrd"),
+            &Path::new(base).join("backup"),
+        );
+    }
+    let after = [
+        "LAST a.rrd",
+        "UPDATE a.rrd 1000000030:3",
+        "FLUSH a.rrd",
+        "LAST a.rrd",
+        "FETCH a.rrd AVERAGE 1000000000 1000000040",
+    ];
+    let made_anew = |base: &Path| create(base, "a.rrd");
+    let put_back = |base: &Path| copy(&base.join("backup"), &base.join("a.rrd"));
+    let moved_back = |base: &Path| {
+        copy(&base.join("backup"), &base.join("new"));
+        std::fs::rename(base.join("new"), base.join("a.rrd")).expect("a rename");
+    };
+    let written_over = |base: &Path| {
+        let bytes = std::fs::read(base.join("backup")).expect("a backup");
+        std::fs::write(base.join("a.rrd"), bytes).expect("the file");
+    };
+    type Cure<'a> = (&'a str, &'a dyn Fn(&Path));
+    let cures: [Cure; 4] = [
+        ("made anew", &made_anew),
+        ("put back", &put_back),
+        ("moved back", &moved_back),
+        ("written over", &written_over),
+    ];
+    for (how, cure) in cures {
+        for flush in [&["FLUSH a.rrd"][..], &[]] {
+            eprintln!("{how}, flushed: {}", !flush.is_empty());
+            compare_all(&daemons, [far]);
+            compare_all(&daemons, flush.iter().copied());
+            compare_all(&daemons, ["FORGET a.rrd"]);
+            for (_, base) in &daemons {
+                cure(Path::new(base));
+            }
+            compare_all(&daemons, after);
+            compare_all(&daemons, ["FORGET a.rrd"]);
+        }
+    }
 }
 
 #[test]

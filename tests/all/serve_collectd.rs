@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
+use kymo_tests::collectd_packet::users;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, eventually, kill};
 use kymo_tests::{Running, Scratch, free_port, stdout_of};
-use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 
-const LOCAL: [&str; 2] = ["--listen", "127.0.0.1:0"];
-/// What is compared of each host.
+/// Series of each host that the test compares.
 const SERIES: [&str; 4] = [
     "load/load",
     "memory/memory-used",
@@ -35,27 +34,26 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) fn start(name: &str, config: &str) -> Hub {
         let scratch = Scratch::new(name);
-        let (dir, file, port) = (scratch.text("data"), scratch.text("kymo.toml"), free_port());
+        let (dir, port) = (scratch.path("data"), free_port());
         let users = scratch.text("users");
         fs::write(&users, "# who may\nuser0: foo\n").expect("a file of users");
         let config = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = [\"127.0.0.1:{port}\"]\n\
              [collectd]\nauth_file = \"{users}\"\n{config}"
         );
-        fs::write(&file, config).expect("a configuration");
-        let mut served = Served::start(&["--config", &file, "--data", &dir, LOCAL[0], LOCAL[1]]);
+        let mut served = Served::configured(&scratch, &dir, &config);
         let address = served.address();
         served.has_said(&format!("collectd's datagrams on 127.0.0.1:{port}"));
         Hub {
             served,
             address,
-            dir: dir.into(),
+            dir,
             port,
             scratch,
         }
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
     }
 
@@ -102,12 +100,17 @@ fn secured(level: &str, password: &str) -> String {
     format!("    SecurityLevel {level}\n    Username \"user0\"\n    Password \"{password}\"\n")
 }
 
-/// Rows by their stamp, as rrdtool prints them, without those that are not known.
 fn rows(folder: &Path, file: &Path) -> BTreeMap<u64, String> {
-    let file = file.to_string_lossy();
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    rows_since(folder, file, now - 300)
+}
+
+/// Rows by their stamp, as rrdtool prints them, without those that are not known.
+fn rows_since(folder: &Path, file: &Path, start: u64) -> BTreeMap<u64, String> {
+    let (file, start) = (file.to_string_lossy(), start.to_string());
     let output = rrdtool(
         folder,
-        &["fetch", &file, "AVERAGE", "-r", "1", "-s", "-300"],
+        &["fetch", &file, "AVERAGE", "-r", "1", "-s", &start],
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let row = |line: &str| {
@@ -178,7 +181,10 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
             // collectd sends and writes by several threads: the first value may be new to one of both alone.
             for (stamp, row) in &our_rows {
                 if let Some(theirs) = their_rows.get(stamp) {
-                    assert_eq!(row, theirs, "{name} at {stamp}");
+                    assert_eq!(
+                        row, theirs,
+                        "{name} at {stamp}; all of ours {our_rows:?}, of collectd {their_rows:?}"
+                    );
                     compared += 1;
                 }
             }
@@ -190,25 +196,11 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
 /// A sender that goes on after its series was removed makes it again.
 #[test]
 fn a_removed_series_begins_again() {
-    let hub = Hub::start("collectd-removed", "");
+    let hub = Hub::start("collectd-removed", "trusted = [\"127.0.0.0/8\"]\n");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs() / 10 * 10;
     let send = |stamp: u64| {
-        let mut encoder = Encoder::new(PACKET_DEFAULT);
-        let pushed = encoder.push(&ValueList {
-            identifier: Identifier {
-                host: b"web1",
-                plugin: b"users",
-                plugin_instance: b"",
-                type_name: b"users",
-                type_instance: b"",
-            },
-            time: Cdtime::from_seconds(stamp),
-            interval: Cdtime::from_seconds(10),
-            values: &[Value::Gauge(1.0)],
-        });
-        assert_eq!(pushed, Pushed::Added);
-        let sent = socket.send_to(encoder.payload(), ("127.0.0.1", hub.port));
+        let sent = socket.send_to(&users("web1", stamp, 1.0), ("127.0.0.1", hub.port));
         sent.expect("sent");
     };
     let name = "web1/users/users.rrd";
@@ -243,7 +235,7 @@ fn what_is_forged_or_damaged_is_counted_and_makes_no_name() {
         assert_eq!(hub.last(name), None, "{name}");
     }
     assert!(!hub.dir.join("rrd/forged").exists() && !hub.dir.join("rrd/plain").exists());
-    // What was not reported before is reported at the end.
+    // At its end the keeper reports the counts that are not reported yet.
     kill("-TERM", hub.served.pid());
     hub.served.has_said("damaged or forged datagrams");
     drop((forged, plain, good));
@@ -261,54 +253,56 @@ pub(crate) fn time_part(seconds: u64) -> Vec<u8> {
     [&[0, 8, 0, 12][..], &(seconds << 30).to_be_bytes()].concat()
 }
 
+/// A datagram of one gauge without an interval, of the series `HOST/odd/gauge`.
+pub(crate) fn odd_gauge(host: &str, time: u64) -> Vec<u8> {
+    [
+        text_part(0, host),
+        time_part(time),
+        text_part(2, "odd"),
+        text_part(4, "gauge"),
+        GAUGE.to_vec(),
+    ]
+    .concat()
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
-    let mut hub = Hub::start("collectd-odd", "[store]\nfiles = \"1d\"\n");
+    let mut hub = Hub::start(
+        "collectd-odd",
+        "trusted = [\"127.0.0.0/8\"]\n[store]\nfiles = \"1d\"\n",
+    );
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
-    let now = std::time::SystemTime::now();
-    let now = now
-        .duration_since(std::time::UNIX_EPOCH)
-        .expect("a clock")
-        .as_secs();
-    // LAST tells of whole rows, of 10 s where the sender says no interval.
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    // LAST has the last whole row; rows of a sender without an interval have 10 s.
     let row = now - now % 10;
-    let packet = |host: &str, time: u64| {
-        [
-            text_part(0, host),
-            time_part(time),
-            text_part(2, "odd"),
-            text_part(4, "gauge"),
-            GAUGE.to_vec(),
-        ]
-        .concat()
-    };
     for host in ["..", "../../..", "a\nb", "\u{1b}[2J"] {
-        socket.send(&packet(host, now)).expect("sent");
+        socket.send(&odd_gauge(host, now)).expect("sent");
     }
     socket
-        .send(&packet("tomorrow", now + 86_400))
+        .send(&odd_gauge("tomorrow", now + 86_400))
         .expect("sent");
-    let whole = packet("cut", now);
+    let whole = odd_gauge("cut", now);
     for length in 0..whole.len() {
         socket.send(&whole[..length]).expect("sent");
     }
-    socket.send(&packet("good", now - 10)).expect("sent");
-    socket.send(&packet("good", now)).expect("sent");
-    socket.send(&packet("good", now)).expect("sent");
+    socket.send(&odd_gauge("good", now - 10)).expect("sent");
+    socket.send(&odd_gauge("good", now)).expect("sent");
+    socket.send(&odd_gauge("good", now)).expect("sent");
     let stored = eventually(|| (hub.last("good/odd/gauge.rrd") == Some(row)).then_some(()));
     stored.expect("the good ones");
     let base = hub.dir.join("rrd");
-    let names = |folder: &Path| {
-        let entries = fs::read_dir(folder).expect("a folder").flatten();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    };
     assert_eq!(
-        names(&base),
+        names_in(&base),
         [".kymo-owner", "good"],
         "no other name was made"
     );
@@ -324,22 +318,7 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
     socket.send(&unknown).expect("sent");
     let stored = eventually(|| hub.last("good/odd/no_such_type.rrd"));
     assert_eq!(stored, Some(row));
-    // A file that somebody removes is made again. Far from the present, so that there is room for many tries.
-    let (name, file) = ("gone/odd/gauge.rrd", base.join("gone/odd/gauge.rrd"));
-    let mut time = now - 1_000_000;
-    let mut appears = |what: &str| {
-        let sent = eventually(|| {
-            time += 10;
-            socket.send(&packet("gone", time)).expect("sent");
-            hub.client().text(&format!("FLUSH {name}"));
-            file.exists().then_some(())
-        });
-        sent.expect(what);
-    };
-    appears("a file");
-    fs::remove_file(&file).expect("removed");
-    appears("a file again");
-    // What was not reported before is reported at the end, with the last reason.
+    // At its end the keeper reports the counts that are not reported yet, with the last reason.
     kill("-TERM", hub.served.pid());
     for part in [
         "damaged or forged datagrams",
@@ -348,4 +327,81 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
     ] {
         hub.served.has_said(part);
     }
+}
+
+/// rrdtool resolves a name before it asks by a unix socket: series of the default, which have no files, could not be drawn. And
+/// a file that was made for somebody and removed took its series along.
+#[test]
+fn series_without_files_are_drawn_and_outlive_files() {
+    let hub = Hub::start("collectd-views", "trusted = [\"127.0.0.0/8\"]\n");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs() / 10 * 10;
+    let send = |stamp: u64| {
+        let sent = socket.send_to(&users("web1", stamp, 1.0), ("127.0.0.1", hub.port));
+        sent.expect("sent");
+        let last = || {
+            hub.last("web1/users/users.rrd")
+                .filter(|&last| last == stamp)
+        };
+        eventually(last).unwrap_or_else(|| panic!("no value of {stamp}"));
+    };
+    (1..=20).for_each(|row| send(now - 1000 + row * 10));
+    let file = hub.dir.join("rrd/web1/users/users.rrd");
+    assert_eq!(fs::metadata(&file).expect("a placeholder").len(), 0);
+    let daemon = format!("unix:{}", hub.dir.join("rrdcached.sock").display());
+    let (picture, shown) = (hub.scratch.text("web.png"), file.display().to_string());
+    let (start, end) = ((now - 1000).to_string(), (now - 800).to_string());
+    let drawn = rrdtool(
+        &hub.dir,
+        &[
+            "graph",
+            &picture,
+            "--daemon",
+            &daemon,
+            "-s",
+            &start,
+            "-e",
+            &end,
+            &format!("DEF:u={shown}:value:AVERAGE"),
+            "LINE1:u#b03a2e:users",
+            "PRINT:u:AVERAGE:mean %lf",
+        ],
+    );
+    let said = String::from_utf8_lossy(&drawn.stdout).into_owned();
+    let why = String::from_utf8_lossy(&drawn.stderr).into_owned();
+    assert!(said.contains("mean 1.000000"), "{said} {why}");
+    let flushed = hub.client().text("FLUSH web1/users/users.rrd");
+    assert!(flushed.starts_with("0 Successfully"), "{flushed}");
+    fs::remove_file(&file).expect("a file was made");
+    hub.client().text("FETCH web1/users/users.rrd AVERAGE");
+    (21..=25).for_each(|row| send(now - 1000 + row * 10));
+    let flushed = hub.client().text("FLUSH web1/users/users.rrd");
+    assert!(flushed.starts_with("0 Successfully"), "{flushed}");
+    let rows = rows_since(&hub.dir, &file, now - 1000);
+    assert!(rows.len() >= 22, "{rows:?}");
+}
+
+#[test]
+fn a_removed_file_is_made_again() {
+    let hub = Hub::start(
+        "collectd-removed-file",
+        "trusted = [\"127.0.0.0/8\"]\n[store]\nfiles = \"1d\"\n",
+    );
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(("127.0.0.1", hub.port)).expect("an address");
+    let (name, file) = ("gone/odd/gauge.rrd", hub.dir.join("rrd/gone/odd/gauge.rrd"));
+    // Far from the present, so that there is room for many tries.
+    let mut time = UNIX_EPOCH.elapsed().expect("a clock").as_secs() - 1_000_000;
+    let mut appears = |what: &str| {
+        let sent = eventually(|| {
+            time += 10;
+            socket.send(&odd_gauge("gone", time)).expect("sent");
+            hub.client().text(&format!("FLUSH {name}"));
+            file.exists().then_some(())
+        });
+        sent.expect(what);
+    };
+    appears("a file");
+    fs::remove_file(&file).expect("removed");
+    appears("a file again");
 }

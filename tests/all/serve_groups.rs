@@ -3,20 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kymo_tests::served::{Served, eventually};
-use kymo_tests::{Running, Scratch, kymo, run};
+use kymo_tests::{Running, Scratch, kymo, put, run};
 
 const GROUP: &str = "/secret-7 <b>\".slice";
-
-fn put(root: &Path, path: &str, text: &str) {
-    let path = root.join(path.trim_start_matches('/'));
-    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-    fs::write(path, text).expect("a file");
-}
 
 /// A machine with one group, and who records it.
 fn record(scratch: &Scratch, dir: &str) -> Running {

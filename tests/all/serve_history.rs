@@ -4,25 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use std::os::unix::net::UnixStream;
-
 use kymo_base::label_set::LabelSet;
+use kymo_tests::keeper_client::ask_at;
 use kymo_tests::served::{Served, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
-use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, LabelledSeries, Question, body_bytes};
+use kymo_wire::keeper::{Answer, LabelledSeries, Question};
 use serde_json::Value;
-use std::io::{Read, Write};
 
 fn start(dir: &Path, config: &str) -> (Served, String) {
-    let data = dir.to_string_lossy();
-    let mut served = Served::start(&[
-        "--config",
-        config,
-        "--data",
-        &data,
-        "--listen",
-        "127.0.0.1:0",
-    ]);
+    let mut served = Served::of_file(config, dir);
     let address = served.address();
     served.has_said("rrdcached's protocol on");
     (served, address)
@@ -156,16 +146,6 @@ fn history_outlives_the_recording() {
     }
 }
 
-fn ask(path: &Path, question: &Question) -> Answer {
-    let mut stream = UnixStream::connect(path).expect("a connection");
-    stream.write_all(&question.frame()).expect("sent");
-    let mut head = [0; HEAD];
-    stream.read_exact(&mut head).expect("an answer");
-    let mut frame = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
-    stream.read_exact(&mut frame).expect("an answer");
-    Answer::read(&frame).expect("an answer")
-}
-
 /// Only the socket for it takes values.
 #[test]
 fn the_role_is_the_sockets() {
@@ -181,20 +161,20 @@ fn the_role_is_the_sockets() {
             columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
         }])
     };
-    let read = ask(&dir.join("keeper.sock"), &question(10));
+    let read = ask_at(&dir.join("keeper.sock"), &question(10));
     let Answer::Refused(why) = read else {
         panic!("{read:?}");
     };
     assert_eq!(why, "cannot write: this socket only answers what is stored");
     assert!(!series(&dir, &["ls", "job=test"]).contains("test"));
     let write = dir.join("keeper-write.sock");
-    let Answer::Refused(why) = ask(&write, &question(0)) else {
+    let Answer::Refused(why) = ask_at(&write, &question(0)) else {
         panic!("a step of 0 seconds");
     };
     assert!(
         why.starts_with("cannot define {job=\"test\"}: a step is "),
         "{why}"
     );
-    assert_eq!(ask(&write, &question(10)), Answer::Done);
+    assert_eq!(ask_at(&write, &question(10)), Answer::Done);
     assert!(series(&dir, &["ls", "job=test"]).contains("{job=\"test\"}"));
 }

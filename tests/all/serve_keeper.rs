@@ -6,11 +6,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{
-    Served, arguments_of, children_of, eventually, files_of, get, is_alive, kill, status_of,
+    Served, arguments_of, ask, children_of, eventually, files_of, get, is_alive, kill, status_of,
 };
 use kymo_tests::{Scratch, free_port, is_root, run};
 
@@ -100,6 +101,87 @@ fn real_clients_store_by_the_socket_of_the_data_folder() {
         let refused = kept.rrdtool(&format!("create {outside} {CREATE}"));
         assert!(!refused.status.success(), "{outside}");
     }
+}
+
+/// Tells a stopped process to go on, also when the test has failed.
+struct Stopped(u32);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        kill("-CONT", self.0);
+    }
+}
+
+/// Questions to a keeper that hangs held all readers: nothing else was answered for 15 s, and then with 503.
+#[test]
+fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
+    let kept = Kept::start("keeper-hangs", "");
+    let own = [
+        "/api/v1/status",
+        "/api/v1/processes",
+        "/api/v1/fields",
+        "/api/v1/events?from=-60",
+        "/api/v1/series?fields=cpu.user&from=-60",
+        "/metrics",
+    ];
+    let is_recording = || {
+        let (status, _) = ask(&kept.address, "GET", "/api/v1/processes", "", "")?;
+        (status == 200).then_some(())
+    };
+    eventually(is_recording).expect("a recording");
+    let stopped = Stopped(kept.keeper());
+    kill("-STOP", stopped.0);
+    std::thread::scope(|scope| {
+        let stored = ["/api/v1/stored", "/api/v1/hosts", "/api/v1/programs"];
+        let waiting: Vec<_> = (0..12)
+            .map(|n| {
+                let (address, path) = (&kept.address, stored[n % 3]);
+                scope.spawn(move || ask(address, "GET", path, "", ""))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(500));
+        for path in own {
+            let start = Instant::now();
+            let (status, body) = ask(&kept.address, "GET", path, "", "").expect("an answer");
+            assert_eq!(status, 200, "{path}: {body}");
+            eprintln!("{path} beside a keeper that hangs: {:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(8), "{path}");
+        }
+        drop(stopped);
+        for answer in waiting {
+            assert!(answer.join().expect("no panic").is_some());
+        }
+    });
+    get(&kept.address, "/api/v1/stored", "");
+}
+
+/// A keeper that hung stayed so until somebody ended it by hand.
+#[test]
+fn a_keeper_that_hangs_for_too_long_is_started_again() {
+    let mut kept = Kept::start("keeper-watched", "[store]\nsilence = \"10s\"\n");
+    kept.must(&format!("create a.rrd {CREATE}"));
+    kept.must("update a.rrd 1000000080:1");
+    // A short silence is reported, and its end.
+    let keeper = kept.keeper();
+    let stopped = Stopped(keeper);
+    kill("-STOP", keeper);
+    kept.served.has_said("the keeper has not answered for ");
+    kept.served
+        .has_said("a signal has stopped it; unless it answers within");
+    drop(stopped);
+    kept.served.has_said("the keeper answers again after ");
+    assert_eq!(kept.keeper(), keeper);
+    // A long one ends it; what it had acknowledged is there.
+    kill("-STOP", keeper);
+    kept.served
+        .has_said("a signal has stopped it; it is killed and started again");
+    kept.served.next_child("keeper", keeper);
+    kept.must("update a.rrd 1000000140:2");
+    let fetched = kept.must("fetch a.rrd AVERAGE -s 1000000020 -e 1000000140");
+    assert!(
+        fetched.contains("1.0000000000e+00") && fetched.contains("2.0000000000e+00"),
+        "{fetched}"
+    );
 }
 
 #[test]
@@ -194,7 +276,10 @@ fn it_has_no_more_than_it_needs() {
         .iter()
         .find(|line| line.contains("keeper: "));
     let line = line.expect("its line");
-    assert!(line.ends_with("no new sockets"), "{line}");
+    assert!(
+        line.ends_with("seccomp (no new sockets, no programs)"),
+        "{line}"
+    );
     let sockets = |pid| {
         let files = files_of(pid).into_iter();
         files

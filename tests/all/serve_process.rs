@@ -39,6 +39,7 @@ fn it_records_answers_and_ends_within_a_second() {
     let dir = scratch.text("data");
     let mut served = Served::start(&["--data", &dir, LOCAL[0], LOCAL[1]]);
     let address = served.address();
+    served.has_said("recorder: user ");
     for part in [
         format!("recording to {dir} (cap "),
         "recorder: user ".into(),
@@ -170,15 +171,15 @@ fn each_process_has_what_it_needs_and_no_more() {
             assert_eq!(status_of(pid, "Groups"), [owner.gid().to_string()]);
         }
         assert_ne!(owner.uid(), 0, "a new folder is given to the user");
+        served.has_said(
+            "recorder: user nobody, CAP_DAC_READ_SEARCH CAP_SYS_PTRACE, no_new_privs, seccomp (",
+        );
         let said = |part: &str| served.said.iter().any(|line| line.contains(part));
         assert!(
             said("hub: user nobody, no capabilities, no_new_privs"),
             "{:#?}",
             served.said
         );
-        assert!(said(
-            "recorder: user nobody, CAP_DAC_READ_SEARCH CAP_SYS_PTRACE, no_new_privs"
-        ));
     }
     sockets_are_the_hubs(&served, recorder, hub);
     is_recording(&address);
@@ -528,17 +529,9 @@ fn with_a_certificate_it_answers_by_tls_alone() {
 fn flushing_ends_nothing() {
     let scratch = Scratch::new("flush");
     let dir = scratch.text("data");
-    let config = scratch.text("kymo.toml");
-    fs::write(&config, "[record]\ninterval = 0.1\nprocess_interval = 1\n").expect("a file");
+    let config = "[record]\ninterval = 0.1\nprocess_interval = 1\n";
     // To the guardian SIGHUP may mean that this test's terminal was closed; its children have none.
-    let mut served = Served::start(&[
-        "--config",
-        &config,
-        "--data",
-        &dir,
-        "--listen",
-        "127.0.0.1:0",
-    ]);
+    let mut served = Served::configured(&scratch, dir.as_ref(), config);
     is_recording(&served.address());
     let before = ["record", "hub"].map(|word| served.next_child(word, 0));
     for signal in ["-USR1", "-HUP"] {

@@ -1,5 +1,5 @@
-//! What `kymo serve` knows of who sends by collectd's protocol, and what senders want to be heard, to the byte: packets are
-//! made by hand.
+//! Senders of collectd's protocol and their notifications in the answers of `kymo serve`, to the byte: the tests make packets
+//! by hand.
 
 use std::net::UdpSocket;
 use std::process::Command;
@@ -9,7 +9,10 @@ use kymo_tests::kymo;
 use kymo_tests::served::{eventually, get, kill};
 use serde_json::Value;
 
-use crate::serve_collectd::{GAUGE, Hub, text_part, time_part};
+use crate::serve_collectd::{Hub, odd_gauge, text_part, time_part};
+
+/// New names count at once.
+const TRUSTED: &str = "trusted = [\"127.0.0.0/8\"]\n";
 
 /// Names and text of a notification as nobody should send them.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{1b}[2J";
@@ -24,18 +27,6 @@ fn sender(hub: &Hub, address: &str) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
     socket
-}
-
-/// One value.
-fn value(host: &str, time: u64) -> Vec<u8> {
-    [
-        text_part(0, host),
-        time_part(time),
-        text_part(2, "odd"),
-        text_part(4, "gauge"),
-        GAUGE.to_vec(),
-    ]
-    .concat()
 }
 
 fn notification(host: &str, time: u64, severity: u8, message: &str) -> Vec<u8> {
@@ -62,18 +53,18 @@ fn picked(list: &Value, key: &str, wanted: &str) -> Option<Value> {
 
 #[test]
 fn what_was_sent_is_what_is_shown() {
-    let hub = Hub::start("senders-counts", "");
+    let hub = Hub::start("senders-counts", TRUSTED);
     let (one, late) = (sender(&hub, "127.0.0.1"), sender(&hub, "127.0.0.2"));
     let start = now_s();
     for n in 0..30 {
-        let sent = one.send(&value("good", start - 300 + n * 10));
+        let sent = one.send(&odd_gauge("good", start - 300 + n * 10));
         sent.expect("sent");
     }
     let wrong = [
-        value("good", start - 300),
-        value("good", start + 86_400),
-        value("good", start)[..20].to_vec(),
-        value("", start),
+        odd_gauge("good", start - 300),
+        odd_gauge("good", start + 86_400),
+        odd_gauge("good", start)[..20].to_vec(),
+        odd_gauge("", start),
         notification("good", start, 2, "is 3"),
         notification("good", start + 86_400, 2, "is 3"),
     ];
@@ -81,7 +72,7 @@ fn what_was_sent_is_what_is_shown() {
         one.send(packet).expect("sent");
     }
     // Its clock is an hour behind.
-    late.send(&value("late", now_s() - 3600)).expect("sent");
+    late.send(&odd_gauge("late", now_s() - 3600)).expect("sent");
 
     let shown = || {
         let answer = get(&hub.address, "/api/v1/hosts", "");
@@ -145,11 +136,11 @@ fn marks(answer: &Value, host: &str) -> Vec<(String, String)> {
 
 #[test]
 fn notifications_are_events_and_outlive_the_keeper() {
-    let hub = Hub::start("senders-events", "");
+    let hub = Hub::start("senders-events", TRUSTED);
     let (socket, now) = (sender(&hub, "127.0.0.1"), now_s());
     for packet in [
-        value("web1", now - 10),
-        value("web2", now - 10),
+        odd_gauge("web1", now - 10),
+        odd_gauge("web2", now - 10),
         notification("web1", now - 60, 1, HOSTILE),
         notification("web1", now - 50, 4, "well again"),
         notification("web2", now - 40, 2, "is 3"),
@@ -199,10 +190,49 @@ fn notifications_are_events_and_outlive_the_keeper() {
     assert_eq!(marks(&answer, "web2"), web2);
 }
 
+/// One sender sent more notifications than the keeper keeps, and all of another host were lost.
+#[test]
+fn a_flood_of_notifications_displaces_none_of_others() {
+    let hub = Hub::start("senders-flood", "");
+    let (good, evil) = (sender(&hub, "127.0.0.1"), sender(&hub, "127.0.0.2"));
+    let now = now_s();
+    for n in 0..20 {
+        let message = format!("number {n}");
+        good.send(&notification("good", now - 100 + n, 2, &message))
+            .expect("sent");
+    }
+    let of_good = || {
+        let answer = get(&hub.address, "/api/v1/events?from=-3600", "");
+        marks(&answer, "good").len()
+    };
+    eventually(|| (of_good() == 20).then_some(())).expect("all of them");
+    // The keeper takes at most 1,024 in a second.
+    for second in 0..6 {
+        for n in 0..1100 {
+            let (name, message) = (format!("evil{}", n % 7), format!("{second} {n}"));
+            evil.send(&notification(&name, now, 1, &message))
+                .expect("sent");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1050));
+    }
+    let count_of_evil = || {
+        let answer = get(&hub.address, "/api/v1/hosts", "");
+        let senders = &answer["sockets"][0]["senders"];
+        let evil = picked(senders, "address", "127.0.0.2")?;
+        (evil["notifications"].as_u64() > Some(5000)).then_some(())
+    };
+    eventually(count_of_evil).expect("the flood came");
+    assert_eq!(of_good(), 20);
+    let keeper = hub.served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    hub.served.next_child("keeper", keeper);
+    eventually(|| (of_good() == 20).then_some(())).expect("all of them after a kill");
+}
+
 /// The same on the terminal.
 #[test]
 fn the_command_line_prints_notifications() {
-    let hub = Hub::start("senders-words", "");
+    let hub = Hub::start("senders-words", TRUSTED);
     let run = |words: &[&str]| {
         let mut command = Command::new(kymo());
         command.args(["series", "events"]).args(words);

@@ -23,32 +23,23 @@ struct Shown {
     served: Served,
     address: String,
     dir: PathBuf,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Shown {
     fn start(name: &str, config: &str) -> Shown {
         let scratch = Scratch::new(name);
-        let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
+        let dir = scratch.path("data");
         let config =
             format!("user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n{config}");
-        fs::write(&file, config).expect("a configuration");
-        let data = dir.to_string_lossy();
-        let mut served = Served::start(&[
-            "--config",
-            &file,
-            "--data",
-            &data,
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        let mut served = Served::configured(&scratch, &dir, &config);
         let address = served.address();
         served.has_said("rrdcached's protocol on");
         Shown {
             served,
             address,
             dir,
-            _scratch: scratch,
+            scratch,
         }
     }
 
@@ -267,11 +258,11 @@ fn strange_questions_harm_no_other() {
     assert_eq!(mode & 0o777, 0o660);
     for (sent, said) in [
         (&b"\x02\0\0\0\x09\x01"[..], "is of another version of kymo"),
-        (b"\x02\0\0\0\x02\x63", "is of an unknown kind"),
-        (b"\x01\0\0\0\x01", "has no kind"),
+        (b"\x02\0\0\0\x04\x63", "is of an unknown kind"),
+        (b"\x01\0\0\0\x04", "has no kind"),
         (b"\xff\xff\xff\xff", "is too long"),
-        (b"\x04\0\0\0\x02\x01\xff\xff", "is cut short"),
-        (b"\x05\0\0\0\x02\x01\0\0x", "is longer than what it says"),
+        (b"\x04\0\0\0\x04\x01\xff\xff", "is cut short"),
+        (b"\x05\0\0\0\x04\x01\0\0x", "is longer than what it says"),
     ] {
         let mut client = UnixStream::connect(&path).expect("a client");
         client.write_all(sent).expect("sent");
@@ -289,7 +280,7 @@ fn strange_questions_harm_no_other() {
     let silent: Vec<UnixStream> = (0..8)
         .map(|_| {
             let mut client = UnixStream::connect(&path).expect("a client");
-            client.write_all(b"\x10\0\0\0\x02").expect("sent");
+            client.write_all(b"\x10\0\0\0\x04").expect("sent");
             client
         })
         .collect();
@@ -355,10 +346,16 @@ fn the_command_line_lists_and_prints_them() {
             .any(|line| line.starts_with("2023-11-14T22:15:10") && line.ends_with(" 11.000000")),
         "{printed}"
     );
+    // A name as ls prints it is a matcher.
+    for name in ["sw1/port-id1.rrd", "web1/cpu-0/cpu-idle.rrd"] {
+        let (code, printed, _) = run(&["ls", name]);
+        assert_eq!((code, printed.lines().count()), (Some(0), 2), "{printed}");
+    }
     for (words, code, said) in [
         (&["ls", "host=none"][..], 1, "no series fits"),
         (&["ls", "1st=red"], 2, "\"1st\" is no label"),
-        (&["ls", "color=red"], 1, "no series fits"),
+        (&["ls", "color=red"], 2, "no series has the label color"),
+        (&["ls", "hots!=web1"], 2, "no series has the label hots"),
         (&["show", "no.rrd"], 1, "No such file or directory"),
         (
             &["show", "a.rrd", "--from", "never"],
@@ -383,6 +380,97 @@ fn the_command_line_lists_and_prints_them() {
     let err = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert_eq!(gone.status.code(), Some(2), "{err}");
     assert!(err.starts_with("kymo: cannot ask the keeper at "), "{err}");
+}
+
+/// Tools that read the store of a `kymo serve` that runs took another folder, wanted its lock, or ended with 1.
+#[test]
+fn tools_read_the_store_of_a_serve_that_runs() {
+    let shown = Shown::start("stored-tools", "");
+    shown.fill();
+    let data = shown.dir.to_string_lossy().into_owned();
+    let target = shown.scratch.text("exported");
+    // The history of this machine is named by label sets, which have no files.
+    let has_history = || {
+        let mut command = Command::new(kymo());
+        command.args(["series", "ls", "job=kymo", "--data", &data]);
+        let listed = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        listed.expect("kymo runs").success().then_some(())
+    };
+    eventually(has_history).expect("a history");
+    for words in [
+        &["status", &data][..],
+        &["verify", &data],
+        &["rrd", "export", "--all", "--store", &data, "-o", &target],
+    ] {
+        let output = Command::new(kymo())
+            .args(words)
+            .output()
+            .expect("kymo runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+    }
+    for name in ["sw1/port-id1.rrd", "web1/cpu-0/cpu-idle.rrd"] {
+        let file = shown.scratch.path("exported").join(name);
+        let rows = fetched(&shown.dir, &file, 0, (BIRTH + 100, BIRTH + 400));
+        assert!(rows.len() > 20 && rows.iter().all(|(_, cell)| cell.is_finite()));
+    }
+}
+
+/// A range of values goes, from the store and from the file, and what lies beside it stays.
+#[test]
+fn the_administrator_removes_a_range_of_values() {
+    let shown = Shown::start("stored-erase", "");
+    shown.fill();
+    let (data, name) = (
+        shown.dir.to_string_lossy().into_owned(),
+        "web1/cpu-0/cpu-idle.rrd",
+    );
+    let flushed = shown.client().text(&format!("FLUSH {name}"));
+    assert!(flushed.starts_with("0 "), "{flushed}");
+    let file = shown.dir.join("rrd").join(name);
+    let all = (BIRTH + 3000, BIRTH + 3600);
+    let before = fetched(&shown.dir, &file, 0, all);
+    let (from, thru) = (BIRTH + 3101, BIRTH + 3199);
+    let (from_text, thru_text) = (from.to_string(), thru.to_string());
+    let output = Command::new(kymo())
+        .args([
+            "series",
+            "rm",
+            &format!("name={name}"),
+            "--from",
+            &from_text,
+        ])
+        .args(["--thru", &thru_text, "--yes", "--data", &data])
+        .output()
+        .expect("kymo runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("removed the values of 1 series from 2023"),
+        "{said}"
+    );
+    let overlaps = |end: u64| from <= end && end - 10 < thru;
+    let wanted: Vec<(u64, bool)> = before
+        .iter()
+        .map(|(end, cell)| (*end, cell.is_finite() && !overlaps(*end)))
+        .collect();
+    let known = |rows: Vec<(u64, f64)>| {
+        let known = rows.into_iter().map(|(end, cell)| (end, cell.is_finite()));
+        known.collect::<Vec<_>>()
+    };
+    assert_eq!(known(fetched(&shown.dir, &file, 0, all)), wanted);
+    let told = shown
+        .client()
+        .text(&format!("FETCH {name} AVERAGE {} {}", all.0, all.1));
+    assert_eq!(
+        told.matches("nan").count(),
+        wanted.iter().filter(|(_, known)| !known).count(),
+        "{told}"
+    );
+    let kept = shown
+        .client()
+        .text(&format!("UPDATE {name} {}:1", BIRTH + ROWS * 10 + 10));
+    assert!(kept.starts_with("0 "), "{kept}");
 }
 
 /// Series go where an administrator says so, and nowhere else; what is sent afterwards begins again.
@@ -518,4 +606,64 @@ fn stored_series_are_drawn() {
         said.contains("cannot ask the keeper at /no/such/keeper.sock"),
         "{said}"
     );
+}
+
+/// Commands without `--data` find the folder that a running serve keeps elsewhere, by the link in the runtime folder.
+#[test]
+fn commands_find_a_serve_that_runs() {
+    let scratch = Scratch::new("stored-found");
+    let (runtime, state) = (scratch.text("runtime"), scratch.text("state"));
+    let (data, file) = (scratch.text("data"), scratch.text("kymo.toml"));
+    fs::write(&file, "user = \"\"\n[listen]\ncollectd = []\n").expect("a configuration");
+    let words = [
+        "--config",
+        &file,
+        "--data",
+        &data,
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let mut served =
+        Served::start_with(&words, |command| command.env("RUNTIME_DIRECTORY", &runtime));
+    served.address();
+    served.has_said("rrdcached's protocol on");
+    let mut client = Client::unix(&Path::new(&data).join("rrdcached.sock")).expect("a client");
+    client.text("CREATE a.rrd -s 10 DS:x:GAUGE:20:U:U RRA:LAST:0.5:1:5");
+    let run = |words: &[&str]| {
+        let output = Command::new(kymo())
+            .args(words)
+            .env("RUNTIME_DIRECTORY", &runtime)
+            .env("STATE_DIRECTORY", &state)
+            .output()
+            .expect("kymo runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a text");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let listed = run(&["series", "ls"]);
+    assert!(
+        listed.0 == Some(0) && listed.1.contains("a.rrd"),
+        "{listed:?}"
+    );
+    let (code, _, said) = run(&["programs", "--once"]);
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(1), "kymo: no program publishes anything\n")
+    );
+    drop(served);
+    fs::remove_file(Path::new(&runtime).join("serve")).expect("a link");
+    let want = format!(
+        "kymo: cannot find a kymo serve that runs in {state}: name its folder by --data DIR\n"
+    );
+    for words in [
+        &["series", "ls"][..],
+        &["programs", "--once"],
+        &["series", "rm", "a.rrd"],
+    ] {
+        let (code, _, said) = run(words);
+        assert_eq!((code, said.as_str()), (Some(2), want.as_str()), "{words:?}");
+    }
 }

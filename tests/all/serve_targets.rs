@@ -2,21 +2,19 @@
 //! are hostile.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 
 use kymo_base::label_set::LabelSet;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_tests::keeper_client::answer_of;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
 use kymo_wire::collectd::Severity;
-use kymo_wire::keeper::{
-    ANSWER_MAX, Answer, Event, HEAD, LabelledSeries, LabelledValues, POLL, Question, body_bytes,
-};
+use kymo_wire::keeper::{Answer, Event, LabelledSeries, LabelledValues, POLL, Question};
 use kymo_wire::targets::{DescribedTarget, TargetsHead};
 use serde_json::Value;
 
@@ -38,7 +36,7 @@ struct Polled {
 fn described(name: &str, device: &str) -> DescribedTarget {
     DescribedTarget {
         name: name.into(),
-        series: format!("mrtg/a/{name}.rrd"),
+        series: format!("polled/a/{name}.rrd"),
         device: device.into(),
         title: format!("Title of {name}"),
         max_bytes: [1000, 500],
@@ -49,17 +47,9 @@ fn described(name: &str, device: &str) -> DescribedTarget {
 impl Polled {
     fn start(name: &str) -> Polled {
         let scratch = Scratch::new(name);
-        let (dir, file) = (scratch.path("data"), scratch.text("kymo.toml"));
-        fs::write(&file, "user = \"\"\n[listen]\ncollectd = []\n").expect("a configuration");
-        let data = dir.to_string_lossy();
-        let mut served = Served::start(&[
-            "--config",
-            &file,
-            "--data",
-            &data,
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        let dir = scratch.path("data");
+        let config = "user = \"\"\n[listen]\ncollectd = []\n";
+        let mut served = Served::configured(&scratch, &dir, config);
         let address = served.address();
         served.has_said("rrdcached's protocol on");
         let now = RealClock.now().real_ns / 1_000_000_000 / STEP * STEP;
@@ -95,7 +85,7 @@ impl Polled {
         });
         let archives = archives.join(" ");
         let made = client.text(&format!(
-            "CREATE mrtg/a/{name}.rrd -b {} -s 300 DS:ds0:COUNTER:600:0:1000 DS:ds1:COUNTER:600:0:1000 {archives}",
+            "CREATE polled/a/{name}.rrd -b {} -s 300 DS:ds0:COUNTER:600:0:1000 DS:ds1:COUNTER:600:0:1000 {archives}",
             begin - 10
         ));
         assert!(made.starts_with("0 "), "{made}");
@@ -104,7 +94,7 @@ impl Polled {
             in_ += (n * n % 700 * STEP) as u64;
             out += (n % 90 * STEP) as u64;
             let stamp = begin + n * STEP;
-            let said = client.text(&format!("UPDATE mrtg/a/{name}.rrd {stamp}:{in_}:{out}"));
+            let said = client.text(&format!("UPDATE polled/a/{name}.rrd {stamp}:{in_}:{out}"));
             assert!(said.starts_with("0 "), "{said}");
         }
     }
@@ -133,9 +123,9 @@ impl Polled {
 
     /// Rows of rrdtool: stamp of the end, and value.
     fn fetched(&self, name: &str, cf: &str, step: i64, column: usize) -> Vec<(i64, f64)> {
-        let flushed = self.client().text(&format!("FLUSH mrtg/a/{name}.rrd"));
+        let flushed = self.client().text(&format!("FLUSH polled/a/{name}.rrd"));
         assert!(flushed.starts_with("0 "), "{flushed}");
-        let file = self.dir.join(format!("rrd/mrtg/a/{name}.rrd"));
+        let file = self.dir.join(format!("rrd/polled/a/{name}.rrd"));
         let (file, step) = (file.to_string_lossy(), step.to_string());
         let (from, thru) = ((self.now - 100_000).to_string(), self.now.to_string());
         let words = ["fetch", &file, cf, "-r", &step, "-s", &from, "-e", &thru];
@@ -180,15 +170,6 @@ impl Polled {
             assert_eq!(answer_of(&mut stream, question), Answer::Done);
         }
     }
-}
-
-fn answer_of(stream: &mut UnixStream, question: &Question) -> Answer {
-    stream.write_all(&question.frame()).expect("a question");
-    let mut head = [0; HEAD];
-    stream.read_exact(&mut head).expect("a head");
-    let mut body = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
-    stream.read_exact(&mut body).expect("a body");
-    Answer::read(&body).expect("an answer")
 }
 
 /// What happened to a device so many seconds ago.

@@ -1,5 +1,6 @@
 //! A kernel file made slow from outside is noticed, named and backed off.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use kymo_tests::{Scratch, kymo, parse_dump, run};
@@ -29,42 +30,34 @@ fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// On a busy machine another file may be slow, too, but not each time.
-fn at_most_five_times(mut only_that_one: impl FnMut() -> Result<(), String>) {
-    let mut said = Vec::new();
-    while said.len() < 5 {
-        match only_that_one() {
-            Ok(()) => return,
-            Err(others) => said.push(others),
-        }
-    }
-    panic!("only that file is slow: {said:#?}");
-}
+/// Tries of what a busy machine may upset.
+const TRIES: usize = 20;
 
 #[test]
 fn doctor_warns_of_it() {
-    at_most_five_times(|| {
+    // Files that are slow on this machine now and then, without strace: a warning of them is right.
+    let mut slow_anyway = BTreeSet::new();
+    let mut said = Vec::new();
+    while said.len() < TRIES {
         let (out, err) = with_slow("/proc/stat", &["doctor"]);
         let warning = out
             .lines()
             .find(|line| line.starts_with("WARNING: proc/stat is slow"))
             .unwrap_or_else(|| panic!("{out}{err}"));
+        // The kernel adds nothing up while the reader sleeps.
         assert!(
-            warning.contains("Likely cause") && warning.contains("interrupts"),
+            warning.ends_with("most of it without a CPU. Likely cause: a driver, a lock of the kernel or a tracer makes the reader wait."),
             "{warning}"
         );
-        // What is slow on this machine without strace, too, is warned of rightly.
         let anyway = run(&["doctor"]);
         let anyway = String::from_utf8_lossy(&anyway.stdout).into_owned();
-        let others = warned(&out).filter(|name| *name != "proc/stat");
-        match others
-            .filter(|name| !warned(&anyway).any(|of| of == *name))
-            .count()
-        {
-            0 => Ok(()),
-            _ => Err(out),
+        slow_anyway.extend(warned(&anyway).map(String::from));
+        if warned(&out).all(|name| name == "proc/stat" || slow_anyway.contains(name)) {
+            return;
         }
-    });
+        said.push(out);
+    }
+    panic!("only that file is slow: {said:#?}");
 }
 
 /// The files that are said to be slow.
@@ -75,22 +68,18 @@ fn warned(said: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn record_says_so_and_backs_off() {
-    at_most_five_times(record_backs_off);
-}
-
-fn record_backs_off() -> Result<(), String> {
     let scratch = Scratch::new("slow");
     let dir = scratch.text("ring");
     let (_, err) = with_slow(
         "/proc/stat",
         &["record", "-s", "cm", "-i", ".1", "-c", "20", "-f", &dir],
     );
-    let slow: Vec<_> = err
-        .lines()
-        .filter(|line| line.contains("slow read: proc/stat"))
-        .collect();
-    assert_eq!(slow.len(), 1, "one line a minute: {err}");
-    assert!(slow[0].contains("read at 1 of 2 turns"), "{err}");
+    let slow: Vec<_> = said_slow(&err).collect();
+    assert_eq!(slow.len(), 1, "one line a file: {err}");
+    assert!(
+        slow[0].contains("proc/stat") && slow[0].contains("read at 1 of 2 turns"),
+        "{err}"
+    );
     let frames = parse_dump(&run(&["dump", &dir]).stdout);
     let count = |source: &str, state: &str| {
         frames
@@ -105,34 +94,43 @@ fn record_backs_off() -> Result<(), String> {
     );
     assert!(count("proc/meminfo", "") >= 20);
     // A slow source costs its own rows only.
-    match count("proc/meminfo", "not-read") {
-        0 => Ok(()),
-        _ => Err(err),
+    assert_eq!(count("proc/meminfo", "not-read"), 0, "{err}");
+}
+
+fn said_slow(err: &str) -> impl Iterator<Item = &str> {
+    err.lines().filter(|line| line.contains("slow read"))
+}
+
+/// Between rows of numbers there is none of a slow file; the message is on stderr, once.
+#[test]
+fn rows_are_not_interrupted() {
+    for shape in [&["-P"][..], &["--json"], &[]] {
+        let arguments = [&["-s", "c", "-i", ".1", "-c", "20"], shape].concat();
+        let (out, err) = with_slow("/proc/stat", &arguments);
+        assert_eq!(said_slow(&err).count(), 1, "{shape:?}: {err}");
+        assert!(!out.contains("slow"), "{shape:?}: {out}");
     }
 }
 
 /// A recorder that shares its CPU with others waits, and no file is slow for that.
 #[test]
 fn waiting_for_a_cpu_makes_no_file_slow() {
-    at_most_five_times(|| {
+    let mut waited = false;
+    while !waited {
         let scratch = Scratch::new("slow-busy");
         let dir = scratch.text("ring");
         // Loops that end with the shell, all on the first CPU this test may use.
         let script = format!(
             "cpu=$(taskset -pc $$ | sed 's/.*: //; s/[^0-9].*//'); taskset -pc $cpu $$ >/dev/null; \
              loops=; for n in 1 2 3 4 5 6; do (while :; do :; done) & loops=\"$loops $!\"; done; \
-             trap 'kill $loops' EXIT; {} record -s cdnm -i 0 -c 3000 -f {dir}; true",
+             trap 'kill $loops' EXIT; nice -n 5 {} record -s cdnm -i 0 -c 3000 -f {dir}; true",
             kymo().display()
         );
         let output = Command::new("sh").args(["-c", &script]).output();
         let err = String::from_utf8_lossy(&output.expect("sh").stderr).into_owned();
-        match err.contains("slow read") {
-            true => Err(err),
-            false => waited_long(&dir)
-                .then_some(())
-                .ok_or("it never waited".into()),
-        }
-    });
+        assert_eq!(said_slow(&err).count(), 0, "{err}");
+        waited = waited_long(&dir);
+    }
 }
 
 /// Whether reads took long by the clock.

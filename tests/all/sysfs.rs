@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use kymo_tests::{Scratch, run, stdout_of};
+use kymo_tests::{Scratch, put, run, stdout_of};
 use serde_json::Value;
 
 /// Files below a root, and what is in them.
@@ -21,6 +21,8 @@ const TREE: &[(&str, &str)] = &[
     ("sys/class/hwmon/hwmon3/power1_average", "35500000\n"),
     ("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n"),
     ("sys/class/thermal/thermal_zone0/temp", "46000\n"),
+    ("sys/class/thermal/thermal_zone1/type", "x86_pkg_temp\n"),
+    ("sys/class/thermal/thermal_zone1/temp", "51000\n"),
     ("sys/class/thermal/cooling_device0/type", "Processor\n"),
     ("sys/class/powercap/intel-rapl:0/name", "package-0\n"),
     (
@@ -75,12 +77,6 @@ const TREE: &[(&str, &str)] = &[
     ("sys/devices/system/node/online", "0,17\n"),
 ];
 
-fn put(scratch: &Scratch, path: &str, text: &str) {
-    let path = scratch.path(&format!("root/{path}"));
-    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-    fs::write(path, text).expect("a file");
-}
-
 fn rows(dir: &str, letter: &str) -> Vec<Value> {
     let json = stdout_of(&["play", dir, "-s", letter, "--json"]);
     let row = |line: &str| serde_json::from_str(line).expect("JSON");
@@ -92,7 +88,7 @@ fn rows(dir: &str, letter: &str) -> Vec<Value> {
 fn small_files_are_read_as_they_are() {
     let scratch = Scratch::new("sysfs");
     for (path, text) in TREE {
-        put(&scratch, path, text);
+        put(&scratch.path("root"), path, text);
     }
     let (root, dir) = (scratch.text("root"), scratch.text("ring"));
     let record = [
@@ -111,6 +107,7 @@ fn small_files_are_read_as_they_are() {
         ("3/in0", "bmc", "volts", 12.04),
         ("3/power1", "bmc", "watts", 35.5),
         ("0/thermal", "x86_pkg_temp", "celsius", 46.0),
+        ("1/thermal", "x86_pkg_temp", "celsius", 51.0),
         ("intel-rapl:0/energy", "package-0", "watts", 0.0),
         ("0/frequency", "cpufreq", "mhz", 2100.0),
     ] {
@@ -123,6 +120,13 @@ fn small_files_are_read_as_they_are() {
         );
     }
     assert_eq!(of("0/temp1")["sensors.label"], "Package id 0");
+    // Two sockets have zones of one type, which the terminal tells apart.
+    let shown = stdout_of(&["play", &dir, "-s", "E"]);
+    for (zone, celsius) in [("x86_pkg_temp@0", "46.0"), ("x86_pkg_temp@1", "51.0")] {
+        let row = shown.lines().find(|row| row.starts_with(zone));
+        let row = row.unwrap_or_else(|| panic!("no {zone}: {shown}"));
+        assert_eq!(row.split_whitespace().nth(2), Some(celsius), "{shown}");
+    }
     let ports = rows(&dir, "X");
     assert_eq!(ports.len(), 2, "{ports:?}");
     assert_eq!(ports[0]["infiniband.port"], "rocep1s0:2");
@@ -177,8 +181,16 @@ fn mountstats(n: u64) -> String {
 #[test]
 fn nfs_mounts_say_what_their_operations_take() {
     let scratch = Scratch::new("mountstats");
-    put(&scratch, "proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n");
-    put(&scratch, "proc/1/mountstats", &mountstats(1000));
+    put(
+        &scratch.path("root"),
+        "proc/stat",
+        "cpu  1 2 3 4\ncpu0 1 2 3 4\n",
+    );
+    put(
+        &scratch.path("root"),
+        "proc/1/mountstats",
+        &mountstats(1000),
+    );
     let (root, dir) = (scratch.text("root"), scratch.text("ring"));
     let ended = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -187,7 +199,7 @@ fn nfs_mounts_say_what_their_operations_take() {
                 if ended.load(std::sync::atomic::Ordering::Relaxed) {
                     break;
                 }
-                put(&scratch, "proc/1/new", &mountstats(2 * n));
+                put(&scratch.path("root"), "proc/1/new", &mountstats(2 * n));
                 let at = |name: &str| scratch.path(&format!("root/proc/1/{name}"));
                 fs::rename(at("new"), at("mountstats")).expect("a file");
                 std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,7 +1,15 @@
 //! What the end-to-end tests share: the program under test, scratch folders, load.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
+
+pub mod collectd_packet;
+#[cfg(target_arch = "x86_64")]
+pub mod injected;
+pub mod keeper_client;
 pub mod machine;
 pub mod postgres;
+pub mod postgres_client;
+pub mod power_disk;
 pub mod rrd_client;
 pub mod rrd_daemon;
 pub mod rrd_file;
@@ -10,13 +18,19 @@ pub mod rrdtool;
 pub mod served;
 pub mod snmpd;
 pub mod source_package;
+pub mod wall_clock;
 
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The program of the profile `quick`, built here where `make test` has not done so. `KYMO` names another.
 pub fn kymo() -> PathBuf {
+    usual_process();
     if let Some(path) = std::env::var_os("KYMO") {
         let path = std::fs::canonicalize(path);
         return path
@@ -48,6 +62,21 @@ pub fn kymo() -> PathBuf {
     root.join("target/quick/kymo")
 }
 
+/// Gives this process, and so all that it starts, the signal dispositions and the umask of a login shell: a job that
+/// `nohup` or a script started in the background ignores some signals.
+#[allow(unsafe_code)]
+fn usual_process() {
+    static DONE: std::sync::Once = std::sync::Once::new();
+    DONE.call_once(|| {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            // SAFETY: the default action needs no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        // SAFETY: changes a number of this process.
+        unsafe { libc::umask(0o022) };
+    });
+}
+
 /// Runs the program to its end.
 pub fn run(arguments: &[&str]) -> Output {
     // Not where programs of this machine publish; each has a folder of its own.
@@ -74,6 +103,20 @@ pub fn stdout_of(arguments: &[&str]) -> String {
         output.status
     );
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Makes `path` below `root`, or changes the text that it has, where kymo may be reading it: it is at no time empty.
+pub fn put(root: &Path, path: &str, text: &str) {
+    let path = root.join(path.trim_start_matches('/'));
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    let file = std::fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .expect("a file");
+    file.write_all_at(text.as_bytes(), 0).expect("a text");
+    file.set_len(text.len() as u64).expect("its end");
 }
 
 /// A folder of its own, removed when dropped.
@@ -200,19 +243,38 @@ pub fn inherit(file: &impl std::os::fd::AsRawFd) {
     assert_eq!(cleared, 0, "cannot pass on a file descriptor");
 }
 
-/// A port of this machine that is nobody else's: no two tests get the same one, and it is below those that the kernel gives
-/// away by itself.
+/// A port of this machine that no other test gets, in this process or another, below those that the kernel gives away by itself.
 pub fn free_port() -> u16 {
+    /// Names that this process holds, one a port: another process cannot bind them.
+    static HELD: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id() % 12 * 1000;
     loop {
         let number = first + NEXT.fetch_add(1, Ordering::Relaxed);
         let port = 20_000 + (number % 12_000) as u16;
-        // Not by binding it: a child that another test is just starting would have the socket, too.
-        if std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let name = SocketAddr::from_abstract_name(format!("kymo-test-port-{port}"));
+        let Ok(held) = UnixListener::bind_addr(&name.expect("a short name")) else {
+            continue;
+        };
+        HELD.lock().expect("a lock").push(held);
+        // Not by binding the port: a child that another test is just starting would have the socket, too.
+        if !is_port_used(port) {
             return port;
         }
     }
+}
+
+/// Whether the kernel lists a socket of this port, in whatever state.
+fn is_port_used(port: u16) -> bool {
+    let own = format!(":{port:04X}");
+    ["tcp", "tcp6", "udp", "udp6"].into_iter().any(|table| {
+        let text = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        // The second column is the socket's own address and port.
+        let mut locals = text
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1));
+        locals.any(|local| local.ends_with(&own))
+    })
 }
 
 /// Whether the tests run as root.

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::is_root;
+pub use kymo_sys::skipped::skipped;
 
 /// Whether the test must be left out: not as root, or without one of the tools. Says why.
 pub fn must_skip(tools: &[&str]) -> bool {
@@ -17,11 +18,6 @@ pub fn must_skip(tools: &[&str]) -> bool {
     };
     skipped(&why);
     true
-}
-
-/// Says that a test is left out, and why.
-pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 fn exists(tool: &str) -> bool {

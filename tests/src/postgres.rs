@@ -47,18 +47,28 @@ impl Drop for Cluster {
     }
 }
 
-/// Where PostgreSQL's programs are, by `pg_config`.
+/// What `pg_config`, or the program that `PG_CONFIG` names, says of PostgreSQL.
+pub fn pg_config(option: &str) -> String {
+    let program = std::env::var_os("PG_CONFIG").unwrap_or_else(|| "pg_config".into());
+    let output = Command::new(&program).arg(option).output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run {program:?}: {why}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.trim().to_string()
+}
+
+/// Where PostgreSQL's programs are.
 pub fn programs() -> PathBuf {
-    let output = Command::new("pg_config").arg("--bindir").output();
-    let output = output.unwrap_or_else(|why| panic!("cannot run pg_config: {why}"));
-    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+    PathBuf::from(pg_config("--bindir"))
 }
 
 /// Builds the library below `target`, with more words of make's command line; its path without `.so`.
 pub fn library(name: &str, words: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().expect("the project's folder");
-    let folder = root.join("target").join(name);
+    // A folder for each version: `PostgreSQL 15.2 (Debian ...)`.
+    let version = pg_config("--version");
+    let version = version.split(' ').nth(1).unwrap_or_default();
+    let folder = root.join("target").join(format!("{name}-{version}"));
     fs::create_dir_all(&folder).expect("a folder");
     let lock = File::create(folder.join("lock")).expect("a file");
     lock.lock().expect("a lock");
@@ -183,9 +193,18 @@ impl Place {
 impl Cluster {
     /// Starts one with the library, and with more lines of its configuration.
     pub fn start(settings: &str) -> Cluster {
+        Cluster::start_with(&library("postgres", &[]).to_string_lossy(), settings)
+    }
+
+    /// The same, with another library loaded first.
+    pub fn start_beside(other: &str, settings: &str) -> Cluster {
         let library = library("postgres", &[]);
-        let load = format!("shared_preload_libraries = '{}'", library.display());
-        Cluster::serve(Place::new(), &format!("{load}\n{settings}"), &[])
+        Cluster::start_with(&format!("{other}, {}", library.display()), settings)
+    }
+
+    fn start_with(libraries: &str, settings: &str) -> Cluster {
+        let load = format!("shared_preload_libraries = '{libraries}'\n{settings}");
+        Cluster::serve(Place::new(), &load, &[])
     }
 
     /// Starts one with these lines of its configuration alone, and with more variables of its environment.
@@ -241,9 +260,9 @@ impl Cluster {
         self.server.0.id()
     }
 
-    fn psql_command(&self) -> Command {
+    fn psql_command(&self, role: &str) -> Command {
         let mut command = Command::new(programs().join("psql"));
-        command.args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres"]);
+        command.args(["-X", "-q", "-A", "-t", "-U", role, "-d", "postgres"]);
         command.args(["-h", &self.sockets()]).stdin(Stdio::null());
         command
     }
@@ -252,13 +271,18 @@ impl Cluster {
     pub fn psql(&self, script: &str) -> String {
         let path = self.place.scratch.path("script.sql");
         fs::write(&path, script).expect("a file");
-        let output = output_of(self.psql_command().arg("-f").arg(&path));
+        let output = output_of(self.psql_command("postgres").arg("-f").arg(&path));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// A psql that takes statements as they come.
     pub fn session(&self) -> Session {
-        let mut command = self.psql_command();
+        self.session_as("postgres")
+    }
+
+    /// The same as another role.
+    pub fn session_as(&self, role: &str) -> Session {
+        let mut command = self.psql_command(role);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         Session(Running(
             command.stderr(Stdio::null()).spawn().expect("psql"),

@@ -280,9 +280,7 @@ fn list(random: &mut Random, folder: &str) -> String {
 
 /// Commands about files that are no files.
 fn about_nothing(random: &mut Random, folder: &str) -> String {
-    let name = random.pick(&[
-        "nosuch", "adir", "short", "stub", "garbage", "empty", "d/nosuch",
-    ]);
+    let name = random.pick(&["nosuch", "adir", "short", "stub", "garbage", "d/nosuch"]);
     let path = format!("{folder}/{name}.rrd");
     match random.below(11) {
         0 => format!("UPDATE {path} 1000:1"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Running, kymo};
+use crate::{Running, Scratch, kymo};
 
 /// For what takes milliseconds on a machine that is not busy.
 pub const LONG: Duration = Duration::from_secs(60);
@@ -32,6 +32,20 @@ impl Served {
     /// `kymo serve` with these words.
     pub fn start(arguments: &[&str]) -> Served {
         Served::start_with(arguments, |command| command)
+    }
+
+    /// `kymo serve` on a data folder, with a configuration that is written to `kymo.toml`, and the page on a free port.
+    pub fn configured(scratch: &Scratch, data: &Path, config: &str) -> Served {
+        let file = scratch.text("kymo.toml");
+        fs::write(&file, config).expect("a configuration");
+        Served::of_file(&file, data)
+    }
+
+    /// `kymo serve` with a configuration file and a data folder, and the page on a free port.
+    pub fn of_file(config: &str, data: &Path) -> Served {
+        let data = data.to_string_lossy();
+        let page = ["--listen", "127.0.0.1:0"];
+        Served::start(&["--config", config, "--data", &data, page[0], page[1]])
     }
 
     /// The same, with more to set.
@@ -93,6 +107,22 @@ impl Served {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("it never said {part:?}, but {:#?}", self.said)
                 }
+            }
+        }
+    }
+
+    /// A line that holds all of these, and may have come already. A machine that is busy for long is waited for.
+    pub fn has_said_all(&mut self, parts: &[&str]) -> String {
+        let fits = |line: &String| parts.iter().all(|part| line.contains(part));
+        let deadline = Instant::now() + 5 * LONG;
+        loop {
+            if let Some(line) = self.said.iter().find(|line| fits(line)) {
+                return line.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.said.push(line),
+                Err(_) => panic!("it never said {parts:?}, but {:#?}", self.said),
             }
         }
     }
@@ -201,22 +231,29 @@ pub fn files_of(pid: u32) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a process is there and has not ended.
+/// True until a process has ended as a whole: the first thread may be gone while another one still has the sockets, waiting
+/// for a disk.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit(") ")
         .next()
         .and_then(|rest| rest.chars().next());
-    state.is_some_and(|state| state != 'Z')
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    state.is_some_and(|state| state != 'Z' || threads > 1)
 }
 
 /// Sends a signal, such as `-KILL`.
 pub fn kill(signal: &str, pid: u32) {
+    assert!(is_killed(signal, pid), "kill {pid}");
+}
+
+/// Sends a signal; false if the process has ended.
+pub fn is_killed(signal: &str, pid: u32) -> bool {
     let sent = Command::new("kill")
         .args([signal, &pid.to_string()])
         .status();
-    assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
+    sent.is_ok_and(|status| status.success())
 }
 
 /// Status and body.
@@ -245,9 +282,17 @@ pub fn ask(
     Some((status, body.to_string()))
 }
 
-/// The answer to a question that is answered.
+/// The answer to a question that is answered. A serve that has recorded no sample yet refuses it with 503 for a moment.
 pub fn get(address: &str, path: &str, token: &str) -> Value {
-    let (status, body) = ask(address, "GET", path, token, "").expect("an answer");
-    assert_eq!(status, 200, "{path}: {body}");
-    serde_json::from_str(&body).expect("JSON")
+    let deadline = Instant::now() + LONG;
+    loop {
+        let (status, body) = ask(address, "GET", path, token, "").expect("an answer");
+        let is_early = status == 503 && body.contains("cannot find a recording");
+        if is_early && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        }
+        assert_eq!(status, 200, "{path}: {body}");
+        return serde_json::from_str(&body).expect("JSON");
+    }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Keys in use: `host boot_id kernel arch hz page_size cpus mem_kb tz swap_kb
 /// net_path kymo letters` (what was asked to be recorded, as `-s` takes it), `interval` (as `-i` takes it), `comment`, of collectl's files
-/// `recorded_by disk_names net_names started` as their header has them, and `uid.N=NAME`; `speed.NAME=MBIT` where it is known; `net.NAME=physical` or
-/// `virtual`; `disk.NAME`, by sysfs, is one of
+/// `recorded_by disk_names net_names started began` as their header has them and `own_tz`, the zone of who plays them, and `uid.N=NAME`; `speed.NAME=MBIT` where it is known; `net.NAME=physical`,
+/// `outer` (an outermost one of a machine that has no physical one) or `virtual`; `disk.NAME`, by sysfs, is one of
 /// - `whole`: a disk of its own, the only ones that count in a sum;
 /// - `part:DISK`: a partition of it;
 /// - `on:A,B`: made of others (device mapper, md, bcache, a multipath head);

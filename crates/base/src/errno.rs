@@ -4,9 +4,19 @@ use std::io;
 
 /// The words of `strerror`, without the number that Rust puts behind them.
 pub fn strerror(error: &io::Error) -> String {
-    let mut text = error.to_string();
-    if let Some(at) = text.rfind(" (os error ") {
-        text.truncate(at);
+    without_numbers(error.to_string())
+}
+
+/// A text without the numbers of the system's errors in it.
+pub fn without_numbers(mut text: String) -> String {
+    const NUMBER: &str = " (os error ";
+    while let Some(at) = text.find(NUMBER) {
+        let rest = &text[at + NUMBER.len()..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if digits == 0 || !rest[digits..].starts_with(')') {
+            break;
+        }
+        text.replace_range(at..=at + NUMBER.len() + digits, "");
     }
     text
 }
@@ -22,5 +32,16 @@ mod tests {
             "No such file or directory"
         );
         assert_eq!(strerror(&io::Error::other("late")), "late");
+        for (text, plain) in [
+            (
+                "cannot open a: gone (os error 2); b",
+                "cannot open a: gone; b",
+            ),
+            ("a (os error 2): b (os error 13)", "a: b"),
+            ("a (os error ) (os error 1", "a (os error ) (os error 1"),
+            ("", ""),
+        ] {
+            assert_eq!(without_numbers(text.into()), plain, "{text}");
+        }
     }
 }

@@ -6,11 +6,12 @@
 pub enum Rule {
     /// Shown as it is.
     Gauge,
-    /// Only grows; a smaller value is a reset.
+    /// Only grows; a smaller value is a reset of all that the row counts.
     Counter64,
     /// Grows and wraps at 2^32; a drop is a wrap when plausible, else a reset.
     Counter32,
-    /// Grows, but the kernel may step it back (iowait, idle): a drop counts as 0.
+    /// Grows, but by itself may step back (iowait, idle, steal, sums over what comes and goes): a small drop counts as
+    /// 0, and a great one says nothing of the others.
     CounterMayStepBack,
 }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::label_set::{self, is_name, is_set};
+use crate::name::DisplayName;
 use crate::pattern::fits;
 
 /// The labels that names of files have, in the order in which they are shown.
@@ -69,14 +70,11 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Reads `label=PATTERN` or `label!=PATTERN`; a text without `=` is searched for in the name.
+    /// Reads `label=PATTERN` or `label!=PATTERN`, where a pattern may be quoted as in a label set. Any other text is searched for
+    /// in the name as it is shown: what lists print is a matcher.
     pub fn parse(text: &str) -> Result<Matcher, String> {
-        let Some((label, pattern)) = text.split_once('=') else {
-            return Ok(Matcher {
-                label: "name".into(),
-                negated: false,
-                pattern: format!("*{text}*").into_bytes(),
-            });
+        let Some((label, pattern)) = text.split_once('=').filter(|_| !is_path(text)) else {
+            return Ok(Matcher::of_name(text));
         };
         let (label, negated) = match label.strip_suffix('!') {
             Some(label) => (label, true),
@@ -91,13 +89,61 @@ impl Matcher {
         Ok(Matcher {
             label: label.into(),
             negated,
-            pattern: pattern.as_bytes().to_vec(),
+            pattern: unquoted(pattern),
         })
+    }
+
+    /// A matcher that searches for a text in names, or that picks a label set.
+    pub fn of_name(text: &str) -> Matcher {
+        Matcher {
+            label: "name".into(),
+            negated: false,
+            pattern: match is_set(text.as_bytes()) {
+                true => text.into(),
+                false => format!("*{text}*").into_bytes(),
+            },
+        }
+    }
+
+    /// A matcher that picks the series which have a label.
+    pub fn having(label: &str) -> Matcher {
+        Matcher {
+            label: label.into(),
+            negated: false,
+            pattern: b"?*".to_vec(),
+        }
+    }
+
+    /// True if files have the label.
+    pub fn is_of_files(&self) -> bool {
+        LABELS.contains(&self.label.as_str())
     }
 
     /// Whether a series is picked.
     pub fn picks(&self, name: &[u8]) -> bool {
-        fits(&self.pattern, &value(name, &self.label)) != self.negated
+        // The label `name` of files is without `.rrd`, but lists show it with.
+        let is_shown =
+            || self.label == "name" && fits(&self.pattern, DisplayName(name).text().as_bytes());
+        (fits(&self.pattern, &value(name, &self.label)) || is_shown()) != self.negated
+    }
+}
+
+/// True if a text can only be a name, or a part of one: it begins before the first `=` as no label does.
+fn is_path(text: &str) -> bool {
+    let front = text.split('=').next().unwrap_or_default();
+    front.contains('/') || is_set(text.as_bytes())
+}
+
+/// `"a \"b\""`: as a label set has its values.
+fn unquoted(pattern: &str) -> Vec<u8> {
+    let inside = pattern.strip_prefix('"');
+    let Some(inside) = inside.and_then(|inside| inside.strip_suffix('"')) else {
+        return pattern.into();
+    };
+    let set = format!("{{x=\"{inside}\"}}");
+    match is_set(set.as_bytes()) {
+        true => label_set::value(set.as_bytes(), "x").into_owned(),
+        false => pattern.into(),
     }
 }
 
@@ -145,5 +191,27 @@ mod tests {
         assert_eq!(picked("color=red"), "");
         assert!(Matcher::parse("1st=red").is_err());
         assert!(Matcher::parse("=red").is_err());
+    }
+
+    #[test]
+    fn what_lists_print_is_a_matcher() {
+        let names = [
+            "web1/cpu-0/cpu-idle.rrd",
+            "web2/cpu-0/cpu-user.rrd",
+            "web3/disk-a=b/x\n.rrd",
+            r#"{host="db2",job="a\"b"}"#,
+        ];
+        let picked = |text: &str| {
+            let matcher = Matcher::parse(text).expect("a matcher");
+            let picked = names.iter().filter(|name| matcher.picks(name.as_bytes()));
+            picked.map(|name| &name[..4]).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(picked("web1/cpu-0/cpu-idle.rrd"), "web1");
+        assert_eq!(picked("name=web1/cpu-0/cpu-idle.rrd"), "web1");
+        assert_eq!(picked("cpu-0/cpu-idle.rrd"), "web1");
+        assert_eq!(picked("web3/disk-a=b/x\\x0a.rrd"), "web3");
+        assert_eq!(picked(r#"{host="db2",job="a\"b"}"#), "{hos");
+        assert_eq!(picked(r#"job="a\"b""#), "{hos");
+        assert_eq!(picked("job!="), "{hos");
     }
 }

@@ -10,6 +10,7 @@ pub mod context;
 pub mod cost;
 pub mod errno;
 pub mod field;
+mod held;
 pub mod label_set;
 pub mod labels;
 pub mod limits;

@@ -74,9 +74,10 @@ pub const SMALL_HEADER: u64 = 64 << 10;
 pub const SMALL_BLANK_CELLS: u64 = 256 << 10;
 /// rrdcached: bytes written to a file, or sent to a client, at a time.
 pub const PIECE_BYTES: usize = 256 << 10;
-/// rrdcached: connections; others wait.
+/// rrdcached: connections. Beyond it a client with more than half of them loses some to other clients; without such a
+/// client new connections wait.
 pub const CONNECTIONS_MAX: usize = 16_384;
-/// rrdcached: bytes of all connections that were not served yet or not taken yet. Beyond that the largest go.
+/// rrdcached: unserved and unread bytes of all connections. Beyond it the client that holds most loses connections.
 pub const HELD_MAX: usize = 96 << 20;
 /// rrdcached: bytes of answers made in one turn of the loop, unless one request alone has more.
 pub const TURN_ANSWERS_MAX: usize = 16 << 20;
@@ -98,6 +99,27 @@ pub const MRTG_TARGET_BYTES_MAX: usize = 1 << 20;
 /// mrtg.cfg: parentheses within parentheses in an expression.
 pub const MRTG_EXPRESSION_DEPTH_MAX: usize = 64;
 
+/// PostgreSQL: bytes of a server's answer; beyond it the connection ends.
+pub const PG_ANSWER_BYTES_MAX: u64 = 32 << 20;
+/// PostgreSQL: bytes of one message of a server, and of all its settings.
+pub const PG_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// PostgreSQL: rows of an answer.
+pub const PG_ROWS_MAX: usize = 65_536;
+
+/// Private writable memory of the recorder of kymo serve: RLIMIT_DATA. Each process of kymo serve needs a part of its limit;
+/// more is a fault or an attack. The process then ends, and the guardian starts it again.
+pub const RECORDER_MEMORY_MAX: u64 = 1 << 30;
+/// The keeper's, for up to [`SERIES_MAX`] series.
+pub const KEEPER_MEMORY_MAX: u64 = 8 << 30;
+/// The hub's.
+pub const HUB_MEMORY_MAX: u64 = 2 << 30;
+/// A poller's, for up to [`MRTG_CFG_TARGETS_MAX`] targets.
+pub const POLLER_MEMORY_MAX: u64 = 8 << 30;
+/// All mappings of the process that asks PostgreSQL: RLIMIT_AS.
+pub const PG_MEMORY_MAX: u64 = 256 << 20;
+/// Further mappings of that process for each server.
+pub const PG_SERVER_MEMORY_MAX: u64 = 128 << 20;
+
 /// Programs: bytes of a publisher's file; a longer one is not read.
 pub const SHM_FILE_MAX: usize = 256 << 20;
 /// Programs: slots of a publisher.
@@ -116,3 +138,16 @@ pub const SHM_METRIC_LABELS_MAX: usize = 16;
 pub const SHM_METRICS_MAX: usize = 4 << 20;
 /// Programs: files of a user's ended programs that a folder keeps while none collects them.
 pub const SHM_ENDED_MAX: usize = 64;
+/// Programs: the same with those of the last 30 s, which a collector may not have seen yet.
+pub const SHM_ENDED_YOUNG_MAX: usize = 512;
+/// Programs: the age of these, in nanoseconds.
+pub const SHM_ENDED_YOUNG_NS: u64 = 30_000_000_000;
+/// Programs: files that go for each new one, at most: after a burst there are as few as before in a while.
+pub const SHM_ENDED_REMOVED: usize = 16;
+/// Names of a user in a folder where all users publish.
+pub const SHM_USER_NAMES_MAX: usize = 1024;
+/// Bytes of a user's files in a folder where all users publish, whose file system has `room` bytes: a thirty-second, but enough for
+/// most programs, and not more than two PostgreSQL servers of 5,000 connections take.
+pub fn shm_user_bytes(room: u64) -> u64 {
+    (room / 32).clamp(32 << 20, 160 << 20)
+}

@@ -41,6 +41,12 @@ pub struct Slot {
     pub class: Class,
 }
 
+impl Slot {
+    fn end(&self) -> usize {
+        self.literal_end as usize
+    }
+}
+
 /// How the lines of a kind of source are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grammar {
@@ -105,15 +111,8 @@ impl Template {
     /// The literal bytes before slot `i`; for `i == len()`, those after the last slot.
     #[inline]
     pub fn literal(&self, i: usize) -> &[u8] {
-        let start = if i == 0 {
-            0
-        } else {
-            self.slots[i - 1].literal_end as usize
-        };
-        let end = self
-            .slots
-            .get(i)
-            .map_or(self.literals.len(), |slot| slot.literal_end as usize);
+        let start = if i == 0 { 0 } else { self.slots[i - 1].end() };
+        let end = self.slots.get(i).map_or(self.literals.len(), Slot::end);
         &self.literals[start..end]
     }
 
@@ -162,6 +161,34 @@ impl Template {
         }
         out.extend_from_slice(self.literal(self.len()));
         true
+    }
+
+    /// Compares `text` with the text that `values` make.
+    pub(crate) fn makes(
+        &self,
+        text: &[u8],
+        mut values: impl Iterator<Item = u64>,
+        words: &Words,
+    ) -> bool {
+        let (mut rest, mut literals) = (text, &self.literals[..]);
+        let mut last = 0;
+        for slot in &self.slots {
+            let (literal, later) = literals.split_at(slot.end() - last);
+            (literals, last) = (later, slot.end());
+            let after = match literal {
+                &[byte] => rest
+                    .split_first()
+                    .filter(|&(&first, _)| first == byte)
+                    .map(|(_, after)| after),
+                _ => rest.strip_prefix(literal),
+            };
+            let after = after.zip(values.next());
+            match after.and_then(|(rest, value)| slot.class.skip(rest, value, words)) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        rest == literals
     }
 
     /// Matches `text` whole: fills `values` and `ends` (where each value ends in the text),
@@ -321,6 +348,25 @@ impl Class {
         Some((value, start + blanks + len))
     }
 
+    /// Rest of `text` after `value`, if `text` begins with `value` as this class writes numbers.
+    #[inline]
+    fn skip<'a>(self, text: &'a [u8], value: u64, words: &Words) -> Option<&'a [u8]> {
+        let fill = match self {
+            Class::Word(_) => return text.strip_prefix(words.get(value)?),
+            Class::Free if value < 10 => {
+                let (&digit, after) = text.split_first()?;
+                return (u64::from(digit) == u64::from(b'0') + value).then_some(after);
+            }
+            Class::Free => return skip_number(text, value),
+            Class::Right(_) => b' ',
+            Class::Zero(_) => b'0',
+        };
+        let fills = self.width(value, words) - scan::digits(value);
+        let (filled, digits) = text.split_at_checked(fills)?;
+        let is_filled = filled.iter().all(|&byte| byte == fill);
+        skip_number(digits, value).filter(|_| is_filled)
+    }
+
     /// Bytes that `value` takes when written.
     #[inline]
     pub fn width(self, value: u64, words: &Words) -> usize {
@@ -373,6 +419,20 @@ impl Until {
         };
         (len <= limits::WORD_BYTES_MAX).then_some(start + len)
     }
+}
+
+/// Rest of `text` after `value`, if `text` begins with the digits of `value` and no digit comes next.
+#[inline]
+fn skip_number(text: &[u8], value: u64) -> Option<&[u8]> {
+    let (mut number, mut len) = (0u64, 0);
+    while let Some(digit) = text.get(len).map(|byte| byte.wrapping_sub(b'0'))
+        && digit < 10
+    {
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        len += 1;
+    }
+    let is_written_so = number == value && len == scan::digits(value);
+    is_written_so.then(|| &text[len..])
 }
 
 /// Cuts `text` by `grammar` into a new template and its values. Never fails: what is not
@@ -669,6 +729,11 @@ mod tests {
                     prop_assert!(template.render(&values, &words, &mut out));
                     prop_assert_eq!(&out, &b);
                 }
+                values.resize(template.len(), 7);
+                let mut out = Vec::new();
+                let is_made = template.render(&values, &words, &mut out) && out == b;
+                prop_assert_eq!(template.makes(&b, values.iter().copied(), &words), is_made);
+                prop_assert!(!is_made || !template.makes(&[&b[..], b"x"].concat(), values.iter().copied(), &words));
             }
         }
     }

@@ -2,8 +2,10 @@
 //! costs a byte for all of it; what moved, the numbers that moved. Nothing is allocated once
 //! the templates and words are known.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
+use crate::held::Held;
 use crate::limits;
 use crate::scan;
 use crate::template::{Class, Grammar, Template, derive};
@@ -26,6 +28,10 @@ pub struct TrackWriter {
     section: Vec<u8>,
     run: Option<(u64, u64)>,
     changes: Vec<Change>,
+    /// Values of an instance that was packed.
+    unpacked: Vec<u64>,
+    /// The buffers of the text that was packed last, for the next one that is not.
+    spare: Option<Box<Text>>,
     group: u32,
     /// Slots of templates that were written by runs in this key group.
     run_slots: usize,
@@ -53,23 +59,6 @@ struct Known {
     last_used: u64,
 }
 
-/// An instance as last read.
-struct Held {
-    name: Vec<u8>,
-    text: Text,
-    /// Index of the template; `None`: no text yet, or kept as bytes.
-    template: Option<u32>,
-    /// Key group in which it was last stated.
-    stated: u32,
-    /// New templates since `novel_since`.
-    novel: u8,
-    novel_since: u64,
-    /// Kept as bytes until this sample.
-    bytes_until: u64,
-    /// Not read in pieces until this sample.
-    whole_until: u64,
-}
-
 impl TrackWriter {
     /// A track whose texts are cut by `grammar`.
     pub fn new(grammar: Grammar) -> TrackWriter {
@@ -82,6 +71,8 @@ impl TrackWriter {
             section: Vec::new(),
             run: None,
             changes: Vec::new(),
+            unpacked: Vec::new(),
+            spare: None,
             group: 0,
             run_slots: 0,
             zeros: 0,
@@ -108,19 +99,15 @@ impl TrackWriter {
 
     /// Adds an instance. A writer that reuses a slot first says [`TrackWriter::gone`].
     pub fn add(&mut self, slot: usize, name: &[u8]) {
+        self.add_shared(slot, name.into());
+    }
+
+    /// As [`TrackWriter::add`], with a name that other tracks have too.
+    pub fn add_shared(&mut self, slot: usize, name: Arc<[u8]>) {
         if slot >= self.instances.len() {
             self.instances.resize_with(slot + 1, || None);
         }
-        self.instances[slot] = Some(Box::new(Held {
-            name: name[..name.len().min(limits::NAME_MAX)].to_vec(),
-            text: Text::default(),
-            template: None,
-            stated: 0,
-            novel: 0,
-            novel_since: 0,
-            bytes_until: 0,
-            whole_until: 0,
-        }));
+        self.instances[slot] = Some(Box::new(Held::new(name)));
     }
 
     /// Removes an instance; said before any frame of a higher slot.
@@ -137,10 +124,20 @@ impl TrackWriter {
     pub fn read(&mut self, slot: usize, text: &[u8]) -> bool {
         let changed = self.frame(slot, text);
         if changed && let Some(held) = self.held(slot) {
-            held.text.bytes.clear();
-            held.text.bytes.extend_from_slice(text);
+            let bytes = &mut held.open_text().bytes;
+            bytes.clear();
+            bytes.extend_from_slice(text);
         }
         changed
+    }
+
+    /// Keeps the values of the instance's text only, which take a tenth of its memory; worth it where texts are many and seldom
+    /// change. The next text is parsed from end to end.
+    pub fn pack(&mut self, slot: usize) {
+        let held = self.instances.get_mut(slot).and_then(Option::as_deref_mut);
+        if let Some(text) = held.and_then(Held::pack) {
+            self.spare = Some(text);
+        }
     }
 
     /// As [`TrackWriter::read`], where the text's buffer may be exchanged for another: a long text is not copied.
@@ -150,7 +147,7 @@ impl TrackWriter {
         }
         let changed = self.frame(slot, text);
         if changed && let Some(held) = self.held(slot) {
-            std::mem::swap(&mut held.text.bytes, text);
+            std::mem::swap(&mut held.open_text().bytes, text);
         }
         changed
     }
@@ -159,9 +156,9 @@ impl TrackWriter {
     pub fn goes_in_pieces(&self, slot: usize) -> bool {
         let held = self.instances.get(slot).and_then(Option::as_deref);
         held.is_some_and(|held| {
-            let template = held.template.map(|id| &self.templates[id as usize]);
-            held.text.bytes.len() > limits::TEXT_COPIED_MAX
-                && held.whole_until <= self.sample
+            let template = held.template.map(|id| &self.templates[usize::from(id)]);
+            held.bytes().len() > limits::TEXT_COPIED_MAX
+                && !held.is_read_whole(self.sample)
                 && template.is_some_and(|known| !known.has_words)
         })
     }
@@ -185,11 +182,11 @@ impl TrackWriter {
             return Ok(!self.changes.is_empty());
         };
         text.clear();
-        let whole_until = self.sample + limits::NOVELTY_SAMPLES;
+        let sample = self.sample;
         if let Some(held) = self.held(slot) {
-            held.whole_until = whole_until;
-            text.reserve(held.text.bytes.len() + limits::PIECE_READ);
-            text.extend_from_slice(&held.text.bytes[..rest]);
+            held.read_whole_from(sample);
+            text.reserve(held.bytes().len() + limits::PIECE_READ);
+            text.extend_from_slice(&held.bytes()[..rest]);
         }
         text.extend_from_slice(piece);
         while text.len() <= limits::TEXT_RECORDED_MAX {
@@ -200,7 +197,7 @@ impl TrackWriter {
         }
         let is_recorded = self.frame_from(place, slot, text);
         if is_recorded && let Some(held) = self.held(slot) {
-            std::mem::swap(&mut held.text.bytes, text);
+            std::mem::swap(&mut held.open_text().bytes, text);
         }
         Ok(is_recorded)
     }
@@ -223,11 +220,10 @@ impl TrackWriter {
             ..
         } = self;
         let held = instances.get_mut(slot).and_then(Option::as_deref_mut);
-        let template = held.as_ref().and_then(|held| held.template);
-        let (Some(held), Some(id)) = (held, template) else {
+        let Some((last, id)) = held.and_then(Held::text_by_template) else {
             return Ok(Some(0));
         };
-        let template = &templates[id as usize].template;
+        let template = &templates[usize::from(id)].template;
         let mut start = 0;
         loop {
             let is_end = more(piece)? == 0;
@@ -237,22 +233,20 @@ impl TrackWriter {
             };
             let is_too_long = lines == 0 && piece.len() == piece.capacity();
             let next = (start, &piece[..lines]);
-            if is_too_long || !held.text.patch(place, next, template, words, changes) {
+            if is_too_long || !last.patch(place, next, template, words, changes) {
                 return Ok(Some(start));
             }
             start += lines;
             piece.drain(..lines);
             if is_end {
-                return Ok((start != held.text.bytes.len()).then_some(start));
+                return Ok((start != last.bytes.len()).then_some(start));
             }
         }
     }
 
     /// The instance's text is the last one, as is known without reading it. False, and nothing is said, where there is none.
     pub fn same(&mut self, slot: usize) -> bool {
-        let has_text = self
-            .held(slot)
-            .is_some_and(|held| !held.text.bytes.is_empty());
+        let has_text = self.held(slot).is_some_and(|held| held.has_text());
         if !has_text {
             return false;
         }
@@ -271,9 +265,7 @@ impl TrackWriter {
             self.extend_run(op::UNREAD | (why as u64) << 8);
             return;
         }
-        let has_text = self
-            .held(slot)
-            .is_some_and(|held| !held.text.bytes.is_empty());
+        let has_text = self.held(slot).is_some_and(|held| held.has_text());
         self.state_name(slot);
         varint::put(&mut self.section, op::OTHER | op::HELD << 3);
         self.section.push(why as u8);
@@ -291,8 +283,7 @@ impl TrackWriter {
         }
         self.flush();
         if let Some(held) = self.held(slot) {
-            held.template = None;
-            held.text.bytes.clear();
+            held.forget_text();
         }
         varint::put(&mut self.section, op::OTHER | op::FAILED << 3);
         varint::put(&mut self.section, errno.into());
@@ -309,23 +300,28 @@ impl TrackWriter {
         !self.section.is_empty() || self.run.is_some()
     }
 
-    /// The last text of an instance; empty when there is none.
-    pub fn text(&self, slot: usize) -> &Text {
-        static NONE: Text = Text {
-            bytes: Vec::new(),
-            values: Vec::new(),
-            ends: Vec::new(),
-        };
-        self.instances
-            .get(slot)
-            .and_then(Option::as_deref)
-            .map_or(&NONE, |held| &held.text)
+    /// True if packed values stand for an instance's text.
+    pub fn is_packed(&self, slot: usize) -> bool {
+        let held = self.instances.get(slot).and_then(Option::as_deref);
+        held.is_some_and(Held::is_packed)
+    }
+
+    /// The last text of an instance; empty when there is none, or it is packed.
+    #[cfg(test)]
+    pub(crate) fn text(&self, slot: usize) -> &[u8] {
+        let held = self.instances.get(slot).and_then(Option::as_deref);
+        held.map_or(&[], Held::bytes)
+    }
+
+    /// A value of the instance's last text.
+    pub fn value(&self, slot: usize, index: usize) -> Option<u64> {
+        self.instances.get(slot)?.as_deref()?.value(index)
     }
 
     /// The template of an instance's last text.
     pub fn template(&self, slot: usize) -> Option<&Arc<Template>> {
         let id = self.instances.get(slot)?.as_deref()?.template?;
-        Some(&self.templates[id as usize].template)
+        Some(&self.templates[usize::from(id)].template)
     }
 
     /// The word under `id`.
@@ -353,7 +349,10 @@ impl TrackWriter {
         let Some(held) = self.instances.get(slot).and_then(Option::as_deref) else {
             return false;
         };
-        let same = held.text.bytes == text && !(text.is_empty() && held.template.is_none());
+        if held.is_packed() {
+            return self.frame_packed(slot, text);
+        }
+        let same = held.bytes() == text && !(text.is_empty() && held.template.is_none());
         self.changes.clear();
         if same {
             self.frame_advanced(slot);
@@ -373,12 +372,56 @@ impl TrackWriter {
             self.frame_advanced(slot);
             return true;
         }
-        self.flush();
-        if !self.is_stated(slot) {
-            self.state_name(slot);
+        self.state_new_text(slot, text);
+        true
+    }
+
+    /// As [`TrackWriter::frame`], of an instance that is packed.
+    fn frame_packed(&mut self, slot: usize, text: &[u8]) -> bool {
+        if text.len() > limits::TEXT_RECORDED_MAX {
+            self.failed(slot, TOO_LARGE);
+            return false;
+        }
+        if self.advance_packed(slot, text) {
+            self.frame_advanced(slot);
+            return !self.changes.is_empty();
         }
         self.state_new_text(slot, text);
         true
+    }
+
+    /// Compares the next text with the packed values of an instance, and unpacks the instance unless both are the same.
+    fn advance_packed(&mut self, slot: usize, text: &[u8]) -> bool {
+        let TrackWriter {
+            instances,
+            templates,
+            words,
+            changes,
+            unpacked,
+            spare,
+            ..
+        } = self;
+        changes.clear();
+        let Some(held) = instances[slot].as_deref_mut() else {
+            return false;
+        };
+        let Some(id) = held.template else {
+            return false;
+        };
+        let template = &templates[usize::from(id)].template;
+        if template.makes(text, held.packed_values(), words) {
+            return true;
+        }
+        let mut next = spare.take().unwrap_or_default();
+        let fits = template.matches(text, words, &mut next.values, &mut next.ends);
+        if fits {
+            let last = held.values(unpacked).iter().copied();
+            let pairs = last.zip(&next.values).zip(0..);
+            let moved = pairs.filter(|((last, next), _)| last != *next);
+            changes.extend(moved.map(|((last, _), slot)| Change { slot, last }));
+        }
+        held.open(next);
+        fits
     }
 
     /// Says what the template's values have become; `changes` has which moved.
@@ -406,12 +449,11 @@ impl TrackWriter {
         let Some(held) = instances[slot].as_deref_mut() else {
             return false;
         };
-        let Some(id) = held.template else {
+        let Some((last, id)) = held.text_by_template() else {
             return false;
         };
-        let template = &templates[id as usize].template;
-        held.text
-            .advance_from(place, template, words, text, changes)
+        let template = &templates[usize::from(id)].template;
+        last.advance_from(place, template, words, text, changes)
     }
 
     /// States the numbers that moved.
@@ -430,9 +472,10 @@ impl TrackWriter {
         let Some(held) = instances[slot].as_deref_mut() else {
             return;
         };
-        let Some(known) = held.template.map(|id| &templates[id as usize]) else {
+        let Some((text, id)) = held.text_by_template() else {
             return;
         };
+        let known = &templates[usize::from(id)];
         flush_run(run, section);
         for change in changes.iter().filter(|_| known.has_words) {
             if let Class::Word(_) = known.template.slots()[change.slot as usize].class {
@@ -440,7 +483,7 @@ impl TrackWriter {
                     words,
                     words_defined,
                     *group,
-                    held.text.values[change.slot as usize],
+                    text.values[change.slot as usize],
                     section,
                 );
             }
@@ -451,7 +494,7 @@ impl TrackWriter {
             varint::put(section, u64::from(change.slot - next));
             varint::put(
                 section,
-                varint::zigzag(held.text.values[change.slot as usize], change.last),
+                varint::zigzag(text.values[change.slot as usize], change.last),
             );
             next = change.slot + 1;
         }
@@ -459,12 +502,16 @@ impl TrackWriter {
 
     /// Finds or derives a template for `text`, and states all values.
     fn state_new_text(&mut self, slot: usize, text: &[u8]) {
+        self.flush();
+        if !self.is_stated(slot) {
+            self.state_name(slot);
+        }
         let fitting = self.find_template(slot, text);
         let sample = self.sample;
         let Some(held) = self.held(slot) else {
             return;
         };
-        if fitting.is_none() && held.bytes_until > sample {
+        if fitting.is_none() && held.is_kept_as_bytes(sample) {
             held.template = None;
             return self.state_bytes(slot, text);
         }
@@ -478,7 +525,7 @@ impl TrackWriter {
                 }
             }
         };
-        self.templates[id as usize].last_used = sample;
+        self.templates[usize::from(id)].last_used = sample;
         if let Some(held) = self.held(slot) {
             held.template = Some(id);
         }
@@ -486,24 +533,31 @@ impl TrackWriter {
     }
 
     /// A known template that fits, tried from the latest used one; leaves values and ends in place.
-    fn find_template(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+    fn find_template(&mut self, slot: usize, text: &[u8]) -> Option<u16> {
         let TrackWriter {
             instances,
             templates,
             words,
+            spare,
             ..
         } = self;
         let held = instances.get_mut(slot)?.as_deref_mut()?;
-        let mut order: Vec<u32> = (0..templates.len() as u32).collect();
-        order.sort_unstable_by_key(|&id| std::cmp::Reverse(templates[id as usize].last_used));
+        if held.bytes().is_empty()
+            && let Some(buffers) = spare.take()
+        {
+            held.open(buffers);
+        }
+        let Text { values, ends, .. } = held.open_text();
+        let mut order: Vec<u16> = (0..templates.len() as u16).collect();
+        order.sort_unstable_by_key(|&id| Reverse(templates[usize::from(id)].last_used));
         order.into_iter().find(|&id| {
-            let template = &templates[id as usize].template;
-            template.matches(text, words, &mut held.text.values, &mut held.text.ends)
+            let template = &templates[usize::from(id)].template;
+            template.matches(text, words, values, ends)
         })
     }
 
     /// Derives a template from `text` and remembers it; `None` when there is no room for it.
-    fn learn(&mut self, slot: usize, text: &[u8]) -> Option<u32> {
+    fn learn(&mut self, slot: usize, text: &[u8]) -> Option<u16> {
         let id = self.free_template()?;
         let TrackWriter {
             instances,
@@ -513,13 +567,8 @@ impl TrackWriter {
             ..
         } = self;
         let held = instances.get_mut(slot)?.as_deref_mut()?;
-        let template = derive(
-            text,
-            *grammar,
-            words,
-            &mut held.text.values,
-            &mut held.text.ends,
-        );
+        let Text { values, ends, .. } = held.open_text();
+        let template = derive(text, *grammar, words, values, ends);
         let known = Known {
             has_words: template.has_words(),
             runs: Vec::new(),
@@ -527,7 +576,7 @@ impl TrackWriter {
             defined: 0,
             last_used: self.sample,
         };
-        match templates.get_mut(id as usize) {
+        match templates.get_mut(usize::from(id)) {
             Some(place) => *place = known,
             None => templates.push(known),
         }
@@ -535,17 +584,17 @@ impl TrackWriter {
     }
 
     /// A place for a template: a new one, or that of the least recently used which no instance holds.
-    fn free_template(&mut self) -> Option<u32> {
+    fn free_template(&mut self) -> Option<u16> {
         if self.templates.len() < limits::TEMPLATES_MAX {
-            return Some(self.templates.len() as u32);
+            return u16::try_from(self.templates.len()).ok();
         }
         let mut held = vec![false; self.templates.len()];
         for id in self.instances.iter().flatten().filter_map(|i| i.template) {
-            held[id as usize] = true;
+            held[usize::from(id)] = true;
         }
         let free = (0..self.templates.len()).filter(|&id| !held[id]);
         free.min_by_key(|&id| self.templates[id].last_used)
-            .map(|id| id as u32)
+            .and_then(|id| u16::try_from(id).ok())
     }
 
     fn state_name(&mut self, slot: usize) {
@@ -569,20 +618,22 @@ impl TrackWriter {
             group,
             run_slots,
             zeros,
+            unpacked,
             ..
         } = self;
         let Some(held) = instances[slot].as_deref_mut() else {
             return;
         };
         let Some(id) = held.template else {
-            let bytes = std::mem::take(&mut held.text.bytes);
+            let bytes = std::mem::take(&mut held.open_text().bytes);
             self.state_bytes(slot, &bytes);
             if let Some(held) = self.held(slot) {
-                held.text.bytes = bytes;
+                held.open_text().bytes = bytes;
             }
             return;
         };
-        let known = &mut templates[id as usize];
+        let values = held.values(unpacked);
+        let known = &mut templates[usize::from(id)];
         if known.defined != *group {
             known.defined = *group;
             let slots = known.template.len();
@@ -605,13 +656,12 @@ impl TrackWriter {
             }
         }
         if known.has_words {
-            for (slot, &value) in known.template.slots().iter().zip(&held.text.values) {
+            for (slot, &value) in known.template.slots().iter().zip(values) {
                 if let Class::Word(_) = slot.class {
                     define_word(words, words_defined, *group, value, section);
                 }
             }
         }
-        let values = &held.text.values;
         let none = match values.len() >= limits::TEMPLATE_RUNS_FROM {
             true => values.iter().filter(|&&value| value == 0).count(),
             false => 0,
@@ -652,8 +702,9 @@ impl TrackWriter {
         let mut used = vec![false; self.words.capacity()];
         for held in self.instances.iter().flatten() {
             let Some(id) = held.template else { continue };
-            let slots = self.templates[id as usize].template.slots();
-            for (slot, &value) in slots.iter().zip(&held.text.values) {
+            let slots = self.templates[usize::from(id)].template.slots();
+            let values = held.values(&mut self.unpacked);
+            for (slot, &value) in slots.iter().zip(values) {
                 if let Class::Word(_) = slot.class
                     && let Some(mark) = used.get_mut(value as usize)
                 {
@@ -662,19 +713,6 @@ impl TrackWriter {
             }
         }
         self.words.keep(&used);
-    }
-}
-
-impl Held {
-    fn note_novelty(&mut self, sample: u64) {
-        if sample - self.novel_since >= limits::NOVELTY_SAMPLES {
-            (self.novel, self.novel_since) = (0, sample);
-        }
-        self.novel += 1;
-        if self.novel > limits::NOVELTY_MAX {
-            self.bytes_until = sample + limits::NOVELTY_SAMPLES;
-            self.novel = 0;
-        }
     }
 }
 

@@ -1,26 +1,38 @@
-//! The listener that collectd's network plugin sends to. One thread takes what has come, many datagrams by one system call,
-//! and gives all of a round to the store in one write batch. UDP is never answered and never acknowledged: what is lost,
-//! damaged or refused is counted instead.
+//! The listener for collectd's network plugin. One thread receives many datagrams by one system call, and gives the
+//! values of such a round to the store in one write batch. UDP has no answers and no acknowledgements: the listener
+//! counts values that are lost, damaged or refused.
 //!
-//! `intake` goes from datagrams to updates, `index` finds the series of an identifier, `define` makes new ones, `accounts`
-//! counts for each sender, `hosts` for each host, `senders` has both for who asks, `reported` knows what was reported before this
-//! process. `notifications` makes lines of what senders want to be heard, `kept_events` keeps it in memory, `event_files` on the disk.
-//! `intervals` sees when values come at another interval than before, and `redefine`, a thread, makes other definitions then.
+//! `intake` turns datagrams into updates, `index` finds the series of an identifier, `define` makes new series,
+//! `accounts` counts for each sender, `hosts` for each host, `senders` answers questions about both, `reported` has
+//! the counts of the last report over a restart. `notifications` logs notifications, `waiting_events` limits their
+//! rate, `kept_events` keeps them in memory, `event_files` on the disk. `newcomers` decides on names that the store
+//! does not have: `probation` holds names that came once, `budgets` limits the number of new series. `streaks`
+//! notices when values come otherwise than before, `kinds` what their kinds are to be, and the thread `redefine` then changes
+//! definitions.
 
 mod accounts;
+mod budgets;
 mod define;
 pub(crate) mod event_files;
+mod fifo;
 mod hosts;
+mod in_force;
 mod index;
 mod intake;
-mod intervals;
+mod kept_event;
 mod kept_events;
+mod kinds;
+mod new_names;
+mod newcomers;
 mod notifications;
+mod odd_types;
+mod probation;
 mod recent;
 mod redefine;
 mod reported;
 mod senders;
-mod users_in_force;
+mod streaks;
+mod waiting_events;
 
 use std::collections::HashMap;
 use std::io;
@@ -32,17 +44,17 @@ use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
-use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Values};
+use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Users, Values};
 
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
+pub use in_force::InForce;
 use intake::{Intake, Registry};
 pub use kept_events::EventKeeper;
 use redefine::{Requests, redefiner};
 pub use reported::Reported;
 pub use senders::Senders;
-pub use users_in_force::UsersInForce;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
@@ -52,6 +64,8 @@ const ROUNDS: usize = 16;
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// How often notifications become a line, and are saved.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
+/// Time between two removals of new names that no sender repeated.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -61,13 +75,15 @@ pub struct CollectdSettings {
     /// What is taken.
     pub level: SecurityLevel,
     /// Of the AuthFile; `None`: there is none.
-    pub users: Option<UsersInForce>,
+    pub users: Option<InForce<Users>>,
     /// Networks that senders may be of; empty: any.
     pub allow: Vec<Prefix>,
+    /// Trusted networks: new names of their senders count at once.
+    pub trusted: Vec<Prefix>,
     /// Patterns of the hosts whose values a user may send; one who is not here may send those of all.
     pub hosts: HashMap<Vec<u8>, Vec<Vec<u8>>>,
     /// What types are made of.
-    pub types: TypesDb,
+    pub types: InForce<TypesDb>,
     /// How .rrd files are made.
     pub rrd: RrdSettings,
     /// Of values that do not say their own.
@@ -138,10 +154,12 @@ impl Collectd {
         files.extend(sockets.iter().map(|(socket, _)| socket.as_fd()));
         let mut reports = Rhythm::of(TELL_EVERY);
         let mut notices = Rhythm::of(NOTIFY_EVERY);
+        let mut sweeps = Rhythm::of(SWEEP_EVERY);
         loop {
             let wait = [
                 (intakes.iter().any(Intake::has_trouble), &reports),
                 (registry.has_events(), &notices),
+                (registry.has_newcomers(), &sweeps),
             ];
             let wait = wait.into_iter().filter(|(has_news, _)| *has_news);
             let wait = wait.map(|(_, rhythm)| rhythm.wait()).min();
@@ -154,6 +172,13 @@ impl Collectd {
                 }
             }
             let ends = ready.first() == Some(&true);
+            if registry.has_newcomers() && (sweeps.is_due() || ends) {
+                // At the end nothing can repeat the waiting names.
+                registry.sweep(if ends { u64::MAX } else { RealClock.mono_ns() });
+                sweeps.begin_again();
+            }
+            intakes.iter_mut().for_each(|it| it.lose(&mut registry));
+            registry.tell(&log);
             if intakes.iter().any(Intake::has_trouble) && (reports.is_due() || ends) {
                 let troubled = intakes.iter_mut().enumerate();
                 for (at, intake) in troubled.filter(|(_, intake)| intake.has_trouble()) {

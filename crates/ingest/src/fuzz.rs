@@ -9,3 +9,8 @@ pub fn fuzz_programs(input: &[u8]) {
 pub fn fuzz_notifications(input: &[u8]) {
     crate::collectd::event_files::fuzz(input);
 }
+
+/// Takes any bytes as those of a client of the keeper, and does all that the keeper does with them.
+pub fn fuzz_questions(input: &[u8]) {
+    crate::questions::fuzz::fuzz(input);
+}

@@ -8,9 +8,13 @@ pub mod collectd;
 #[cfg(feature = "testing")]
 pub mod fuzz;
 pub mod keeper;
+pub mod kept;
 pub mod listener;
 pub mod log;
+pub mod name_space;
 pub mod prefix;
 pub mod programs;
 pub mod questions;
 pub mod rrdcached;
+pub mod sender_group;
+mod shares;

@@ -2,12 +2,14 @@
 //! and what they counted outlives them. Their files are read and never believed: a publisher can harm its own numbers only.
 
 mod answer;
+mod answer_bytes;
 mod budgets;
 mod collection;
 mod folder;
 mod labels;
 mod publisher;
 mod quantile;
+mod quota;
 mod recording;
 pub(crate) mod retired;
 mod series;
@@ -175,6 +177,7 @@ impl Listener for Collector {
             sample_ns: 0,
         };
         let mut failed = String::new();
+        self.shared.lock().learn(store);
         loop {
             self.step(store, &mut due, &mut failed);
             let now_ns = RealClock.mono_ns();

@@ -2,17 +2,21 @@
 //! has series removed. Each connection has a thread of its own, so that no answer holds up what comes in.
 
 mod file_series;
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod range;
 mod role;
+mod seats;
 pub(crate) mod write;
 
+use role::Author;
 pub use role::Role;
+use seats::{Seat, Seats};
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -20,18 +24,16 @@ use kymo_base::label_set::LabelSet;
 use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
-use kymo_store::{Fresh, KnownSeries, Opened, Store};
+use kymo_store::{FileError, Fresh, KnownSeries, Opened, SeriesName, Store, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{listen, machine};
-use kymo_wire::keeper::{Answer, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
+use kymo_wire::keeper::{Answer, Erased, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
 use crate::collectd::{EventKeeper, Senders};
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 use crate::programs::Programs;
 
-/// Who asks at the same time; others wait to be accepted.
-const CONNECTIONS_MAX: usize = 16;
 /// Files that one SELECT opens, because the store does not know them.
 const HEADERS_MAX: usize = 2000;
 /// Series of one frame.
@@ -67,20 +69,20 @@ pub struct Answers {
     pub log: Log,
 }
 
+/// Removes series of these names, or values of theirs: for each whether that was done.
+type Remove<'a> = dyn Fn(&[Vec<u8>]) -> Vec<Result<(), FileError>> + 'a;
+
 impl Listener for Questions {
     fn name(&self) -> &'static str {
         "questions"
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
-        let (questions, open) = (&*self, &AtomicUsize::new(0));
+        let (questions, seats) = (&*self, &Seats::default());
         thread::scope(|scope| {
             loop {
-                let is_full = open.load(Ordering::Acquire) >= CONNECTIONS_MAX;
-                let ready = match is_full {
-                    true => machine::wait_readable(&[stop.as_fd()], PAUSE),
-                    false => machine::wait_readable(&[stop.as_fd(), questions.socket.as_fd()], NAP),
-                };
+                let files = [stop.as_fd(), questions.socket.as_fd()];
+                let ready = machine::wait_readable(&files, NAP);
                 if ready.first() == Some(&true) {
                     return Ok(());
                 }
@@ -90,14 +92,12 @@ impl Listener for Questions {
                 let Some(stream) = questions.accept() else {
                     continue;
                 };
-                open.fetch_add(1, Ordering::AcqRel);
-                let answer = move || {
-                    questions.answers.answer_all(stream, store, stop);
-                    open.fetch_sub(1, Ordering::AcqRel);
+                let Some(seat) = seats.take(&stream) else {
+                    continue;
                 };
+                let answer = move || questions.answers.answer_seated(stream, store, stop, &seat);
                 let named = thread::Builder::new().name("answers".into());
                 if let Err(error) = named.spawn_scoped(scope, answer) {
-                    open.fetch_sub(1, Ordering::AcqRel);
                     let text = format!("cannot answer a question: {error}");
                     (questions.answers.log)(Severity::Error, &text);
                 }
@@ -127,7 +127,13 @@ impl Questions {
 
 impl Answers {
     /// Answers a client until it goes, or all ends. One that breaks the protocol hears why, and is cut off.
-    pub fn answer_all(&self, mut stream: UnixStream, store: &Store, stop: &StopSignal) {
+    pub fn answer_all(&self, stream: UnixStream, store: &Store, stop: &StopSignal) {
+        if let Some(seat) = Seats::default().take(&stream) {
+            self.answer_seated(stream, store, stop, &seat);
+        }
+    }
+
+    fn answer_seated(&self, mut stream: UnixStream, store: &Store, stop: &StopSignal, seat: &Seat) {
         let limits = [
             stream.set_nonblocking(false),
             stream.set_read_timeout(Some(STALL)),
@@ -136,6 +142,7 @@ impl Answers {
         if limits.iter().any(Result::is_err) {
             return;
         }
+        let author = self.role.author(&stream);
         loop {
             let ready = machine::wait_readable(&[stop.as_fd(), stream.as_fd()], NAP);
             if ready.first() == Some(&true) {
@@ -144,12 +151,13 @@ impl Answers {
             if ready.get(1) != Some(&true) {
                 continue;
             }
+            let _busy = seat.busy();
             // Who has gone, or does not go on, wants no answer.
             let Ok(frame) = read_frame(&mut stream) else {
                 return;
             };
             let done = match frame.and_then(|frame| Question::read(&frame)) {
-                Ok(question) => self.answer(&question, store, &mut stream),
+                Ok(question) => self.answer(&question, author.as_ref(), store, &mut stream),
                 Err(why) => {
                     let refused = Answer::Refused(format!("cannot answer: the question {why}"));
                     let _ = stream.write_all(&refused.frame());
@@ -165,10 +173,13 @@ impl Answers {
     fn answer(
         &self,
         question: &Question,
+        author: Option<&Author>,
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
-        if let (Question::Remove(names), false) = (question, self.role.takes(question)) {
+        if let (Question::Remove(names) | Question::Erase(Erased { names, .. }), false) =
+            (question, self.role.may_remove())
+        {
             return names.iter().try_for_each(|name| {
                 let why = cannot_remove(name, &"this socket only reads");
                 stream.write_all(&Answer::Refused(why).frame())
@@ -194,26 +205,60 @@ impl Answers {
             | Question::Create(_)
             | Question::Update(_)
             | Question::Notify(_)
-            | Question::Activity(_)
-                if !self.role.takes(question) =>
-            {
-                let why = "cannot write: this socket only answers what is stored";
-                stream.write_all(&Answer::Refused(why.into()).frame())
+            | Question::Activity(_) => match author {
+                Some(author) => self.change(question, author, store, stream),
+                None => {
+                    let why = "cannot write: this socket only answers what is stored";
+                    stream.write_all(&Answer::Refused(why.into()).frame())
+                }
+            },
+            Question::Watched => {
+                let is_watched = self.programs.is_watched();
+                // The hub asks this to learn whether other questions are answered, and those wait for the store.
+                let _none = store.known(u32::MAX);
+                stream.write_all(&Answer::Watched(is_watched).frame())
             }
+            Question::Remove(names) => {
+                let done = "removed {} series: an administrator asked for it";
+                self.remove(names, done, &|names| store.remove(names), stream)
+            }
+            Question::Erase(Erased { names, from, thru }) => {
+                let (from, thru) = (*from, *thru);
+                let done = format!(
+                    "removed the values from {from} to {thru} of {{}} series: an administrator asked for it"
+                );
+                let erase = |names: &[Vec<u8>]| store.erase(names, TimeRange { from, thru });
+                self.remove(names, &done, &erase, stream)
+            }
+        }
+    }
+
+    /// Adds values to the store.
+    fn change(
+        &self,
+        question: &Question,
+        author: &Author,
+        store: &Store,
+        stream: &mut UnixStream,
+    ) -> io::Result<()> {
+        let may_write = &|name: SeriesName<'_>| author.may_write(name);
+        match question {
             Question::Define(series) => {
                 let labels = series.iter().map(|series| &series.labels);
-                answer_done("define", labels, write::define(store, series), stream)
+                let defined = write::define(store, may_write, series);
+                answer_done("define", labels, defined, stream)
             }
             Question::Write(series) => {
                 let labels = series.iter().map(|series| &series.labels);
-                answer_done("write", labels, write::write(store, series), stream)
+                let written = write::write(store, may_write, series);
+                answer_done("write", labels, written, stream)
             }
             Question::Create(series) => {
-                let taken = file_series::create(store, series);
+                let taken = file_series::create(store, author, series);
                 stream.write_all(&Answer::Taken(taken).frame())
             }
             Question::Update(values) => {
-                let taken = file_series::update(store, values);
+                let taken = file_series::update(store, author, values);
                 stream.write_all(&Answer::Taken(taken).frame())
             }
             Question::Notify(events) => {
@@ -224,21 +269,30 @@ impl Answers {
                 let is_watched = self.programs.take_activity(activity.clone());
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
-            Question::Watched => {
-                let is_watched = self.programs.is_watched();
-                stream.write_all(&Answer::Watched(is_watched).frame())
-            }
-            Question::Remove(names) => self.remove(names, store, stream),
+            Question::Select(_)
+            | Question::Range(_)
+            | Question::Accounts
+            | Question::Programs { .. }
+            | Question::Events(_)
+            | Question::Watched
+            | Question::Erase(_)
+            | Question::Remove(_) => Ok(()),
         }
     }
 
-    /// Removes some, says which, and goes on.
-    fn remove(&self, names: &[Vec<u8>], store: &Store, stream: &mut UnixStream) -> io::Result<()> {
+    /// Removes some, or values of theirs, says which, and goes on. `said` has the number in the place of `{}`.
+    fn remove(
+        &self,
+        names: &[Vec<u8>],
+        said: &str,
+        remove: &Remove<'_>,
+        stream: &mut UnixStream,
+    ) -> io::Result<()> {
         for names in names.chunks(REMOVED_TOGETHER) {
-            let outcomes = store.remove(names);
+            let outcomes = remove(names);
             let gone = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
             if gone > 0 {
-                let text = format!("removed {gone} series: an administrator asked for it");
+                let text = said.replace("{}", &gone.to_string());
                 (self.log)(Severity::Notice, &text);
             }
             for (name, outcome) in names.iter().zip(outcomes) {
@@ -280,6 +334,7 @@ impl Answers {
             from = next;
         }
         let unknown = files.into_iter().zip(is_known).filter(|(_, known)| !known);
+        let unknown = unknown.filter(|(name, _)| !store.has_placeholder(name));
         let unknown = unknown.enumerate().map(|(at, (name, _))| match at {
             0..HEADERS_MAX => unopened(store, name),
             _ => named(name),

@@ -11,6 +11,7 @@ mod held;
 mod names;
 mod quick;
 mod refusals;
+mod shares;
 mod slow;
 mod syncer;
 mod wake;
@@ -74,10 +75,23 @@ pub struct Settings {
     pub make_folders: bool,
     /// `-O`: CREATE never replaces a file.
     pub no_overwrite: bool,
-    /// Whether one client alone writes a series, until it is silent for two steps.
-    pub one_writer: bool,
+    /// Clients that may change a series.
+    pub writers: Writers,
     /// Whether an UPDATE is answered only when it is on the disk.
     pub durable: bool,
+}
+
+/// Clients that may change a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writers {
+    /// Every client may change every series, as with stock's daemon: there is no other input.
+    #[default]
+    Anybody,
+    /// There are other inputs. Their names are closed, and so is a series of a sender with a higher rank. Clients
+    /// share all other series.
+    Shared,
+    /// As `Shared`, and one client alone writes a series until the client is silent for two steps.
+    One,
 }
 
 /// What all threads of the daemon share.

@@ -1,10 +1,14 @@
 //! The facts of the machine that its numbers need to be understood, read from /proc, /sys
 //! and /etc under the root when a recording starts and when a device appears.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kymo_base::context::Context;
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine;
+
+use crate::subsystem::net;
 
 /// Most users whose names are kept.
 const USERS_MAX: usize = 4096;
@@ -59,21 +63,78 @@ fn text(root: &Root, path: &str) -> Option<String> {
 }
 
 fn time_zone(root: &Root, context: &mut Context) {
+    if let Some(zone) = zone(root) {
+        context.set("tz", &zone);
+    }
+}
+
+/// The time zone of this machine and process, as a name of the database or as a rule of POSIX; `None`: UTC.
+pub fn zone(root: &Root) -> Option<String> {
+    zone_as_said(root, std::env::var("TZ").ok().as_deref())
+}
+
+/// The zone that `TZ` says, in every form that date(1) takes. Text that leads nowhere stays as it is, so that a view can name it.
+fn zone_as_said(root: &Root, said: Option<&str>) -> Option<String> {
+    match said.map(|said| said.strip_prefix(':').unwrap_or(said)) {
+        None => {
+            let local = "etc/localtime";
+            let is_there = root.link(local).is_ok() || root.file(local).is_ok();
+            is_there.then(|| zone_of_file(root, &format!("/{local}")))
+        }
+        Some("") => None,
+        Some(path) if path.starts_with('/') => Some(zone_of_file(root, path)),
+        Some(zone) => Some(zone.to_string()),
+    }
+}
+
+/// The zone of a file: its name in the database, by its path or its link; else the rule at its end; else its path.
+fn zone_of_file(root: &Root, path: &str) -> String {
+    let relative = path.trim_start_matches('/');
     let link = root
-        .link("etc/localtime")
+        .link(relative)
         .ok()
         .and_then(|target| String::from_utf8(target).ok());
-    let from_link = link
-        .as_deref()
-        .and_then(|path| path.split_once("zoneinfo/"))
-        .map(|(_, zone)| zone.to_string());
-    if let Some(zone) = std::env::var("TZ")
-        .ok()
-        .filter(|zone| !zone.is_empty())
-        .or(from_link)
-    {
-        context.set("tz", zone.trim_start_matches(':'));
+    if let Some(zone) = named(relative).or_else(|| named(link.as_deref()?)) {
+        return zone;
     }
+    let mut bytes = Vec::new();
+    if root.read(relative, &mut bytes).is_err() {
+        return path.to_string();
+    }
+    // A copy, or a bind mount: /etc/timezone may name the zone.
+    if let Some(zone) = text(root, "etc/timezone") {
+        let mut named = Vec::new();
+        let path = format!("usr/share/zoneinfo/{zone}");
+        if root.read(&path, &mut named).is_ok() && named == bytes {
+            return zone;
+        }
+    }
+    rule_of(&bytes).unwrap_or_else(|| path.to_string())
+}
+
+/// `Europe/Berlin` of `/usr/share/zoneinfo/Europe/Berlin`, which may lie below `posix/`.
+fn named(path: &str) -> Option<String> {
+    let (_, zone) = path.split_once("zoneinfo/")?;
+    Some(zone.strip_prefix("posix/").unwrap_or(zone).to_string())
+}
+
+/// The file of a zone by its name, from this machine's database.
+pub fn zone_file(name: &str) -> Option<Vec<u8>> {
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+    let mut bytes = Vec::new();
+    let root = Root::open(std::path::Path::new("/"))
+        .ok()
+        .filter(|_| name.split('/').all(is_plain))?;
+    let path = format!("usr/share/zoneinfo/{name}");
+    root.read(&path, &mut bytes).ok().map(|()| bytes)
+}
+
+/// The rule at the end of a file of the database, RFC 9636, 3.3: between two newlines.
+fn rule_of(file: &[u8]) -> Option<String> {
+    let end = file.strip_prefix(b"TZif")?.strip_suffix(b"\n")?;
+    let begin = end.iter().rposition(|&b| b == b'\n')?;
+    let rule = String::from_utf8(end[begin + 1..].to_vec()).ok()?;
+    (!rule.is_empty()).then_some(rule)
 }
 
 fn cpus_and_memory(root: &Root, context: &mut Context) {
@@ -132,6 +193,20 @@ fn is_ram(root: &Root, folder: &str) -> bool {
     ramdisk || root.file(&format!("{folder}/mm_stat")).is_ok()
 }
 
+/// Devices that lie on others without saying so in sysfs: DRBD and volumes of ZFS.
+const LAYERED: [&str; 2] = ["drbd", "zd"];
+
+/// Whether a name is `start` and a number.
+fn is_numbered(name: &str, start: &str) -> bool {
+    let number = name.strip_prefix(start).unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A folder's name cannot have a `/`: sysfs spells `cciss/c0d0` as `cciss!c0d0`.
+fn spelled(name: &str) -> String {
+    name.replace('!', "/")
+}
+
 /// Who lies on whom, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
 fn disks(root: &Root, context: &mut Context) {
     for disk in names(root, "sys/block") {
@@ -140,36 +215,265 @@ fn disks(root: &Root, context: &mut Context) {
         let relation = if text(root, &format!("{folder}/hidden")).as_deref() == Some("1") {
             "hidden".to_string()
         } else if !below.is_empty() {
-            format!("on:{}", below.join(","))
+            format!("on:{}", spelled(&below.join(",")))
         } else if text(root, &format!("{folder}/dev")).is_some_and(|dev| dev.starts_with("7:")) {
             "loop".to_string()
         } else if is_ram(root, &folder) {
             "ram".to_string()
+        } else if LAYERED.iter().any(|start| is_numbered(&disk, start)) {
+            "on:?".to_string()
         } else {
             "whole".to_string()
         };
-        context.set(&format!("disk.{disk}"), &relation);
+        context.set(&format!("disk.{}", spelled(&disk)), &relation);
         for part in names(root, &folder) {
             if part.starts_with(&disk) && root.file(&format!("{folder}/{part}/partition")).is_ok() {
+                let (part, disk) = (spelled(&part), spelled(&disk));
                 context.set(&format!("disk.{part}"), &format!("part:{disk}"));
             }
         }
     }
 }
 
-/// Which interfaces are hardware, and their speeds; the kernel's −1 is "unknown" and left out.
+/// Devices whose I/O is not counted again in a control group: each with all that it lies on, as numbers of devices.
+/// What lies on nothing is in the list as well, so that a device that came later is known to be one.
+pub(crate) fn layers(root: &Root) -> BTreeMap<u64, Layer> {
+    let disks = names(root, "sys/block");
+    let number = |disk: &str| device(text(root, &format!("sys/block/{disk}/dev"))?.as_bytes());
+    let mut layers = BTreeMap::new();
+    for disk in &disks {
+        let Some(own) = number(disk) else { continue };
+        let mut below = BTreeSet::new();
+        let mut ways = slaves(root, disk, &disks);
+        while let Some(way) = ways.pop() {
+            if number(&way).is_some_and(|number| below.insert(number)) {
+                ways.extend(slaves(root, &way, &disks));
+            }
+        }
+        let folder = format!("sys/block/{disk}");
+        let is_loop = own >> 32 == LOOP_MAJOR;
+        let layer = match (is_loop || is_ram(root, &folder), below.is_empty()) {
+            (true, _) => Layer::Never,
+            (false, true) => Layer::Lowest,
+            (false, false) => Layer::On(below.into_iter().collect()),
+        };
+        layers.insert(own, layer);
+    }
+    layers
+}
+
+const LOOP_MAJOR: u64 = 7;
+
+/// What a disk lies on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Layer {
+    /// A file or memory: what it does is not a disk's, or that of another disk.
+    Never,
+    /// Nothing.
+    Lowest,
+    /// These.
+    On(Vec<u64>),
+}
+
+/// The disks that a disk lies on; of a partition its disk.
+fn slaves(root: &Root, disk: &str, disks: &[String]) -> Vec<String> {
+    let below = names(root, &format!("sys/block/{disk}/slaves"));
+    let whole = |name: String| {
+        if disks.binary_search(&name).is_ok() {
+            return name;
+        }
+        let is_part = |disk: &&String| {
+            name.starts_with(disk.as_str())
+                && root
+                    .file(&format!("sys/block/{disk}/{name}/partition"))
+                    .is_ok()
+        };
+        disks.iter().find(is_part).cloned().unwrap_or(name)
+    };
+    below.into_iter().map(whole).collect()
+}
+
+/// `8:16` as one number.
+pub(crate) fn device(text: &[u8]) -> Option<u64> {
+    let colon = text.iter().position(|&b| b == b':')?;
+    let (major, minor) = (
+        scan::number(&text[..colon])?,
+        scan::number(&text[colon + 1..])?,
+    );
+    (major < 1 << 32 && minor < 1 << 32).then_some(major << 32 | minor)
+}
+
+/// How near an interface is to the outside. Of those that are not hardware the nearest ones count where there is no
+/// hardware, as in a container.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Hardware,
+    /// A name that hardware has.
+    Named,
+    /// Nothing of this machine is below it, and it is no part of another.
+    Outer,
+    /// The same, of another kind than Ethernet.
+    OuterOther,
+    /// What passes through others.
+    Inner,
+}
+
+/// Which interfaces are hardware, or are outermost where none is, and their speeds; the kernel's −1 is "unknown" and
+/// left out.
 fn networks(root: &Root, context: &mut Context) {
+    let mut all: Vec<(String, Standing)> = Vec::new();
     for name in names(root, "sys/class/net") {
         let folder = format!("sys/class/net/{name}");
-        let hardware = !names(root, &format!("{folder}/device")).is_empty();
-        context.set(
-            &format!("net.{name}"),
-            if hardware { "physical" } else { "virtual" },
-        );
         if let Some(speed) =
             text(root, &format!("{folder}/speed")).filter(|speed| speed.parse::<u32>().is_ok())
         {
             context.set(&format!("speed.{name}"), &speed);
+        }
+        let standing = standing(root, &name, &folder);
+        all.push((name, standing));
+    }
+    let nearest = all.iter().map(|(_, standing)| *standing).min();
+    for (name, standing) in all {
+        let fact = match standing {
+            Standing::Hardware => "physical",
+            Standing::Inner => "virtual",
+            _ if Some(standing) == nearest => "outer",
+            _ => "virtual",
+        };
+        context.set(&format!("net.{name}"), fact);
+    }
+}
+
+fn standing(root: &Root, name: &str, folder: &str) -> Standing {
+    const TUNNELS: [&str; 6] = ["768", "769", "776", "778", "823", "772"];
+    const INSIDE: [&str; 5] = ["dummy", "ifb", "virbr", "docker", "gretap"];
+    let has = |path: &str| !names(root, &format!("{folder}/{path}")).is_empty();
+    let number = |path: &str| text(root, &format!("{folder}/{path}"));
+    if has("device") {
+        // A port of a switch lies on the interface of its processor, a virtual function below what drives it: the
+        // other one counts the same bytes.
+        let (own, below) = (number("ifindex"), number("iflink"));
+        let lies_on_another = own.is_some() && below.is_some() && own != below;
+        return match lies_on_another || has("master/device") {
+            true => Standing::Inner,
+            false => Standing::Hardware,
+        };
+    }
+    let files = names(root, folder);
+    let is_on_another = files.iter().any(|file| file.starts_with("lower_"));
+    let kind = number("type").unwrap_or_default();
+    if name == "lo" || is_on_another || has("bridge") || TUNNELS.contains(&kind.as_str()) {
+        return Standing::Inner;
+    }
+    let is_part = files.iter().any(|file| file == "master");
+    match (net::counts_by_name(name.as_bytes()), is_part) {
+        (true, _) => Standing::Named,
+        _ if is_part || INSIDE.iter().any(|start| name.starts_with(start)) => Standing::Inner,
+        _ if kind == "1" => Standing::Outer,
+        _ => Standing::OuterOther,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_devices() {
+        for (text, number) in [
+            ("8:16", Some((8 << 32) + 16)),
+            ("7:7", Some((7 << 32) + 7)),
+            ("0:0", Some(0)),
+            ("4294967295:4294967295", Some(u64::MAX)),
+            ("4294967296:0", None),
+            ("0:4294967296", None),
+            ("8", None),
+            (":16", None),
+            ("8:", None),
+        ] {
+            assert_eq!(device(text.as_bytes()), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_of_zones_are_below_the_database() {
+        let utc = zone_file("UTC").expect("each machine has it");
+        assert!(utc.starts_with(b"TZif"));
+        for name in [
+            "Nowhere/At_all",
+            "../../../etc/passwd",
+            "/etc/passwd",
+            "./UTC",
+            "",
+            "Etc//UTC",
+        ] {
+            assert_eq!(zone_file(name), None, "{name}");
+        }
+    }
+
+    /// Zones that `TZ` and a made /etc say: a link, a copy of a zone with and without its name, a file of another place, and
+    /// text that leads nowhere.
+    #[test]
+    fn zones_as_date_finds_them() {
+        const BERLIN: &str = "TZif2...\0\nCET-1CEST,M3.5.0,M10.5.0/3\n";
+        const RULE: Option<&str> = Some("CET-1CEST,M3.5.0,M10.5.0/3");
+        const NAME: Option<&str> = Some("Europe/Berlin");
+        let folder = std::env::temp_dir().join(format!("kymo-zones-{}", std::process::id()));
+        let zones = folder.join("usr/share/zoneinfo/Europe");
+        std::fs::create_dir_all(&zones).expect("a folder");
+        std::fs::create_dir_all(folder.join("etc")).expect("a folder");
+        std::fs::create_dir_all(folder.join("proc")).expect("a folder");
+        let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).expect(file);
+        write("usr/share/zoneinfo/Europe/Berlin", BERLIN);
+        write("etc/zone", BERLIN);
+        write("etc/old", "TZif\0...");
+        let root = Root::open(&folder).expect("a root");
+        assert_eq!(zone_as_said(&root, None), None);
+        let local = folder.join("etc/localtime");
+        for target in [
+            "../usr/share/zoneinfo/Europe/Berlin",
+            "/usr/share/zoneinfo/posix/Europe/Berlin",
+        ] {
+            std::os::unix::fs::symlink(target, &local).expect("a link");
+            let found = zone_as_said(&root, None);
+            assert_eq!(found.as_deref(), NAME, "{target}");
+            std::fs::remove_file(&local).expect("a link");
+        }
+        write("etc/localtime", BERLIN);
+        assert_eq!(zone_as_said(&root, None).as_deref(), RULE);
+        for (timezone, expect) in [("Europe/Berlin\n", NAME), ("Asia/Tokyo\n", RULE)] {
+            write("etc/timezone", timezone);
+            assert_eq!(zone_as_said(&root, None).as_deref(), expect, "{timezone}");
+        }
+        for (said, expect) in [
+            ("", None),
+            (":", None),
+            ("Asia/Tokyo", Some("Asia/Tokyo")),
+            (":Asia/Tokyo", Some("Asia/Tokyo")),
+            ("CET-1CEST", Some("CET-1CEST")),
+            ("/usr/share/zoneinfo/Europe/Berlin", NAME),
+            (":/etc/zone", RULE),
+            ("/etc/old", Some("/etc/old")),
+            ("/no/such", Some("/no/such")),
+        ] {
+            assert_eq!(zone_as_said(&root, Some(said)).as_deref(), expect, "{said}");
+        }
+        std::fs::remove_dir_all(&folder).expect("a folder");
+    }
+
+    #[test]
+    fn a_file_of_the_database_ends_with_its_rule() {
+        for (file, expect) in [
+            (
+                &b"TZif2...\0\nCET-1CEST,M3.5.0,M10.5.0/3\n"[..],
+                Some("CET-1CEST,M3.5.0,M10.5.0/3"),
+            ),
+            (b"TZif2...\0\n\n", None),
+            (b"TZif\0...", None),
+            (b"CET-1\nCET-1\n", None),
+            (b"", None),
+        ] {
+            assert_eq!(rule_of(file).as_deref(), expect, "{file:?}");
         }
     }
 }

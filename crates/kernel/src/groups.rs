@@ -1,7 +1,7 @@
 //! Control groups: which there are, their files kept open, and what they say as one text a group. Groups come and go: they
 //! are looked for again as often as that is cheap, and one that goes before it is read has no row, and that is all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kymo_base::limits;
 use kymo_base::template::Grammar;
@@ -12,6 +12,7 @@ use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::{Errno, Folder, KernelFile, Root};
 
 use crate::backoff::Backoff;
+use crate::facts::{self, Layer};
 use crate::hierarchies::{self, Controller, Found, Hierarchy, MountPoint, Seen};
 use crate::tasks::Budget;
 
@@ -24,7 +25,8 @@ enum Keep {
     Limit,
     /// Of lines `KEY NUMBER` those of these keys.
     Keys(&'static [&'static str]),
-    /// Of lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER` the sums of these keys over all devices.
+    /// Of lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER` the sums of these keys over all devices that lie on no other
+    /// one there.
     Sums(&'static [&'static str]),
     /// Of pressure: the totals.
     Stalls,
@@ -180,6 +182,9 @@ pub struct Groups {
     places: Vec<MountPoint>,
     hierarchies: Vec<Hierarchy>,
     placed_ns: Option<u64>,
+    layers: BTreeMap<u64, Layer>,
+    /// A device was seen that is not among them.
+    has_new_device: bool,
     /// A slot of the track each.
     groups: Vec<Option<Group>>,
     slots: HashMap<Vec<u8>, usize>,
@@ -214,6 +219,8 @@ impl Groups {
             places: Vec::new(),
             hierarchies: Vec::new(),
             placed_ns: None,
+            layers: BTreeMap::new(),
+            has_new_device: false,
             groups: Vec::new(),
             slots: HashMap::new(),
             walks: 0,
@@ -308,6 +315,9 @@ impl Groups {
         if self.placed_ns.is_none_or(is_due) {
             self.placed_ns = Some(now_ns);
             self.place(root, budget);
+            self.layers = facts::layers(root);
+        } else if std::mem::take(&mut self.has_new_device) {
+            self.layers = facts::layers(root);
         }
         let found = hierarchies::walk(&self.hierarchies, limits::CGROUPS_MAX);
         self.take_in(found, now_ns, budget);
@@ -435,7 +445,9 @@ impl Groups {
                     _ => {}
                 }
                 match read {
-                    true => part.put(&self.raw, &mut self.text),
+                    true => {
+                        self.has_new_device |= part.put(&self.raw, &self.layers, &mut self.text);
+                    }
                     false if was_kept => group.tried_ns = now_ns,
                     false => {}
                 }
@@ -527,7 +539,9 @@ fn read_file(file: &KernelFile, out: &mut Vec<u8>) -> Result<(), Errno> {
 
 impl GroupFile {
     /// Appends what is kept of the file as one line: `memory.stat anon 1 file 2`; nothing where it has none of it.
-    fn put(&self, raw: &[u8], out: &mut Vec<u8>) {
+    /// Whether there was a device that is not among `layers`.
+    fn put(&self, raw: &[u8], layers: &BTreeMap<u64, Layer>, out: &mut Vec<u8>) -> bool {
+        let mut has_new_device = false;
         let start = out.len();
         out.extend_from_slice(self.name.as_bytes());
         let head = out.len();
@@ -540,13 +554,14 @@ impl GroupFile {
                 }
             }
             Keep::Keys(keys) => put_keys(raw, keys, out),
-            Keep::Sums(keys) => put_sums(raw, keys, out),
+            Keep::Sums(keys) => has_new_device = put_sums(raw, keys, layers, out),
             Keep::Stalls => put_stalls(raw, out),
         }
         match out.len() > head {
             true => out.push(b'\n'),
             false => out.truncate(start),
         }
+        has_new_device
     }
 }
 
@@ -571,23 +586,59 @@ fn put_keys(raw: &[u8], keys: &[&str], out: &mut Vec<u8>) {
     }
 }
 
-/// `8:0 rbytes=1 wbytes=2 rios=3` or `8:0 Read 1`; a device that has done nothing has no line, so that what is not said is 0.
-fn put_sums(raw: &[u8], keys: &[&str], out: &mut Vec<u8>) {
-    for key in keys {
-        let mut sum = 0u64;
-        for line in scan::lines(raw) {
-            let mut words = scan::words(line).skip(1);
-            while let Some(word) = words.next() {
+/// Most numbers that a file has sums of.
+const SUMS_MAX: usize = 4;
+
+/// `8:0 rbytes=1 wbytes=2 rios=3` or `8:0 Read 1`; a device that has done nothing has no line, so that what is not said is 0,
+/// or its number without an end of line. What a device does that lies on others is said of these as well, and counted there.
+/// Whether there was a device that is not among `layers`.
+fn put_sums(raw: &[u8], keys: &[&str], layers: &BTreeMap<u64, Layer>, out: &mut Vec<u8>) -> bool {
+    let mut sums = [0u64; SUMS_MAX];
+    let mut has_new_device = false;
+    for line in scan::lines(raw) {
+        let mut words = scan::words(line).peekable();
+        let mut last = None;
+        while let Some(number) = words.peek().and_then(|word| facts::device(word)) {
+            last = Some(number);
+            words.next();
+        }
+        let layer = last.and_then(|number| layers.get(&number));
+        has_new_device |= last.is_some() && layer.is_none();
+        let counts = match layer {
+            None | Some(Layer::Lowest) => true,
+            Some(Layer::Never) => false,
+            Some(Layer::On(below)) => !is_said_of(raw, below),
+        };
+        while let Some(word) = words.next().filter(|_| counts) {
+            for (key, sum) in keys.iter().zip(&mut sums) {
                 let number = match word.strip_prefix(key.as_bytes()) {
-                    Some([]) => words.next(),
+                    Some([]) => words.peek().copied(),
                     Some([b'=', number @ ..]) => Some(number),
                     _ => None,
                 };
-                sum = sum.saturating_add(number.and_then(scan::number).unwrap_or(0));
+                *sum = sum.saturating_add(number.and_then(scan::number).unwrap_or(0));
             }
         }
+    }
+    for (key, sum) in keys.iter().zip(sums) {
         put_value(out, key, sum);
     }
+    has_new_device
+}
+
+/// Whether a line with numbers is of one of the devices.
+fn is_said_of(raw: &[u8], devices: &[u64]) -> bool {
+    scan::lines(raw).any(|line| {
+        let mut words = scan::words(line).skip_while(|word| facts::device(word).is_none());
+        let mut device = None;
+        for word in words.by_ref() {
+            match facts::device(word) {
+                Some(number) => device = Some(number),
+                None => return device.is_some_and(|device| devices.contains(&device)),
+            }
+        }
+        false
+    })
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1`
@@ -602,6 +653,25 @@ fn put_stalls(raw: &[u8], out: &mut Vec<u8>) {
         let total = words.find_map(|word| word.strip_prefix(b"total="));
         if let Some(total) = total.and_then(scan::number) {
             put_value(out, key, total);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_right_below_the_root_count_or_the_root_alone() {
+        for (path, is_alone, found) in [
+            ("/", true, "alone"),
+            ("/", false, "root"),
+            ("/a", true, "top"),
+            ("/a", false, "top"),
+            ("/a.slice/b.service", false, "below"),
+            ("/a/b/c", false, "below"),
+        ] {
+            assert_eq!(level(path.as_bytes(), is_alone), found, "{path} {is_alone}");
         }
     }
 }

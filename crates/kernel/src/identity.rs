@@ -3,7 +3,7 @@
 //! what has come.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use kymo_base::limits;
 use kymo_sys::kernel_file::Root;
@@ -25,7 +25,7 @@ pub struct Subject {
     /// Tells it from an earlier process in that slot.
     pub generation: u64,
     /// The pid.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 /// What was read of one process, in the order of [`KINDS`].
@@ -119,5 +119,7 @@ fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
         }
     }
     text.truncate(limits::IDENTITY_MAX);
+    // Thousands may wait for the sampler to take them.
+    text.shrink_to_fit();
     Ok(text)
 }

@@ -1,15 +1,22 @@
-//! Which processes have not run since they were read: what says so, the scheduler's account, costs a sixth of `stat` and `io`.
+//! Which processes have not run since they were read: the scheduler's account of a process says so. A system call asks for the account and
+//! needs no open file; where pids are those of another pid namespace, the account is a file, which costs a sixth of `stat` and `io`.
 
+use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
+/// The scheduler's counts for a process: time on a CPU and, from the file alone, time waited for one, and turns.
+pub(crate) type Account = [u64; 3];
+
 /// The account of a task that the scheduler keeps none of.
-const NO_ACCOUNT: &[u8] = b"0 0 0";
+const NO_ACCOUNT: Account = [0; 3];
 const OWN_ACCOUNT: &str = "proc/thread-self/schedstat";
-/// No row is older.
-const AGE_NS_MAX: u64 = 60_000_000_000;
-const SECOND_NS: u64 = 1_000_000_000;
-/// Rows are read again this many seconds apart, at most: not all at once.
-const SPREAD: u64 = 30;
+const VMSTAT: &str = "proc/vmstat";
+/// How old a row may be. Others change a sleeping process seldom: they take its memory, its parent or its priority.
+const AGE_NS: u64 = 60_000_000_000;
+/// Each time that a row proves to be the same it may be twice as old the next time, up to this.
+const AGE_NS_MAX: u64 = 480_000_000_000;
+/// Rows are read again at up to this many moments, not all at once.
+const SPREAD: u64 = 32;
 
 /// Whether the kernel's accounts can be believed: that of this thread has to grow.
 #[derive(Default)]
@@ -18,83 +25,162 @@ pub(crate) enum Accounts {
     #[default]
     Unseen,
     /// This thread's, at the scan before.
-    Seen(Vec<u8>),
+    Seen(Account),
     /// They grow.
-    Kept,
+    Kept(AccountSource),
     /// They do not, or are not there.
     Missing,
 }
 
-impl Accounts {
-    /// Looks at this thread's account, if it is not decided yet. Whether accounts are kept.
-    pub(crate) fn are_kept(&mut self, root: &Root) -> bool {
-        let own = || {
-            let mut text = Vec::with_capacity(64);
-            let is_read = root.read(OWN_ACCOUNT, &mut text).is_ok();
-            is_read.then_some(text)
-        };
-        match self {
-            Accounts::Kept => return true,
-            Accounts::Missing => return false,
-            Accounts::Unseen => {
-                *self = own().map_or(Accounts::Missing, Accounts::Seen);
-            }
-            Accounts::Seen(before) => {
-                let grows = own().is_some_and(|now| is_account(&now) && now != *before);
-                *self = if grows {
-                    Accounts::Kept
-                } else {
-                    Accounts::Missing
-                };
-            }
+/// Where the account of a process comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AccountSource {
+    /// The clock of its CPU time, which counts all its threads.
+    Clock,
+    /// `schedstat`, which counts the first thread alone.
+    File,
+}
+
+impl AccountSource {
+    fn of(root: &Root) -> AccountSource {
+        match root.has_own_pids() {
+            true => AccountSource::Clock,
+            false => AccountSource::File,
         }
-        matches!(self, Accounts::Kept)
+    }
+
+    /// The account of this thread, or of its process.
+    fn own(self, root: &Root) -> Option<Account> {
+        if self == AccountSource::Clock {
+            return clock_account(root, std::process::id());
+        }
+        let mut text = Vec::with_capacity(64);
+        root.read(OWN_ACCOUNT, &mut text).ok()?;
+        file_account(&text)
     }
 }
 
-fn is_account(text: &[u8]) -> bool {
-    let text = text.trim_ascii_end();
-    !text.is_empty() && text != NO_ACCOUNT
+/// The account of a process by its clock.
+pub(crate) fn clock_account(root: &Root, pid: u32) -> Option<Account> {
+    root.process_cpu_ns(pid).map(|ns| [ns, 0, 0])
+}
+
+/// The account of a process by the text of its `schedstat`.
+pub(crate) fn file_account(text: &[u8]) -> Option<Account> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    Some([next()?, next()?, next()?])
+}
+
+impl Accounts {
+    /// Looks at this thread's account, if it is not decided yet. Where accounts come from, if they are kept.
+    pub(crate) fn are_kept(&mut self, root: &Root) -> Option<AccountSource> {
+        let from = AccountSource::of(root);
+        *self = match self {
+            Accounts::Kept(from) => return Some(*from),
+            Accounts::Missing => return None,
+            Accounts::Unseen => from.own(root).map_or(Accounts::Missing, Accounts::Seen),
+            Accounts::Seen(before) => match from.own(root) {
+                Some(now) if now != NO_ACCOUNT && now != *before => Accounts::Kept(from),
+                _ => Accounts::Missing,
+            },
+        };
+        match self {
+            Accounts::Kept(from) => Some(*from),
+            _ => None,
+        }
+    }
+
+    /// Whether no account will ever be believed.
+    pub(crate) fn are_missing(&self) -> bool {
+        matches!(self, Accounts::Missing)
+    }
+}
+
+/// Pages that the kernel has taken away, from all processes together.
+#[derive(Default)]
+pub(crate) struct Reclaim {
+    pages: Option<u64>,
+    text: Vec<u8>,
+}
+
+impl Reclaim {
+    /// Whether the kernel has taken pages away since the last question, or may have.
+    pub(crate) fn goes_on(&mut self, root: &Root) -> bool {
+        let pages = match root.read(VMSTAT, &mut self.text) {
+            Ok(()) => pages_taken(&self.text),
+            Err(_) => None,
+        };
+        let before = std::mem::replace(&mut self.pages, pages);
+        pages.is_none() || pages != before
+    }
+}
+
+/// The sum of `pgsteal_...` of a text of vmstat.
+fn pages_taken(text: &[u8]) -> Option<u64> {
+    let lines = text.split(|&b| b == b'\n');
+    let lines = lines.filter_map(|line| line.strip_prefix(b"pgsteal_"));
+    lines
+        .filter_map(|line| scan::number(line.rsplit(|&b| b == b' ').next()?))
+        .reduce(u64::wrapping_add)
 }
 
 /// What is known of one process.
 #[derive(Default)]
 pub(crate) struct Rest {
-    /// Its account before its files were read last; empty: not known.
-    account: Vec<u8>,
-    /// When they were.
+    /// The process' account before the last read of its files; all 0: not known.
+    account: Account,
+    /// When the files were read last.
     read_at_ns: u64,
-    /// They said the same as the time before, and that it has one thread and does not run.
+    /// The files said the same as the time before, and that the process does not run.
     is_still: bool,
-    /// When that was not so last.
+    /// When `is_still` was false last.
     ran_at_ns: u64,
+    /// How old the row may be while no memory is taken away.
+    age_max_ns: u64,
 }
 
 impl Rest {
     /// Whether it is worth looking at its account: who runs always is read anyway.
-    pub(crate) fn is_likely(&self, generation: u64, age_ns: u64) -> bool {
-        let age_max_ns = AGE_NS_MAX - generation % SPREAD * SECOND_NS;
+    /// `reclaims`: the kernel takes memory away, also from processes that sleep.
+    pub(crate) fn is_likely(&self, generation: u64, age_ns: u64, reclaims: bool) -> bool {
+        let age_max_ns = if reclaims { AGE_NS } else { self.age_max_ns };
+        // Up to a half earlier, for each task another part.
+        let age_max_ns = age_max_ns - age_max_ns / (2 * SPREAD) * (generation % SPREAD);
         self.is_still && age_ns.saturating_sub(self.read_at_ns) < age_max_ns
     }
 
     /// Takes its account; whether it has not run since its files were read.
-    pub(crate) fn goes_on(&mut self, account: &[u8]) -> bool {
-        let goes_on = is_account(account) && account == self.account;
-        if !goes_on {
-            self.account.clear();
-            self.account.extend_from_slice(account);
-        }
+    pub(crate) fn goes_on(&mut self, account: Account) -> bool {
+        let goes_on = account != NO_ACCOUNT && account == self.account;
+        self.account = account;
         goes_on
+    }
+
+    /// Whether its files said the same as the time before, and that it does not run.
+    pub(crate) fn is_still(&self) -> bool {
+        self.is_still
     }
 
     /// Its files were read.
     pub(crate) fn was_read(&mut self, age_ns: u64, is_still: bool) {
         self.read_at_ns = age_ns;
+        self.age_max_ns = match self.is_still && is_still {
+            true => (2 * self.age_max_ns).clamp(AGE_NS, AGE_NS_MAX),
+            false => AGE_NS,
+        };
         if !is_still {
-            self.account.clear();
+            self.account = NO_ACCOUNT;
             self.ran_at_ns = age_ns;
         }
         self.is_still = is_still;
+    }
+
+    /// How long ago its files were read.
+    #[cfg(test)]
+    pub(crate) fn age_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.read_at_ns)
     }
 
     /// Whether it may have run after that.
@@ -107,41 +193,87 @@ impl Rest {
 mod tests {
     use super::*;
 
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_row_that_stays_the_same_may_be_older_and_older() {
+        let mut rest = Rest::default();
+        let mut read_at_s = 0;
+        for age_s in [60, 120, 240, 480, 480] {
+            rest.was_read(read_at_s * SECOND_NS, true);
+            let is_likely =
+                |after_s, reclaims| rest.is_likely(0, (read_at_s + after_s) * SECOND_NS, reclaims);
+            assert!(is_likely(age_s - 1, false), "{age_s}");
+            assert!(!is_likely(age_s, false), "{age_s}");
+            assert!(is_likely(59, true) && !is_likely(60, true), "{age_s}");
+            let latest = (read_at_s + age_s / 2 - 1) * SECOND_NS;
+            assert!((0..100).all(|generation| rest.is_likely(generation, latest, false)));
+            read_at_s += age_s;
+        }
+        rest.was_read(read_at_s * SECOND_NS, false);
+        rest.was_read(read_at_s * SECOND_NS, true);
+        assert!(
+            !rest.is_likely(0, (read_at_s + 60) * SECOND_NS, false),
+            "it was another one"
+        );
+    }
+
+    #[test]
+    fn pages_taken_are_the_sum_of_all_who_take_them() {
+        let text =
+            b"pgscan_direct 9\npgsteal_kswapd 5\npgsteal_direct 7\npgsteal_x\npgstealing 1\n";
+        assert_eq!(pages_taken(text), Some(12));
+        assert_eq!(pages_taken(b"nr_free_pages 5\n"), None);
+    }
+
     #[test]
     fn rest_is_two_equal_accounts_of_a_still_process() {
         let mut rest = Rest::default();
-        assert!(!rest.is_likely(0, 0));
+        assert!(!rest.is_likely(0, 0, false));
         rest.was_read(0, true);
-        assert!(rest.is_likely(0, 1));
-        assert!(!rest.goes_on(b"10 2 3\n"), "the first account");
+        assert!(rest.is_likely(0, 1, false));
+        assert!(!rest.goes_on([10, 2, 3]), "the first account");
         rest.was_read(1, true);
-        assert!(rest.goes_on(b"10 2 3\n"));
-        assert!(!rest.goes_on(b"10 2 4\n"));
+        assert!(rest.goes_on([10, 2, 3]));
+        assert!(!rest.goes_on([10, 2, 4]));
         rest.was_read(2, false);
-        assert!(!rest.is_likely(0, 3));
+        assert!(!rest.is_likely(0, 3, false));
         rest.was_read(4, true);
-        assert!(!rest.goes_on(b"10 2 4\n"), "of before it ran");
-        for nothing in [&b"0 0 0\n"[..], b"", b"\n"] {
-            assert!(!rest.goes_on(nothing));
-            assert!(!rest.goes_on(nothing));
+        assert!(!rest.goes_on([10, 2, 4]), "of before it ran");
+        assert!(!rest.goes_on(NO_ACCOUNT));
+        assert!(!rest.goes_on(NO_ACCOUNT));
+    }
+
+    #[test]
+    fn an_account_is_three_numbers() {
+        for (text, account) in [
+            (&b"10 2 3\n"[..], Some([10, 2, 3])),
+            (b"0 0 0\n", Some(NO_ACCOUNT)),
+            (b"", None),
+            (b"\n", None),
+            (b"10 2\n", None),
+            (b"10 2 x\n", None),
+            (b"\xff", None),
+        ] {
+            assert_eq!(file_account(text), account, "{text:?}");
         }
     }
 
     #[test]
-    fn no_row_is_older_than_a_minute_and_not_all_are_read_at_once() {
+    fn no_row_of_a_process_is_older_than_a_minute_at_first_and_not_all_are_read_at_once() {
         let mut rest = Rest::default();
         rest.was_read(0, true);
         let reads: Vec<usize> = (0..60)
             .map(|second| {
                 let all = 0..3000;
                 all.filter(|&generation| {
-                    !rest.is_likely(generation, (second + 1) * SECOND_NS)
-                        && rest.is_likely(generation, second * SECOND_NS)
+                    !rest.is_likely(generation, (second + 1) * SECOND_NS, false)
+                        && rest.is_likely(generation, second * SECOND_NS, false)
                 })
                 .count()
             })
             .collect();
         assert_eq!(reads.iter().sum::<usize>(), 3000);
-        assert!(reads.iter().all(|&count| count <= 100), "{reads:?}");
+        assert!(reads.iter().all(|&count| count <= 200), "{reads:?}");
     }
 }

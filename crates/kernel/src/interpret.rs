@@ -91,6 +91,9 @@ impl Interpreter {
         }
         let len = rows.len;
         out.rows.truncate(len);
+        if let Some(count) = self.subsystem.count {
+            count(&mut out.rows);
+        }
         true
     }
 
@@ -153,7 +156,8 @@ impl Interpreter {
             self.layouts.cut(kind, track, instance, context, |text| {
                 for layout in &text.layout.rows {
                     let row = rows.next(subsystem);
-                    text.begin(row, &instance.name, layout);
+                    let name = layout.instance.as_ref().unwrap_or(&instance.name);
+                    text.begin(row, name, layout);
                     if !layout.name.is_empty() {
                         row.name.push(b'/');
                         row.name.extend_from_slice(&layout.name);

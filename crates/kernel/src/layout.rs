@@ -16,6 +16,8 @@ pub struct Layout {
 pub struct RowLayout {
     /// The instance's name; empty: the name of the source's instance (a pid).
     pub name: Vec<u8>,
+    /// A better name than that of the source's instance, where a number names the instance.
+    pub instance: Option<Vec<u8>>,
     /// Slots whose values together are the row's key.
     pub key: Vec<usize>,
     /// Whether it counts in the sum.

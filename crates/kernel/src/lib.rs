@@ -5,6 +5,7 @@
 
 mod activity;
 pub mod backoff;
+pub mod choice;
 pub mod facts;
 pub mod groups;
 pub mod hierarchies;

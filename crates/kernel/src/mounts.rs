@@ -53,7 +53,7 @@ const WITHOUT_ROOM: &[&str] = &[
 ];
 
 /// A mounted file system.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mount {
     /// Where it is mounted, as the kernel spells it: a blank is `\040`.
     pub point: String,
@@ -61,7 +61,7 @@ pub struct Mount {
     pub what: String,
 }
 
-/// The mounts of /proc/PID/mountinfo that have room, each mount point once: what was mounted there last.
+/// The mounts of /proc/PID/mountinfo that have room, each mount point once, in their order: what was mounted there last.
 pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for line in scan::lines(text) {
@@ -243,19 +243,25 @@ impl Mounts {
             return;
         }
         let there = read_mountinfo(&text);
+        let mut are_known = vec![false; there.len()];
         for slot in 0..self.mounts.len() {
-            let is_gone = |mount: &Mount| !there.contains(mount);
-            if self.mounts[slot].as_ref().is_some_and(is_gone) {
-                self.mounts[slot] = None;
-                self.track.gone(slot);
+            let Some(mount) = &self.mounts[slot] else {
+                continue;
+            };
+            match there.binary_search(mount) {
+                Ok(at) => are_known[at] = true,
+                Err(_) => {
+                    self.mounts[slot] = None;
+                    self.track.gone(slot);
+                }
             }
         }
-        for mount in there {
-            if self.mounts.iter().flatten().any(|known| *known == mount) {
-                continue;
+        let new = there.into_iter().zip(are_known);
+        let mut slot = 0;
+        for (mount, _) in new.filter(|(_, is_known)| !is_known) {
+            while self.mounts.get(slot).is_some_and(Option::is_some) {
+                slot += 1;
             }
-            let free = self.mounts.iter().position(Option::is_none);
-            let slot = free.unwrap_or(self.mounts.len());
             if slot == self.mounts.len() {
                 self.mounts.push(None);
             }

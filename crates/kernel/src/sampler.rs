@@ -3,6 +3,7 @@
 //! proc is touched. Threads,
 //! clocks' beats and disks are the recorder's business.
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use kymo_sys::kernel_file::{Folder, Root};
 
 use crate::activity::Activity;
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
+use crate::choice::{Choice, Chooser};
 use crate::facts;
 use crate::groups::Groups;
 use crate::identity::Lane;
@@ -32,6 +34,8 @@ pub struct Plan {
     pub kinds: Vec<u8>,
     /// Processes, where they are wanted.
     pub tasks: Option<TaskPlan>,
+    /// Which processes; `None`: all.
+    pub choice: Option<Choice>,
     /// A read this slow is an event.
     pub slow_ns: u64,
     /// The sampling interval; 0 means without pause.
@@ -82,6 +86,8 @@ pub struct Sampler {
     lane: Option<Arc<Lane>>,
     activity: Option<Activity>,
     proc: Option<Folder>,
+    chooser: Option<Chooser>,
+    pids: Listing,
     listing: Listing,
     budget: Budget,
     samples: u64,
@@ -110,6 +116,7 @@ impl Sampler {
         let tables = |scope| plan.tasks.map(|tasks| Tasks::new(scope, tasks));
         let threads = plan.tasks.is_some_and(|tasks| tasks.threads);
         Sampler {
+            chooser: plan.choice.clone().map(Chooser::new),
             proc: plan.tasks.and_then(|_| root.folder("proc").ok()),
             processes: tables(Scope::Process),
             threads: tables(Scope::Thread).filter(|_| threads),
@@ -131,6 +138,7 @@ impl Sampler {
                 .then(|| Groups::new(files / 2)),
             plan,
             machine,
+            pids: Vec::new(),
             listing: Vec::new(),
             samples: 0,
             slow: SlowReads::default(),
@@ -203,7 +211,7 @@ impl Sampler {
         groups.is_some_and(Groups::take_left_out)
     }
 
-    /// Reads that were slow in the last sample.
+    /// Files found slow in the last sample.
     pub fn take_slow(&mut self) -> std::vec::Drain<'_, SlowRead> {
         self.slow.found.drain(..)
     }
@@ -258,18 +266,11 @@ impl Sampler {
         }
         let (root, budget) = (&self.root, &mut self.budget);
         let again = || groups.read_again(root, clock.mono_ns(), budget);
-        let (cost_ns, again_ns) = self.slow.judge(clock, first_ns, again);
-        if cost_ns.max(again_ns) <= self.plan.slow_ns {
-            return groups.backoff.quick();
-        }
+        let judged = self.slow.judge(clock, first_ns, again);
         let allowance = self.plan.allowance(self.plan.interval_ns, STRIDE_NS_MAX);
-        let stride = groups.backoff.slow(cost_ns.min(again_ns), &allowance);
-        self.slow.found.push(SlowRead {
-            path: "cgroups".into(),
-            cost_ns,
-            again_ns,
-            stride,
-        });
+        if let Some(stride) = groups.backoff.doubt(judged, &allowance) {
+            self.slow.note("cgroups".into(), judged, stride);
+        }
     }
 
     fn note_slow_machine(&mut self, clock: &dyn Clock) {
@@ -285,25 +286,16 @@ impl Sampler {
                     let _ = reader.read(&self.root, now_ns, &mut self.buffers.text);
                 }
             };
-            let (cost_ns, again_ns) = self.slow.judge(clock, source.cost_ns, again);
-            if cost_ns.max(again_ns) <= self.plan.slow_ns {
-                source.backoff.quick();
-                continue;
-            }
+            let judged = self.slow.judge(clock, source.cost_ns, again);
             let longest_ns = if source.source.kind == kind::STAT {
                 STRIDE_NS_MAX_CPU
             } else {
                 STRIDE_NS_MAX
             };
             let allowance = self.plan.allowance(self.plan.interval_ns, longest_ns);
-            let stride = source.backoff.slow(cost_ns.min(again_ns), &allowance);
-            let path = source.path();
-            self.slow.found.push(SlowRead {
-                path,
-                cost_ns,
-                again_ns,
-                stride,
-            });
+            if let Some(stride) = source.backoff.doubt(judged, &allowance) {
+                self.slow.note(source.path(), judged, stride);
+            }
         }
     }
 
@@ -325,6 +317,12 @@ impl Sampler {
                 .plan
                 .allowance(self.plan.scan_interval_ns, STRIDE_NS_MAX),
         };
+        if let (Due::Now, Some(proc)) = (due, &self.proc) {
+            match &mut self.chooser {
+                Some(chooser) => chooser.list(&self.root, proc, scan.age_ns, &mut self.pids),
+                None => list_processes(proc, &mut self.pids),
+            }
+        }
         for (table, scope) in [
             (&mut self.processes, Scope::Process),
             (&mut self.threads, Scope::Thread),
@@ -333,9 +331,20 @@ impl Sampler {
             table.begin(key);
             let cost_ns = match due {
                 Due::Now => {
-                    list(scope, &self.root, &self.proc, &mut self.listing);
-                    table.update(&self.listing, &mut self.budget);
-                    table.read(&scan, &mut self.budget, &mut self.slow)
+                    let listing = match scope {
+                        Scope::Thread => {
+                            list_threads(&self.root, &self.pids, &mut self.listing);
+                            &self.listing
+                        }
+                        _ => &self.pids,
+                    };
+                    table.update(listing, &mut self.budget);
+                    let costs = table.read(&scan, &mut self.budget, &mut self.slow);
+                    let reborn = table.take_reborn();
+                    if let Some(chooser) = &mut self.chooser {
+                        chooser.forget(&reborn);
+                    }
+                    costs
                 }
                 Due::Later if key => table.idle(),
                 Due::Later => continue,
@@ -454,18 +463,20 @@ impl MachineSource {
         }
         self.listed_ns = Some(now_ns);
         let there = listing::instances(root, self.source.scope);
+        let names: HashSet<&str> = there.iter().map(String::as_str).collect();
         for slot in 0..self.instances.len() {
-            let is_gone = |(name, _): &(String, Reader)| !there.contains(name);
+            let is_gone = |(name, _): &(String, Reader)| !names.contains(name.as_str());
             if self.instances[slot].as_ref().is_some_and(is_gone) {
                 self.instances[slot] = None;
                 self.track.gone(slot);
             }
         }
-        for name in there {
-            let mut known = self.instances.iter().flatten();
-            if !known.any(|(known, _)| *known == name) {
-                let free = self.instances.iter().position(Option::is_none);
-                let slot = free.unwrap_or(self.instances.len());
+        let known = self.instances.iter().flatten();
+        let known: HashSet<String> = known.map(|(name, _)| name.clone()).collect();
+        let mut slots = 0..;
+        for name in there.into_iter().filter(|name| !known.contains(name)) {
+            let is_free = |slot: &usize| self.instances.get(*slot).is_none_or(Option::is_none);
+            if let Some(slot) = slots.find(is_free) {
                 let path = self.source.path_of(&name);
                 self.add(slot, name, path);
             }
@@ -513,25 +524,20 @@ fn read_in_pieces(
 }
 
 /// Everyone of a scope, in the kernel's order.
-fn list(scope: Scope, root: &Root, proc: &Option<Folder>, out: &mut Listing) {
+fn list_threads(root: &Root, pids: &Listing, out: &mut Listing) {
     out.clear();
-    list_processes(proc, out);
-    if scope == Scope::Thread {
-        for (pid, _) in std::mem::take(out) {
-            if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
-                // A process that ends meanwhile has no threads left to list.
-                let _ = folder.list(|name| {
-                    out.extend(scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
-                });
-            }
+    for &(pid, _) in pids {
+        if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
+            // A process that ends meanwhile has no threads left to list.
+            let _ = folder.list(|name| {
+                out.extend(scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
+            });
         }
     }
 }
 
-fn list_processes(proc: &Option<Folder>, out: &mut Listing) {
-    if let Some(proc) = proc {
-        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
-        let _ =
-            proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
-    }
+fn list_processes(proc: &Folder, out: &mut Listing) {
+    out.clear();
+    // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+    let _ = proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
 }

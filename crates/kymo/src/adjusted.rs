@@ -1,4 +1,5 @@
-//! What is played as if it had been recorded at another time, or with other names of users: `--offsettime`, `--passwd`.
+//! Recordings played as if they had been made at another time, or on a machine of which other facts are known:
+//! `--offsettime`, `--passwd`, collectl.conf's `DefNetSpeed`.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
+use kymo_kernel::subsystem::net::USUAL_SPEED_FACT;
 use kymo_query::source::{Moment, Source, Step};
 
 use crate::shape::Shape;
@@ -13,12 +15,12 @@ use crate::shape::Shape;
 /// Longest file of users that is read.
 const PASSWD_MAX: u64 = 16 << 20;
 
-/// A source whose times and users are as asked for.
+/// A source whose times and facts are as asked for.
 pub(crate) struct Adjusted {
     source: Box<dyn Source>,
     offset_ns: i64,
-    users: Vec<(String, String)>,
-    /// The facts with these users, and the stamp of those without.
+    facts: Vec<(String, String)>,
+    /// The context with these facts, and the stamp of that without.
     context: Option<(u64, Context)>,
 }
 
@@ -27,15 +29,11 @@ impl Adjusted {
     pub(crate) fn new(source: Box<dyn Source>, shape: &Shape) -> Result<Adjusted> {
         let secs = shape.offsettime.unwrap_or(0);
         let offset_ns = secs.checked_mul(1_000_000_000);
-        let users = match &shape.passwd {
-            Some(path) => users(path)?,
-            None => Vec::new(),
-        };
         Ok(Adjusted {
             source,
             offset_ns: offset_ns
                 .with_context(|| format!("cannot use --offsettime {secs}: too far"))?,
-            users,
+            facts: facts(shape)?,
             context: None,
         })
     }
@@ -47,24 +45,24 @@ impl Adjusted {
         }
     }
 
-    fn note_users(&mut self) {
-        let facts = self.source.context();
+    fn note_facts(&mut self) {
+        let recorded = self.source.context();
         let known = self.context.as_ref().map(|(stamp, _)| *stamp);
-        if self.users.is_empty() || known == Some(facts.stamp()) {
+        if self.facts.is_empty() || known == Some(recorded.stamp()) {
             return;
         }
-        let mut context = facts.clone();
-        for (uid, name) in &self.users {
-            context.set(&format!("uid.{uid}"), name);
+        let mut context = recorded.clone();
+        for (name, value) in &self.facts {
+            context.set(name, value);
         }
-        self.context = Some((facts.stamp(), context));
+        self.context = Some((recorded.stamp(), context));
     }
 }
 
 impl Source for Adjusted {
     fn next(&mut self) -> Result<Option<Step>, String> {
         let step = self.source.next()?;
-        self.note_users();
+        self.note_facts();
         Ok(step.map(|step| match step {
             Step::Sample(moment) => Step::Sample(self.moved(moment)),
             Step::Event(moment, text) => Step::Event(self.moved(moment), text),
@@ -88,8 +86,19 @@ impl Source for Adjusted {
     }
 }
 
-/// Numbers and names of users in a file as /etc/passwd.
-pub(crate) fn users(path: &Path) -> Result<Vec<(String, String)>> {
+/// Facts that the command line knows better than the machine.
+pub(crate) fn facts(shape: &Shape) -> Result<Vec<(String, String)>> {
+    let mut facts = match &shape.passwd {
+        Some(path) => users(path)?,
+        None => Vec::new(),
+    };
+    let speed = shape.defnetspeed.map(|speed| speed.to_string());
+    facts.extend(speed.map(|speed| (USUAL_SPEED_FACT.to_string(), speed)));
+    Ok(facts)
+}
+
+/// Names of users in a file as /etc/passwd.
+fn users(path: &Path) -> Result<Vec<(String, String)>> {
     let mut text = String::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(PASSWD_MAX).read_to_string(&mut text))
@@ -99,7 +108,7 @@ pub(crate) fn users(path: &Path) -> Result<Vec<(String, String)>> {
         let name = parts.next()?.to_string();
         let uid = parts.nth(1)?;
         uid.parse::<u32>().ok()?;
-        Some((uid.to_string(), name))
+        Some((format!("uid.{uid}"), name))
     };
     Ok(text.lines().filter_map(user).collect())
 }

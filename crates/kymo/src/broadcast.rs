@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use anyhow::Context as _;
 use kymo_sys::listen;
 use kymo_sys::own_name::OwnName;
+use kymo_sys::talk;
 
 pub(crate) use address::{Audience, Endpoint};
 use hub::{Batch, Hub, Shared};
@@ -68,7 +69,10 @@ impl Broadcast {
             Endpoint::Peer(peer) => clients.push(peer.connect()?),
         }
         if !manner.quiet && !where_from.is_empty() {
-            eprintln!("kymo: clients are served at {}", where_from.join(" and "));
+            talk::say(format_args!(
+                "kymo: clients are served at {}",
+                where_from.join(" and ")
+            ));
         }
         let is_client = !clients.is_empty();
         let shared = Arc::new(Shared::new().context("cannot serve clients")?);

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use kymo_sys::talk;
 use kymo_view::sink::{Sink, To};
 
 /// carbon's port.
@@ -59,10 +60,10 @@ impl Carbon {
             return;
         }
         self.said = Some(Instant::now());
-        eprintln!(
+        talk::say(format_args!(
             "kymo: cannot send to {}: {error}; {} intervals are lost so far",
             self.address, self.lost
-        );
+        ));
     }
 }
 

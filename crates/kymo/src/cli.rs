@@ -15,7 +15,7 @@ use crate::commands::{
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::daemon::{self, Begun};
 use crate::explain::Questions;
-use crate::options::{RecordOptions, ViewOptions};
+use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
 use crate::{refuse, stand_in};
 
 /// Statistics of this machine, recorded losslessly at the price of the reads
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Record this machine
-    Record(RecordOptions),
-    /// Show a recording, or collectl's .raw, .raw.gz and .rawp.gz files
+    Record(RecordCommand),
+    /// Show a recording, or collectl's .raw, .raw.gz, .rawp.gz, .raw.xz and .raw.zst files; -: standard input
     Play(play::PlayOptions),
     /// Record this machine and show it to browsers and programs
     #[cfg(feature = "serve")]
@@ -91,6 +91,15 @@ enum Command {
     Status(status::StatusOptions),
 }
 
+/// `kymo record`: of processes it takes what to record, not how to show them.
+#[derive(Args)]
+struct RecordCommand {
+    #[command(flatten)]
+    options: RecordOptions,
+    #[command(flatten)]
+    chosen: ChosenProcesses,
+}
+
 /// collectl's style: `-p`, or files alone, play, `-f` records, else this machine is shown live.
 #[derive(Args)]
 struct Classic {
@@ -131,7 +140,31 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, Stop> {
 
 /// The same of collectl: a switch given twice holds as it was given last, and there are no commands.
 pub(crate) fn parse_as_collectl(words: Vec<OsString>) -> Result<Arguments, Stop> {
-    let mut arguments = read(words, Arguments::command().args_override_self(true))?;
+    let command = Arguments::command()
+        .args_override_self(true)
+        .name("collectl")
+        .bin_name("collectl")
+        .override_usage("collectl [switches]")
+        .help_template("kymo under the name collectl\n\n{usage-heading} {usage}\n\n{options}\n");
+    let is_command = |word: &&OsString| {
+        let word = word.to_str().unwrap_or_default();
+        let is_program = stand_in::ALL.iter().any(|program| program.word == word);
+        is_program || Arguments::command().find_subcommand(word).is_some()
+    };
+    let refused = |word: &OsString| {
+        let word = word.to_string_lossy();
+        Stop::Refuse(format!(
+            "cannot run {word}: collectl has no commands; kymo {word} is one"
+        ))
+    };
+    if let Some(word) = words.get(1).filter(is_command) {
+        return Err(refused(word));
+    }
+    let mut arguments = read(words.clone(), command)?;
+    if arguments.command.is_some() {
+        let word = words.iter().skip(1).find(is_command);
+        return Err(refused(word.unwrap_or(&OsString::new())));
+    }
     arguments.classic.record.as_collectl = true;
     arguments.classic.view.shape.as_collectl = true;
     Ok(arguments)
@@ -296,8 +329,13 @@ fn no_such(word: &str) -> String {
 /// Runs the command.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        Some(Command::Record(options)) => {
+        Some(Command::Record(RecordCommand {
+            mut options,
+            chosen,
+        })) => {
             let view = ViewOptions::default();
+            options.chosen = chosen;
+            options.chosen.read_file().map_err(anyhow::Error::msg)?;
             options.settle().map_err(anyhow::Error::msg)?;
             in_place(&options.clone(), false, || {
                 record::run(&options, options.show.then_some(&view))
@@ -396,6 +434,7 @@ fn run_classic(
     }
     if records {
         view.shape.recorded_in = record.dir.clone();
+        record.chosen = ChosenProcesses::of(&view);
         let is_sent = view.shape.sends() || view.shape.snapshot().is_some();
         let is_shown = record.show || view.plot || is_sent;
         return record::run(&record, is_shown.then_some(&view));

@@ -56,6 +56,8 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
             "LimIOS" => limits.push(format!("IOS:{first}")),
             "LimBool" => limits.push(if first == "1" { "AND" } else { "OR" }.into()),
             "DiskFilter" => conf.defaults.push(("--dskfilt", of_names(value))),
+            // Below 1 it is no limit.
+            "DefNetSpeed" => conf.defaults.extend(net_speed(&first)),
             "Passwd" => conf.defaults.push(("--passwd", first)),
             _ => {}
         }
@@ -73,6 +75,11 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
         conf.defaults.push(("-l", limits.join("-")));
     }
     conf
+}
+
+fn net_speed(text: &str) -> Option<(&'static str, String)> {
+    let speed: i64 = text.parse().ok()?;
+    Some(("--defnetspeed", speed.max(0).to_string()))
 }
 
 /// A pattern of lines of /proc/diskstats, where a blank stands before and behind a name, as one of names.
@@ -112,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_used() {
         let conf = parse(
-            "# DaemonCommands = -x\nDaemonCommands = -f /var/log/collectl -r00:00,7 -m -F60 -s+YZ --comment 'two words'\nPQuery = /usr/bin/perfquery\nInterval = 5\nInterval2 = 30\nLimSVC = 40 # ms\nLimBool = 1\nPasswd = /etc/users\nDiskFilter = /hd[ab] | sd[a-z]+ |dm-\\d+ |xvd/\nnonsense\n",
+            "# DaemonCommands = -x\nDaemonCommands = -f /var/log/collectl -r00:00,7 -m -F60 -s+YZ --comment 'two words'\nPQuery = /usr/bin/perfquery\nInterval = 5\nInterval2 = 30\nLimSVC = 40 # ms\nLimBool = 1\nDefNetSpeed=1000\nPasswd = /etc/users\nDiskFilter = /hd[ab] | sd[a-z]+ |dm-\\d+ |xvd/\nnonsense\n",
         );
         assert_eq!(
             conf.daemon_words,
@@ -130,6 +137,7 @@ mod tests {
         assert_eq!(
             conf.defaults,
             [
+                ("--defnetspeed", "1000".to_string()),
                 ("--passwd", "/etc/users".to_string()),
                 ("--dskfilt", "hd[ab]$|^sd[a-z]+$|dm-\\d+$|xvd".to_string()),
                 ("-i", "5:30".to_string()),
@@ -137,5 +145,15 @@ mod tests {
             ]
         );
         assert_eq!(parse(""), CollectlConf::default());
+        for (line, value) in [
+            ("-1", Some("0")),
+            ("0", Some("0")),
+            ("100 # Mb", Some("100")),
+            ("fast", None),
+        ] {
+            let conf = parse(&format!("DefNetSpeed = {line}\n"));
+            let found = conf.defaults.first().map(|(_, value)| value.as_str());
+            assert_eq!(found, value, "{line}");
+        }
     }
 }

@@ -100,10 +100,13 @@ fn find(words: &[OsString], short: char, long: &str) -> Option<(usize, String)> 
     None
 }
 
-/// Switches that mean something else to collectl.
+/// Switches that mean something else to collectl, and `-Z` of collectl 3, which is --procfilt.
 pub(crate) fn translated(word: &OsStr) -> OsString {
-    match word.to_str() {
-        Some("-V") => "--showdefs".into(),
+    let text = word.to_str().unwrap_or_default();
+    match (text, text.strip_prefix("-Z")) {
+        ("-V", _) => "--showdefs".into(),
+        (_, Some("")) => "--procfilt".into(),
+        (_, Some(filter)) => format!("--procfilt={filter}").into(),
         _ => word.into(),
     }
 }
@@ -114,6 +117,18 @@ mod tests {
 
     fn line(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn words_of_both_generations() {
+        for (word, expect) in [
+            ("-Zchttp", "--procfilt=chttp"),
+            ("-Z", "--procfilt"),
+            ("-sZ", "-sZ"),
+            ("-V", "--showdefs"),
+        ] {
+            assert_eq!(translated(word.as_ref()), expect, "{word}");
+        }
     }
 
     #[test]

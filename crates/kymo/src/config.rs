@@ -11,6 +11,7 @@ use std::time::Duration;
 use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
 use kymo_store::Files;
+use kymo_view::processes::Filter;
 use kymo_wire::collectd::RrdSettings;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -27,6 +28,8 @@ pub(crate) use postgres::Postgres;
 
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
+/// Shortest silence that may end a keeper.
+const SILENCE_MIN: Duration = Duration::from_secs(10);
 
 /// All keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -55,6 +58,8 @@ pub(crate) struct Config {
     pub store: Store,
     /// What collectd's datagrams have to be, and what is made of them.
     pub collectd: Collectd,
+    /// Writers of series by rrdcached's protocol.
+    pub rrdcached: Rrdcached,
     /// What users of collectd's AuthFile may do; one who is not here may do all.
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
@@ -87,6 +92,14 @@ pub(crate) enum Place {
     Address(SocketAddr),
 }
 
+/// Keys of rrdcached's protocol.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Rrdcached {
+    /// True: one client alone writes a series.
+    pub one_writer: bool,
+}
+
 /// collectd's keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -98,6 +111,9 @@ pub(crate) struct Collectd {
     /// Networks that senders may be of; empty: all.
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<String>,
+    /// Trusted networks: their senders count as if they signed.
+    #[serde(deserialize_with = "prefixes")]
+    pub trusted: Vec<String>,
     /// Types; `None`: the installed file, or what kymo knows of collectd 5.12.
     pub types_db: Option<Vec<PathBuf>>,
     /// RRDs: step in seconds; 0: the values' interval.
@@ -149,6 +165,9 @@ pub(crate) struct Store {
     /// Most bytes of blocks, as far as dropping raw points helps.
     #[serde(deserialize_with = "size_text")]
     pub bytes: String,
+    /// Silence after which a keeper is killed and started again; 0: none is.
+    #[serde(deserialize_with = "silence")]
+    pub silence: String,
 }
 
 /// What the recorder is told.
@@ -162,7 +181,7 @@ pub(crate) struct Record {
     pub interval: f64,
     /// Seconds between scans of the processes.
     pub process_interval: f64,
-    /// Most bytes of all recordings; `None`: 1 GiB, or 5 % of the file system.
+    /// Most bytes of all recordings; `None`: 1 GiB, or 5 % of the file system; of a small one more.
     #[serde(deserialize_with = "size")]
     pub cap: Option<String>,
     /// Age at which recordings go; `None`: only for room.
@@ -171,6 +190,9 @@ pub(crate) struct Record {
     /// At most this long from a sample to the disk.
     #[serde(deserialize_with = "duration")]
     pub sync: String,
+    /// Which processes are recorded, as `--procfilt` spells it; `None`: all.
+    #[serde(deserialize_with = "processes")]
+    pub processes: Option<String>,
     /// Whether threads are recorded, too.
     pub threads: bool,
     /// Whether only the first word of command lines is recorded.
@@ -191,6 +213,7 @@ impl Default for Config {
             listen: Listen::default(),
             store: Store::default(),
             collectd: Collectd::default(),
+            rrdcached: Rrdcached::default(),
             users: BTreeMap::new(),
             poll: Poll::default(),
             postgres: Postgres::default(),
@@ -217,6 +240,7 @@ impl Default for Collectd {
             security: Security::None,
             auth_file: None,
             allow: Vec::new(),
+            trusted: Vec::new(),
             types_db: None,
             step: rrd.step_s,
             heartbeat: rrd.heartbeat_s,
@@ -246,6 +270,7 @@ impl Default for Store {
             folder: None,
             files: "ask".into(),
             bytes: "10G".into(),
+            silence: "2m".into(),
         }
     }
 }
@@ -279,6 +304,7 @@ impl Default for Record {
             keep: None,
             sync: "5s".into(),
             threads: false,
+            processes: None,
             redact_args: false,
         }
     }
@@ -295,7 +321,11 @@ impl Record {
         let mut words = vec!["-s".into(), self.subsystems.clone()];
         words.extend(["-i".into(), self.intervals()]);
         words.extend(["--sync".into(), self.sync.clone()]);
-        for (switch, value) in [("--cap", &self.cap), ("--keep", &self.keep)] {
+        for (switch, value) in [
+            ("--cap", &self.cap),
+            ("--keep", &self.keep),
+            ("--procfilt", &self.processes),
+        ] {
             if let Some(value) = value {
                 words.extend([switch.into(), value.clone()]);
             }
@@ -490,6 +520,24 @@ pub(crate) fn files_mode(text: &str) -> Result<Files, String> {
     }
 }
 
+fn silence<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(silence_limit(&text), text)
+}
+
+/// The longest silence of the keeper; `None`: it may be silent for ever.
+pub(crate) fn silence_limit(text: &str) -> Result<Option<Duration>, String> {
+    let limit = Duration::from_nanos(options::duration_ns("", text)?);
+    match limit {
+        Duration::ZERO => Ok(None),
+        _ if limit < SILENCE_MIN => Err(format!(
+            "cannot use silence {text}: shorter than {} s, which a busy disk may take",
+            SILENCE_MIN.as_secs()
+        )),
+        _ => Ok(Some(limit)),
+    }
+}
+
 fn size_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     checked(options::size_bytes(&text), text)
@@ -511,6 +559,12 @@ fn letters<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     options::letters(Some(&text), &subsystem::service_letters())
         .map_err(|error| D::Error::custom(cause(&error)))
+}
+
+fn processes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    Filter::parse(&text).map_err(|error| D::Error::custom(cause(&error)))?;
+    Ok(Some(text))
 }
 
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
@@ -587,6 +641,7 @@ pub(crate) fn text(config: &Config) -> String {
     listen_text(&mut file, &c.listen);
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
+    rrdcached_text(&mut file, c.rrdcached);
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
@@ -637,6 +692,24 @@ fn addresses_of(listen: &Listen) -> Option<String> {
     Some(format!("[{}]", texts.join(", ")))
 }
 
+fn networks_text(file: &mut File, collectd: &Collectd) {
+    let networks = |texts: &[String]| {
+        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+        format!("[{}]", texts.join(", "))
+    };
+    file.key(
+        "allow",
+        "Networks that senders may be of, such as [\"10.0.0.0/8\"]; []: any. Beyond loopback there has to be one.",
+        Ok(networks(&collectd.allow)),
+    );
+    file.key(
+        "trusted",
+        "Networks whose senders bring new series at once, 50,000 of each network, as those who sign do. New names of others\n\
+         count when they are repeated, and all of them on one machine share 25,000 a day.",
+        Ok(networks(&collectd.trusted)),
+    );
+}
+
 fn collectd_text(file: &mut File, collectd: &Collectd) {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
     let list = |texts: Vec<String>| format!("[{}]", texts.join(", "));
@@ -649,15 +722,10 @@ fn collectd_text(file: &mut File, collectd: &Collectd) {
     );
     file.key(
         "auth_file",
-        "Users and passwords, a line `user: password` each, as collectd's AuthFile. Read at start.",
+        "Users and passwords, a line `user: password` each, as collectd's AuthFile. Read at start and at SIGHUP.",
         path(&collectd.auth_file).ok_or("\"/etc/kymo/collectd.auth\""),
     );
-    let networks = collectd.allow.iter().map(|text| quoted(text)).collect();
-    file.key(
-        "allow",
-        "Networks that senders may be of, such as [\"10.0.0.0/8\"]; []: any. Beyond loopback there has to be one.",
-        Ok(list(networks)),
-    );
+    networks_text(file, collectd);
     let files = collectd.types_db.as_ref();
     let files = files.map(|all| {
         list(
@@ -669,7 +737,7 @@ fn collectd_text(file: &mut File, collectd: &Collectd) {
     file.key(
         "types_db",
         "Files of types, the last one first. Without it: /usr/share/collectd/types.db, or what collectd 5.12 has.\n\
-         Types that are in none are taken as the sender has them.",
+         Types that are in none are taken as the sender has them. Read again when one has changed.",
         files.ok_or("[\"/usr/share/collectd/types.db\"]"),
     );
     file.key(
@@ -702,6 +770,16 @@ fn collectd_text(file: &mut File, collectd: &Collectd) {
         "single",
         "Averages only, without minima and maxima (RRASingle).",
         Ok(collectd.single.to_string()),
+    );
+}
+
+fn rrdcached_text(file: &mut File, rrdcached: Rrdcached) {
+    file.0.push_str("\n[rrdcached]\n");
+    file.key(
+        "one_writer",
+        "true: one client alone writes a series until it is silent for two steps. false: clients share series, as with\n\
+         stock's daemon, so that several pollers may write one file.",
+        Ok(rrdcached.one_writer.to_string()),
     );
 }
 
@@ -745,6 +823,11 @@ fn store_text(file: &mut File, store: &Store) {
         "Most bytes of the store's blocks, as far as dropping raw points helps.",
         Ok(quoted(&store.bytes)),
     );
+    file.key(
+        "silence",
+        "A keeper (the process that has the store) that answers nothing for so long is killed and started again. One\n         that waits for a disk, or opens its store, is only reported, after a quarter of this time. \"0\": neither.",
+        Ok(quoted(&store.silence)),
+    );
 }
 
 fn record_text(file: &mut File, r: &Record) {
@@ -770,7 +853,7 @@ fn record_text(file: &mut File, r: &Record) {
     );
     file.key(
         "cap",
-        "Most bytes of all recordings. Without it: 1G, or 5 % of the file system if that is less.",
+        "Most bytes of all recordings. Without it: 1G, or 5 % of the file system if that is less, but of a small one an eighth, up to 8M.",
         optional(&r.cap).ok_or("\"1G\""),
     );
     file.key(
@@ -782,6 +865,11 @@ fn record_text(file: &mut File, r: &Record) {
         "sync",
         "At most this long from a sample to the disk; what a power cut may cost.",
         Ok(quoted(&r.sync)),
+    );
+    file.key(
+        "processes",
+        "Record these processes only, as --procfilt names them. Without it, all.",
+        optional(&r.processes).ok_or("\"Cpostgres,U www-data\""),
     );
     file.key("threads", "Record threads, too.", Ok(r.threads.to_string()));
     file.key(
@@ -876,6 +964,7 @@ mod tests {
                 security: Security::Sign,
                 auth_file: Some("/c".into()),
                 allow: vec!["10.0.0.0/8".into()],
+                trusted: vec!["10.1.0.0/16".into(), "192.0.2.7".into()],
                 types_db: Some(vec!["/d".into(), "/e".into()]),
                 step: 10,
                 heartbeat: 25,
@@ -884,6 +973,7 @@ mod tests {
                 xff: 0.5,
                 single: true,
             },
+            rrdcached: Rrdcached { one_writer: true },
             users: BTreeMap::from([(
                 "we b".into(),
                 User {
@@ -916,6 +1006,7 @@ mod tests {
                 folder: Some("/b".into()),
                 files: "never".into(),
                 bytes: "1G".into(),
+                silence: "5m".into(),
             },
             record: Record {
                 subsystems: "cd".into(),
@@ -924,6 +1015,7 @@ mod tests {
                 cap: Some("100M".into()),
                 keep: Some("7d".into()),
                 sync: "0".into(),
+                processes: Some("Cpostgres,p1".into()),
                 threads: true,
                 redact_args: true,
             },
@@ -931,75 +1023,82 @@ mod tests {
         assert_eq!(parse(&text(&config), "x"), Ok(config));
     }
 
+    /// Wrong files, each with the line of its mistake and the begin of the message.
+    const WRONG: &[(&str, &str)] = &[
+        ("\n\nlistn = 1\n", "line 3: unknown key `listn`; there is"),
+        ("[record]\nintervall = 1", "line 2: unknown key `intervall`"),
+        ("[recrod]\ninterval = 1", "line 1: unknown key `recrod`"),
+        ("listen = \"here\"", "line 1: not an address and a port"),
+        ("listen = 4280", "line 1: invalid type"),
+        ("\nprefix = \"kymo\"", "line 2: not a path such as /kymo"),
+        ("prefix = \"/a b\"", "line 1: not a path such as /kymo"),
+        (
+            "[record]\n\ncap = \"10X\"",
+            "line 3: not a size such as 100M or 1G",
+        ),
+        (
+            "[record]\nkeep = \"soon\"",
+            "line 2: not a duration such as",
+        ),
+        ("[record]\nsubsystems = \"cq\"", "line 2: no such subsystem"),
+        ("[record]\ninterval = \"1\"", "line 2: invalid type"),
+        (
+            "[record]\nprocesses = \"x1\"",
+            "line 2: it begins with one of",
+        ),
+        (
+            "[listen]\npage = \"here\"",
+            "line 2: not an address and a port",
+        ),
+        ("[listen]\nrrdcached = [\"here\"]", "line 2: not an address"),
+        ("[listen]\ncollectl = []", "line 2: unknown key `collectl`"),
+        (
+            "[store]\nfiles = \"soon\"",
+            "line 2: not a duration such as",
+        ),
+        ("[listen]\ncollectd = [\"/x\"]", "line 2: not an address"),
+        ("[collectd]\nsecurity = \"some\"", "line 2: unknown variant"),
+        (
+            "[collectd]\nallow = [\"10/8\"]",
+            "line 2: \"10/8\" is not a network",
+        ),
+        ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
+        (
+            "[poll]\nmrtg = [\"m.cfg\"]",
+            "line 2: \"m.cfg\" is not a file's absolute path",
+        ),
+        ("[poll]\nfiles = \"5m\"", "line 2: unknown variant"),
+        (
+            "[postgres.servers.a]\nsocket = \"here\"",
+            "line 2: \"here\" is not the absolute path of a folder",
+        ),
+        (
+            "[postgres.servers.a]\nprot = 1",
+            "line 2: unknown key `prot`",
+        ),
+        ("[postgres.a]\nport = 1", "line 1: unknown key `a`"),
+        ("[users.web]\nhost = []", "line 2: unknown key `host`"),
+        ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
+        ("insecure = maybe", "line 1: "),
+        (
+            "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
+            "line 2: duplicate key",
+        ),
+        ("listen = ", "line 1: "),
+    ];
+
     #[test]
     fn wrong_files_are_one_line_with_its_number() {
-        for (text, line) in [
-            ("\n\nlistn = 1\n", "line 3: unknown key `listn`; there is"),
-            ("[record]\nintervall = 1", "line 2: unknown key `intervall`"),
-            ("[recrod]\ninterval = 1", "line 1: unknown key `recrod`"),
-            ("listen = \"here\"", "line 1: not an address and a port"),
-            ("listen = 4280", "line 1: invalid type"),
-            ("\nprefix = \"kymo\"", "line 2: not a path such as /kymo"),
-            ("prefix = \"/a b\"", "line 1: not a path such as /kymo"),
-            (
-                "[record]\n\ncap = \"10X\"",
-                "line 3: not a size such as 100M or 1G",
-            ),
-            (
-                "[record]\nkeep = \"soon\"",
-                "line 2: not a duration such as",
-            ),
-            ("[record]\nsubsystems = \"cq\"", "line 2: no such subsystem"),
-            ("[record]\ninterval = \"1\"", "line 2: invalid type"),
-            (
-                "[listen]\npage = \"here\"",
-                "line 2: not an address and a port",
-            ),
-            ("[listen]\nrrdcached = [\"here\"]", "line 2: not an address"),
-            ("[listen]\ncollectl = []", "line 2: unknown key `collectl`"),
-            (
-                "[store]\nfiles = \"soon\"",
-                "line 2: not a duration such as",
-            ),
-            ("[listen]\ncollectd = [\"/x\"]", "line 2: not an address"),
-            ("[collectd]\nsecurity = \"some\"", "line 2: unknown variant"),
-            (
-                "[collectd]\nallow = [\"10/8\"]",
-                "line 2: \"10/8\" is not a network",
-            ),
-            ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
-            (
-                "[poll]\nmrtg = [\"m.cfg\"]",
-                "line 2: \"m.cfg\" is not a file's absolute path",
-            ),
-            (
-                "[poll]\nmrtg = [\"/*/m.cfg\"]",
-                "line 2: \"/*/m.cfg\" is not a file's",
-            ),
-            ("[poll]\nfiles = \"5m\"", "line 2: unknown variant"),
-            (
-                "[postgres.servers.a]\nsocket = \"here\"",
-                "line 2: \"here\" is not the absolute path of a folder",
-            ),
-            (
-                "[postgres.servers.a]\nprot = 1",
-                "line 2: unknown key `prot`",
-            ),
-            ("[postgres.a]\nport = 1", "line 1: unknown key `a`"),
-            ("[users.web]\nhost = []", "line 2: unknown key `host`"),
-            ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
-            ("insecure = maybe", "line 1: "),
-            (
-                "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
-                "line 2: duplicate key",
-            ),
-            ("listen = ", "line 1: "),
-        ] {
+        for (text, line) in WRONG {
             let error = parse(text, "kymo.toml").expect_err(text);
             let start = format!("cannot use kymo.toml {line}");
             assert!(error.starts_with(&start), "{error}, not {start}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
+    }
+
+    #[test]
+    fn keys_that_do_not_fit_each_other_are_named() {
         for (text, line) in [
             (
                 "[record]\ninterval = 1\nprocess_interval = 2.5",

@@ -1,7 +1,6 @@
 //! What a run of the recorder cost: CPU, memory, bytes, and the price of each source.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -94,7 +93,7 @@ pub(crate) fn print(
     for sum in &run.sources {
         sum.line(&mut out);
     }
-    std::io::stdout().write_all(out.as_bytes())
+    crate::output::put(&out)
 }
 
 /// What the process as a whole used.

@@ -9,11 +9,17 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use clap::Args;
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::privilege::{self, Account};
-use kymo_sys::{machine, own_name::OwnName};
+use kymo_sys::sure_folder::SureFolder;
+use kymo_sys::{machine, own_name::OwnName, talk};
+use kymo_view::time::Zone;
 
-/// Exit code of one that could not begin.
-const FAILED: u8 = 2;
+/// Permissions of the folder of recordings that `-m` makes.
+const FOLDER_MODE: u32 = 0o750;
+
+/// Exit code of a daemon that could not begin.
+pub(crate) const FAILED: u8 = 2;
 
 /// The switches.
 #[derive(Args, Clone, Debug, Default)]
@@ -157,8 +163,9 @@ impl Daemon {
                     privilege::become_for_good(&account, gid)
                         .map_err(|error| format!("cannot use --runas: {error}"))?;
                 }
-                let stderr = dir.filter(|_| self.messages).map(log).transpose()?;
                 keep(&PID_FILE, own);
+                let stderr = dir.filter(|_| self.messages).map(log).transpose();
+                let stderr = stderr.inspect_err(|_| ended())?;
                 keep(
                     &WAITING,
                     Waiting {
@@ -243,15 +250,19 @@ fn write_number(file: &File, path: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write the pid file {}: {error}", path.display()))
 }
 
-/// The file that `-m` writes into, of this month.
+/// The file that `-m` writes into, of this month, in a folder that the recorder would make later.
 fn log(dir: &Path) -> Result<File, String> {
+    // Root would make and write whatever another user's link leads to.
+    let folder = SureFolder::make(dir, FOLDER_MODE, &[])
+        .map_err(|error| format!("cannot make folder {}: {error}", dir.display()))?;
     let month = crate::days::month().map_err(|error| format!("{error:#}"))?;
     let host = kymo_recording::folder::safe_host(&machine::host()).to_string();
-    let path = dir.join(format!("{host}-collectl-{month}.log"));
+    let name = format!("{host}-collectl-{month}.log");
+    let path = folder.own_path().join(&name);
     let mut options = OpenOptions::new();
     options.custom_flags(machine::PLAIN_FILE);
     let opened = options.append(true).create(true).mode(0o640).open(&path);
-    opened.map_err(|error| format!("cannot write {}: {error}", path.display()))
+    opened.map_err(|error| format!("cannot write {}: {error}", dir.join(name).display()))
 }
 
 /// Says to whoever started a daemon that it samples: it has no terminal from now on.
@@ -262,13 +273,44 @@ pub(crate) fn began() {
         let _ = privilege::replace_standard_files(&waiting.null);
         if let Some(log) = &waiting.stderr {
             let _ = privilege::replace_standard_error(log);
+            talk::stamp_lines(stamp);
+            talk::say(format_args!(
+                "kymo: version {} samples, as process {}",
+                env!("CARGO_PKG_VERSION"),
+                std::process::id()
+            ));
         }
         let _ = (&waiting.pipe).write_all(b".");
     }
 }
 
-/// Takes away the pid file.
+/// The time of a line in the log, as in collectl's.
+fn stamp() -> String {
+    static ZONE: Mutex<Option<Zone>> = Mutex::new(None);
+    let now_ns = RealClock.now().real_ns;
+    let mut line = Vec::new();
+    if let Ok(mut zone) = ZONE.lock() {
+        let zone = zone.get_or_insert_with(|| crate::days::zone().unwrap_or_default());
+        let local = zone.local(now_ns);
+        local.put_day(&mut line);
+        line.push(b' ');
+        local.put_time(&mut line);
+    }
+    String::from_utf8_lossy(&line).into_owned() + " "
+}
+
+/// Notes in the log which signal ends the daemon, and whose it was.
+pub(crate) fn asked_to_end(sent: &machine::Sent) {
+    if talk::stamps_lines() {
+        talk::say(format_args!("kymo: ends: {sent}"));
+    }
+}
+
+/// Takes away the pid file; the log's last line says that the daemon ended.
 pub(crate) fn ended() {
+    if talk::stamps_lines() {
+        talk::say("kymo: ended");
+    }
     let name = PID_FILE.lock().ok().and_then(|mut place| place.take());
     if let Some(name) = name {
         // Another user's folder may not let go of it; then the next daemon sees that its process has ended.

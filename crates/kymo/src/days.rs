@@ -8,6 +8,8 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
 use kymo_view::time::Zone;
 
+use crate::times;
+
 const DAY_NS: i64 = 86_400_000_000_000;
 /// The words, and how many days ago they are; no word is the end of one before it.
 const WORDS: &[(&str, i64)] = &[("YESTERDAY", 1), ("TODAY", 0)];
@@ -33,9 +35,9 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 /// This machine's zone.
-fn zone() -> Result<Zone> {
+pub(crate) fn zone() -> Result<Zone> {
     let root = Root::open(Path::new("/")).context("cannot open /")?;
-    Ok(Zone::of(&facts::gather(&root)))
+    Ok(times::zone_of(&facts::gather(&root)))
 }
 
 /// This month as `YYYYMM`.

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::time::{Duration, Instant};
 
+use kymo_sys::talk;
 use kymo_view::sink::{Sink, To};
 
 const QUIET: Duration = Duration::from_secs(60);
@@ -49,10 +50,10 @@ impl Sink for Gmond {
             self.lost += 1;
             if self.said.is_none_or(|said| said.elapsed() > QUIET) {
                 self.said = Some(Instant::now());
-                eprintln!(
+                talk::say(format_args!(
                     "kymo: cannot send to {}: {error}; {} packets are lost so far",
                     self.address, self.lost
-                );
+                ));
             }
         }
         Ok(())

@@ -15,23 +15,27 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
-use kymo_sys::privilege::{self, Role, State};
+use kymo_sys::privilege::{self, Role};
+use kymo_sys::talk;
 use serde::Serialize;
 
 use crate::commands::hub::Order;
 use crate::commands::keeper;
 use crate::commands::postgres::PostgresOrder;
 use crate::notices::put_line;
+use crate::sandbox::Process;
 use crate::secret;
 
 mod answering;
-mod auth_file;
+mod handed_file;
 mod notify;
 mod ward;
+mod watchdog;
 
 use answering::Answering;
-pub(crate) use auth_file::AuthFile;
+pub(crate) use handed_file::HandedFile;
 use ward::Ward;
+use watchdog::{Cause, Finding, Watchdog};
 
 /// How long the children may take to end, so that all is over within a second.
 const PATIENCE: Duration = Duration::from_millis(900);
@@ -39,6 +43,8 @@ const PATIENCE: Duration = Duration::from_millis(900);
 const FOLDER_TAKEN: Duration = Duration::from_secs(10);
 /// No longer asleep than this; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
+/// Interval of looking whether types.db has changed.
+const TYPES_EVERY: Duration = Duration::from_secs(30);
 /// The exit code of a child that has said why it cannot run.
 const REFUSED: i32 = 2;
 /// What children need of the environment.
@@ -50,7 +56,7 @@ pub(crate) struct Plan {
     pub recorder: Option<Recorder>,
     /// The keeper; `None`: nothing is taken from others.
     pub keeper: Option<Keeper>,
-    /// The pollers of devices, one for each mrtg.cfg.
+    /// The poller of devices, one process for all configurations, where there are some.
     pub pollers: Vec<Poller>,
     /// Who asks database servers; `None`: none is asked.
     pub postgres: Option<SqlAsker>,
@@ -87,23 +93,35 @@ pub(crate) struct Keeper {
     /// The sockets and files of the order.
     pub files: Vec<OwnedFd>,
     /// Users of collectd's protocol, if there is such a file; one of the order's, too.
-    pub auth_file: Option<AuthFile>,
+    pub auth_file: Option<HandedFile>,
+    /// Types of collectd's values, if there is such a file; of the order's, too.
+    pub types: Option<HandedFile>,
     /// Their names in the file system.
     pub names: Vec<OwnName>,
     /// Where they listen, a line each.
     pub shown: Vec<String>,
     /// What could not be had at the start, and need not be.
     pub notices: Vec<String>,
+    /// Where its watchdog asks it; `None`: nothing watches it.
+    pub watched: Option<Watched>,
     /// Whether somebody asked for it: then a start without it is none.
     pub configured: bool,
     /// As whom.
     pub role: Role,
 }
 
+/// How the keeper is watched.
+pub(crate) struct Watched {
+    /// Where it answers questions.
+    pub socket: PathBuf,
+    /// Silence that ends it.
+    pub limit: Duration,
+}
+
 /// How to poll what an mrtg.cfg says.
 pub(crate) struct Poller {
-    /// The configuration.
-    pub file: PathBuf,
+    /// Name of the configuration in messages.
+    pub name: String,
     /// Words of the command line.
     pub words: Vec<std::ffi::OsString>,
     /// As whom.
@@ -120,27 +138,45 @@ pub(crate) struct SqlAsker {
 
 /// Guards until a signal says stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
+    talk::never_wait();
     let signals = SignalFile::block().context("cannot wait for signals")?;
+    let calls = Process::Starter.confine();
     let now = Instant::now();
     let guardian = Guardian {
         recorder: Ward::new("recorder", now),
         keeper: Answering::new("keeper", now),
         keeper_is_behind: false,
+        keeper_watchdog: plan
+            .keeper
+            .as_ref()
+            .and_then(|keeper| keeper.watched.as_ref())
+            .map(|watched| Watchdog::new(watched.socket.clone(), watched.limit, now)),
         hub: Answering::new("hub", now),
         pollers: plan
             .pollers
             .iter()
-            .map(|poller| Ward::new(format!("poller of {}", poller.file.display()), now))
+            .map(|poller| Ward::new(poller.name.clone(), now))
             .collect(),
         postgres: Ward::new("process that asks PostgreSQL", now),
         plan,
         signals,
         code: None,
         is_serving: false,
+        calls,
         reading_along: false,
-        watchdog: notify::watchdog(),
+        sign_interval: notify::watchdog(),
     };
     guardian.run()
+}
+
+/// Which files can be read.
+struct Heard {
+    /// The keeper says that it is ready.
+    keeper: bool,
+    /// The hub says that it is ready.
+    hub: bool,
+    /// The keeper has answered its watchdog.
+    answer: bool,
 }
 
 struct Guardian {
@@ -148,8 +184,9 @@ struct Guardian {
     signals: SignalFile,
     recorder: Ward,
     keeper: Answering,
-    /// The AuthFile has changed since the keeper that is just starting read it, maybe.
+    /// A file has changed since the keeper that is just starting read its copy, maybe.
     keeper_is_behind: bool,
+    keeper_watchdog: Option<Watchdog>,
     hub: Answering,
     /// As they are in the plan.
     pollers: Vec<Ward>,
@@ -158,10 +195,12 @@ struct Guardian {
     code: Option<String>,
     /// The hub has answered once.
     is_serving: bool,
+    /// The system calls that are refused to this process, in words.
+    calls: String,
     /// Another recorder has the folder.
     reading_along: bool,
-    /// How often the service manager wants a sign.
-    watchdog: Option<Duration>,
+    /// How often the service manager wants a sign of life.
+    sign_interval: Option<Duration>,
 }
 
 impl Guardian {
@@ -171,7 +210,7 @@ impl Guardian {
         }
         loop {
             self.start_what_is_due()?;
-            let (keeper_speaks, hub_speaks) = self.wait();
+            let heard = self.wait();
             while let Some(signal) = self.signals.take() {
                 match signal {
                     Signal::Stop => {
@@ -188,12 +227,16 @@ impl Guardian {
                     Signal::Wake | Signal::Child => {}
                 }
             }
-            if keeper_speaks {
+            if self.types().is_some_and(HandedFile::has_changed) {
+                self.read_again();
+            }
+            if heard.keeper {
                 self.hear_keeper();
             }
-            if hub_speaks {
+            if heard.hub {
                 self.hear_hub();
             }
+            self.watch_keeper(heard.answer);
             if let Some(code) = self.look_after_children() {
                 self.end();
                 return Ok(code);
@@ -206,46 +249,67 @@ impl Guardian {
         recorder.into_iter().for_each(machine::ask_to_flush);
     }
 
-    /// Passes on what is in the AuthFile now.
+    /// Passes on the present AuthFile and types.db.
     fn read_again(&mut self) {
-        let keeper = self.plan.keeper.as_ref();
-        let Some(file) = keeper.and_then(|keeper| keeper.auth_file.as_ref()) else {
+        let Some(keeper) = &self.plan.keeper else {
             return;
         };
-        match file.copy_again() {
-            Err(error) => say(&format!("{error:#}; its users stay as they were")),
+        let files = [(&keeper.auth_file, "users"), (&keeper.types, "types")];
+        let mut is_copied = false;
+        for (file, contents) in files {
+            match file.as_ref().map(HandedFile::copy_again) {
+                Some(Err(error)) => say(&format!("{error:#}; its {contents} stay as they were")),
+                Some(Ok(())) => is_copied = true,
+                None => {}
+            }
+        }
+        match (is_copied, self.keeper.is_ready()) {
+            (false, _) => {}
             // To one that is starting the signal may be its end.
-            Ok(()) if !self.keeper.is_ready() => self.keeper_is_behind = true,
-            Ok(()) => {
+            (true, false) => self.keeper_is_behind = true,
+            (true, true) => {
                 let keeper = self.keeper.ward.pid();
                 keeper.into_iter().for_each(machine::hang_up);
             }
         }
     }
 
-    /// Whether the keeper, and the hub, have something to say.
-    fn wait(&self) -> (bool, bool) {
+    fn types(&self) -> Option<&HandedFile> {
+        self.plan.keeper.as_ref()?.types.as_ref()
+    }
+
+    /// Waits until there is something to do.
+    fn wait(&self) -> Heard {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
         let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
         let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
-        let due = [recorder, keeper, postgres, self.hub.ward.due()];
+        let watchdog = self.keeper_watchdog.as_ref();
+        let watchdog = watchdog.filter(|_| self.keeper.ward.is_running());
+        let look = watchdog.map(Watchdog::due);
+        let due = [recorder, keeper, postgres, self.hub.ward.due(), look];
         let pollers = self.pollers.iter().map(Ward::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
-        let nap = self.watchdog.map_or(nap, |often| nap.min(often));
+        let nap = self.sign_interval.map_or(nap, |often| nap.min(often));
+        let nap = self.types().map_or(nap, |_| nap.min(TYPES_EVERY));
         let (keeper, hub) = (self.keeper.file(), self.hub.file());
-        let files: Vec<_> = [Some(self.signals.as_fd()), keeper, hub]
+        let answer = watchdog.and_then(Watchdog::file);
+        let files: Vec<_> = [Some(self.signals.as_fd()), keeper, hub, answer]
             .into_iter()
             .flatten()
             .collect();
         let readable = machine::wait_readable(&files, nap);
-        if self.watchdog.is_some() {
+        if self.sign_interval.is_some() {
             notify::send("WATCHDOG=1");
         }
         let mut speaking = readable.into_iter().skip(1);
         let mut speaks = |file: Option<_>| file.is_some() && speaking.next() == Some(true);
-        (speaks(keeper), speaks(hub))
+        Heard {
+            keeper: speaks(keeper),
+            hub: speaks(hub),
+            answer: speaks(answer),
+        }
     }
 
     fn start_what_is_due(&mut self) -> Result<()> {
@@ -258,8 +322,8 @@ impl Guardian {
         {
             let mut role = keeper.role.clone();
             role.inherits = keeper.files.iter().map(AsRawFd::as_raw_fd).collect();
-            let auth_file = keeper.auth_file.as_ref().map(AuthFile::number);
-            role.inherits.extend(auth_file);
+            let handed = [&keeper.auth_file, &keeper.types].into_iter().flatten();
+            role.inherits.extend(handed.map(HandedFile::number));
             let order = |ready| {
                 serde_json::to_vec(&keeper::KeeperOrder {
                     ready,
@@ -351,6 +415,7 @@ impl Guardian {
             return;
         };
         if !self.is_serving {
+            say(&format!("guardian: {}", self.calls));
             self.say_recorder();
         }
         say(&format!("hub: {state}"));
@@ -365,9 +430,8 @@ impl Guardian {
         let Some(recorder) = &self.plan.recorder else {
             return;
         };
-        if let Some(state) = self.recorder.pid().and_then(State::of) {
+        if self.recorder.is_running() {
             say(&format!("recording to {}", recorder.place));
-            say(&format!("recorder: {}", state.words()));
         }
     }
 
@@ -379,6 +443,50 @@ impl Guardian {
             (true, Some(code), _) => say(&format!("open {url}#code={code} (good once)")),
             (_, _, Some(path)) => say(&format!("open {url}; the token is in {}", path.display())),
             _ => say(&format!("open {url}")),
+        }
+    }
+
+    /// Reports a keeper that does not answer, and ends it where another one would do better.
+    fn watch_keeper(&mut self, has_answered: bool) {
+        let Some(watchdog) = &mut self.keeper_watchdog else {
+            return;
+        };
+        let now = Instant::now();
+        let Some(pid) = self.keeper.ward.pid() else {
+            return watchdog.restart(now);
+        };
+        let finding = watchdog.look(now, has_answered);
+        let cause = || Cause::of(pid, self.keeper.is_ready());
+        match finding {
+            Finding::Nothing => {}
+            Finding::Silent(silence) => {
+                let cause = cause();
+                let rest = match cause.is_mended_by_a_restart() {
+                    true => format!(
+                        "unless it answers within {} s, it is killed and started again",
+                        watchdog.left().as_secs()
+                    ),
+                    false => "nothing is stored, and nothing of what is stored is shown, until it answers".into(),
+                };
+                let (silence, cause) = (silence.as_secs(), cause.text());
+                say(&format!(
+                    "the keeper has not answered for {silence} s: {cause}; {rest}"
+                ));
+            }
+            Finding::TooLong(silence) => {
+                let cause = cause();
+                if cause.is_mended_by_a_restart() {
+                    let (silence, cause) = (silence.as_secs(), cause.text());
+                    say(&format!(
+                        "the keeper has not answered for {silence} s: {cause}; it is killed and started again"
+                    ));
+                    self.keeper.ward.send_kill();
+                }
+            }
+            Finding::Answers(silence) => say(&format!(
+                "the keeper answers again after {} s",
+                silence.as_secs()
+            )),
         }
     }
 

@@ -40,8 +40,9 @@ mod snapshot;
 mod stand_in;
 mod times;
 
-use std::io::Write;
 use std::process::ExitCode;
+
+use kymo_sys::{machine, talk};
 
 use crate::collectl_words::Under;
 
@@ -49,35 +50,42 @@ use crate::collectl_words::Under;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    kymo_sys::machine::share_heap();
-    kymo_sys::machine::name_process();
-    if let Some((program, words)) = stand_in::find(std::env::args_os()) {
-        return (program.run)(words);
-    }
+    talk::say_panics();
+    machine::outlive_file_limit();
+    machine::share_heap();
+    machine::name_process();
     let words: Vec<_> = std::env::args_os().collect();
+    // First: collectl has no commands, and so no program is one of collectl's.
     if let Some(words) = collectl_words::behind_name(&words) {
         return commands::collectl::run(words);
+    }
+    if let Some((program, words)) = stand_in::find(std::env::args_os()) {
+        return (program.run)(words);
     }
     let words = collectl_words::with_settings(words, Under::Kymo);
     let arguments = match words.map_err(cli::Stop::Refuse).and_then(cli::parse) {
         Ok(arguments) => arguments,
-        Err(cli::Stop::Say(text)) => {
-            // A closed pipe ends quietly.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            return ExitCode::SUCCESS;
-        }
+        Err(cli::Stop::Say(text)) => return answer(&text),
         Err(cli::Stop::Refuse(line)) => {
-            eprintln!("kymo: {line}");
+            talk::say(format_args!("kymo: {line}"));
             return ExitCode::from(FAILED);
         }
     };
-    cli::run(arguments).unwrap_or_else(|error| {
-        if is_closed_pipe(&error) {
-            return ExitCode::SUCCESS;
-        }
-        eprintln!("kymo: {}", said(&error));
-        ExitCode::from(FAILED)
-    })
+    cli::run(arguments).unwrap_or_else(|error| failed(&error))
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    talk::say(format_args!("kymo: {}", said(error)));
+    ExitCode::from(FAILED)
+}
+
+/// Prints a help or a version.
+fn answer(text: &str) -> ExitCode {
+    let shown = output::put(text).map(|()| ExitCode::SUCCESS);
+    shown.unwrap_or_else(|error| failed(&error.into()))
 }
 
 /// The error in words. A bare one of the system is of stdout: all others name what they are about.
@@ -86,9 +94,13 @@ fn said(error: &anyhow::Error) -> String {
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.raw_os_error().is_some());
     match bare && error.chain().count() == 1 {
-        true => format!("cannot write to standard output: {error}"),
+        true => cannot_print(error),
         false => format!("{error:#}"),
     }
+}
+
+fn cannot_print(error: impl std::fmt::Display) -> String {
+    format!("cannot write to standard output: {error}")
 }
 
 /// Whoever read our output has gone: nothing is wrong.

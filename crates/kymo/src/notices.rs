@@ -1,24 +1,24 @@
 //! What a recorder tells people on stderr while it runs: a line an event, and of the same
-//! kind at most one a minute.
+//! kind at most one a minute; of a slow file one.
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use kymo_base::name::DisplayName;
 use kymo_recording::beat::STARTS;
 use kymo_recording::record::{self, RecordType};
+use kymo_sys::talk;
 
 const QUIET: Duration = Duration::from_secs(60);
+/// Beginning of an event that names a slow file.
+pub(crate) const SLOW: &str = "slow read: ";
 /// Kinds of message remembered.
 const KINDS_MAX: usize = 256;
 
-/// A line on stderr by a single write: several processes of `kymo serve` write there, and their lines must not mix.
+/// Puts a line on stderr that names the program: several programs write there.
 pub(crate) fn put_line(text: impl Display) {
-    let line = format!("kymo: {text}\n");
-    // A terminal that has gone is no reason to end.
-    let _ = io::stderr().write_all(line.as_bytes());
+    talk::say(format_args!("kymo: {text}"));
 }
 
 /// Remembers when each kind of message was last said.
@@ -34,7 +34,8 @@ impl Notices {
         let words: Vec<_> = line.split(' ').take(3).collect();
         let kind = words.join(" ").replace(|c: char| c.is_ascii_digit(), "");
         let now = Instant::now();
-        if self.said.get(&kind).is_some_and(|&last| now - last < QUIET) {
+        let is_quiet = |last: &Instant| line.starts_with(SLOW) || now - *last < QUIET;
+        if self.said.get(&kind).is_some_and(is_quiet) {
             return;
         }
         if self.said.len() >= KINDS_MAX {

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args};
 use kymo_kernel::subsystem;
 use kymo_sys::machine;
 use kymo_view::processes::Top;
+use kymo_view::processes::{Columns, Filter};
 
 use crate::commands::texts::Texts;
 use crate::daemon::Daemon;
@@ -74,11 +75,11 @@ pub(crate) struct ViewOptions {
     /// wN arguments, r no folders, k without shells, c with children, f faults since birth, p no new ones, I no I/O read, z of --top no zeros
     #[arg(long, value_name = "imxsSRtuNwNrkcfpIz")]
     pub procopts: Option<String>,
-    /// Begin at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS][-THRU]")]
+    /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
+    #[arg(long, value_name = "TIME[-THRU]", allow_hyphen_values = true)]
     pub from: Option<String>,
     /// End after this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub thru: Option<String>,
     #[command(flatten)]
     pub shape: Box<Shape>,
@@ -140,6 +141,10 @@ pub(crate) struct RecordOptions {
     /// Record what programs do, as this pipe says it
     #[arg(long, value_name = "N", hide = true)]
     pub activity_fd: Option<i32>,
+    /// Give up, and say, what a recorder of kymo serve does not need
+    #[cfg(feature = "serve")]
+    #[arg(long, hide = true)]
+    pub confined: bool,
     /// Seal a tail at so many bytes
     #[arg(long, value_name = "SIZE", hide = true)]
     pub seal_bytes: Option<String>,
@@ -170,6 +175,54 @@ pub(crate) struct RecordOptions {
     /// What to leave out: `args` keeps the first word of command lines
     #[arg(long, value_name = "args", value_parser = ["args"], hide_possible_values = true)]
     pub redact: Option<String>,
+    /// Which processes are recorded.
+    #[arg(skip)]
+    pub chosen: ChosenProcesses,
+}
+
+/// Which processes are recorded, and what of them.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ChosenProcesses {
+    /// Processes to record: c comm, C comm's beginning, f command line, g control group, p pid, P parent, u uid, U user; `+` with
+    /// their threads; or a file of such, one a line
+    #[arg(
+        long,
+        value_name = "TYPE[+]MATCH[,...]|FILE",
+        allow_hyphen_values = true
+    )]
+    pub procfilt: Option<String>,
+    /// What of processes is recorded: p no new ones, I no I/O, t threads, too
+    #[arg(long, value_name = "pIt")]
+    pub procopts: Option<String>,
+}
+
+impl ChosenProcesses {
+    /// Reads `--procfilt` and `--procopts`.
+    pub(crate) fn of(view: &ViewOptions) -> ChosenProcesses {
+        ChosenProcesses {
+            procfilt: view.procfilt.clone(),
+            procopts: view.procopts.clone(),
+        }
+    }
+
+    /// Puts what the file named by `--procfilt` says in its place.
+    pub(crate) fn read_file(&mut self) -> Result<(), String> {
+        read_filter(&mut self.procfilt)
+    }
+
+    /// Whether `--procopts` has a letter.
+    pub(crate) fn has(&self, letter: char) -> bool {
+        let letters = self.procopts.as_deref().unwrap_or_default();
+        letters.contains(letter)
+    }
+
+    /// The filter, if there is one.
+    pub(crate) fn filter(&self) -> Result<Option<Filter>, String> {
+        if let Some(letters) = &self.procopts {
+            Columns::parse(letters)?;
+        }
+        self.procfilt.as_deref().map(Filter::parse).transpose()
+    }
 }
 
 /// Switches of collectl's that change little or nothing here, taken so that scripts go on.
@@ -219,30 +272,34 @@ impl ViewOptions {
         self.stamp.concat()
     }
 
-    /// Puts what the file named by `--procfilt` says in its place: its lines, but for empty ones and those
-    /// that begin with `#`.
+    /// Puts what the file named by `--procfilt` says in its place.
     pub(crate) fn read_files(&mut self) -> Result<(), String> {
-        let file = self.procfilt.as_deref().map(Path::new);
-        let Some(path) = file.filter(|path| path.is_file()) else {
-            return Ok(());
-        };
-        let mut text = String::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(PROCFILT_MAX).read_to_string(&mut text))
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let lines = text.lines().map(str::trim);
-        let tests: Vec<&str> = lines
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .collect();
-        if tests.is_empty() {
-            return Err(format!(
-                "cannot use --procfilt {}: the file names no processes",
-                path.display()
-            ));
-        }
-        self.procfilt = Some(tests.join(","));
-        Ok(())
+        read_filter(&mut self.procfilt)
     }
+}
+
+/// Puts the lines of the file that a filter names in its place, but for empty ones and those that begin with `#`.
+fn read_filter(filter: &mut Option<String>) -> Result<(), String> {
+    let file = filter.as_deref().map(Path::new);
+    let Some(path) = file.filter(|path| path.is_file()) else {
+        return Ok(());
+    };
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(PROCFILT_MAX).read_to_string(&mut text))
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let lines = text.lines().map(str::trim);
+    let tests: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    if tests.is_empty() {
+        return Err(format!(
+            "cannot use --procfilt {}: the file names no processes",
+            path.display()
+        ));
+    }
+    *filter = Some(tests.join(","));
+    Ok(())
 }
 
 impl RecordOptions {
@@ -447,6 +504,20 @@ pub(crate) fn duration_ns(switch: &str, text: &str) -> Result<u64, String> {
     ))
 }
 
+/// `1 GiB`, `512 MiB`.
+pub(crate) fn size_words(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "bytes")];
+    let (shift, unit) = units
+        .into_iter()
+        .find(|(shift, _)| bytes >> shift > 0)
+        .unwrap_or((0, "bytes"));
+    let tenths = bytes.saturating_mul(10) >> shift;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
+}
+
 /// Reads `100M`, `1G`, `512k`; a bare number is bytes.
 pub(crate) fn size_bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -472,6 +543,19 @@ pub(crate) fn size_bytes(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_in_words() {
+        for (bytes, words) in [
+            (1 << 30, "1 GiB"),
+            (100 << 20, "100 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (1000, "1000 bytes"),
+            (0, "0 bytes"),
+        ] {
+            assert_eq!(size_words(bytes), words);
+        }
+    }
 
     #[test]
     fn letters_and_their_changes() {

@@ -13,6 +13,16 @@ use kymo_view::sink::{self, Sink, To};
 
 use crate::broadcast::Broadcast;
 
+/// Writes a text to stdout, all of it. A reader that has gone has read enough.
+pub(crate) fn put(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let put = stdout.write_all(text.as_bytes());
+    match put.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Whether someone watches while it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
@@ -62,11 +72,13 @@ pub(crate) struct PlotPlace {
 }
 
 impl PlotPlace {
-    /// `-f` is a folder, made where there is none; to collectl, where there is none, what names begin with.
+    /// `-f` is a folder, made where there is none; to collectl, where there is none, what names begin with, unless `-f` ends
+    /// with a `/`.
     pub(crate) fn of(path: &Path, as_collectl: bool) -> PlotPlace {
         let name = path.file_name().map(|name| name.to_string_lossy());
+        let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         match name {
-            Some(name) if as_collectl && !path.is_dir() => PlotPlace {
+            Some(name) if as_collectl && !ends_as_folder && !path.is_dir() => PlotPlace {
                 dir: path.parent().unwrap_or(Path::new("")).into(),
                 prefix: format!("{name}-"),
             },

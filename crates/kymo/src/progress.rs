@@ -1,7 +1,8 @@
 //! A line on the terminal that says how far a long command is. Elsewhere nothing is said.
 
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+
+use kymo_sys::{machine, talk};
 
 /// Between two lines.
 const EVERY: Duration = Duration::from_millis(100);
@@ -16,7 +17,7 @@ impl Progress {
     /// One on stderr, if that is a terminal.
     pub(crate) fn new() -> Progress {
         Progress {
-            on: std::io::stderr().is_terminal(),
+            on: machine::stderr_is_terminal(),
             shown: None,
         }
     }
@@ -26,15 +27,14 @@ impl Progress {
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= EVERY);
         if self.on && due {
             self.shown = Some(Instant::now());
-            // A terminal that is gone misses nothing.
-            let _ = write!(std::io::stderr(), "\r\x1b[Kkymo: {}", text());
+            talk::put(format!("\r\x1b[Kkymo: {}", text()).as_bytes());
         }
     }
 
     /// Takes the line away, before something else is said.
     pub(crate) fn clear(&mut self) {
         if self.on && self.shown.take().is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            talk::put(b"\r\x1b[K");
         }
     }
 }

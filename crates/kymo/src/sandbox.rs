@@ -1,7 +1,6 @@
-//! What the hub and the keeper may reach, by landlock and seccomp: best effort, for kernels that have them. What is already
-//! open stays open; what is not named here does not exist for them.
+//! Files and addresses that a process may reach, by landlock, as far as the kernel has it. Open files stay open; a
+//! path that is not named here does not exist for the process. [`calls`] lists the system calls that it may make.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use landlock::{
@@ -9,7 +8,10 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
     path_beneath_rules,
 };
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+mod calls;
+
+pub(crate) use calls::Process;
 
 /// What kernels are asked for at most; an older one gives what it has.
 const ASKED: ABI = ABI::V7;
@@ -69,23 +71,6 @@ fn write_access() -> BitFlags<AccessFs> {
         | AccessFs::Refer
 }
 
-/// This thread, and those it starts from now on, make no more sockets: landlock has no rule for datagrams. The state in words.
-pub(crate) fn refuse_sockets() -> String {
-    match without_sockets() {
-        Ok(()) => "no new sockets".into(),
-        Err(error) => format!("new sockets are not refused ({error})"),
-    }
-}
-
-fn without_sockets() -> Result<(), Box<dyn std::error::Error>> {
-    let refused = SeccompAction::Errno(libc::EACCES as u32);
-    let rules = BTreeMap::from([(libc::SYS_socket, Vec::new())]);
-    let architecture = std::env::consts::ARCH.try_into()?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture)?;
-    let program: BpfProgram = filter.try_into()?;
-    Ok(seccompiler::apply_filter(&program)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +89,7 @@ mod tests {
     fn new_sockets_are_refused() {
         let before = TcpListener::bind("127.0.0.1:0").expect("a port");
         let shut_in = std::thread::spawn(move || {
-            let state = refuse_sockets();
+            let state = Process::Keeper.confine();
             let tried = [
                 tried("send datagrams", UdpSocket::bind("127.0.0.1:0")),
                 tried("connect", TcpStream::connect("127.0.0.1:9")),
@@ -113,7 +98,7 @@ mod tests {
             (state, tried, before.set_nonblocking(true).is_ok())
         });
         let (state, tried, keeps) = shut_in.join().expect("no panic");
-        assert_eq!(state, "no new sockets");
+        assert_eq!(state, "seccomp (no new sockets, no programs)");
         for (what, refused) in tried {
             assert!(refused, "{what}");
         }
@@ -163,7 +148,7 @@ mod tests {
         fs::remove_dir_all(&dir).expect("removed");
         let version = state.strip_prefix("landlock v").map(str::parse::<i32>);
         let Some(Ok(version)) = version else {
-            eprintln!("skipped: {state}");
+            kymo_sys::skipped::skipped(&state);
             return;
         };
         for (n, (what, refused)) in tried.into_iter().enumerate() {

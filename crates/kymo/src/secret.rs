@@ -125,7 +125,9 @@ fn write(path: &Path) -> Result<String> {
         }
         file.write_all(format!("{token}\n").as_bytes())?;
         file.sync_all()?;
-        fs::rename(&half, path)
+        fs::rename(&half, path)?;
+        // Links that are given away hold after a power cut, too.
+        File::open(folder_of(path))?.sync_all()
     })();
     made.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(token)

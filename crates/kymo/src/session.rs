@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use kymo_base::context::Context;
 use kymo_base::limits;
+use kymo_kernel::choice::{Candidate, Choice, PROCESS_FILTER, PROCESSES_LEFT_OUT, Wants};
 use kymo_kernel::identity::Lane;
 use kymo_kernel::sampler::{Plan, Sampler};
 use kymo_kernel::tasks::{StatusPolicy, TaskPlan};
@@ -19,6 +20,7 @@ use kymo_recording::queue::Queue;
 use kymo_sys::clock::{Behind, Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine::{self, Signal, Signals};
+use kymo_sys::talk;
 use kymo_sys::ticker::Ticker;
 use kymo_view::processes::Filter;
 use kymo_view::time::Zone;
@@ -26,7 +28,8 @@ use kymo_view::time::Zone;
 use crate::adjusted;
 use crate::daemon;
 use crate::intervals::Scans;
-use crate::options::{RecordOptions, ViewOptions};
+use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
+use crate::times;
 
 /// How long a sampler may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -49,6 +52,45 @@ pub(crate) struct Setup {
     pub phase_ns: u64,
     /// Facts of the machine.
     pub context: Context,
+    /// By which they are gathered again.
+    pub facts: MachineFacts,
+}
+
+/// Facts of the machine, and those that the command line adds.
+#[derive(Clone)]
+pub(crate) struct MachineFacts {
+    root: Arc<Root>,
+    added: Vec<(String, String)>,
+}
+
+impl MachineFacts {
+    fn new(
+        root: Arc<Root>,
+        options: &RecordOptions,
+        view: Option<&ViewOptions>,
+    ) -> Result<MachineFacts> {
+        let mut added = match view {
+            Some(view) => adjusted::facts(&view.shape)?,
+            None => Vec::new(),
+        };
+        if let Some(comment) = &options.familiar.comment {
+            added.push(("comment".to_string(), comment.clone()));
+        }
+        Ok(MachineFacts { root, added })
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        self.added.push((name.to_string(), value.to_string()));
+    }
+
+    /// Gathers the facts again: devices come and go.
+    pub(crate) fn gather(&self) -> Context {
+        let mut context = facts::gather(&self.root);
+        for (name, value) in &self.added {
+            context.set(name, value);
+        }
+        context
+    }
 }
 
 impl Setup {
@@ -66,9 +108,19 @@ impl Setup {
         };
         let intervals = options.intervals(&letters, scans).map_err(usage)?;
         let root = open_root(&options.root)?;
+        let tasks = subsystem::asks_for_processes(&letters).then(|| task_plan(options, view));
+        let mut facts = MachineFacts::new(root.clone(), options, view)?;
+        facts.add(LETTERS, &letters);
+        facts.add("interval", &intervals.text());
+        if tasks.is_some() {
+            add_left_out(&mut facts, &options.chosen);
+        }
+        let context = facts.gather();
+        let choice = choice(options, &context).map_err(usage)?;
         let plan = Plan {
             kinds: machine_kinds(&letters),
-            tasks: subsystem::asks_for_processes(&letters).then(|| task_plan(options, view)),
+            choice: choice.filter(|_| tasks.is_some()),
+            tasks,
             slow_ns: options.slow_ns().map_err(usage)?,
             interval_ns: intervals.first_ns,
             scan_interval_ns: intervals.first_ns * u64::from(intervals.second),
@@ -86,16 +138,8 @@ impl Setup {
             scans_aligned: options.align && subsystem::asks_for_processes(&letters),
             announced: false,
         };
-        let mut context = facts::gather(&root);
-        context.set(LETTERS, &letters);
-        if let Some(passwd) = view.and_then(|view| view.shape.passwd.as_deref()) {
-            for (uid, name) in adjusted::users(passwd)? {
-                context.set(&format!("uid.{uid}"), &name);
-            }
-        }
-        context.set("interval", &intervals.text());
-        if let Some(comment) = &options.familiar.comment {
-            context.set("comment", comment);
+        if view.is_none() {
+            times::zone_of(&context);
         }
         Ok(Setup {
             root,
@@ -104,6 +148,7 @@ impl Setup {
             schedule,
             phase_ns: options.phase_ns(intervals.first_ns).map_err(usage)?,
             context,
+            facts,
         })
     }
 }
@@ -136,13 +181,48 @@ pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
     kinds
 }
 
+/// Which processes are recorded; `None`: all.
+fn choice(options: &RecordOptions, context: &Context) -> Result<Option<Choice>, String> {
+    let filter = options.chosen.filter()?;
+    let fixed = options.chosen.has('p');
+    if filter.is_none() && !fixed {
+        return Ok(None);
+    }
+    let facts = filter.as_ref().map(Filter::facts).unwrap_or_default();
+    let wants = filter.map(|filter| {
+        let context = context.clone();
+        Arc::new(move |candidate: &Candidate| filter.chooses(candidate, &context)) as Wants
+    });
+    Ok(Some(Choice {
+        wants,
+        facts,
+        fixed,
+    }))
+}
+
+/// Notes what of processes is not recorded, so that who plays it does not take it for nothing.
+fn add_left_out(facts: &mut MachineFacts, chosen: &ChosenProcesses) {
+    if let Some(filter) = &chosen.procfilt {
+        facts.add(PROCESS_FILTER, filter);
+    }
+    let letters: String = ['p', 'I']
+        .into_iter()
+        .filter(|&letter| chosen.has(letter))
+        .collect();
+    if !letters.is_empty() {
+        facts.add(PROCESSES_LEFT_OUT, &letters);
+    }
+}
+
 fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
     let has = |letter| {
-        view.and_then(|view| view.procopts.as_deref())
-            .is_some_and(|opts| opts.contains(letter))
+        let shown = view.and_then(|view| view.procopts.as_deref());
+        options.chosen.has(letter) || shown.is_some_and(|opts| opts.contains(letter))
     };
-    let filters_threads = view
-        .and_then(|view| Filter::parse(view.procfilt.as_deref()?).ok())
+    let filter = view.and_then(|view| view.procfilt.as_deref());
+    let filters_threads = filter
+        .or(options.chosen.procfilt.as_deref())
+        .and_then(|filter| Filter::parse(filter).ok())
         .is_some_and(|filter| filter.wants_threads());
     let status = match options.status.as_str() {
         "always" => StatusPolicy::Always,
@@ -176,7 +256,9 @@ pub(crate) fn say_waiting(setup: &Setup, quiet: bool) {
         zone.local(real_ns).put_time(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
-    eprintln!("kymo: waiting for the first interval, {start} to {end}");
+    talk::say(format_args!(
+        "kymo: waiting for the first interval, {start} to {end}"
+    ));
 }
 
 /// The threads that sample.
@@ -193,6 +275,7 @@ pub(crate) struct Session {
 impl Session {
     /// Takes the baseline at its beat, then goes on by the schedule. `key_wanted` is the writer's.
     pub(crate) fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
+        talk::never_wait();
         let schedule = setup.schedule;
         let sampler = Sampler::new(setup.root.clone(), setup.plan.clone(), files_to_keep());
         let lane = sampler.lane();
@@ -299,12 +382,15 @@ pub(crate) fn spawn<T: Send + 'static>(
 /// says so.
 pub(crate) fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
     loop {
-        match signals.wait(Duration::from_secs(1 << 30)) {
-            Some(Signal::Stop) => return stop(),
+        match signals.wait_and_name(Duration::from_secs(1 << 30)) {
+            Some((Signal::Stop, sent)) => {
+                daemon::asked_to_end(&sent);
+                return stop();
+            }
             // The recording ended by itself, or because the writer failed.
-            Some(Signal::Wake) => return stop(),
-            Some(Signal::Flush | Signal::HangUp) => flush(),
-            Some(Signal::Child) | None => {}
+            Some((Signal::Wake, _)) => return stop(),
+            Some((Signal::Flush | Signal::HangUp, _)) => flush(),
+            Some((Signal::Child, _)) | None => {}
         }
     }
 }

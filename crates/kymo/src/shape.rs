@@ -85,6 +85,9 @@ pub(crate) struct Shape {
     /// Names of users, in place of /etc/passwd
     #[arg(long, value_name = "FILE")]
     pub passwd: Option<PathBuf>,
+    /// Mbit/s of links whose speed is not known; 0: any: collectl.conf's DefNetSpeed
+    #[arg(long, value_name = "MBIT", hide = true)]
+    pub defnetspeed: Option<u32>,
     /// Where recordings go while this is shown.
     #[arg(skip)]
     pub recorded_in: Option<PathBuf>,

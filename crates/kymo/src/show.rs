@@ -8,7 +8,6 @@ use kymo_query::source::Source;
 use kymo_sys::machine;
 use kymo_view::options::Format;
 use kymo_view::processes::{Columns, Filter, Top};
-use kymo_view::time::Span;
 use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
 use crate::broadcast::Broadcast;
@@ -17,6 +16,7 @@ use crate::gmond::Gmond;
 use crate::options::ViewOptions;
 use crate::output::{Existing, Output, Pace, PlotPlace};
 use crate::snapshot::Snapshot;
+use crate::times;
 
 /// Processes that `--top` shows where no terminal says how many there is room for.
 const TOP_DEFAULT: usize = 10;
@@ -94,7 +94,7 @@ pub(crate) fn options(
     let in_place = !options.top.is_some_and(|top| top.vertical);
     options.watched = terminal.is_some() && pace == Pace::Live && in_place;
     options.count = count;
-    options.span = Span::parse(view.from.as_deref(), view.thru.as_deref())?;
+    options.span = times::span(view.from.as_deref(), view.thru.as_deref())?;
     match view.header_repeat {
         Some(n) if n < -1 => {
             return Err(format!(

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use kymo_sys::talk;
 use kymo_view::sink::{Sink, To};
 
 const QUIET: Duration = Duration::from_secs(60);
@@ -67,7 +68,7 @@ impl Sink for Snapshot {
         }
         if self.said.is_none_or(|said| said.elapsed() > QUIET) {
             self.said = Some(Instant::now());
-            eprintln!("kymo: cannot write {name}: {error}");
+            talk::say(format_args!("kymo: cannot write {name}: {error}"));
         }
         Ok(())
     }

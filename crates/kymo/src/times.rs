@@ -1,31 +1,50 @@
 //! `--from` and `--thru` as a range of wall time, in the time zone of the recorded machine.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use anyhow::Result;
 use kymo_base::context::Context;
 use kymo_query::recorded::Recorded;
-use kymo_query::source::{Source as _, Step};
+use kymo_query::source::{Moment, Source as _, Step};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::RealDisk;
+use kymo_sys::talk;
 use kymo_view::time::{Span, Zone};
+
+/// The span of two switches; a length of time is counted from now.
+pub(crate) fn span(from: Option<&str>, thru: Option<&str>) -> Result<Span, String> {
+    Span::parse(from, thru, RealClock.now().real_ns)
+}
+
+/// The zone of a machine; says once if UTC is in its place.
+pub(crate) fn zone_of(context: &Context) -> Zone {
+    static SAID: Once = Once::new();
+    let zone = Zone::of(context);
+    if let Some(remark) = zone.remark() {
+        SAID.call_once(|| talk::say(format_args!("kymo: {remark}")));
+    }
+    zone
+}
 
 /// The range between two times, either of which may be left open. Times without a day hold for every
 /// day: where the recording is of one day they are that day's, else nothing can be left out
 /// here (the view looks at each sample).
 pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
-    let mut span = Span::parse(from, thru).map_err(anyhow::Error::msg)?;
+    let mut span = span(from, thru).map_err(anyhow::Error::msg)?;
     if span == Span::default() {
         return Ok(TimeRange::ALL);
     }
-    let (context, first_ns) = beginning(path)?;
-    let mut zone = Zone::of(&context);
+    let (context, first) = beginning(path)?;
+    let first_ns = first.real_ns;
+    let mut zone = zone_of(&context);
     let first_day = zone.local(first_ns).day;
     if first_day == zone.local(last_ns(path)?).day {
         for bound in [&mut span.from, &mut span.thru].into_iter().flatten() {
-            bound.day.get_or_insert(first_day);
+            if let Some(wall) = bound.of_every_day() {
+                wall.day = Some(first_day);
+            }
         }
     }
     let (from_ns, thru_ns) = span.moments(&zone);
@@ -33,19 +52,19 @@ pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Resu
 }
 
 /// The facts of a recording's first sample, and when it was taken.
-pub(crate) fn beginning(path: &Path) -> Result<(Context, i64)> {
+pub(crate) fn beginning(path: &Path) -> Result<(Context, Moment)> {
     let mut recorded =
         Recorded::open(path, TimeRange::ALL, Kinds::NONE).map_err(anyhow::Error::msg)?;
-    let mut first_ns = 0;
+    let mut first = Moment::default();
     while let Some(step) = recorded.next().map_err(anyhow::Error::msg)? {
         if let Step::Sample(moment) | Step::Event(moment, _) = step {
-            first_ns = moment.real_ns;
+            first = moment;
             if recorded.context().get("host").is_some() {
                 break;
             }
         }
     }
-    Ok((recorded.context().clone(), first_ns))
+    Ok((recorded.context().clone(), first))
 }
 
 /// No sample is later than this: the present, or of a single block the end that its name tells.

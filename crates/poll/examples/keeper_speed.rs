@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_poll::batch::Batch;
-use kymo_poll::sink::{Keeper, Kind, Layout, Layouts, POINTS_KEPT_S, Report, Series, Sink, Spans};
+use kymo_poll::sink::{
+    Keeper, KeeperConnection, Kind, Layout, Layouts, POINTS_KEPT_S, Report, Series, Sink, Spans,
+};
 use kymo_sys::clock::RealClock;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -25,7 +27,10 @@ fn main() {
     let (targets, cycles) = (number(3164), number(100));
     let mut layouts = Layouts::default();
     let series = (0..targets).map(|at| series(at, &mut layouts)).collect();
-    let mut sink = Sink::Keeper(Keeper::at(socket, Arc::new(RealClock)));
+    let mut sink = Sink::Keeper(Keeper::on(KeeperConnection::to(
+        socket,
+        Arc::new(RealClock),
+    )));
     sink.begin(series, &[]);
     let now = clock_gettime(ClockId::Realtime).tv_sec.unsigned_abs();
     let begin = now - 300 * (cycles as u64 + 1);

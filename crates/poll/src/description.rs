@@ -10,7 +10,9 @@ use std::io;
 use std::path::Path;
 
 use kymo_sys::disk::{Disk, DiskFile, OpenMode};
-use kymo_wire::targets::{DescribedTarget, SUFFIX, TargetsHead};
+use kymo_wire::targets::{
+    DescribedTarget, REASONS_SUFFIX, Reason, ReasonsHead, SUFFIX, TargetsHead,
+};
 
 /// Bytes that are written at a time.
 const PIECE: usize = 256 << 10;
@@ -23,11 +25,34 @@ pub fn write(
     head: &TargetsHead,
     targets: &mut dyn Iterator<Item = DescribedTarget>,
 ) -> io::Result<()> {
+    let lines = targets.map(|target| target.line());
+    let mut all = std::iter::once(head.line()).chain(lines);
+    replace(disk, folder, &format!("{stem}{SUFFIX}"), &mut all)
+}
+
+/// Likewise why targets of it have no value.
+pub fn write_reasons(
+    disk: &dyn Disk,
+    folder: &Path,
+    stem: &str,
+    reasons: &[Reason],
+) -> io::Result<()> {
+    let lines = reasons.iter().map(Reason::lines);
+    let mut all = std::iter::once(ReasonsHead::line()).chain(lines);
+    replace(disk, folder, &format!("{stem}{REASONS_SUFFIX}"), &mut all)
+}
+
+fn replace(
+    disk: &dyn Disk,
+    folder: &Path,
+    name: &str,
+    lines: &mut dyn Iterator<Item = String>,
+) -> io::Result<()> {
     disk.create_dir_all(folder)?;
-    let beside = folder.join(format!("{stem}{SUFFIX}.tmp"));
-    let written = write_beside(disk, &beside, head, targets);
+    let beside = folder.join(format!("{name}.tmp"));
+    let written = write_beside(disk, &beside, lines);
     let renamed = written.and_then(|()| {
-        disk.rename(&beside, &folder.join(format!("{stem}{SUFFIX}")))?;
+        disk.rename(&beside, &folder.join(name))?;
         disk.sync_dir(folder)
     });
     if renamed.is_err() {
@@ -40,15 +65,14 @@ pub fn write(
 fn write_beside(
     disk: &dyn Disk,
     path: &Path,
-    head: &TargetsHead,
-    targets: &mut dyn Iterator<Item = DescribedTarget>,
+    lines: &mut dyn Iterator<Item = String>,
 ) -> io::Result<()> {
     // What a poller left that was killed.
     let _ = disk.unlink(path);
     let file = disk.open(path, OpenMode::CreateNew)?;
-    let (mut piece, mut at) = (head.line(), 0);
-    for target in targets {
-        piece.push_str(&target.line());
+    let (mut piece, mut at) = (String::new(), 0);
+    for line in lines {
+        piece.push_str(&line);
         if piece.len() >= PIECE {
             at = put(&*file, &mut piece, at)?;
         }

@@ -5,11 +5,14 @@
 //! PDUs (`Polling`), then what takes walks of its own (`Chores`), and ends when each reading has its outcome, at the latest after
 //! 0.8 of the interval. An answer belongs to an attempt by its id, a value to a reading by its OID.
 
+mod agents;
 mod chores;
 mod cycle;
 mod decimal;
 mod device;
+mod empty;
 mod exchanges;
+mod hosts;
 mod ids;
 mod interfaces;
 mod lane;
@@ -26,6 +29,8 @@ mod transmit;
 mod walk;
 
 pub use device::Account;
+pub use empty::{Empty, Missing};
+pub use hosts::device_names;
 pub use ids::Random;
 pub use interfaces::{Cache, Column};
 pub use outcome::Stamps;
@@ -39,9 +44,11 @@ use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::{Config, Magic, Session, Source};
 
 use crate::batch::Batch;
+use agents::Agents;
 use decimal::Decimal;
 use device::{Device, Stage};
 use exchanges::Exchanges;
+use hosts::Hosts;
 use ids::Ids;
 use lane::Lane;
 use outcome::Outcomes;
@@ -82,29 +89,34 @@ pub trait Link {
 /// News for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A device does not answer any more.
+    /// A device does not answer any more, whatever session asks.
     Silent {
-        /// Of the configuration's sessions.
+        /// Index into the configuration's sessions: the first one of the device.
         session: usize,
     },
     /// A device answers again.
     Back {
-        /// Of the configuration's sessions.
+        /// Index into the configuration's sessions.
         session: usize,
     },
     /// A device was started again.
     Restarted {
-        /// Of the configuration's sessions.
+        /// Index into the configuration's sessions.
         session: usize,
     },
-    /// An interface is not there, or there are several of that key.
-    NoInterface {
-        /// Of the configuration's sessions.
+    /// The uptime of a device began again, and no counter did.
+    AgentRestarted {
+        /// Index into the configuration's sessions.
         session: usize,
-        /// How it is named.
-        column: Column,
-        /// What it is called; from outside.
-        key: Vec<u8>,
+    },
+    /// Targets have no value for a new reason.
+    Empty {
+        /// Index into the configuration's sessions.
+        session: usize,
+        /// The reason.
+        why: Empty,
+        /// Indices into the configuration's targets.
+        targets: Vec<usize>,
     },
 }
 
@@ -115,7 +127,8 @@ impl Happening {
             Happening::Silent { session }
             | Happening::Back { session }
             | Happening::Restarted { session }
-            | Happening::NoInterface { session, .. } => session,
+            | Happening::AgentRestarted { session }
+            | Happening::Empty { session, .. } => session,
         }
     }
 }
@@ -144,6 +157,10 @@ enum Due {
     Send(usize, u64),
     /// The answer to an attempt of an exchange of this serial number.
     Answer(usize, u32, u8),
+    /// Others wait for that answer no longer.
+    Impatience(usize, u32, usize),
+    /// The next request to an agent.
+    Agent(usize),
     /// A command, by its reading.
     Command(usize),
     /// Targets that need no reading.
@@ -155,6 +172,8 @@ pub struct Engine {
     config: Arc<Config>,
     interval_ns: u64,
     devices: Vec<Device>,
+    agents: Agents,
+    hosts: Hosts,
     sides: Sides,
     outcomes: Outcomes,
     exchanges: Exchanges,
@@ -188,12 +207,13 @@ impl Engine {
             Pace::Spread => Phases::spread(&config, interval_ns),
         };
         let (sides, mut devices) = Sides::new(&config);
+        let hosts = Hosts::new(&config);
         let mut timers = Timers::new();
         let (mut unpolled, mut new_commands) = (0, BTreeSet::new());
         for (number, device) in devices.iter_mut().enumerate() {
             let session = &config.sessions()[number];
             if let Some(known) = cache.0.get(session.mrtg_key.reveal()) {
-                device.interfaces = known.clone();
+                device.remember(known, seconds(now.real_ns));
             }
             device.phase_ns = phases.devices[number];
             device.due_ns = now.mono_ns;
@@ -226,6 +246,8 @@ impl Engine {
             started_ns: now.mono_ns,
             config,
             interval_ns,
+            agents: Agents::new(devices.len()),
+            hosts,
             devices,
             sides,
             timers,
@@ -250,6 +272,13 @@ impl Engine {
                 continue;
             };
             device.inherit(old);
+            self.agents.place(number, device.address);
+        }
+        for number in 0..self.devices.len() {
+            let first = self.hosts.first(number);
+            let mut sessions = self.hosts.sessions(first).iter();
+            let is_silent = sessions.all(|&session| self.devices[session].dead_cycles > 0);
+            self.hosts.replace_silence(first, is_silent);
         }
     }
 
@@ -273,6 +302,10 @@ impl Engine {
                 Due::Answer(exchange, serial, attempt) => {
                     self.missed(exchange, serial, attempt, now, link);
                 }
+                Due::Impatience(exchange, serial, attempt) => {
+                    self.wait_no_longer(exchange, serial, attempt);
+                }
+                Due::Agent(agent) => self.agent_is_free(agent, now, link),
                 Due::Command(reading) => self.begin_command(reading, now),
                 Due::Constants => {
                     self.outcomes
@@ -285,11 +318,13 @@ impl Engine {
         self.use_room(now, link);
         let (exchanges, devices) = (&self.exchanges, &self.devices);
         self.timers.forget_next(|due| match due {
-            Due::Answer(exchange, serial, _) => !exchanges.is_out(exchange, serial),
+            Due::Answer(exchange, serial, _) | Due::Impatience(exchange, serial, _) => {
+                !exchanges.is_out(exchange, serial)
+            }
             Due::CycleEnd(device, count) | Due::Send(device, count) => {
                 devices[device].cycles != count
             }
-            Due::Cycle(_) | Due::Command(_) | Due::Constants => false,
+            Due::Cycle(_) | Due::Agent(_) | Due::Command(_) | Due::Constants => false,
         });
     }
 
@@ -302,7 +337,8 @@ impl Engine {
     /// Whether answers may lie in the queue of the socket for the gap between two PDUs: nothing is sent because of them.
     pub fn answers_may_wait(&self) -> bool {
         let is_single = self.config.globals().single_request;
-        self.exchanges.has_no_step() && self.lane.waiting.is_empty() && !is_single
+        let waits = self.agents.has_waiting() || !self.lane.waiting.is_empty();
+        self.exchanges.has_no_step() && !waits && !is_single
     }
 
     fn begin_command(&mut self, reading: usize, now: Stamp) {
@@ -345,6 +381,7 @@ impl Engine {
     pub fn resolved(&mut self, session: usize, address: Option<SocketAddr>) {
         let device = &mut self.devices[session];
         device.address = address.or(device.address);
+        self.agents.place(session, device.address);
     }
 
     /// Commands that are to be started now.
@@ -370,7 +407,18 @@ impl Engine {
 
     /// News for people since the last call.
     pub fn take_happenings(&mut self) -> Vec<Happening> {
+        self.tell_hosts();
         std::mem::take(&mut self.happenings)
+    }
+
+    /// Number of changes of targets' reasons so far.
+    pub fn reasons_changed(&self) -> u64 {
+        self.outcomes.blames.changes
+    }
+
+    /// Why targets have no value: target, session, reason.
+    pub fn reasons(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
+        self.outcomes.blames.all()
     }
 
     /// Packets that were of no use.
@@ -424,6 +472,11 @@ impl Engine {
             Source::Command(_) => Magic::Get,
         }
     }
+}
+
+/// Since 1970.
+fn seconds(real_ns: i64) -> u32 {
+    u32::try_from(real_ns / 1_000_000_000).unwrap_or(0)
 }
 
 /// What makes a session the same one in another state of the configuration.

@@ -6,7 +6,7 @@ use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{Event, POLL};
 
-use crate::engine::{Column, Happening};
+use crate::engine::{Column, Empty, Happening, Missing};
 
 /// A name of DNS with a port is shorter; what is longer is no host.
 const HOST_MAX: usize = 300;
@@ -21,17 +21,50 @@ pub fn words(happening: &Happening) -> String {
         Happening::Restarted { .. } => {
             "was started again: its counters begin at zero, and there is a gap".into()
         }
-        Happening::NoInterface { column, key, .. } => {
-            let what = match column {
-                Column::Name => "name",
-                Column::Descr => "description",
-                Column::Type => "type",
-                Column::Ip => "address",
-                Column::Eth => "hardware address",
-            };
-            let key = DisplayName(key);
-            format!("has no interface, or several, of the {what} {key}")
+        Happening::AgentRestarted { .. } => {
+            "has an uptime that begins again, and counters that go on: its agent was started again, there is no gap".into()
         }
+        Happening::Empty { why, .. } => reason(why),
+    }
+}
+
+/// Why a device leaves a target without a value, without the device's name.
+pub fn reason(why: &Empty) -> String {
+    let (column, key, why) = match why {
+        Empty::NoInterface { column, key, why } => (noun(*column), DisplayName(key), why),
+        Empty::NoAddress => return "cannot be asked: its name has no address".into(),
+        Empty::NoAnswer => {
+            return "does not answer; see whether it is up, and whether the community is right"
+                .into();
+        }
+        Empty::NoCommunity => {
+            return "answers to another community, but not to this one; see whether it is right"
+                .into();
+        }
+        Empty::Late => return "does not answer to this in time".into(),
+        Empty::NoObject => return "has no such object, or refuses it".into(),
+        Empty::NoNumber => return "answers with what is no number".into(),
+    };
+    match why {
+        Missing::Absent => format!("has no interface of the {column} {key}"),
+        Missing::Several => format!("has several interfaces of the {column} {key}"),
+        Missing::Looped => format!(
+            "has no interface of the {column} {key} in its list, which comes back to the same rows again and again"
+        ),
+        Missing::Broken => format!(
+            "has no interface of the {column} {key} in its list, which breaks off: it answers with an error or not at all"
+        ),
+    }
+}
+
+/// How interfaces of a column are named.
+fn noun(column: Column) -> &'static str {
+    match column {
+        Column::Name => "name",
+        Column::Descr => "description",
+        Column::Type => "type",
+        Column::Ip => "address",
+        Column::Eth => "hardware address",
     }
 }
 
@@ -40,8 +73,8 @@ fn severity(happening: &Happening) -> Option<Severity> {
     match happening {
         Happening::Silent { .. } => Some(Severity::Failure),
         Happening::Restarted { .. } => Some(Severity::Warning),
-        Happening::Back { .. } => Some(Severity::Okay),
-        Happening::NoInterface { .. } => None,
+        Happening::Back { .. } | Happening::AgentRestarted { .. } => Some(Severity::Okay),
+        Happening::Empty { .. } => None,
     }
 }
 
@@ -122,15 +155,28 @@ mod tests {
             let want = want.map(|(host, severity)| (host.to_string(), severity));
             assert_eq!(event(happening.clone(), second), want, "{happening:?}");
         }
-        let missing = Happening::NoInterface {
-            session: 0,
-            column: Column::Name,
-            key: b"Gi0/1\x1b".to_vec(),
-        };
-        assert_eq!(event(missing.clone(), 2000), None);
-        assert_eq!(
-            words(&missing),
-            "has no interface, or several, of the name Gi0/1\\x1b"
-        );
+        for (why, want) in [
+            (Missing::Absent, "has no interface of the name Gi0/1\\x1b"),
+            (
+                Missing::Several,
+                "has several interfaces of the name Gi0/1\\x1b",
+            ),
+            (
+                Missing::Looped,
+                "has no interface of the name Gi0/1\\x1b in its list, which comes back to the same rows again and again",
+            ),
+        ] {
+            let missing = Happening::Empty {
+                session: 0,
+                why: Empty::NoInterface {
+                    column: Column::Name,
+                    key: b"Gi0/1\x1b"[..].into(),
+                    why,
+                },
+                targets: vec![0],
+            };
+            assert_eq!(event(missing.clone(), 2000), None);
+            assert_eq!(words(&missing), want);
+        }
     }
 }

@@ -12,15 +12,19 @@ use std::time::Duration;
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
-use kymo_wire::mrtg_cfg::{Config, Host};
+use kymo_wire::mrtg_cfg::Config;
 
-use crate::engine::{Cache, Engine, GAP_NS, Happening, Pace, Settings, Stamps, Strays};
+pub use crate::engine::device_names;
+use crate::engine::{Cache, Empty, Engine, GAP_NS, Happening, Pace, Settings, Stamps, Strays};
 use crate::sink::{Counts, Report, Sink};
 use resolver::Resolver;
 use sockets::Sockets;
 pub use writer::Keeping;
 use writer::{Cycles, Writer};
 
+/// Bytes of the stack of each of the three threads of a configuration. A process polls hundreds of configurations within its limit
+/// of memory, which counts stacks whole; the usual 2 MiB reached it at 790 (2026-11-26).
+pub const STACK_BYTES: usize = 512 << 10;
 /// How long the first cycle waits for names.
 const NAMES: Duration = Duration::from_secs(10);
 /// Names are asked for again this often.
@@ -85,7 +89,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Polls a configuration, and has what it finds kept by `sinks`. Names are asked for first.
+    /// Polls a configuration, and has what it finds kept by `sinks`. Names are asked for; see [`Poller::await_names`].
     pub fn start(
         config: Arc<Config>,
         settings: PollerSettings,
@@ -103,11 +107,6 @@ impl Poller {
             engine.resolved(session, Some(address));
         });
         resolver.ask();
-        let until_ns = now.mono_ns + NAMES.as_nanos() as u64;
-        while resolver.is_busy() && clock.mono_ns() < until_ns {
-            machine::wait_readable(&[resolver.as_fd()], Duration::from_millis(100));
-            resolver.take(|session, address| engine.resolved(session, address));
-        }
         let mut writer = Writer::start(sinks)?;
         writer.begin(keeping);
         Ok(Poller {
@@ -125,6 +124,16 @@ impl Poller {
             cycles: Cycles::default(),
             counts: Vec::new(),
         })
+    }
+
+    /// Waits a while for the addresses of names, so that the first cycle has them.
+    pub fn await_names(&mut self) {
+        let until_ns = self.clock.mono_ns() + NAMES.as_nanos() as u64;
+        while self.resolver.is_busy() && self.clock.mono_ns() < until_ns {
+            machine::wait_readable(&[self.resolver.as_fd()], Duration::from_millis(100));
+            self.resolver
+                .take(|session, address| self.engine.resolved(session, address));
+        }
     }
 
     /// Another state of the configuration, while the engine is idle. What is known of devices stays.
@@ -295,6 +304,16 @@ impl Poller {
         (self.engine.strays(), self.sockets.unsent)
     }
 
+    /// Number of changes of targets' reasons so far; see [`Engine::reasons_changed`].
+    pub fn reasons_changed(&self) -> u64 {
+        self.engine.reasons_changed()
+    }
+
+    /// Why targets have no value: target, session, reason.
+    pub fn reasons(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
+        self.engine.reasons()
+    }
+
     /// What each sink has done.
     pub fn counts(&self) -> &[Counts] {
         &self.counts
@@ -352,24 +371,6 @@ fn random(bytes: &mut [u8]) {
             *byte = state as u8;
         }
     }
-}
-
-/// What devices are called, by session: never with a community.
-pub fn device_names(config: &Config) -> Vec<String> {
-    let sessions = config.sessions().iter();
-    sessions
-        .map(|session| {
-            let host = match &session.host {
-                Host::V6(Some(address)) => address.to_string(),
-                Host::V6(None) => "[]".into(),
-                Host::Name(name) => name.to_string(),
-            };
-            match session.port {
-                161 => host,
-                port => format!("{host}:{port}"),
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

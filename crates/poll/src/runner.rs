@@ -22,6 +22,7 @@ mod frame;
 mod job;
 #[cfg(test)]
 mod tests;
+mod trusted;
 mod unsent;
 
 pub use child::serve;

@@ -13,7 +13,9 @@ mod series;
 
 pub use cached::Cached;
 pub use files::Files;
-pub use keeper::{DeviceReading, Keeper};
+#[cfg(any(test, feature = "testing"))]
+pub use keeper::fuzz_keeper;
+pub use keeper::{DeviceReading, Keeper, KeeperConnection};
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
     Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,

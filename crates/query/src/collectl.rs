@@ -14,10 +14,15 @@ pub struct Collectl {
 
 impl Collectl {
     /// Plays `files` in the order of their names. `users` are pairs of number and name, which raw
-    /// files lack.
-    pub fn new(files: Vec<File>, users: Vec<(String, String)>) -> Collectl {
+    /// files lack, as they do `own_zone`, the zone of this machine.
+    pub fn new(
+        files: Vec<File>,
+        users: Vec<(String, String)>,
+        own_zone: Option<String>,
+    ) -> Collectl {
         let mut reader = Reader::new(files);
         reader.set_users(users);
+        reader.set_own_zone(own_zone);
         Collectl { reader, seq: 0 }
     }
 }

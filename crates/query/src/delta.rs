@@ -6,42 +6,50 @@
 //! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
 //! that take several reads are not atomic.
 //!
-//! A counter that is smaller than before was reset, and what it counted is not known; or it has gone round
-//! at 2^32, as those of 32-bit kernels and of some drivers do. That is believed where it is the shorter way
-//! and no other counter of the row tells of a reset, which sets back all of them.
+//! A counter that is smaller than before was reset; or it has gone round at 2^32, as those of 32-bit kernels and of some
+//! drivers do. That is believed where it is the shorter way and no other counter of the row tells of a reset. A reset
+//! sets back all counters of a row, those as well that have grown past their old value since: none of them is known. A
+//! sum that lacks such a row is not known either. Counters that may step back by themselves do so by a little; a greater
+//! fall is a reset of this one alone. A rate that no link can have is not believed, and the reading says so once.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kymo_base::column::Cells;
 use kymo_base::context::Context;
-use kymo_base::field::{Field, Rule};
+use kymo_base::field::Rule;
 use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem, Sum};
+use kymo_kernel::subsystem::{Ceiling, Most, Subsystem, Sum};
 
 use crate::source::Moment;
+
+use self::past::Past;
+
+mod past;
 
 /// Readings that a row may be missing in before it is forgotten.
 const ABSENCE_MAX: u32 = 2;
 /// Clocks of births and of samples may be this far apart.
 const BIRTH_SLACK_NS: u64 = 1_000_000_000;
 
+/// Rows that a remark is made of.
+const REMARKS_MAX: usize = 64;
+
 /// Counters of 32 bits go round at this.
 const ROUND: u64 = 1 << 32;
 
-/// What was added between two values, by their rule; `None`: it cannot be known. `is_reset`: another
-/// counter of the row was reset.
+/// A counter that may step back by itself does so by this much at the most: ticks, milliseconds (a guess).
+const STEP_BACK_MAX: u64 = 10;
+
+/// What was added between two values, by their rule; `None`: it cannot be known. `is_reset`: a counter of the row was
+/// reset.
 pub fn added(rule: Rule, last: u64, now: u64, is_reset: bool) -> Option<f64> {
     match rule {
         Rule::Gauge => Some(now as i64 as f64 - last as i64 as f64),
-        // By itself it never tells whether it was reset.
-        Rule::CounterMayStepBack if is_reset => None,
+        _ if is_reset => None,
         _ if now >= last => Some((now - last) as f64),
-        Rule::CounterMayStepBack => Some(0.0),
-        Rule::Counter64 | Rule::Counter32 => {
-            let round = round(last, now).filter(|_| !is_reset)?;
-            Some(round as f64)
-        }
+        Rule::CounterMayStepBack => (last - now <= STEP_BACK_MAX).then_some(0.0),
+        Rule::Counter64 | Rule::Counter32 => round(last, now).map(|added| added as f64),
     }
 }
 
@@ -67,6 +75,19 @@ pub struct Delta {
     boot: Boot,
     turn: u64,
     rates: Rates,
+    remarks: Remarks,
+}
+
+/// Whose remarks were made: each is made once.
+#[derive(Default)]
+struct Remarks(HashSet<Vec<u8>>);
+
+impl Remarks {
+    fn take(&mut self, name: &[u8], remark: String, out: &mut Vec<String>) {
+        if self.0.len() < REMARKS_MAX && self.0.insert(name.to_vec()) {
+            out.push(remark);
+        }
+    }
 }
 
 /// The boot that the past is of.
@@ -90,18 +111,6 @@ impl Boot {
     }
 }
 
-/// What is known of the past of a row (or of the globals).
-#[derive(Default)]
-struct Past {
-    name: Vec<u8>,
-    key: u64,
-    /// The last value of each field, and when it was read.
-    values: Vec<u64>,
-    times: Vec<u64>,
-    /// The reading it was last in.
-    turn: u64,
-}
-
 /// Numbers of one interval.
 #[derive(Default, Debug)]
 pub struct Rates {
@@ -117,6 +126,8 @@ pub struct Rates {
     pub rows: Vec<RateRow>,
     /// The row, in the reading, of the greatest of all peaks of `Subsystem::sum`.
     pub peak: Option<usize>,
+    /// What is to be said of this interval, each once.
+    pub remarks: Vec<String>,
     len: usize,
 }
 
@@ -136,6 +147,8 @@ pub struct RateRow {
     pub row: usize,
     /// Whether it has no past.
     pub baseline: bool,
+    /// Whether what it counted is not known: a counter of it was reset, or it counted more than can be.
+    pub is_unknown: bool,
     /// Its numbers.
     pub numbers: Numbers,
 }
@@ -186,6 +199,7 @@ impl Delta {
             boot: Boot::default(),
             turn: 0,
             rates: Rates::default(),
+            remarks: Remarks::default(),
         }
     }
 
@@ -230,7 +244,7 @@ impl Delta {
             after_ns: last.boot_ns.saturating_sub(BIRTH_SLACK_NS),
             hz: context.hz(),
         });
-        self.advance_rows(&reading.rows, span, births);
+        self.advance_rows(&reading.rows, span, births, context);
         self.sum(&reading.rows);
         &self.rates
     }
@@ -240,8 +254,15 @@ impl Delta {
         &self.rates
     }
 
-    fn advance_rows(&mut self, rows: &[Row], span: Span, births: Option<Births>) {
+    fn advance_rows(
+        &mut self,
+        rows: &[Row],
+        span: Span,
+        births: Option<Births>,
+        context: &Context,
+    ) {
         self.rates.len = 0;
+        self.rates.remarks.clear();
         self.arrange(rows);
         let fields = self.subsystem.fields;
         for (at, row) in rows.iter().enumerate() {
@@ -262,6 +283,14 @@ impl Delta {
             out.row = at;
             out.baseline = past.values.is_empty();
             past.advance(&row.values, fields, span, &mut out.numbers);
+            out.is_unknown = past.is_reset;
+            if let Some(ceiling) = &self.subsystem.ceiling {
+                let secs = span.secs();
+                if let Some(remark) = beyond(ceiling, past, out, secs, context) {
+                    self.remarks
+                        .take(&row.name, remark, &mut self.rates.remarks);
+                }
+            }
         }
         let (turn, len) = (self.turn, rows.len());
         let mut at = 0;
@@ -291,16 +320,11 @@ impl Delta {
         self.by_name.clear();
         for (at, row) in rows.iter().enumerate() {
             let past = if self.by_name.insert(row.name.clone(), at).is_some() {
-                Past {
-                    name: DOUBLE.to_vec(),
-                    turn: self.turn,
-                    ..Past::default()
-                }
+                let mut double = Past::of(DOUBLE);
+                double.turn = self.turn;
+                double
             } else {
-                old.remove(&row.name).unwrap_or_else(|| Past {
-                    name: row.name.clone(),
-                    ..Past::default()
-                })
+                old.remove(&row.name).unwrap_or_else(|| Past::of(&row.name))
             };
             self.rows.push(past);
         }
@@ -326,6 +350,10 @@ impl Delta {
         for row in out[..*len].iter().filter(|out| rows[out.row].counted) {
             add(&mut sum.now, &row.numbers.now);
             add(&mut sum.delta, &row.numbers.delta);
+        }
+        let counted = out[..*len].iter().filter(|out| rows[out.row].counted);
+        for row in counted.filter(|row| row.is_unknown) {
+            forget_unknown(&mut sum.delta, &row.numbers);
         }
         if let Some(rule) = &self.subsystem.sum {
             let rows_out = &out[..*len];
@@ -379,6 +407,43 @@ fn add(sum: &mut [f64], values: &[f64]) {
     }
 }
 
+/// A sum of which a part is there and is not known is not known.
+fn forget_unknown(sum: &mut [f64], part: &Numbers) {
+    let parts = part.now.iter().zip(&part.delta);
+    for (sum, (now, delta)) in sum.iter_mut().zip(parts) {
+        if delta.is_nan() && !now.is_nan() {
+            *sum = f64::NAN;
+        }
+    }
+}
+
+/// Whether a row counted more than can be: then all that it counted is not known. What to say of it. Where the ceiling
+/// is a guess, a rate that stays above it is believed.
+fn beyond(
+    ceiling: &Ceiling,
+    past: &mut Past,
+    row: &mut RateRow,
+    secs: f64,
+    context: &Context,
+) -> Option<String> {
+    let fields = ceiling.fields.iter().copied();
+    let rate = fields.map(|field| row.numbers.delta[field] / secs);
+    let rate = rate.fold(f64::NAN, f64::max);
+    let was_beyond = std::mem::take(&mut past.is_beyond);
+    if rate.is_nan() || rate < ceiling.least {
+        return None;
+    }
+    let most = (ceiling.most)(&past.name, context);
+    let (Most::Known(least) | Most::Guessed(least)) = most;
+    past.is_beyond = rate > least;
+    if !past.is_beyond || was_beyond && matches!(most, Most::Guessed(_)) {
+        return None;
+    }
+    row.is_unknown = true;
+    row.numbers.delta.fill(f64::NAN);
+    Some((ceiling.remark)(&past.name, rate, context))
+}
+
 /// An interval on the monotonic clock.
 #[derive(Clone, Copy)]
 struct Span {
@@ -402,68 +467,6 @@ struct Births {
 impl Births {
     fn include(self, start_ticks: u64) -> bool {
         start_ticks != MISSING && start_ticks as f64 * 1e9 / self.hz >= self.after_ns as f64
-    }
-}
-
-impl Past {
-    fn forget(&mut self, row: &Row) {
-        self.key = row.key;
-        self.values.clear();
-        self.times.clear();
-    }
-
-    /// The counters of a newborn were 0.
-    fn begin_at_zero(&mut self, fields: &[Field], time_ns: u64) {
-        let value = |field: &Field| {
-            if field.rule == Rule::Gauge {
-                MISSING
-            } else {
-                0
-            }
-        };
-        self.values.extend(fields.iter().map(value));
-        self.times.resize(fields.len(), time_ns);
-    }
-
-    /// Writes the difference of each value to its past, then makes it the past.
-    fn advance(&mut self, values: &[u64], fields: &[Field], span: Span, out: &mut Numbers) {
-        self.values.resize(values.len(), MISSING);
-        self.times.resize(values.len(), span.now_ns);
-        let pairs = || self.values.iter().zip(values);
-        // What stands behind the fields is counted by CPU.
-        let rules = || {
-            let rules = fields.iter().map(|field| field.rule);
-            rules.chain(std::iter::repeat(SPREAD_RULE))
-        };
-        let is_reset = pairs()
-            .zip(rules())
-            .any(|((&last, &now), rule)| tells_reset(rule, last, now));
-        out.now.clear();
-        out.delta.clear();
-        for (i, (&now, rule)) in values.iter().zip(rules()).enumerate() {
-            if now == MISSING {
-                out.now.push(f64::NAN);
-                out.delta.push(f64::NAN);
-                continue;
-            }
-            out.now.push(if rule == Rule::Gauge {
-                now as i64 as f64
-            } else {
-                now as f64
-            });
-            let last = self.values[i];
-            let mut delta = match last {
-                MISSING => f64::NAN,
-                _ => added(rule, last, now, is_reset).unwrap_or(f64::NAN),
-            };
-            if self.times[i] != span.last_ns {
-                // It was not read at the last reading: the share of this interval.
-                delta *= span.secs() / (span.now_ns - self.times[i]) as f64 * 1e9;
-            }
-            out.delta.push(delta);
-            self.values[i] = now;
-            self.times[i] = span.now_ns;
-        }
     }
 }
 
@@ -508,15 +511,17 @@ mod tests {
     fn the_rules() {
         use Rule::*;
         for (rule, last, now, expect, after_reset) in [
-            (Counter64, 5, 8, Some(3.0), Some(3.0)),
+            (Counter64, 5, 8, Some(3.0), None),
             (Counter64, 8, 5, None, None),
             (Counter64, u64::MAX - 1, 1, None, None),
             (Counter64, (1 << 32) - 2, 3, Some(5.0), None),
-            (Counter32, 5, 8, Some(3.0), Some(3.0)),
+            (Counter32, 5, 8, Some(3.0), None),
             (Counter32, (1 << 32) - 2, 3, Some(5.0), None),
             (Counter32, 1 << 30, 3, None, None),
             (Counter32, 1 << 40, 3, None, None),
             (CounterMayStepBack, 8, 5, Some(0.0), None),
+            (CounterMayStepBack, 18, 8, Some(0.0), None),
+            (CounterMayStepBack, 19, 8, None, None),
             (CounterMayStepBack, 5, 8, Some(3.0), None),
             (Gauge, 8, 5, Some(-3.0), Some(-3.0)),
             (Gauge, -2i64 as u64, 20, Some(22.0), Some(22.0)),
@@ -537,7 +542,9 @@ mod tests {
             ([100, ALMOST, 9], [130, 5, 7], [30.0, 15.0, 0.0]),
             ([100, ALMOST, 9], [3, 5, 7], [NAN, NAN, NAN]),
             ([100, ALMOST, 9], [3, 5, 12], [NAN, NAN, NAN]),
-            ([100, 5, 9], [130, 4, 10], [30.0, NAN, NAN]),
+            ([100, 5, 9], [130, 4, 10], [NAN, NAN, NAN]),
+            // Far, but by itself.
+            ([100, 5, 99], [130, 6, 10], [30.0, 1.0, NAN]),
         ] {
             let reading = |[reads, read_ms, weighted_ms]: [u64; 3]| {
                 let mut row = row("a", 1, reads);
@@ -705,6 +712,158 @@ mod tests {
             (6.0, Some(3))
         );
         assert!(sum.delta[field("io_some")].is_nan());
+    }
+
+    /// Reads and writes at 0, 1, 2 ... s, and what is made of each reading behind the first: a driver says zeros, and
+    /// goes on as if nothing was; a device was reset, and counts from zero.
+    #[test]
+    fn a_value_that_returns_was_never_reset() {
+        const NAN: f64 = f64::NAN;
+        type Readings<'a> = &'a [[u64; 2]];
+        let cases: [(Readings, &[f64]); 9] = [
+            (
+                &[[1000, 500], [0, 0], [1020, 510], [1030, 515]],
+                &[NAN, 10.0, 10.0],
+            ),
+            (
+                &[[1000, 500], [0, 0], [0, 0], [0, 0], [1040, 520]],
+                &[NAN, NAN, NAN, 10.0],
+            ),
+            (&[[1000, 500], [0, 0], [30, 5], [45, 9]], &[NAN, 30.0, 15.0]),
+            // Of one counter alone the row could have returned.
+            (&[[1000, 2], [0, 0], [30, 3], [45, 9]], &[NAN, 30.0, 15.0]),
+            (&[[1000, 500], [3, 0], [9000, 5]], &[NAN, 8997.0]),
+            // Nearly where it was: no rate.
+            (
+                &[[1000, 500], [0, 0], [990, 510], [995, 515]],
+                &[NAN, NAN, 5.0],
+            ),
+            // At rest for so long that it is believed.
+            (
+                &[
+                    [9, 9],
+                    [1, 1],
+                    [1, 1],
+                    [1, 1],
+                    [1, 1],
+                    [1, 1],
+                    [1, 1],
+                    [1, 1],
+                ],
+                &[NAN, NAN, NAN, NAN, NAN, NAN, 0.0],
+            ),
+            // Twice.
+            (
+                &[[1000, 500], [0, 0], [1020, 510], [0, 0], [1040, 520]],
+                &[NAN, 10.0, NAN, 10.0],
+            ),
+            // What the other counted in the reset's interval is not known either.
+            (&[[1000, 500], [1010, 0], [1020, 3]], &[NAN, 10.0]),
+        ];
+        for (readings, expect) in cases {
+            let mut delta = Delta::new(&DISK);
+            let mut got = Vec::new();
+            for (n, [reads, writes]) in readings.iter().enumerate() {
+                let mut row = row("a", 1, *reads);
+                row.values[4] = *writes;
+                let reading = Reading {
+                    globals: Vec::new(),
+                    rows: vec![row, self::row("other", 1, 7 * n as u64)],
+                };
+                let rates = delta.advance(&reading, &at(n as f64), &Context::default());
+                let own = rates.rows()[0].numbers.delta[0];
+                got.push(own);
+                // The other row does not pass for the sum.
+                let sum = if n == 0 { own } else { own + 7.0 };
+                let summed = rates.sum.delta[0];
+                assert!(
+                    own.is_nan() || summed == sum,
+                    "{readings:?}: {summed} for {sum}"
+                );
+            }
+            assert_eq!(
+                format!("{:?}", &got[1..]),
+                format!("{expect:?}"),
+                "{readings:?}"
+            );
+        }
+    }
+
+    /// An idle time that fell far and then does not move: nothing was added, which is known.
+    #[test]
+    fn a_counter_that_fell_by_itself_rests_at_zero() {
+        let steps = |field: &kymo_base::field::Field| field.rule == Rule::CounterMayStepBack;
+        let at_field = DISK.fields.iter().position(steps).expect("such a field");
+        let mut delta = Delta::new(&DISK);
+        let mut got = Vec::new();
+        for (n, value) in [50, 30, 30, 31].into_iter().enumerate() {
+            let mut row = row("a", 1, 7);
+            row.values[at_field] = value;
+            let reading = Reading {
+                globals: Vec::new(),
+                rows: vec![row],
+            };
+            let rates = delta.advance(&reading, &at(n as f64), &Context::default());
+            got.push(rates.rows()[0].numbers.delta[at_field]);
+        }
+        assert_eq!(format!("{:?}", &got[1..]), "[NaN, 0.0, 1.0]");
+    }
+
+    /// KB/s of a link of 1,000 Mbit/s, of one whose speed is not known, and of a bridge that states 10 Mbit/s.
+    #[test]
+    fn no_link_carries_more_than_twice_its_speed() {
+        use kymo_kernel::subsystem::net::{NET, USUAL_SPEED_FACT};
+        let mut context = Context::default();
+        for (name, value) in [
+            ("net.eth0", "physical"),
+            ("speed.eth0", "1000"),
+            ("net.eth1", "physical"),
+            ("net.tap0", "virtual"),
+            ("speed.tap0", "10"),
+        ] {
+            context.set(name, value);
+        }
+        for (usual, name, rates, expect, said) in [
+            ("", "eth0", [200_000, 200_000], [200_000.0; 2], 0),
+            ("", "eth0", [300_000, 300_000], [f64::NAN; 2], 1),
+            ("", "eth1", [2_000_000, 9], [2_000_000.0, 9.0], 0),
+            (
+                "",
+                "eth1",
+                [9_000_000, 9_000_000],
+                [f64::NAN, 9_000_000.0],
+                1,
+            ),
+            ("", "tap0", [9_000_000, 9_000_000], [9_000_000.0; 2], 0),
+            ("", "tap0", [900_000_000, 5], [f64::NAN, 5.0], 1),
+            // As collectl.conf has it.
+            ("1000", "eth0", [300_000, 300_000], [f64::NAN; 2], 1),
+            ("1000", "eth1", [200_000, 200_000], [200_000.0; 2], 0),
+            ("1000", "eth1", [2_000_000, 9], [f64::NAN, 9.0], 1),
+            ("0", "eth1", [9_000_000, 9], [9_000_000.0, 9.0], 0),
+            ("0", "eth0", [300_000, 300_000], [f64::NAN; 2], 1),
+        ] {
+            context.set(USUAL_SPEED_FACT, usual);
+            let mut delta = Delta::new(&NET);
+            let (mut bytes, mut got, mut remarks) = (77, Vec::new(), 0);
+            for (n, kb) in [0].into_iter().chain(rates).enumerate() {
+                bytes += kb * 1024;
+                let mut row = row(name, 0, bytes);
+                row.values = vec![bytes; NET.fields.len()];
+                let reading = Reading {
+                    globals: Vec::new(),
+                    rows: vec![row],
+                };
+                let rates = delta.advance(&reading, &at(n as f64), &context);
+                got.push(rates.sum.delta[0] / 1024.0);
+                remarks += rates.remarks.len();
+            }
+            assert_eq!(
+                (format!("{:?}", &got[1..]), remarks),
+                (format!("{expect:?}"), said),
+                "{name} {rates:?} {usual:?}"
+            );
+        }
     }
 
     #[test]

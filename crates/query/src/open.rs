@@ -1,5 +1,5 @@
 //! What a path holds, opened as one source: recordings and collectl's raw files. A path may be several
-//! with commas between them, and patterns, as collectl takes them.
+//! with commas between them, and patterns, as collectl takes them. `-` is a raw file on standard input.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,14 @@ use std::time::Instant;
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
+use kymo_kernel::facts;
 use kymo_kernel::subsystem::{self, Summary};
 use kymo_recording::Error;
 use kymo_recording::collectl::{self, File, is_collectl_name};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_sys::disk::RealDisk;
+use kymo_sys::kernel_file::Root;
+use kymo_sys::spooled::Spooled;
 
 use crate::collectl::Collectl;
 use crate::merged::Merged;
@@ -24,6 +27,9 @@ use crate::source::{Source, Step};
 pub struct Recordings {
     found: Vec<Found>,
     until: Option<Instant>,
+    /// A copy of standard input, which is read more than once by its path.
+    #[expect(dead_code, reason = "the path is there as long as the file is open")]
+    spooled: Option<Arc<Spooled>>,
 }
 
 /// Who made a recording.
@@ -51,8 +57,17 @@ impl Recordings {
     /// Looks at each path: collectl's files go by their names or are in a folder, beside recordings or
     /// not; all else is a recording.
     pub fn find(paths: &[PathBuf]) -> Result<Recordings, String> {
-        let mut found = Vec::new();
+        let (mut found, mut spooled) = (Vec::new(), None);
         for path in paths {
+            if path.as_os_str() == "-" {
+                if spooled.is_none() {
+                    let input = Spooled::standard_input()
+                        .map_err(|error| format!("cannot copy standard input: {error}"))?;
+                    found.push(Found::Collectl(input.path()));
+                    spooled = Some(Arc::new(input));
+                }
+                continue;
+            }
             for path in expand(path)? {
                 for one in look(&path)? {
                     if !found.contains(&one) {
@@ -61,11 +76,18 @@ impl Recordings {
                 }
             }
         }
-        Ok(Recordings::of(found))
+        Ok(Recordings {
+            spooled,
+            ..Recordings::of(found)
+        })
     }
 
     fn of(found: Vec<Found>) -> Recordings {
-        Recordings { found, until: None }
+        Recordings {
+            found,
+            until: None,
+            spooled: None,
+        }
     }
 
     /// The same, of which reading ends with an error after this moment.
@@ -150,7 +172,7 @@ impl Recordings {
             }
         }
         if !files.is_empty() {
-            sources.insert(0, Box::new(Collectl::new(files, users())));
+            sources.insert(0, Box::new(Collectl::new(files, users(), own_zone())));
         }
         Ok(sources)
     }
@@ -265,11 +287,11 @@ fn is_collectl(path: &Path) -> bool {
 pub fn open_raw(path: &Path) -> Result<File, String> {
     let bytes = std::fs::File::open(path)
         .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = match Spooled::is_path(path) {
+        true => "standard input".into(),
+        false => path.file_name().unwrap_or_default().to_string_lossy(),
+    };
+    let name = name.into_owned();
     Ok(File {
         name,
         bytes: Box::new(bytes),
@@ -318,6 +340,12 @@ fn letters_of_sources(source: &mut dyn Source) -> Result<String, String> {
             _ => subsystem.letter,
         })
         .collect())
+}
+
+/// The zone of this machine.
+fn own_zone() -> Option<String> {
+    let root = Root::open(Path::new("/")).ok()?;
+    facts::zone(&root)
 }
 
 /// Users of this machine: raw files have numbers only, and collectl takes the names from here too.

@@ -132,6 +132,14 @@ pub fn merge(bytes: &[u8], picks: &[Pick], series: &mut Series) -> bool {
         && merge_checked(body, picks, series).is_some()
 }
 
+/// Whether these are the bytes of a roll-up as it was written, by this kymo or another one.
+pub fn is_whole(bytes: &[u8]) -> bool {
+    let checked = bytes
+        .split_last_chunk()
+        .filter(|_| bytes.starts_with(MAGIC));
+    checked.is_some_and(|(body, checksum)| crc32c::crc32c(body) == u32::from_le_bytes(*checksum))
+}
+
 fn merge_checked(body: &[u8], picks: &[Pick], series: &mut Series) -> Option<()> {
     let mut input = Input(body);
     if input.take(8)? != MAGIC || input.u64()? != columns_hash() {

@@ -1,6 +1,8 @@
 //! Series of the store, asked of the keeper.
 
 mod field;
+#[cfg(feature = "testing")]
+pub mod fuzz;
 
 pub use field::{Answered, MARK, StoredField, find, unit};
 
@@ -10,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kymo_base::labels::Matcher;
+use kymo_base::labels::{LABELS, Matcher};
 use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
-    ANSWER_MAX, Accounts, Answer, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
+    ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
     NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, ServerActivity, body_bytes,
 };
 
@@ -24,6 +26,8 @@ use crate::series::{Grid, Point};
 /// How long an answer may take. A keeper that starts again opens its store first.
 const PATIENCE: Duration = Duration::from_secs(15);
 const REMOVING: Duration = Duration::from_secs(1800);
+/// Series of an answer: many more than a keeper has room for.
+const SERIES_MAX: usize = 4 << 20;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The keeper, as who asks it knows it. One question at a time: others wait.
@@ -37,19 +41,21 @@ pub struct Keeper {
 impl Keeper {
     /// The keeper that answers on this socket.
     pub fn at(path: PathBuf) -> Keeper {
+        Keeper::with_patience(path, PATIENCE)
+    }
+
+    /// The same, of whom no answer may take longer.
+    pub fn with_patience(path: PathBuf, patience: Duration) -> Keeper {
         Keeper {
             path,
-            patience: PATIENCE,
+            patience,
             open: Mutex::new(None),
         }
     }
 
     /// The same, waited for as long as removing takes: of files that others have locked.
     pub fn of_administrator(path: PathBuf) -> Keeper {
-        Keeper {
-            patience: REMOVING,
-            ..Keeper::at(path)
-        }
+        Keeper::with_patience(path, REMOVING)
     }
 
     /// One that answers at the other end of this connection, for `path`.
@@ -70,6 +76,9 @@ impl Keeper {
                 match read_answer(stream)? {
                     Answer::Series(series, more) => {
                         found.extend(series);
+                        if found.len() > SERIES_MAX {
+                            return Err(strange("has more series than there can be"));
+                        }
                         if !more {
                             return Ok(Ok(found));
                         }
@@ -81,6 +90,26 @@ impl Keeper {
         })??;
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
+    }
+
+    /// Matchers of these texts. One with a label that no series has is an error, unless it is a part of names.
+    pub fn matchers(&self, texts: &[String]) -> Result<Vec<Matcher>, String> {
+        let matcher = |text: &String| {
+            let matcher = Matcher::parse(text)?;
+            let is_there = |matcher| Ok::<_, String>(!self.select(&[matcher])?.is_empty());
+            if matcher.is_of_files() || is_there(Matcher::having(&matcher.label))? {
+                return Ok(matcher);
+            }
+            match is_there(Matcher::of_name(text))? {
+                true => Ok(Matcher::of_name(text)),
+                false => Err(format!(
+                    "cannot use {text:?}: no series has the label {}; those of files are {}",
+                    matcher.label,
+                    LABELS.join(", ")
+                )),
+            }
+        };
+        texts.iter().map(matcher).collect()
     }
 
     /// Rows of some series, or why one has none.
@@ -166,6 +195,22 @@ impl Keeper {
         Ok(outcomes)
     }
 
+    /// Has values of a range of time removed from series, likewise.
+    pub fn erase(
+        &self,
+        names: &[Vec<u8>],
+        (from, thru): (i64, i64),
+    ) -> Result<Vec<Result<(), String>>, String> {
+        let mut outcomes = Vec::new();
+        for names in names.chunks(NAMES_MAX) {
+            let names = names.to_vec();
+            let count = names.len();
+            let question = Question::Erase(Erased { names, from, thru });
+            outcomes.extend(self.ask(&question, |stream| read_done(stream, count))?);
+        }
+        Ok(outcomes)
+    }
+
     /// The same as marks; no hosts: of all.
     pub fn marks(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Result<Vec<Mark>, String> {
         let (from, thru) = range;
@@ -197,20 +242,26 @@ impl Keeper {
             stream.write_all(&frame)?;
             read(stream)
         };
-        let kept = open.take().and_then(|mut stream| {
-            let answer = ask(&mut stream).ok()?;
-            Some((stream, answer))
-        });
-        let cannot =
-            |error: io::Error| format!("cannot ask the keeper at {}: {error}", self.path.display());
-        let (stream, answer) = match kept {
-            Some(kept) => kept,
-            None => {
-                let mut stream = self.connect().map_err(cannot)?;
-                let answer = ask(&mut stream).map_err(cannot)?;
-                (stream, answer)
-            }
+        let cannot = |error: io::Error| {
+            let why = match is_timeout(&error) {
+                true => "it does not answer".to_string(),
+                false => error.to_string(),
+            };
+            format!("cannot ask the keeper at {}: {why}", self.path.display())
         };
+        if let Some(mut stream) = open.take() {
+            match ask(&mut stream) {
+                Ok(answer) => {
+                    *open = Some(stream);
+                    return Ok(answer);
+                }
+                // One that hangs would hang on a new connection as well.
+                Err(error) if is_timeout(&error) => return Err(cannot(error)),
+                Err(_) => {}
+            }
+        }
+        let mut stream = self.connect().map_err(cannot)?;
+        let answer = ask(&mut stream).map_err(cannot)?;
         *open = Some(stream);
         Ok(answer)
     }
@@ -221,6 +272,11 @@ impl Keeper {
         stream.set_write_timeout(Some(self.patience))?;
         Ok(stream)
     }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut)
 }
 
 fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {

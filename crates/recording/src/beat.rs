@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kymo_base::limits;
-use kymo_kernel::backoff::SlowRead;
+use kymo_kernel::backoff::{SLOW_TURNS, SlowRead};
 use kymo_kernel::sampler::{Due, Sampler};
 use kymo_kernel::source;
 use kymo_sys::clock::{Clock, Stamp};
@@ -361,15 +361,22 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     }
 }
 
-/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`.
+/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`. A file that is quick when it
+/// is read again at once is slow for what it does between turns.
 fn slow_line(slow: &SlowRead) -> String {
     let ms = |ns: u64| ns as f64 / 1e6;
-    let mut line = format!(
-        "slow read: {} took {:.1} ms, again {:.1} ms",
-        slow.path,
-        ms(slow.cost_ns),
-        ms(slow.again_ns)
-    );
+    let cost_ms = ms(slow.cost_ns);
+    let mut line = match slow.again_ns > slow.cost_ns / 10 {
+        true => format!(
+            "slow read: {} took {cost_ms:.1} ms, again {:.1} ms",
+            slow.path,
+            ms(slow.again_ns)
+        ),
+        false => format!(
+            "slow read: {} took {cost_ms:.1} ms, as at each of {SLOW_TURNS} turns",
+            slow.path
+        ),
+    };
     if slow.stride > 1 {
         line.push_str(&format!("; read at 1 of {} turns from now on", slow.stride));
     }

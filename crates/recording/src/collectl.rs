@@ -1,4 +1,4 @@
-//! collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`), turned back into the kernel's texts.
+//! collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`, also as `.xz` and `.zst`), turned back into the kernel's texts.
 //!
 //! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the
 //! kernel's lines, most with a prefix. Here each interval's lines are put together again as the texts
@@ -16,6 +16,14 @@ use kymo_base::scan;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::{self, kind};
 
+/// How packed files begin.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const MAGIC_MAX: u64 = 6;
+/// Memory for unpacking: `xz -9` needs 65 MiB.
+#[cfg(feature = "xz")]
+const XZ_KIB_MAX: u32 = 128 << 10;
 /// Bytes taken from a file at a time.
 const CHUNK: usize = 64 << 10;
 const SECOND_NS: f64 = 1e9;
@@ -76,6 +84,7 @@ pub struct Reader {
     context: Context,
     header: Header,
     users: Vec<(String, String)>,
+    own_zone: Option<String>,
     tasks: Tasks,
     last: Option<i64>,
     /// What is to be given before the next sample.
@@ -109,6 +118,7 @@ impl Reader {
             context: Context::default(),
             header: Header::default(),
             users: Vec::new(),
+            own_zone: None,
             tasks: Tasks::default(),
             last: None,
             notes: VecDeque::new(),
@@ -119,6 +129,11 @@ impl Reader {
     /// Names of users, which raw files lack: pairs of number and name.
     pub fn set_users(&mut self, users: Vec<(String, String)>) {
         self.users = users;
+    }
+
+    /// The zone of the machine that plays: raw files have an offset alone.
+    pub fn set_own_zone(&mut self, zone: Option<String>) {
+        self.own_zone = zone;
     }
 
     /// The texts of the last sample.
@@ -173,6 +188,9 @@ impl Reader {
             };
             for (uid, name) in &self.users {
                 context.set(&format!("uid.{uid}"), name);
+            }
+            if let Some(zone) = &self.own_zone {
+                context.set("own_tz", zone);
             }
             if self.streams.is_empty() {
                 self.header = header;
@@ -332,9 +350,9 @@ impl Lines {
     }
 }
 
-/// What the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
+/// The part of a name that the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
 fn run_of(name: &str) -> &str {
-    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let name = unpacked_name(name);
     name.strip_suffix(".rawp")
         .or(name.strip_suffix(".raw"))
         .unwrap_or(name)
@@ -351,8 +369,43 @@ fn missed(ns: i64, interval_ns: i64) -> u32 {
 
 /// Whether a file looks like collectl's by its name.
 pub fn is_collectl_name(name: &str) -> bool {
-    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let name = unpacked_name(name);
     name.ends_with(".raw") || name.ends_with(".rawp")
+}
+
+/// The name of a file before it was packed.
+pub fn unpacked_name(name: &str) -> &str {
+    let endings = [".gz", ".xz", ".zst"];
+    let plain = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    plain.unwrap_or(name)
+}
+
+/// The bytes of a file that may be packed, by how it begins.
+fn unpacked(mut bytes: Box<dyn Read>) -> std::io::Result<Box<dyn Read>> {
+    let mut magic = Vec::new();
+    bytes.by_ref().take(MAGIC_MAX).read_to_end(&mut magic)?;
+    let begins = |with: &[u8]| magic.starts_with(with);
+    let (is_gzip, is_xz, is_zstd) = (begins(GZIP), begins(XZ), begins(ZSTD));
+    let whole = BufReader::with_capacity(CHUNK, std::io::Cursor::new(magic).chain(bytes));
+    Ok(match (is_gzip, is_xz, is_zstd) {
+        (true, ..) => Box::new(MultiGzDecoder::new(whole)),
+        (_, true, _) => xz(whole)?,
+        (.., true) => Box::new(zstd::Decoder::with_buffer(whole)?),
+        _ => Box::new(whole),
+    })
+}
+
+#[cfg(feature = "xz")]
+fn xz(packed: impl Read + 'static) -> std::io::Result<Box<dyn Read>> {
+    let unpacked = lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_KIB_MAX);
+    Ok(Box::new(unpacked))
+}
+
+#[cfg(not(feature = "xz"))]
+fn xz(_: impl Read + 'static) -> std::io::Result<Box<dyn Read>> {
+    Err(std::io::Error::other(
+        "this kymo cannot unpack .xz files; unpack the file with xz -d",
+    ))
 }
 
 /// One file being read, line by line.
@@ -366,6 +419,8 @@ struct Stream {
     /// The marker after which nothing came: where the next file goes on.
     closed_at: Option<i64>,
     end: Option<Ended>,
+    /// Whether its first line ends as on Windows.
+    is_crlf: Option<bool>,
 }
 
 /// How an interval, or a file, ended.
@@ -394,20 +449,11 @@ enum Line {
 
 impl Stream {
     fn open(file: File) -> Result<Stream, Error> {
-        let File { name, mut bytes } = file;
-        let mut magic = Vec::new();
-        let started = bytes.by_ref().take(2).read_to_end(&mut magic);
-        started.map_err(|cause| Error::Read {
+        let File { name, bytes } = file;
+        let bytes = unpacked(bytes).map_err(|cause| Error::Read {
             name: name.clone(),
             cause,
         })?;
-        let is_gzip = magic == [0x1f, 0x8b];
-        let whole = BufReader::with_capacity(CHUNK, std::io::Cursor::new(magic).chain(bytes));
-        let bytes: Box<dyn Read> = if is_gzip {
-            Box::new(MultiGzDecoder::new(whole))
-        } else {
-            Box::new(whole)
-        };
         Ok(Stream {
             name,
             bytes,
@@ -416,6 +462,7 @@ impl Stream {
             marker: None,
             closed_at: None,
             end: None,
+            is_crlf: None,
         })
     }
 
@@ -433,6 +480,10 @@ impl Stream {
             if let Some(found) = found {
                 let (start, end) = (self.at, searched + found);
                 self.at = end + 1;
+                let line = &self.buffer[start..end];
+                // A file that came through Windows; a command line may end so in any file.
+                let is_crlf = *self.is_crlf.get_or_insert(line.ends_with(b"\r"));
+                let end = end - usize::from(is_crlf && line.ends_with(b"\r"));
                 return match too_long {
                     true => Line::TooLong,
                     false => Line::At(start, end),
@@ -588,6 +639,9 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
     }
     if let Some(interval) = after(" Interval: ").and_then(|text| secs(text.split(':').next()?)) {
         header.interval_ns = interval;
+    }
+    if let Some(began) = after("Secs: ").filter(|_| line.starts_with("# Date: ")) {
+        context.set("began", began);
     }
     if let Some((_, by)) = line.split_once("# Collectl: ") {
         context.set("recorded_by", by.trim());
@@ -761,6 +815,12 @@ impl Texts {
         push_line(self.nodes.entry((kind, node)).or_default(), line)
     }
 
+    /// The machine's text of a kind.
+    fn of(&self, kind: u8) -> &[u8] {
+        let place = MACHINE_KINDS.iter().position(|&known| known == kind);
+        place.map_or(&[], |place| &self.machine[place])
+    }
+
     fn push(&mut self, kind: u8, line: &[u8]) -> Result<(), Ended> {
         let place = MACHINE_KINDS.iter().position(|&known| known == kind);
         let text = place.and_then(|place| self.machine.get_mut(place));
@@ -787,7 +847,10 @@ impl Texts {
             return Ok(());
         };
         if let Some(stat) = rest.strip_prefix(b"stat ") {
-            task.stat.clear();
+            // A name may have newlines, and collectl puts its prefix before each line.
+            if is_whole_stat(&task.stat) {
+                task.stat.clear();
+            }
             push_line(&mut task.stat, stat)
         } else if let Some(command) = rest.strip_prefix(b"cmd ") {
             task.cmdline.clear();
@@ -822,6 +885,16 @@ impl Texts {
         ] {
             text.clear();
         }
+    }
+}
+
+/// Whether a process's stat has come to its end: behind the name there is more.
+fn is_whole_stat(stat: &[u8]) -> bool {
+    const BEHIND_THE_NAME_MIN: usize = 15;
+    let name_end = stat.iter().rposition(|&b| b == b')');
+    match name_end {
+        Some(end) => scan::words(&stat[end + 1..]).count() >= BEHIND_THE_NAME_MIN,
+        None => stat.is_empty(),
     }
 }
 
@@ -881,11 +954,18 @@ impl Tasks {
     fn fill(&mut self, texts: &Texts, tracks: &mut Tracks) -> bool {
         let mut any = false;
         for (kind, text) in MACHINE_KINDS.into_iter().zip(&texts.machine) {
-            if !text.is_empty() {
-                forget_words(&[kind], tracks);
-                put(tracks, kind, 0, b"", text);
-                any = true;
+            if text.is_empty() {
+                continue;
             }
+            forget_words(&[kind], tracks);
+            match kind {
+                kind::INTERRUPTS => {
+                    let headed = [&cpus_above(texts.of(kind::STAT)), &text[..]].concat();
+                    put(tracks, kind, 0, b"", &headed);
+                }
+                _ => put(tracks, kind, 0, b"", text),
+            }
+            any = true;
         }
         for (&(kind, node), text) in texts.nodes.iter().filter(|(_, text)| !text.is_empty()) {
             let slot = usize::try_from(node).unwrap_or(0);
@@ -971,6 +1051,25 @@ impl Tasks {
             false
         });
     }
+}
+
+/// The header of /proc/interrupts, which collectl leaves out: the columns belong to the CPUs that have times. Nothing where no
+/// times were recorded, and the columns are taken for those of the CPUs from 0 on.
+fn cpus_above(stat: &[u8]) -> Vec<u8> {
+    let mut header = Vec::new();
+    for line in scan::lines(stat) {
+        let number = scan::words(line)
+            .next()
+            .and_then(|word| word.strip_prefix(b"cpu"));
+        if let Some(number) = number.filter(|number| !number.is_empty()) {
+            header.extend_from_slice(b" CPU");
+            header.extend_from_slice(number);
+        }
+    }
+    if !header.is_empty() {
+        header.push(b'\n');
+    }
+    header
 }
 
 fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {

@@ -36,6 +36,13 @@ pub struct Gap {
     pub message: String,
 }
 
+impl Gap {
+    /// Whether something that was on the disk cannot be read.
+    pub fn is_damage(&self) -> bool {
+        self.message != chain::NOT_WRITTEN
+    }
+}
+
 /// What the cursor comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item<'a> {

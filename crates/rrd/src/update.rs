@@ -14,7 +14,7 @@ mod write;
 use self::argument::Field;
 use self::cdp::Due;
 pub(crate) use self::cdp::put_point;
-pub use self::hole::{begin_hole, in_hole};
+pub use self::hole::{begin_hole, in_hole, lose_between};
 use self::pdp::Span;
 use crate::UNKNOWN;
 use crate::aberrant::{self, Seasons};

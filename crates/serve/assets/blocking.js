@@ -1,19 +1,19 @@
 // Who waits for whom: sessions as trees, whoever holds all others up first. No elements here.
-import { flight } from './published.js';
+import { blockersOf, flight, keyOf } from './published.js';
 
 /**
- * Sessions in flight with their depth: below each one those that wait for it. Who holds up most comes first, then who
- * waits for none that is shown, the oldest first.
+ * Sessions in flight with their depth and how many each of them holds up: below each one those that wait for it. The
+ * session that holds up most comes first, then those that wait for none that is shown, the oldest first.
  */
 export function treeOf(slots) {
   const shown = flight(slots);
-  const byPid = new Map(shown.map((slot) => [slot.pid, slot]));
+  const keys = new Set(shown.map(keyOf));
   const below = new Map();
   const roots = [];
   for (const slot of shown) {
-    const holder = (slot.blocked_by ?? []).find((pid) => byPid.has(pid) && pid !== slot.pid);
-    if (holder === undefined) roots.push(slot);
-    else below.set(holder, [...(below.get(holder) ?? []), slot]);
+    const holders = blockersOf(slot).filter((key) => keys.has(key) && key !== keyOf(slot));
+    if (!holders.length) roots.push(slot);
+    for (const key of holders) below.set(key, [...(below.get(key) ?? []), slot]);
   }
   const rows = [];
   const seen = new Set();
@@ -21,21 +21,19 @@ export function treeOf(slots) {
     // a deadlock is a circle for as long as it is not found
     if (seen.has(slot)) return;
     seen.add(slot);
-    const row = { slot, depth, holds: 0 };
-    rows.push(row);
-    const before = rows.length;
-    for (const next of below.get(slot.pid) ?? []) visit(next, depth + 1);
-    row.holds = rows.length - before;
+    rows.push({ slot, depth, holds: weight(slot, below) });
+    for (const next of below.get(keyOf(slot)) ?? []) visit(next, depth + 1);
   };
-  const weights = new Map(roots.map((slot) => [slot, weight(slot, below, new Set())]));
+  const weights = new Map(roots.map((slot) => [slot, weight(slot, below)]));
   roots.sort((a, b) => weights.get(b) - weights.get(a));
   for (const slot of roots) visit(slot, 0);
   for (const slot of shown) visit(slot, 0);
   return rows;
 }
 
-function weight(slot, below, seen) {
-  if (seen.has(slot)) return 0;
-  seen.add(slot);
-  return (below.get(slot.pid) ?? []).reduce((sum, next) => sum + 1 + weight(next, below, seen), 0);
+/** How many others wait for it, or for one that waits for it. */
+function weight(slot, below) {
+  const reached = new Set([slot]);
+  for (const each of reached) for (const next of below.get(keyOf(each)) ?? []) reached.add(next);
+  return reached.size - 1;
 }

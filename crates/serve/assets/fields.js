@@ -32,7 +32,8 @@ function found(view, wanted, here) {
 }
 
 /**
- * `kind`: what there is to choose from (`load`), how it is listed (`found`), and charts that need no choice (`panels`).
+ * `kind`: what there is to choose from (`load`), how it is listed (`found`), charts that need no choice (`panels`), and
+ * lines below the charts (`foot`).
  */
 export function createPicker(ctx, host, kind) {
   const input = h('input', {
@@ -48,6 +49,7 @@ export function createPicker(ctx, host, kind) {
   const charts = h('div', { class: 'charts' });
   const empty = h('p', { class: 'quiet hint' }, kind.hint());
   const said = h('p', { class: 'moment', role: 'status', hidden: true });
+  const foot = h('pre', { class: 'sub foot', hidden: true });
   const fresh = h(
     'button',
     {
@@ -60,9 +62,10 @@ export function createPicker(ctx, host, kind) {
   );
   host.append(
     h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list),
-    h('div', { class: 'chosen' }, empty, charts, said),
+    h('div', { class: 'chosen' }, empty, charts, said, foot),
   );
-  const view = { ctx, kind, input, count, list, empty, said, all: null, target: 0, board: createBoard(ctx, charts) };
+  const view = { ctx, kind, input, count, list, empty, said, foot, all: null, target: 0 };
+  view.board = createBoard(ctx, charts);
   view.draw = () => draw(view);
   view.board.onMoments(() => say(view));
   return {
@@ -98,6 +101,7 @@ function onState(view, changed) {
   if (changed.has('fields') || changed.has('host')) arrange(view);
   else if (['range', 'from', 'thru'].some((name) => changed.has(name))) view.board.refresh(changed.has('soon'));
   else if (changed.has('hide')) view.board.draw();
+  if (['range', 'from', 'thru'].some((name) => changed.has(name))) sayFoot(view);
   if (changed.has('at') || changed.has('b')) view.board.moments();
   if (changed.has('q')) draw(view);
 }
@@ -109,7 +113,14 @@ function say({ ctx, board, said }) {
   said.hidden = !near.length;
 }
 
+function sayFoot({ ctx, kind, foot }) {
+  const lines = kind.foot?.(ctx) ?? [];
+  text(foot, lines.join('\n'));
+  foot.hidden = !lines.length;
+}
+
 function arrange(view) {
+  sayFoot(view);
   const chosen = boards(view.ctx);
   view.target = Math.min(view.target, chosen.length);
   const panels = view.kind.panels?.(view);

@@ -25,6 +25,7 @@ export function createHosts(ctx, host) {
     oninput: () => draw(view),
   });
   const sockets = h('p', { class: 'sub foot sockets' });
+  const types = h('p', { class: 'sub foot types', hidden: true });
   const body = h('tbody', {});
   const heads = COLUMNS.map((column) => head(column, () => sortBy(view, column)));
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
@@ -34,10 +35,11 @@ export function createHosts(ctx, host) {
       { class: 'panel' },
       h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Hosts'), sub), input),
       sockets,
+      types,
       h('div', { class: 'scroller' }, table),
     ),
   );
-  const view = { ctx, host, sub, input, sockets, body, heads, rows: null, sort: '' };
+  const view = { ctx, host, sub, input, sockets, types, body, heads, rows: null, sort: '' };
   setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
   return {
     show: () => load(view),
@@ -68,6 +70,7 @@ async function load(view) {
     view.rows = readSenders(readStored(stored).hosts, senders);
     view.now = senders.now;
     sayLost(view, senders.sockets);
+    sayTypes(view, senders.types);
     draw(view);
   } catch (error) {
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
@@ -80,6 +83,17 @@ function sayLost({ sockets: line }, sockets) {
   text(line, said.join(' · '));
   line.hidden = !said.length;
   line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
+}
+
+/** Types that types.db lacks, or has with another number of sources: their values have names of no meaning. */
+function sayTypes({ types: line }, types) {
+  const said = types.map(({ type, known, values }) =>
+    known ? `${type} (${known} sources there, ${values} came)` : `${type} (not there)`,
+  );
+  text(line, `not as types.db has them: ${said.join(', ')}; see [collectd] types_db`);
+  line.title = types.map(({ series }) => series).join('\n');
+  line.hidden = !said.length;
+  line.dataset.tone = 'D';
 }
 
 function draw(view) {

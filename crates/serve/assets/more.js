@@ -9,10 +9,19 @@ import { setSplit } from './split.js';
 /** What is read at scans of processes is shown for so many scan intervals: until the next scan, and a bit. */
 const SCANS = 1.5;
 
-/** What is recorded, by the names of subsystems; null: it is not known. */
+/** A server that has recorded nothing yet refuses the question with 503: the page asks again after so long. */
+const AGAIN_MS = 2000;
+
+/** The names of the subsystems that are recorded; null where the server can't tell. */
 export async function recordedOf(ctx) {
-  const { subsystems } = await ctx.api.get('fields').catch(() => ({}));
-  return subsystems && new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+  try {
+    const { subsystems } = await ctx.api.get('fields');
+    return new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+  } catch (error) {
+    if (error.status !== 503) return null;
+    await new Promise((done) => setTimeout(done, AGAIN_MS));
+    return recordedOf(ctx);
+  }
 }
 
 /** Where there are no control groups in what goes on: how there would be. */

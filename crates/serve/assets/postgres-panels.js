@@ -19,10 +19,33 @@ export function labelled({ series }) {
   return found;
 }
 
-/** Names of the servers that are asked. */
-export const serversOf = (all) => [
-  ...new Set(all.filter(({ labels }) => labels.job === 'postgres' && labels.server).map(({ labels }) => labels.server)),
-];
+const isPublished = ({ labels }) => labels.job === 'programs' && labels.publisher === 'postgresql';
+/** What a server calls itself in its series: its name and port, or its port. */
+const ownName = ({ server, port }) => (server && port ? `${server}:${port}` : (port ?? ''));
+
+/**
+ * Servers by their names: those that are asked, then those that only publish, with the name in their own series. A
+ * server that is asked and publishes has the port of its publisher, of those that are known now.
+ */
+export function serversOf(all, publishers = []) {
+  const servers = new Map();
+  for (const { labels } of all)
+    if (labels.job === 'postgres' && labels.server) servers.set(labels.server, { name: labels.server, own: null });
+  const taken = new Set();
+  for (const { labels, metrics } of publishers) {
+    const server = servers.get(labels?.server);
+    if (!server || !metrics.length) continue;
+    server.own = ownName(metrics[0].labels);
+    taken.add(server.own);
+  }
+  const own = new Set(all.filter(isPublished).map(({ labels }) => ownName(labels)));
+  own.delete('');
+  const [asked] = servers.values();
+  // one of each: they are the same
+  if (servers.size === 1 && own.size === 1) asked.own ??= [...own][0];
+  else for (const name of own) if (!taken.has(name)) servers.set(`port ${name}`, { name: `port ${name}`, own: name });
+  return [...servers.values()];
+}
 
 const rankIn = (list, word) => (list.indexOf(word) + list.length + 1) % (list.length + 1);
 
@@ -44,11 +67,17 @@ function some(all, names) {
   return layers.filter(Boolean);
 }
 
-/** The charts of a server, and of what servers publish. What there are no series of has no chart. */
+/** The charts of a server that there are series of. Series from before servers had names are of all. */
 export function panelsOf(all, server) {
-  const asked = all.filter(({ labels }) => labels.job === 'postgres' && labels.server === server);
-  const published = all.filter(({ labels }) => labels.job === 'programs' && labels.publisher === 'postgresql');
-  const panels = [...commandPanels(published), ...sessionPanels(asked), ...storagePanels(asked)];
+  const asked = all.filter(({ labels }) => labels.job === 'postgres' && labels.server === server?.name);
+  const own = all.filter((each) => isPublished(each) && server?.own && ownName(each.labels) === server.own);
+  const published = own.length ? own : all.filter((each) => isPublished(each) && !ownName(each.labels));
+  const panels = [
+    ...commandPanels(published),
+    { id: 'pgtransactions', title: 'Transactions', layers: transactions(asked, published) },
+    ...sessionPanels(asked),
+    ...storagePanels(asked),
+  ];
   return panels.filter(({ layers }) => layers.length);
 }
 
@@ -61,18 +90,27 @@ function commandPanels(published) {
   ];
 }
 
+/**
+ * The library counts transactions as they end; pg_stat_database, which backends add to when they rest, has them a
+ * second late, with those of kymo itself.
+ */
+function transactions(asked, published) {
+  const ends = each(published, 'transactions_total', 'end', ['commit', 'rollback']);
+  const [commits, rollbacks] = some(asked, [
+    ['xact_commit', 'committed'],
+    ['xact_rollback', 'rolled back'],
+  ]);
+  const words = { commit: 'committed', rollback: 'rolled back' };
+  const layers = ends.length
+    ? ends.map((end) => ({ ...end, label: words[end.label] ?? end.label }))
+    : [commits, rollbacks];
+  const deadlocks = some(asked, [['deadlocks', 'deadlocks']]);
+  return [...layers, ...deadlocks].filter(Boolean).map((layer, n) => ({ ...layer, colour: n + 1 }));
+}
+
 function sessionPanels(asked) {
   const [most] = some(asked, [['max_connections', '']]);
   return [
-    {
-      id: 'pgtransactions',
-      title: 'Transactions',
-      layers: some(asked, [
-        ['xact_commit', 'committed'],
-        ['xact_rollback', 'rolled back'],
-        ['deadlocks', 'deadlocks'],
-      ]),
-    },
     {
       id: 'pgconnections',
       title: 'Connections',

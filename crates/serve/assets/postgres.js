@@ -4,7 +4,7 @@ import { treeOf } from './blocking.js';
 import { createBoard } from './board.js';
 import { h, text } from './dom.js';
 import { addParts, kindsOf, labelled, panelsOf, serversOf } from './postgres-panels.js';
-import { idleOf, labelWords, quantity, secretText } from './published.js';
+import { blockersOf, idleOf, labelWords, ownerOf, quantity, secretText } from './published.js';
 import { clock } from './time.js';
 
 const EVERY_MS = 2000;
@@ -15,12 +15,13 @@ const KINDS = ['kind', 'per second', 'rows per second', '50 %', '90 %', '99 %', 
 
 export function createPostgres(ctx, host) {
   const sub = h('span', { class: 'sub' });
-  const servers = h('div', { class: 'buttons', role: 'group', 'aria-label': 'Server' });
-  const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'PostgreSQL'), sub), servers);
+  const buttons = h('div', { class: 'buttons', role: 'group', 'aria-label': 'Server' });
+  const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'PostgreSQL'), sub), buttons);
   const sessions = h('div', { class: 'sessions' });
   const charts = h('div', { class: 'charts' });
   host.append(h('section', { class: 'panel' }, bar), sessions, charts);
-  const view = { ctx, host, sub, servers, sessions, panels: [], all: [], answer: null, timer: 0, listed: -LIST_MS };
+  const view = { ctx, host, sub, buttons, sessions, panels: [], all: [], servers: [], publishers: [], answer: null };
+  Object.assign(view, { timer: 0, listed: -LIST_MS });
   view.board = createBoard(ctx, charts, { add: (frame) => addParts(frame, view.panels) });
   setInterval(() => !host.hidden && !document.hidden && ctx.moment() === null && load(view), EVERY_MS);
   setInterval(() => !host.hidden && !document.hidden && list(view), LIST_MS);
@@ -75,21 +76,20 @@ async function list(view) {
   arrange(view);
 }
 
-const chosen = ({ ctx, all }) => {
-  const servers = serversOf(all);
-  return servers.includes(ctx.state.host) ? ctx.state.host : servers[0];
-};
+const chosen = ({ ctx, servers }) => servers.find(({ name }) => name === ctx.state.host) ?? servers[0];
 
 function arrange(view) {
+  // which publisher is which server is known of now alone, and stays so
+  if (view.answer && view.answer.at === undefined) view.publishers = view.answer.publishers.filter(isServer);
+  view.servers = serversOf(view.all, view.publishers);
   const server = chosen(view);
   const panels = panelsOf(view.all, server);
   if (JSON.stringify(panels) === JSON.stringify(view.panels)) return;
   view.panels = panels;
   view.board.setPanels(panels);
-  const all = serversOf(view.all);
-  const button = (name) =>
-    h('button', { 'aria-pressed': String(name === server), onclick: () => view.ctx.set({ host: name }) }, name);
-  view.servers.replaceChildren(...(all.length > 1 ? all.map(button) : []));
+  const button = ({ name }) =>
+    h('button', { 'aria-pressed': String(name === server.name), onclick: () => view.ctx.set({ host: name }) }, name);
+  view.buttons.replaceChildren(...(view.servers.length > 1 ? view.servers.map(button) : []));
 }
 
 /** What was in flight at the cursor, once that has rested. */
@@ -106,6 +106,7 @@ async function load(view) {
     if (asked !== view.asked) return;
     view.answer = answer;
     view.problem = '';
+    if (view.all.length) arrange(view);
   } catch (error) {
     if (asked !== view.asked) return;
     view.answer = null;
@@ -121,7 +122,7 @@ function draw(view) {
   const all = (answer?.publishers ?? []).filter(isServer);
   const slots = all.flatMap((each) => each.slots);
   const active = slots.filter(({ state }) => state === 'active');
-  const blocked = slots.filter(({ blocked_by: by }) => by?.length);
+  const blocked = slots.filter((slot) => blockersOf(slot).length);
   const when = ctx.moment() === null ? '' : ` at ${clock(answer?.at ?? ctx.moment(), ctx.zone(), ctx.settings.locale)}`;
   const counts = `${active.length} commands in flight, ${blocked.length} blocked${when}`;
   const none = 'no server says what it does: see docs/postgres.md';
@@ -133,15 +134,13 @@ function server(view, each, several) {
   const { answer, ctx } = view;
   const rows = treeOf(each.slots).map((row) => sessionRow(row, answer.at ?? answer.now));
   const kinds = kindsOf(each).map((kind) => kindRow(kind, ctx.settings.locale));
-  const name = each.slots.find(({ labels }) => labels.server)?.labels.server;
-  const title = name ? `server ${name}` : `pid ${each.pid}`;
+  const { server: name, port } = each.labels ?? {};
+  const title = [name && `server ${name}`, port && `port ${port}`].filter(Boolean).join(', ') || `pid ${each.pid}`;
   return [
     h(
       'section',
       { class: 'panel program', 'aria-label': 'Commands in flight' },
-      several
-        ? h('header', { class: 'bar' }, h('h3', {}, title), h('span', { class: 'sub' }, `of ${each.user}`))
-        : null,
+      several ? h('header', { class: 'bar' }, h('h3', {}, title), h('span', { class: 'sub' }, ownerOf(each))) : null,
       rows.length ? h('div', { class: 'scroller' }, table(SESSIONS, SESSIONS.length, rows)) : null,
       h('p', { class: 'sub foot' }, idleOf(each, answer.at)),
     ),
@@ -175,6 +174,7 @@ const table = (heads, numbersFrom, rows) =>
 function sessionRow({ slot, depth, holds }, now) {
   const since = slot.since === null ? '' : `${Math.max(0, now - slot.since).toFixed(1)} s`;
   const held = holds ? `holds up ${holds}` : '';
+  const blockers = blockersOf(slot);
   const command = h(
     'td',
     { class: 'wide', title: secretText(slot) },
@@ -186,10 +186,10 @@ function sessionRow({ slot, depth, holds }, now) {
     { 'data-depth': String(depth) },
     h('td', {}, since),
     h('td', {}, slot.state),
-    h('td', { 'data-tone': slot.blocked_by?.length ? 'D' : undefined }, slot.wait || held),
+    h('td', { 'data-tone': blockers.length ? 'D' : undefined }, slot.wait || held),
     command,
-    h('td', {}, String(slot.pid)),
-    h('td', {}, (slot.blocked_by ?? []).join(', ')),
+    h('td', {}, slot.xid ? '' : String(slot.pid)),
+    h('td', {}, blockers.join(', ')),
     h('td', {}, labelWords(slot.labels)),
   );
 }

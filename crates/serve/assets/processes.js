@@ -128,8 +128,10 @@ function draw(view) {
   const texts = ctx.hasTexts();
   for (const option of view.group.options) option.disabled = !texts && TEXTS_ONLY.includes(option.value);
   view.group.value = ctx.state.group ?? '';
-  view.note.hidden = !view.problem;
-  text(view.note, view.problem ?? '');
+  // a process that is not in the table may have been there all the same
+  const note = view.problem || (scan?.not_recorded && `Not recorded: ${scan.not_recorded}.`) || '';
+  view.note.hidden = !note;
+  text(view.note, note);
   // an old table below a new moment would be a lie
   if (view.problem) return view.grid.draw([], DEFAULT_SORT);
   if (!scan) return;

@@ -1,7 +1,17 @@
 // The view of programs: who publishes what it does, what each of them does now, or did at the moment that is held, and
 // what it counts.
 import { h, text } from './dom.js';
-import { fits, flight, idleOf, labelWords, quantity, readPrograms, secretText, waitWords } from './published.js';
+import {
+  fits,
+  flight,
+  idleOf,
+  labelWords,
+  ownerOf,
+  quantity,
+  readPrograms,
+  secretText,
+  waitWords,
+} from './published.js';
 import { lastWins } from './scans.js';
 import { ago, clock, span, stamp } from './time.js';
 
@@ -96,7 +106,12 @@ function publisher(view, each) {
   const since = each.started === null ? '' : `, for ${span(Math.max(0, now - each.started))}`;
   const life = each.life === 'retired' ? 'all that have ended' : `pid ${each.pid}, ${each.life}${since}`;
   const more = each.refused ? `, ${each.refused} metrics left out` : '';
-  const title = h('div', { class: 'when' }, h('h2', {}, each.name), h('span', { class: 'sub' }, `of ${each.user}`));
+  const title = h(
+    'div',
+    { class: 'when' },
+    h('h2', {}, each.name),
+    h('span', { class: 'sub' }, [labelWords(each.labels ?? {}), ownerOf(each)].filter(Boolean).join(' ')),
+  );
   return h(
     'section',
     { class: 'panel program', 'data-life': each.life },
@@ -149,7 +164,7 @@ function commandRow(slot, now) {
     h('td', {}, slot.state),
     h('td', { class: 'wide', title: secretText(slot) }, secretText(slot)),
     h('td', {}, waitWords(slot)),
-    h('td', {}, String(slot.pid)),
+    h('td', {}, slot.xid ? '' : String(slot.pid)),
     h('td', {}, String(slot.commands)),
     h('td', {}, labelWords(slot.labels)),
   );

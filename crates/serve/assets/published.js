@@ -16,12 +16,21 @@ export function readPrograms({ publishers }) {
 }
 
 const isActive = ({ state }) => state === 'active';
-const isOpen = ({ state }) => state.startsWith('idle in');
+const isOpen = ({ state }) => state.startsWith('idle in') || state === 'prepared';
 
-/** Commands that are executed, the oldest first, then open transactions. */
+/** The process of a slot, or its prepared transaction: what others wait for. */
+export const keyOf = ({ pid, xid }) => (xid ? transactionWords(xid) : pid);
+export const blockersOf = ({ blocked_by: pids = [], blocked_by_xids: xids = [] }) => [
+  ...pids,
+  ...xids.map(transactionWords),
+];
+const transactionWords = (xid) => `transaction ${xid}`;
+
+/** Commands that are executed, the oldest first, then open transactions, and whoever else holds others up. */
 export function flight(slots) {
-  const shown = slots.filter((slot) => isActive(slot) || isOpen(slot));
-  return shown.sort((a, b) => Number(isOpen(a)) - Number(isOpen(b)) || a.since - b.since || a.slot - b.slot);
+  const holders = new Set(slots.flatMap(blockersOf));
+  const shown = slots.filter((slot) => isActive(slot) || isOpen(slot) || holders.has(keyOf(slot)));
+  return shown.sort((a, b) => Number(isActive(b)) - Number(isActive(a)) || a.since - b.since || a.slot - b.slot);
 }
 
 /** How many wait. The recording, of a moment `at`, counts them and has no more of them. */
@@ -33,15 +42,18 @@ export function idleOf({ slots, slots_left_out: more }, at) {
 }
 
 /** The text of a command; one that is secret, or that is not shown without a token, is said to be there. */
-export function secretText({ kind, text, cut }) {
+export function secretText({ kind, text, cut, xid }) {
+  if (xid) return transactionWords(xid);
   if (kind === 'secret') return '(secret)';
   if (!text) return kind ? '(a token shows it)' : '';
   return cut ? `${text}…` : text;
 }
 
 /** What a command waits for, and for whom. */
-export const waitWords = ({ wait, blocked_by: by }) =>
-  [wait, by?.length ? `of ${by.join(', ')}` : ''].filter(Boolean).join(' ');
+export const waitWords = (slot) => {
+  const blockers = blockersOf(slot);
+  return [slot.wait, blockers.length ? `of ${blockers.join(', ')}` : ''].filter(Boolean).join(' ');
+};
 
 export const labelWords = (labels) =>
   Object.entries(labels)
@@ -60,6 +72,9 @@ export function quantity(value, unit, locale) {
   const shown = number(value, Math.abs(value) >= 100 ? 0 : 2);
   return unit ? `${shown} ${unit}` : shown;
 }
+
+/** Whose it is: that is for whoever has the token. */
+export const ownerOf = ({ user }) => (user ? `of ${user}` : '');
 
 /** Whether a publisher has a text in its name, its owner, its metrics or its commands. */
 export function fits({ name, user, metrics, slots }, wanted) {

@@ -13,6 +13,7 @@ export const LOSSES = {
   future: 'values from the future',
   mismatched: 'values of another type than their series',
   refused: 'values of series that may not be made',
+  once: 'values of new names that were not repeated',
   held: 'values of series that another sender writes',
   others: 'values of hosts that their user may not send for',
   unwritten: 'values that could not be written',

@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 import { createPicker, entry } from './fields.js';
 import { panelOf } from './panels.js';
-import { chartsOf, readStored, searchStored, treeOf } from './stored.js';
+import { chartsOf, readStored, removals, searchStored, treeOf } from './stored.js';
 
 const SHOWN = 300;
 
@@ -15,6 +15,7 @@ export const createSeries = (ctx, host) =>
     load,
     found,
     panels,
+    foot: (ctx) => removals(ctx.state.fields ?? [], ctx.state.range ? null : ctx.view()),
   });
 
 const hint = () => [

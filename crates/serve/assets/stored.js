@@ -31,6 +31,21 @@ function partsOfSet(text, column) {
   return { host: host ?? '', folder: job ?? '', name, column };
 }
 
+/** Series whose commands are shown. */
+const COMMANDS = 8;
+
+/** Commands that remove what charts show of a time that was chosen: for an administrator, to be copied. */
+export function removals(charts, chosen) {
+  if (!chosen) return [];
+  const stored = charts.flat().filter(isStored);
+  const names = [...new Set(stored.map((id) => id.slice(1, id.lastIndexOf(':'))))];
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const [from, thru] = [Math.floor(chosen.from), Math.ceil(chosen.thru)];
+  return names
+    .slice(0, COMMANDS)
+    .map((name) => `kymo series rm ${quoted(`name=${name}`)} --from ${from} --thru ${thru}`);
+}
+
 /** A stored field's parts for people: what it is of, and what it is. */
 export function parts(id) {
   const colon = id.lastIndexOf(':');

@@ -1,5 +1,7 @@
 //! The hub alone, over a recording: `cargo run -p kymo-serve --example hub -- DIR 127.0.0.1:4280`.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
+
 use kymo_serve::{Settings, What};
 
 fn main() -> Result<(), String> {
@@ -19,6 +21,7 @@ fn main() -> Result<(), String> {
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
         keeper: None,
         keeper_writes: None,
+        owners: None,
         assets: words.next().map(Into::into),
     };
     kymo_serve::run(listener, settings, || {

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
-use crate::answer::Refusal;
+use crate::asker::{Origin, Proxies};
+use crate::guesses::Guesses;
+use crate::refusal::Refusal;
 
 /// Sessions kept; beyond it the oldest end.
 const SESSIONS_MAX: usize = 256;
@@ -17,19 +20,34 @@ const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"
 /// What an asker may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scopes {
-    /// Numbers, and names of processes and devices.
-    pub read: bool,
-    /// Command lines, users, cgroups, texts of processes.
-    pub texts: bool,
+    read: bool,
+    texts: bool,
 }
 
 impl Scopes {
-    /// Everything.
-    #[cfg(feature = "testing")]
+    /// All there is.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) const ALL: Scopes = Scopes {
         read: true,
         texts: true,
     };
+
+    /// No scope.
+    #[cfg(test)]
+    pub(crate) const NONE: Scopes = Scopes {
+        read: false,
+        texts: false,
+    };
+
+    /// Numbers, and names of processes and devices.
+    pub(crate) fn may_read_numbers(self) -> bool {
+        self.read
+    }
+
+    /// Command lines, users, cgroups, texts of processes.
+    pub(crate) fn tells_of_people(self) -> bool {
+        self.texts
+    }
 
     /// Their names.
     pub(crate) fn names(self) -> Vec<&'static str> {
@@ -45,7 +63,7 @@ impl Scopes {
         match self.texts {
             true => Ok(()),
             false => Err(unauthorized(
-                "cannot show texts of processes or control groups: the request has no valid token",
+                "cannot show what tells of people: the request has no valid token",
             )),
         }
     }
@@ -65,7 +83,30 @@ pub(crate) struct Access {
     loopback: bool,
     trust_proxy: bool,
     token: String,
+    pub(crate) guesses: Guesses,
     state: Mutex<State>,
+}
+
+/// Why a request is not let in, and how long it waits to hear that.
+pub(crate) struct Denied {
+    pub(crate) refusal: Refusal,
+    pub(crate) wait: Duration,
+}
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Denied {
+        Denied {
+            refusal,
+            wait: Duration::ZERO,
+        }
+    }
+}
+
+/// The content of `Authorization`.
+enum Shown<'a> {
+    Nothing,
+    Token(&'a str),
+    OtherScheme,
 }
 
 #[derive(Default)]
@@ -90,6 +131,7 @@ impl Access {
             loopback,
             trust_proxy,
             token,
+            guesses: Guesses::default(),
             state: Mutex::new(State {
                 code,
                 ..State::default()
@@ -160,27 +202,54 @@ impl Access {
         name == "localhost" || address.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
     }
 
-    /// What the asker may see; a token that is not known is refused.
-    pub(crate) fn scopes(&self, headers: &HeaderMap) -> Result<Scopes, Refusal> {
-        let Some(given) = headers.get(header::AUTHORIZATION) else {
-            let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-            return Ok(Scopes {
-                read: self.loopback && (self.trust_proxy || !forwarded),
-                texts: false,
-            });
-        };
-        let token = given
-            .to_str()
-            .ok()
-            .and_then(|given| given.strip_prefix("Bearer "))
-            .unwrap_or_default()
-            .trim();
-        match self.knows(token) {
-            true => Ok(Scopes {
+    /// Says if the hub believes `X-Forwarded-For`.
+    pub(crate) fn proxies(&self) -> Proxies {
+        match self.trust_proxy {
+            true => Proxies::Trusted,
+            false => Proxies::Untrusted,
+        }
+    }
+
+    /// The asker's scopes. Refuses an unknown token, and counts it as a guess of `origin`.
+    pub(crate) fn scopes(&self, headers: &HeaderMap, origin: Origin) -> Result<Scopes, Denied> {
+        match shown(headers) {
+            Shown::Nothing => {
+                let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
+                Ok(Scopes {
+                    read: self.loopback && (self.trust_proxy || !forwarded),
+                    texts: false,
+                })
+            }
+            Shown::Token(token) if self.knows(token) => Ok(Scopes {
                 read: true,
                 texts: true,
             }),
-            false => Err(unauthorized("cannot accept the token: it is not known")),
+            Shown::Token(_) => {
+                Err(self.guessed(origin, "cannot accept the token: it is not known"))
+            }
+            Shown::OtherScheme => {
+                let text = "cannot accept the header Authorization: it is not `Bearer TOKEN`";
+                Err(unauthorized(text).into())
+            }
+        }
+    }
+
+    /// A wrong token or code is logged and refused, and the later the more there were.
+    fn guessed(&self, origin: Origin, text: &str) -> Denied {
+        let verdict = self.guesses.wrong(origin, Instant::now());
+        if let Some(line) = verdict.say {
+            kymo_sys::talk::say(format_args!("kymo: {line}"));
+        }
+        let refusal = match verdict.wait.is_zero() {
+            true => unauthorized(text),
+            false => Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("{text}, and there were too many such"),
+            ),
+        };
+        Denied {
+            refusal,
+            wait: verdict.wait,
         }
     }
 
@@ -195,7 +264,8 @@ impl Access {
         &self,
         code: Option<&str>,
         token: Option<&str>,
-    ) -> Result<String, Refusal> {
+        origin: Origin,
+    ) -> Result<String, Denied> {
         let mut state = self
             .state
             .lock()
@@ -207,9 +277,11 @@ impl Access {
         if code_fits {
             state.code = None;
         } else if !token.is_some_and(|token| !self.token.is_empty() && equal(token, &self.token)) {
-            return Err(unauthorized(
-                "cannot begin a session: the code was used or is not known",
-            ));
+            let text = "cannot begin a session: the code was used or is not known";
+            return Err(match (code, token) {
+                (None, None) => unauthorized(text).into(),
+                _ => self.guessed(origin, text),
+            });
         }
         let session = random_hex()
             .map_err(|error| Refusal::unavailable(format!("cannot begin a session: {error}")))?;
@@ -221,6 +293,18 @@ impl Access {
             state.sessions.retain(|_, &mut begun| begun > oldest);
         }
         Ok(session)
+    }
+}
+
+/// The names of schemes are in upper or lower case (RFC 9110, 11.1).
+fn shown(headers: &HeaderMap) -> Shown<'_> {
+    let Some(given) = headers.get(header::AUTHORIZATION) else {
+        return Shown::Nothing;
+    };
+    let given = given.to_str().unwrap_or_default();
+    match given.split_once(' ').unwrap_or((given, "")) {
+        (scheme, token) if scheme.eq_ignore_ascii_case("bearer") => Shown::Token(token.trim()),
+        _ => Shown::OtherScheme,
     }
 }
 
@@ -278,6 +362,8 @@ mod tests {
         }
         headers
     }
+
+    const HERE: Origin = Origin::User(0);
 
     fn access() -> Access {
         let hosts = ["stats.example".to_string()];
@@ -364,13 +450,13 @@ mod tests {
         let access = access();
         let scopes = |value: &str| {
             access
-                .scopes(&headers(&[("authorization", value)]))
+                .scopes(&headers(&[("authorization", value)]), HERE)
                 .map(|scopes| scopes.texts)
                 .ok()
         };
         assert_eq!(
             access
-                .scopes(&HeaderMap::new())
+                .scopes(&HeaderMap::new(), HERE)
                 .map(|s| (s.read, s.texts))
                 .ok(),
             Some((true, false))
@@ -383,29 +469,54 @@ mod tests {
             "Bearer secrets",
             "Basic secret",
             "secret",
+            "Bearersecret",
         ] {
             assert_eq!(scopes(bad), None, "{bad}");
         }
-        assert_eq!(scopes("Bearer secret"), Some(true));
-        assert!(access.begin_session(Some("wrong"), None).is_err());
+        for good in ["Bearer secret", "bearer secret", "BEARER  secret "] {
+            assert_eq!(scopes(good), Some(true), "{good}");
+        }
+        assert!(access.begin_session(Some("wrong"), None, HERE).is_err());
         let session = access
-            .begin_session(Some("once"), None)
+            .begin_session(Some("once"), None, HERE)
+            .ok()
             .expect("the code is good");
         assert_eq!(scopes(&format!("Bearer {session}")), Some(true));
         assert!(
-            access.begin_session(Some("once"), None).is_err(),
+            access.begin_session(Some("once"), None, HERE).is_err(),
             "only once"
         );
-        assert!(access.begin_session(None, Some("secret")).is_ok());
+        assert!(access.begin_session(None, Some("secret"), HERE).is_ok());
         let none = Access::new(&[], false, false, String::new(), None);
-        assert!(none.begin_session(Some(""), Some("")).is_err());
+        assert!(none.begin_session(Some(""), Some(""), HERE).is_err());
         assert_eq!(
-            none.scopes(&HeaderMap::new()).map(|s| s.read).ok(),
+            none.scopes(&HeaderMap::new(), HERE).map(|s| s.read).ok(),
             Some(false)
         );
         assert!(
-            none.scopes(&headers(&[("authorization", "Bearer ")]))
+            none.scopes(&headers(&[("authorization", "Bearer ")]), HERE)
                 .is_err()
         );
+    }
+
+    /// A right token is not delayed, even if its origin guesses.
+    #[test]
+    fn guesses_lock_no_right_token_out() {
+        let access = access();
+        let ask = |token: &str| {
+            let value = format!("Bearer {token}");
+            access.scopes(&headers(&[("authorization", &value)]), HERE)
+        };
+        for n in 0..1000 {
+            let Err(denied) = ask(&format!("guess-{n}")) else {
+                panic!("guess {n} is let in");
+            };
+            let is_slowed = denied.refusal.status == StatusCode::TOO_MANY_REQUESTS;
+            assert_eq!(is_slowed, n >= 10, "{n}");
+            assert_eq!(denied.wait.is_zero(), n < 10, "{n}");
+        }
+        assert_eq!(ask("secret").ok().map(|scopes| scopes.texts), Some(true));
+        assert!(access.begin_session(Some("once"), None, HERE).is_ok());
+        assert_eq!(access.guesses.all().0, 1000);
     }
 }

@@ -2,96 +2,125 @@
 
 use std::hash::Hasher as _;
 use std::io::Write as _;
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// KiB of large answers that are on their way at a time: who asks for them and does not take them could
-/// otherwise fill the memory.
-const UNSENT_KB: usize = 32 << 10;
-/// Larger ones count.
-const LARGE: usize = 64 << 10;
-static UNSENT: Semaphore = Semaphore::const_new(UNSENT_KB);
+pub(crate) use crate::refusal::Refusal;
+use crate::refusal::set_type;
+use crate::room::{LARGE, Room};
+use crate::visitor::Visitor;
 
 /// Shorter bodies are not worth compressing.
 const COMPRESSED_FROM: usize = 1024;
-
-/// Why there is no answer.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    /// The status.
-    pub status: StatusCode,
-    /// A line: `cannot ...: ...`.
-    pub text: String,
-}
-
-impl Refusal {
-    /// A refusal with a status and a line.
-    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
-        Refusal {
-            status,
-            text: text.into(),
-        }
-    }
-
-    /// 400: a parameter makes no sense.
-    pub(crate) fn bad(text: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::BAD_REQUEST, text)
-    }
-
-    /// 404: nothing there.
-    pub(crate) fn missing(text: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::NOT_FOUND, text)
-    }
-
-    /// 503: the recording cannot be read.
-    pub(crate) fn unavailable(text: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let body = serde_json::json!({ "error": self.text }).to_string();
-        let mut response = (self.status, body).into_response();
-        set_type(&mut response, "application/json");
-        if self.status == StatusCode::UNAUTHORIZED {
-            let bearer = HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, bearer);
-        }
-        response
-    }
-}
-
-/// Marks a response whose body has no end.
+/// Marks a response with an endless body.
 #[derive(Clone)]
 pub(crate) struct Endless;
 
-/// What a handler gives.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Refusal>;
 
-/// A body of JSON, compressed and tagged as the asker likes it.
-pub(crate) fn json(asked: &HeaderMap, body: String) -> Response {
-    tagged(asked, "application/json", body.into_bytes())
+/// An asker's wishes for its answer.
+pub(crate) struct Wishes {
+    /// Tags of bodies that it has.
+    tags: Option<HeaderValue>,
+    gzip: bool,
 }
 
-/// A body with a tag made of its bytes: an asker who has it already gets 304.
-pub(crate) fn tagged(asked: &HeaderMap, media_type: &'static str, body: Vec<u8>) -> Response {
-    let tag = tag_of(&body);
-    if has_tag(asked, &tag) {
-        return not_modified(&tag);
+impl Wishes {
+    /// Reads the wishes of a request.
+    pub(crate) fn of(asked: &HeaderMap) -> Wishes {
+        Wishes {
+            tags: asked.get(header::IF_NONE_MATCH).cloned(),
+            gzip: takes_gzip(asked),
+        }
     }
-    let mut response = compressed(asked, body);
-    if !response.status().is_success() {
-        return response;
+}
+
+/// An answer's body in its final bytes. Making a large body takes long, so reader threads make it.
+pub(crate) struct Made {
+    media_type: &'static str,
+    /// `None`: it is not asked for again.
+    tag: Option<String>,
+    /// `None`: the asker has it.
+    bytes: Option<Vec<u8>>,
+    is_gzip: bool,
+}
+
+impl Made {
+    /// Compresses the body if the asker likes that, and tags it by its bytes: an asker with the same tag gets 304.
+    pub(crate) fn tagged(wishes: &Wishes, media_type: &'static str, body: Vec<u8>) -> Made {
+        let tag = tag_of(&body);
+        let has_it = wishes
+            .tags
+            .as_ref()
+            .is_some_and(|tags| is_among(&tag, tags));
+        let is_gzip = !has_it && wishes.gzip && body.len() >= COMPRESSED_FROM;
+        Made {
+            media_type,
+            tag: Some(tag),
+            bytes: match (has_it, is_gzip) {
+                (true, _) => None,
+                (false, true) => Some(gzip(&body, 1)),
+                (false, false) => Some(body),
+            },
+            is_gzip,
+        }
     }
-    set_type(&mut response, media_type);
-    set_tag(&mut response, &tag);
-    response
+
+    /// Without compression.
+    pub(crate) fn plain(media_type: &'static str, body: Vec<u8>) -> Made {
+        Made {
+            media_type,
+            tag: None,
+            bytes: Some(body),
+            is_gzip: false,
+        }
+    }
+
+    /// The response to this visitor; a large one takes room, and there may be none.
+    pub(crate) fn response(self, room: &Arc<Room>, visitor: &Visitor) -> Answer {
+        let body = match self.bytes {
+            Some(bytes) if bytes.len() >= LARGE => {
+                let none =
+                    || Refusal::unavailable("cannot answer now: too many answers wait to be taken");
+                let unsent = room.take(visitor, bytes).ok_or_else(none)?;
+                Some(Body::from(Bytes::from_owner(unsent)))
+            }
+            bytes => bytes.map(Body::from),
+        };
+        Ok(Made {
+            bytes: None,
+            ..self
+        }
+        .with(body))
+    }
+
+    /// A response of any size. For the program's own texts.
+    pub(crate) fn unbounded(mut self) -> Response {
+        let body = self.bytes.take().map(Body::from);
+        self.with(body)
+    }
+
+    fn with(self, body: Option<Body>) -> Response {
+        let tag = self.tag.unwrap_or_default();
+        let Some(body) = body else {
+            return not_modified(&tag);
+        };
+        let mut response = body.into_response();
+        set_type(&mut response, self.media_type);
+        if !tag.is_empty() {
+            set_tag(&mut response, &tag);
+            let vary = HeaderValue::from_static("Accept-Encoding, Authorization");
+            response.headers_mut().insert(header::VARY, vary);
+        }
+        if self.is_gzip {
+            mark_gzip(&mut response);
+        }
+        response
+    }
 }
 
 /// 304 for who has the body of this tag.
@@ -104,9 +133,12 @@ pub(crate) fn not_modified(tag: &str) -> Response {
 /// Whether the asker has the body of this tag.
 pub(crate) fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
     let known = asked.get(header::IF_NONE_MATCH);
-    known
-        .and_then(|known| known.to_str().ok())
-        .is_some_and(|known| known.split(',').any(|one| one.trim() == tag))
+    known.is_some_and(|known| is_among(tag, known))
+}
+
+fn is_among(tag: &str, tags: &HeaderValue) -> bool {
+    let tags = tags.to_str().unwrap_or_default();
+    tags.split(',').any(|one| one.trim() == tag)
 }
 
 /// Whether the asker takes gzip.
@@ -138,58 +170,12 @@ pub(crate) fn gzip(body: &[u8], level: u32) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// An answer on its way; its room is free when the last of it is gone.
-struct Unsent {
-    bytes: Vec<u8>,
-    _room: SemaphorePermit<'static>,
-}
-
-impl AsRef<[u8]> for Unsent {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-fn response_of(bytes: Vec<u8>) -> Response {
-    if bytes.len() < LARGE {
-        return Body::from(bytes).into_response();
-    }
-    // One that is larger than all the room takes all of it.
-    let kb = (bytes.len() >> 10).min(UNSENT_KB);
-    match UNSENT.try_acquire_many(kb as u32) {
-        Ok(_room) => Body::from(Bytes::from_owner(Unsent { bytes, _room })).into_response(),
-        Err(_) => Refusal::unavailable("cannot answer now: too many answers wait to be taken")
-            .into_response(),
-    }
-}
-
-fn compressed(asked: &HeaderMap, body: Vec<u8>) -> Response {
-    let vary = HeaderValue::from_static("Accept-Encoding, Authorization");
-    let mut response = if body.len() >= COMPRESSED_FROM && takes_gzip(asked) {
-        let mut response = response_of(gzip(&body, 1));
-        if response.status().is_success() {
-            mark_gzip(&mut response);
-        }
-        response
-    } else {
-        response_of(body)
-    };
-    response.headers_mut().insert(header::VARY, vary);
-    response
-}
-
 /// Says that the body is compressed.
 pub(crate) fn mark_gzip(response: &mut Response) {
     let gzip = HeaderValue::from_static("gzip");
     response
         .headers_mut()
         .insert(header::CONTENT_ENCODING, gzip);
-}
-
-/// Sets the type of a body.
-pub(crate) fn set_type(response: &mut Response, media_type: &'static str) {
-    let value = HeaderValue::from_static(media_type);
-    response.headers_mut().insert(header::CONTENT_TYPE, value);
 }
 
 /// Sets the tag of a body, which is to be asked for again each time.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
 use kymo_kernel::source::kind;
+use kymo_query::activity;
 use kymo_query::marks::Mark;
 use kymo_query::rollup;
 use kymo_query::series::{Grid, Series};
@@ -13,8 +14,10 @@ use kymo_query::sheet::Pick;
 use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_wire::activity::Recorded;
 
 use crate::blocks::{Blocks, Run, wall_ns};
+use crate::guarded::Guarded;
 use crate::recording::{What, own};
 use crate::rollups::Rollups;
 use crate::{LINES_MAX, POINTS_MAX};
@@ -299,6 +302,12 @@ impl Archive {
         if let Some(rollups) = &self.rollups {
             rollups.keep_up(&self.what);
         }
+    }
+
+    /// The state of programs at a moment.
+    pub(crate) fn programs(&self, at_ns: i64) -> Result<Option<Guarded<Recorded>>, String> {
+        let recorded = activity::at(&self.what.recordings()?, at_ns)?;
+        Ok(recorded.map(Guarded::new))
     }
 
     /// What happened in a range.

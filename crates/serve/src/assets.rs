@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 
-use crate::answer::{self, Answer, Refusal};
+use crate::answer::{self, Answer, Made, Refusal, Wishes};
+use crate::refusal::set_type;
 
 /// A file of the page.
 struct Asset {
@@ -45,7 +46,8 @@ pub(crate) fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) ->
             .then(|| std::fs::read(folder.join(path)).ok())
             .flatten();
         let bytes = bytes.ok_or_else(missing)?;
-        return Ok(answer::tagged(asked, media_type(path), bytes));
+        let wishes = Wishes::of(asked);
+        return Ok(Made::tagged(&wishes, media_type(path), bytes).unbounded());
     }
     let asset = asset.ok_or_else(missing)?;
     let (tag, gzipped) = asset.made.get_or_init(|| {
@@ -62,7 +64,7 @@ pub(crate) fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) ->
     } else {
         Body::from(asset.bytes).into_response()
     };
-    answer::set_type(&mut response, media_type(path));
+    set_type(&mut response, media_type(path));
     answer::set_tag(&mut response, tag);
     Ok(response)
 }

@@ -15,6 +15,7 @@ use kymo_query::stored::{Keeper, points, seconds_of};
 use kymo_recording::reader::TimeRange;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
+use kymo_sys::talk;
 use kymo_view::standard;
 use kymo_wire::keeper::{LabelledSeries, LabelledValues, Range, SeriesInfo};
 
@@ -94,7 +95,9 @@ impl Feeder {
             if let Err(why) = self.follow()
                 && why != said
             {
-                eprintln!("kymo: cannot keep this machine's history: {why}; trying again");
+                talk::say(format_args!(
+                    "kymo: cannot keep this machine's history: {why}; trying again"
+                ));
                 said = why;
             }
             std::thread::sleep(PAUSE);
@@ -192,17 +195,20 @@ pub(crate) struct Begin {
 impl Begin {
     /// In nanoseconds since 1970; `None`: nothing is stored, or the keeper cannot be asked.
     pub(crate) fn ns(&self, stored: &Stored, now_ns: i64) -> Option<i64> {
-        let mut known = self.known.lock().ok()?;
         let mono_ns = RealClock.mono_ns();
         let holds_ns = |begin: Option<i64>| begin.map_or(PAUSE, |_| BEGIN_FRESH).as_nanos();
-        if let Some((at_ns, begin)) = *known
-            && u128::from(mono_ns - at_ns) < holds_ns(begin)
+        let known = *self.known.lock().ok()?;
+        if let Some((at_ns, begin)) = known
+            && u128::from(mono_ns.saturating_sub(at_ns)) < holds_ns(begin)
         {
             return begin;
         }
-        let begin = begin_s(stored, now_ns.div_euclid(SECOND_NS))
+        // A stalled keeper must not hold up other questions.
+        let begin = stored
+            .if_awake(|| Ok(begin_s(stored, now_ns.div_euclid(SECOND_NS))))
+            .flatten()
             .map(|begin| begin.saturating_mul(SECOND_NS));
-        *known = Some((mono_ns, begin));
+        *self.known.lock().ok()? = Some((mono_ns, begin));
         begin
     }
 }
@@ -354,7 +360,7 @@ fn wanted(stored: &Stored, picks: &[Pick], host: &str) -> Result<Vec<(LabelSet, 
             Of::Machine => None,
             Of::One(instance) => Some(instance.as_str()),
             Of::Each => {
-                let listed = stored.list()?;
+                let listed = stored.all()?;
                 let field = field(pick);
                 let mine = listed.iter().filter(|info| {
                     is_own(&info.name, host)

@@ -1,9 +1,10 @@
-//! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any
-//! reader, holds no capability and starts nothing.
+//! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any reader, holds
+//! no capability and starts nothing.
 //!
-//! `server` has the connections, `places` says who goes when there are too many, `access` decides who may
-//! ask, `api` has the answers, one file each; `recording` is what is shown, `archive` what is asked of it,
-//! `now` its newest sample, `rollups` its long ranges.
+//! `server` has the connections, and `places` chooses the connection to close when there are too many; `asker`
+//! identifies askers, and `turns` and `room` share out threads and memory between them; `access` checks requests,
+//! `guarded` hides names of people, `api` has the answers, one file each; `recording` opens what is shown, `archive`
+//! reads it, `now` has its newest sample, `rollups` its long ranges.
 
 #![forbid(unsafe_code)]
 
@@ -11,22 +12,32 @@ mod access;
 mod answer;
 mod api;
 mod archive;
+mod asker;
 mod assets;
 mod blocks;
 mod cost;
+mod guarded;
+mod guesses;
 mod history;
 mod now;
 mod number;
 mod places;
 mod recording;
+mod refusal;
 mod rollups;
+mod room;
 mod server;
 mod stored;
 mod tally;
 mod targets;
 mod tls;
+mod turns;
+mod visitor;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use kymo_sys::tcp_owner::TcpOwners;
 
 #[cfg(feature = "testing")]
 pub use api::fuzz::fuzz_parameters;
@@ -69,6 +80,8 @@ pub struct Settings {
     pub keeper: Option<PathBuf>,
     /// Where the keeper takes this machine's history; `None`: none is kept.
     pub keeper_writes: Option<PathBuf>,
+    /// Finds the user behind a connection of this machine; `None`: all users of this machine are one asker.
+    pub owners: Option<Arc<TcpOwners>>,
     /// Serve the page from this folder instead of the one that is built in, for who works on it.
     pub assets: Option<PathBuf>,
 }

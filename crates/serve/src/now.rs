@@ -83,10 +83,9 @@ impl Now {
         }
     }
 
-    /// Listens from now on: what came while nobody listened is read before.
-    pub(crate) async fn listen(self: Arc<Now>) -> broadcast::Receiver<News> {
-        let now = self.clone();
-        let _ = tokio::task::spawn_blocking(move || now.catch_up()).await;
+    /// Listens from now on. First reads the samples since the last listener, which may take a while.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+        self.catch_up();
         let receiver = self.news.subscribe();
         self.wanted.notify_one();
         receiver

@@ -1,12 +1,13 @@
-//! Who is connected, what each one is at, and who has to go when there are too many: never the one who
-//! came last, and never one of an address that holds less than another.
+//! Open connections and their states. If there are too many, the hub closes one: never the newest, and never one of
+//! an asker that holds less than another.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+
+use crate::asker::{Asker, Origin};
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 512;
@@ -34,13 +35,14 @@ pub(crate) enum Doing {
 
 /// One connection.
 pub(crate) struct Place {
-    /// Where it comes from: a network.
-    from: IpAddr,
+    /// The origin of the connection.
+    pub(crate) origin: Origin,
     state: Mutex<State>,
     leave: Notify,
 }
 
 struct State {
+    asker: Asker,
     doing: Doing,
     since: Instant,
     /// Since when the other side takes nothing of what is there for it.
@@ -48,10 +50,11 @@ struct State {
 }
 
 impl Place {
-    fn new(from: IpAddr) -> Place {
+    pub(crate) fn new(origin: Origin) -> Place {
         Place {
-            from: network_of(from),
+            origin,
             state: Mutex::new(State {
+                asker: Asker::from(origin),
                 doing: Doing::Asks,
                 since: Instant::now(),
                 stalled: None,
@@ -68,6 +71,16 @@ impl Place {
     pub(crate) fn does(&self, doing: Doing) {
         let mut state = self.state();
         (state.doing, state.since) = (doing, Instant::now());
+    }
+
+    /// Records the asker of a request on this connection.
+    pub(crate) fn is_of(&self, asker: Asker) {
+        self.state().asker = asker;
+    }
+
+    /// Ends the connection.
+    pub(crate) fn send_away(&self) {
+        self.leave.notify_one();
     }
 
     /// Whether the other side took something when it was offered.
@@ -110,18 +123,10 @@ impl Place {
             doing => doing,
         };
         Seen {
-            from: self.from,
+            asker: state.asker,
             doing,
             since: state.since,
         }
-    }
-}
-
-/// Who has one IPv6 address has 2^64 of them.
-fn network_of(from: IpAddr) -> IpAddr {
-    match from.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        address => address,
     }
 }
 
@@ -135,8 +140,8 @@ impl Places {
     }
 
     /// Lets one in; one too many sends another away. `true`: it did.
-    pub(crate) fn enter(&self, from: IpAddr) -> (Arc<Place>, bool) {
-        let place = Arc::new(Place::new(from));
+    pub(crate) fn enter(&self, origin: Origin) -> (Arc<Place>, bool) {
+        let place = Arc::new(Place::new(origin));
         let mut list = self.list();
         let full = list.len() >= CONNECTIONS_MAX;
         if full {
@@ -174,28 +179,28 @@ fn send_away(list: &mut VecDeque<Arc<Place>>, may_go: impl Fn(&Seen) -> bool) {
     let seen: Vec<(usize, Seen)> = list.iter().map(|place| place.seen()).enumerate().collect();
     let those = seen.into_iter().filter(|(_, seen)| may_go(seen)).collect();
     if let Some(place) = who_goes(those).and_then(|index| list.remove(index)) {
-        place.leave.notify_one();
+        place.send_away();
     }
 }
 
 /// A place at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    from: IpAddr,
+    asker: Asker,
     doing: Doing,
     since: Instant,
 }
 
-/// Of those who come from where most come from: who rests, then of those who ask and those who are
-/// answered whoever are more, so that neither drives out the other; streams last, for they have a limit
-/// of their own. The one that has been at it for longest.
+/// Chooses a connection of the asker with most of them: an idle one first; then one that asks or one that is being
+/// answered, whichever are more, so that neither kind drives out the other; streams last, because they have a limit
+/// of their own. Within a kind the oldest goes.
 fn who_goes(mut those: Vec<(usize, Seen)>) -> Option<usize> {
-    let mut held: HashMap<IpAddr, usize> = HashMap::new();
+    let mut held: HashMap<Asker, usize> = HashMap::new();
     for (_, seen) in &those {
-        *held.entry(seen.from).or_default() += 1;
+        *held.entry(seen.asker).or_default() += 1;
     }
     let most = held.values().copied().max()?;
-    those.retain(|(_, seen)| held.get(&seen.from) == Some(&most));
+    those.retain(|(_, seen)| held.get(&seen.asker) == Some(&most));
     let count = |doing| those.iter().filter(|(_, seen)| seen.doing == doing).count();
     let busy = match count(Doing::Asks) >= count(Doing::IsAnswered) {
         true => Doing::Asks,
@@ -226,8 +231,15 @@ mod tests {
                 other => panic!("{other}"),
             };
             let since = start + Duration::from_secs(n as u64);
-            let from = network_of(IpAddr::from([10, 0, 0, from]));
-            (n, Seen { from, doing, since })
+            let asker = Asker::from(Origin::User(from.into()));
+            (
+                n,
+                Seen {
+                    asker,
+                    doing,
+                    since,
+                },
+            )
         };
         who_goes(places.split_whitespace().enumerate().map(place).collect())
     }
@@ -255,7 +267,7 @@ mod tests {
     #[test]
     fn the_last_to_come_stays() {
         let places = Places::default();
-        let from = |n: u8| IpAddr::from([192, 0, 2, n]);
+        let from = Origin::User;
         let (other, _) = places.enter(from(2));
         let held: Vec<_> = (1..CONNECTIONS_MAX)
             .map(|_| places.enter(from(1)))
@@ -267,10 +279,7 @@ mod tests {
             let (new, full) = places.enter(from(1));
             assert!(full && is_here(&new) && !is_here(old));
         }
-        assert!(
-            is_here(&other),
-            "an address that holds one place loses none"
-        );
+        assert!(is_here(&other), "a user who holds one place loses none");
         assert_eq!(places.list().len(), CONNECTIONS_MAX);
     }
 
@@ -278,7 +287,7 @@ mod tests {
     fn streams_have_a_limit() {
         let places = Places::default();
         let all: Vec<_> = (0..2 * STREAMS_MAX)
-            .map(|_| places.enter([127, 0, 0, 1].into()).0)
+            .map(|_| places.enter(Origin::User(1)).0)
             .collect();
         all.iter().for_each(|place| places.follows(place));
         assert_eq!(places.list().len(), STREAMS_MAX);
@@ -286,18 +295,5 @@ mod tests {
             Arc::ptr_eq(&places.list()[0], &all[STREAMS_MAX]),
             "the oldest ended"
         );
-    }
-
-    #[test]
-    fn networks() {
-        for (address, network) in [
-            ("192.0.2.7", "192.0.2.7"),
-            ("::ffff:192.0.2.7", "192.0.2.7"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-            ("::1", "::"),
-        ] {
-            let address = network_of(address.parse().expect("an address"));
-            assert_eq!(address.to_string(), network);
-        }
     }
 }

@@ -15,27 +15,35 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kymo_sys::tcp_owner::TcpOwners;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
 use crate::answer::Endless;
-use crate::api::{self, Hub, READING_MAX};
+use crate::api::{self, Hub};
+use crate::asker::Origin;
 use crate::places::{ASK_TIME, Doing, Place, Places};
+use crate::turns;
 use crate::{Settings, Tls};
 
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Threads that read the recording: for questions, and one that follows it.
-const READERS: usize = READING_MAX + 1;
+/// Reader threads: one for each turn, and one that follows the recording.
+const READERS: usize = turns::THREADS + 1;
 /// Stacks of those threads, in bytes: touched pages count.
 const STACK_BYTES: usize = 1 << 20;
 
 /// Serves until the process is ended by a signal. `ready` is called once, when the first request could be answered.
-pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> Result<(), String> {
+pub fn run(
+    listener: TcpListener,
+    mut settings: Settings,
+    ready: impl FnOnce(),
+) -> Result<(), String> {
+    let owners = settings.owners.take();
     let tls = settings.tls.as_ref().map(Tls::acceptor).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -53,12 +61,17 @@ pub fn run(listener: TcpListener, settings: Settings, ready: impl FnOnce()) -> R
         hub.check()?;
         hub.clone().start();
         ready();
-        accept(listener, tls, hub).await;
+        accept(listener, tls, owners, hub).await;
         Ok(())
     })
 }
 
-async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, hub: Arc<Hub>) {
+async fn accept(
+    listener: tokio::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    owners: Option<Arc<TcpOwners>>,
+    hub: Arc<Hub>,
+) {
     let places = Arc::new(Places::default());
     let router = api::router(hub.clone());
     loop {
@@ -68,7 +81,8 @@ async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, hub
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (place, full) = places.enter(from.ip());
+        let origin = Origin::of(from, stream.local_addr().ok(), owners.as_deref());
+        let (place, full) = places.enter(origin);
         let seat = Seat {
             place,
             places: places.clone(),
@@ -126,7 +140,7 @@ async fn serve(
                 true => Doing::IsAnswered,
                 false => Doing::Asks,
             });
-            let mut response = answer(request, &hub, router).await;
+            let mut response = answer(request, &hub, router, &seat.place).await;
             match response.extensions().get::<Endless>() {
                 Some(Endless) => seat.places.follows(&seat.place),
                 None => seat.place.does(Doing::IsAnswered),
@@ -153,13 +167,21 @@ async fn serve(
         .await;
 }
 
-async fn answer(request: Request<Incoming>, hub: &Hub, mut router: axum::Router) -> Response<Body> {
-    match hub.admit(request.map(Body::new)) {
+async fn answer(
+    request: Request<Incoming>,
+    hub: &Hub,
+    mut router: axum::Router,
+    place: &Arc<Place>,
+) -> Response<Body> {
+    match hub.admit(request.map(Body::new), place) {
         Ok(request) => {
             let Ok(response) = router.call(request).await;
             response
         }
-        Err(refusal) => refusal.into_response(),
+        Err(denied) => {
+            tokio::time::sleep(denied.wait).await;
+            denied.refusal.into_response()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! recording.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_query::marks::Mark;
@@ -11,6 +11,14 @@ use kymo_query::stored::{Answered, Keeper, StoredField, find};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{Accounts, Programs, Range, Rows, SeriesInfo};
 
+use crate::access::Scopes;
+use crate::answer::Refusal;
+use crate::guarded::{self, Guarded};
+
+/// A keeper that does not answer the smallest question within this hangs.
+const PROBED: Duration = Duration::from_secs(1);
+/// Pause after which the hub asks a hanging keeper again for additions to answers.
+const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// How long a list of all series holds.
 const FRESH: Duration = Duration::from_secs(10);
 
@@ -20,6 +28,10 @@ pub(crate) type Listed = Arc<Vec<SeriesInfo>>;
 /// The store as the hub sees it.
 pub(crate) struct Stored {
     keeper: Keeper,
+    /// A connection on which nothing waits.
+    probe: Keeper,
+    /// When the keeper did not answer.
+    silent_ns: Mutex<Option<u64>>,
     listed: Mutex<Option<(u64, Listed)>>,
 }
 
@@ -27,13 +39,20 @@ impl Stored {
     /// That of the keeper which answers on this socket.
     pub(crate) fn new(socket: PathBuf) -> Stored {
         Stored {
+            probe: Keeper::with_patience(socket.clone(), PROBED),
+            silent_ns: Mutex::new(None),
             keeper: Keeper::at(socket),
             listed: Mutex::new(None),
         }
     }
 
     /// All series, by name.
-    pub(crate) fn list(&self) -> Result<Listed, String> {
+    pub(crate) fn list(&self) -> Result<Guarded<Listed>, String> {
+        self.all().map(Guarded::new)
+    }
+
+    /// All series, also private ones. This machine's history needs them; answers must not use them.
+    pub(crate) fn all(&self) -> Result<Listed, String> {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = RealClock.mono_ns();
         if let Some((at_ns, list)) = &*listed
@@ -60,7 +79,7 @@ impl Stored {
         let has_all = |list: &Listed| names.iter().all(|name| find(list, name).is_some());
         match kept.filter(has_all) {
             Some(list) => Ok(list),
-            None => self.list(),
+            None => self.all(),
         }
     }
 
@@ -69,26 +88,63 @@ impl Stored {
         self.keeper.accounts()
     }
 
-    /// Who publishes; texts of commands only if they are asked for.
-    pub(crate) fn programs(&self, texts: bool) -> Result<Programs, String> {
-        self.keeper.programs(texts)
+    /// Publishers. Without the scope the keeper does not even send texts of commands.
+    pub(crate) fn programs(&self, scopes: Scopes) -> Result<Programs, String> {
+        let programs = self.keeper.programs(scopes.tells_of_people())?;
+        Ok(Guarded::new(programs).seen_by(scopes))
     }
 
-    /// What senders wanted to be heard, by its time; no hosts: all.
-    pub(crate) fn marks(
-        &self,
-        range: (i64, i64),
-        hosts: Vec<Vec<u8>>,
-    ) -> Result<Vec<Mark>, String> {
-        self.keeper.marks(range, hosts)
+    /// Asks the keeper for an addition to an answer about this machine. Skips the question while the keeper hangs, so
+    /// that only stored series are missing.
+    pub(crate) fn if_awake<T>(&self, ask: impl FnOnce() -> Result<T, String>) -> Option<T> {
+        if !self.is_awake() {
+            return None;
+        }
+        let answer = ask().ok();
+        if answer.is_none() {
+            *self.silent() = Some(RealClock.mono_ns());
+        }
+        answer
+    }
+
+    fn silent(&self) -> MutexGuard<'_, Option<u64>> {
+        self.silent_ns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Others wait for the answer to the same probe.
+    fn is_awake(&self) -> bool {
+        let mut silent = self.silent();
+        let left_alone = LEFT_ALONE.as_nanos() as u64;
+        let now_ns = RealClock.mono_ns();
+        if silent.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < left_alone) {
+            return false;
+        }
+        let is_awake = self.probe.is_watched().is_ok();
+        *silent = (!is_awake).then(|| RealClock.mono_ns());
+        is_awake
+    }
+
+    /// Notifications of these hosts (none named: of all hosts) by time. Empty while the keeper hangs.
+    pub(crate) fn marks_if_awake(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Vec<Mark> {
+        let marks = self.if_awake(|| self.keeper.marks(range, hosts));
+        marks.unwrap_or_default()
     }
 
     /// Adds the lines of these fields, and what their hosts wanted to be heard; with the seconds of the finest row that was read.
     pub(crate) fn add(
         &self,
         fields: &[StoredField],
+        scopes: Scopes,
         series: &mut Series,
-    ) -> Result<Option<u32>, String> {
+    ) -> Result<Option<u32>, Refusal> {
+        let mut names = fields.iter().map(|field| &field.name);
+        names.try_for_each(|name| guarded::check_name(name, scopes))?;
+        self.add_all(fields, series).map_err(Refusal::unavailable)
+    }
+
+    fn add_all(&self, fields: &[StoredField], series: &mut Series) -> Result<Option<u32>, String> {
         let answered = Answered::ask(&self.keeper, fields, series)?;
         let names: Vec<Vec<u8>> = fields.iter().map(|field| field.name.clone()).collect();
         let listed = self.list_with(&names)?;

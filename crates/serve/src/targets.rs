@@ -4,6 +4,7 @@
 
 mod devices;
 mod listed;
+mod reasons;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ use kymo_wire::targets::{DescribedTarget, FOLDER};
 
 pub(crate) use devices::{Device, DeviceState, Health, Rates};
 pub(crate) use listed::{Listed, ListedTarget};
+pub(crate) use reasons::Reasons;
 
 /// For how long files are taken for what they were.
 const LOOK: Duration = Duration::from_secs(5);
@@ -41,6 +43,7 @@ pub(crate) struct Targets {
 #[derive(Default)]
 struct State {
     listed: Arc<Listed>,
+    reasons: Arc<Reasons>,
     looked_ns: Option<u64>,
     numbers: Arc<Numbers>,
     asked_ns: Option<u64>,
@@ -64,6 +67,7 @@ pub(crate) struct Numbers {
 /// What is known of all targets at a moment.
 pub(crate) struct Known {
     pub(crate) listed: Arc<Listed>,
+    pub(crate) reasons: Arc<Reasons>,
     pub(crate) numbers: Arc<Numbers>,
     /// Newer numbers are being asked for.
     pub(crate) is_asking: bool,
@@ -120,6 +124,7 @@ impl Targets {
         }
         Known {
             listed: state.listed.clone(),
+            reasons: state.reasons.clone(),
             numbers: state.numbers.clone(),
             is_asking: state.is_asking,
         }
@@ -128,6 +133,11 @@ impl Targets {
     /// The list as it is now.
     pub(crate) fn listed(&self) -> Arc<Listed> {
         self.looked().listed.clone()
+    }
+
+    /// Why targets have no value now.
+    pub(crate) fn reasons(&self) -> Arc<Reasons> {
+        self.looked().reasons.clone()
     }
 
     /// What is said of a target.
@@ -148,6 +158,9 @@ impl Targets {
         if state.looked_ns.is_none_or(|at_ns| since(at_ns) >= LOOK) {
             if let Some(listed) = state.listed.again(&RealDisk, &self.folder) {
                 state.listed = Arc::new(listed);
+            }
+            if let Some(reasons) = state.reasons.again(&RealDisk, &self.folder) {
+                state.reasons = Arc::new(reasons);
             }
             state.looked_ns = Some(RealClock.mono_ns());
         }

@@ -4,6 +4,8 @@
 //!
 //! It ends when its standard input does. `publish.c` is the same in C.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
+
 use std::io::Read;
 use std::time::Instant;
 

@@ -1,10 +1,10 @@
-//! Offsets and lengths of version 1.0, as `docs/formats/shm.md` has them, and where the sections of a file are.
+//! Offsets and lengths of version 1.1, as `docs/formats/shm.md` has them, and where the sections of a file are.
 
 use kymo_base::limits::{SHM_FILE_MAX, SHM_METRICS_MAX};
 
 pub(crate) const MAGIC: [u8; 8] = *b"kymo-shm";
 pub(crate) const MAJOR: u16 = 1;
-pub(crate) const MINOR: u16 = 0;
+pub(crate) const MINOR: u16 = 1;
 
 pub(crate) const HEADER_BYTES: usize = 1024;
 pub(crate) const SECTIONS_AT: usize = 512;
@@ -40,6 +40,7 @@ pub(crate) const METRICS: u32 = 6;
 pub(crate) const LIVE_METRICS: usize = 0;
 pub(crate) const LIVE_SLOTS: usize = 1;
 pub(crate) const LIVE_CLOSED: usize = 2;
+pub(crate) const LIVE_LAST_LIFE: usize = 3;
 
 /// Words of a head.
 pub(crate) const OWNER: usize = 0;
@@ -49,6 +50,7 @@ pub(crate) const IDENTITY: usize = 3;
 pub(crate) const TAKEN_AT: usize = 4;
 pub(crate) const START: usize = 5;
 pub(crate) const IDENTITY_AT: usize = 6;
+pub(crate) const LIFE: usize = 7;
 
 /// What a new file has to have room for.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ mod head;
 mod header;
 mod histogram;
 mod layout;
+mod life;
 mod mapping;
 mod metric;
 mod reader;

@@ -19,6 +19,7 @@ use crate::metric::{GaugeType, Metric, MetricKind};
 
 mod activity;
 mod bytes;
+mod lives;
 mod totals;
 
 pub use activity::{Activity, Command, Identity, Label, Sampled};
@@ -114,6 +115,9 @@ pub struct Reader {
     header: Header,
     table: totals::Table,
     activities: activity::Activities,
+    lives: lives::Lives,
+    /// Slots that are read at most.
+    most: usize,
 }
 
 impl Reader {
@@ -133,6 +137,8 @@ impl Reader {
             owner,
             table: totals::Table::new(&header),
             activities: activity::Activities::default(),
+            lives: lives::Lives::default(),
+            most: usize::MAX,
             header,
         })
     }
@@ -163,7 +169,15 @@ impl Reader {
 
     /// Reads the cells of all slots, and the descriptions of metrics that are new.
     pub fn scan(&mut self, scratch: &mut Scratch) -> Result<(), ReadError> {
-        self.table.scan(&self.bytes, &self.header, scratch)
+        let Reader {
+            bytes,
+            header,
+            table,
+            lives,
+            most,
+            ..
+        } = self;
+        table.scan(bytes, header, *most, lives, scratch)
     }
 
     /// The metrics that [`Reader::scan`] found, in the order of the table. Those of unknown kinds are left out.
@@ -181,12 +195,22 @@ impl Reader {
         self.table.closed
     }
 
+    /// Slots that the publisher says were ever taken, now.
+    pub fn slots_in_use(&self) -> Result<usize, ReadError> {
+        activity::slots_in_use(&self.bytes, &self.header)
+    }
+
+    /// Has scans and samples read the first `slots` alone.
+    pub fn read_at_most(&mut self, slots: usize) {
+        self.most = slots;
+    }
+
     /// Slots that were ever taken, by the last scan.
     pub fn slots_used(&self) -> usize {
         self.table.slots_used
     }
 
-    /// Each cell, added up over all slots by the last scan: gauges over the slots that have an owner. Those of doubles are their bits.
+    /// Each cell, added up over all slots by the last scan: gauges over the slots whose owner lives. Those of doubles are their bits.
     pub fn totals(&self) -> &[u64] {
         &self.table.totals
     }
@@ -198,7 +222,15 @@ impl Reader {
 
     /// Looks at what the slots do; texts are copied where they have changed.
     pub fn sample(&mut self, scratch: &mut Scratch) -> Result<Sampled, ReadError> {
-        self.activities.sample(&self.bytes, &self.header, scratch)
+        let Reader {
+            bytes,
+            header,
+            activities,
+            lives,
+            most,
+            ..
+        } = self;
+        activities.sample(bytes, header, *most, lives, scratch)
     }
 
     /// What the slots did at the last sample, by their numbers.
@@ -287,6 +319,8 @@ pub(crate) fn fuzz_file(input: &[u8]) {
         owner: 0,
         table: totals::Table::new(&header),
         activities: activity::Activities::default(),
+        lives: lives::Lives::default(),
+        most: usize::MAX,
         header,
     };
     let mut scratch = Scratch::default();

@@ -9,14 +9,16 @@ use kymo_base::limits::{
     SHM_CELLS_MAX, SHM_METRICS_MAX, SHM_SLOT_LABELS_MAX, SHM_SLOTS_MAX, SHM_TEXT_MAX,
 };
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
-use crate::head::StampClock;
+use crate::head::{StampClock, halves, word_of};
 use crate::histogram::Buckets;
 use crate::layout::{
-    HEAD_WORDS, HEADER_BYTES, LABEL_NAME_BYTES, LIVE_CLOSED, LIVE_METRICS, LIVE_SLOTS, Layout,
-    NAME_BYTES, OWNER, Room,
+    HEAD_WORDS, HEADER_BYTES, LABEL_NAME_BYTES, LIFE, LIVE_CLOSED, LIVE_LAST_LIFE, LIVE_METRICS,
+    LIVE_SLOTS, Layout, NAME_BYTES, OWNER, Room, START,
 };
-use crate::mapping::Mapping;
+use crate::life::{self, Life};
+use crate::mapping::{Mapping, as_bytes};
 use crate::metric::{Description, GaugeType, Metric, MetricKind};
 use crate::version::Word;
 
@@ -24,6 +26,8 @@ mod file;
 mod forks;
 mod origin;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 pub use origin::Origin;
 pub use slot::{Cells, Slot};
@@ -51,7 +55,7 @@ pub enum CreateError {
         cause: &'static str,
     },
     /// The system refused.
-    #[error("cannot {verb} {}: {cause}", path.display())]
+    #[error("cannot {verb} {}: {}", path.display(), cause_of(*cause))]
     System {
         /// What was tried.
         verb: &'static str,
@@ -60,6 +64,14 @@ pub enum CreateError {
         /// What the system said.
         cause: Errno,
     },
+}
+
+/// The cause of a refusal by the system. A service or a container may see as read-only what others write.
+fn cause_of(error: Errno) -> String {
+    match error {
+        Errno::ROFS => "it is read-only here; mount it read-write (ReadWritePaths= of a unit, a volume without ro), or set KYMO_DIR".into(),
+        error => error.to_string(),
+    }
 }
 
 /// A metric that only grows.
@@ -244,6 +256,12 @@ struct Shared {
     layout: Layout,
     room: Room,
     path: PathBuf,
+    /// Asked for the locks of others.
+    file: file::OpenFile,
+    /// The lock of this process; `None`: it could not lock. Locked only by who holds up forks.
+    life: Mutex<Option<(u64, Life)>>,
+    /// The namespace of the pid of the process that made the file.
+    pids: Option<u64>,
     /// Cells of a slot that metrics have; metrics are added by one thread at a time.
     cells_used: Mutex<usize>,
     /// See [`forks::count`]: of the process that made the file.
@@ -258,6 +276,75 @@ impl Shared {
     fn head(&self, slot: usize) -> &[AtomicU64] {
         &self.mapping.words()[self.layout.heads / 8 + slot * HEAD_WORDS..][..HEAD_WORDS]
     }
+
+    /// The byte that this process has locked, so that all can see that it lives; 0: it could not.
+    fn life(&self) -> u32 {
+        forks::between(|| self.begin_life())
+    }
+
+    /// The same for who holds up forks.
+    fn begin_life(&self) -> u32 {
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        let forks = forks::count();
+        // The mapping of a parent is not there.
+        std::mem::forget(life.take_if(|(of, _)| *of != forks));
+        if life.is_none() {
+            *life = self.lock().map(|life| (forks, life));
+        }
+        life.as_ref().map_or(0, |(_, life)| life.byte())
+    }
+
+    fn lock(&self) -> Option<Life> {
+        let file = self.file.again(&self.path)?;
+        let last = || self.live()[LIVE_LAST_LIFE].fetch_add(1, Ordering::Relaxed);
+        let byte =
+            std::iter::repeat_with(|| halves(last().wrapping_add(1))[0]).find(|byte| *byte != 0)?;
+        Life::begin(file, byte).ok()
+    }
+
+    /// Whether the process that was seen as the owner of a slot has ended: its lock says so. Where it could not lock its pid does, in
+    /// the namespace where it means something; the start of the process tells whether its pid is used again.
+    fn has_ended(&self, slot: usize, seen: u64) -> bool {
+        let head = self.head(slot);
+        let [byte, taken] = halves(AtomicU64::load(&head[LIFE], Ordering::Acquire));
+        let [pid, seen_taken] = halves(seen);
+        // Else the owner is just taking the slot.
+        let is_of_owner = taken == seen_taken;
+        if is_of_owner && byte != 0 {
+            let file = self.file.open(&self.path);
+            return file.is_some_and(|file| life::is_free(file, byte));
+        }
+        if self.pids.is_none() || self.pids != origin::own_pids() {
+            return false;
+        }
+        let Some(process) = Pid::from_raw(pid.cast_signed()) else {
+            return false;
+        };
+        if test_kill_process(process) == Err(Errno::SRCH) {
+            return true;
+        }
+        let start = head[START].get();
+        let found = match is_of_owner && start != 0 {
+            true => origin::start_of(pid),
+            false => 0,
+        };
+        found != 0 && found != start
+    }
+
+    /// The cells of gauges.
+    fn gauge_cells(&self) -> Vec<usize> {
+        let used = AtomicU64::load(&self.live()[LIVE_METRICS], Ordering::Acquire);
+        let words = &self.mapping.words()[self.layout.metrics / 8..];
+        let used = usize::try_from(used / 8).unwrap_or(0).min(words.len());
+        let words: Vec<u64> = words[..used].iter().map(Word::get).collect();
+        let (mut rest, mut cells) = (as_bytes(&words), Vec::new());
+        while let Ok((metric, behind)) = Metric::parse(rest, self.room.cells) {
+            let gauge = metric.filter(|metric| matches!(metric.kind, MetricKind::Gauge(_)));
+            cells.extend(gauge.map(|metric| metric.first_cell));
+            rest = behind;
+        }
+        cells
+    }
 }
 
 impl Drop for Shared {
@@ -265,6 +352,10 @@ impl Drop for Shared {
         if self.forks == forks::count() {
             self.live()[LIVE_CLOSED].publish(1);
         }
+        let life = self.life.get_mut();
+        let life = life.unwrap_or_else(PoisonError::into_inner);
+        // The mapping of a parent is not there.
+        std::mem::forget(life.take_if(|(forks, _)| *forks != forks::count()));
     }
 }
 
@@ -288,16 +379,22 @@ impl Publisher {
             path: PathBuf::from(&schema.name),
             cause,
         })?;
-        let (mapping, path) = file::create(schema, &room, &layout, &table)?;
+        let (mapping, file, path) = file::create(schema, &room, &layout, &table)?;
+        let shared = Arc::new(Shared {
+            mapping,
+            layout,
+            room,
+            path,
+            file,
+            life: Mutex::new(None),
+            pids: origin::own_pids(),
+            cells_used: Mutex::new(schema.cells),
+            forks: forks::count(),
+        });
+        shared.life();
+        forks::add(Arc::downgrade(&shared));
         Ok(Publisher {
-            shared: Some(Arc::new(Shared {
-                mapping,
-                layout,
-                room,
-                path,
-                cells_used: Mutex::new(schema.cells),
-                forks: forks::count(),
-            })),
+            shared: Some(shared),
         })
     }
 
@@ -341,6 +438,25 @@ impl Publisher {
             .filter(|shared| index < shared.room.slots);
         let slot = shared.and_then(|shared| Slot::take(shared, index));
         slot.unwrap_or(Slot::disabled())
+    }
+
+    /// Gives back the slots of a process that has ended, for the master that waited for it; `pid` is as the process itself has it. `None`:
+    /// those of all processes that are seen to have ended. Counters stay. How many slots they were. A process that lives keeps its slots.
+    pub fn release_ended(&self, pid: Option<u32>) -> usize {
+        let Some(shared) = &self.shared else {
+            return 0;
+        };
+        let ended = (0..shared.room.slots).filter_map(|index| {
+            let head = shared.head(index);
+            let seen = AtomicU64::load(&head[OWNER], Ordering::Acquire);
+            let [owner, taken] = halves(seen);
+            // The word of the master counts where there is no lock.
+            let is_said = pid.is_some() && head[LIFE].get() == word_of(0, taken);
+            let is_meant = owner != 0 && pid.is_none_or(|pid| pid == owner);
+            let is_free = is_meant && (is_said || shared.has_ended(index, seen));
+            is_free.then(|| Slot::take_from(shared, index, seen))?
+        });
+        ended.map(drop).count()
     }
 
     /// A counter that was not known when the file was made. `None` if there is no room ([`Schema::spare`]), in a process that did not make

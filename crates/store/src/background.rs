@@ -60,10 +60,13 @@ impl Store {
             }
         }));
         let turns = Arc::new(Mutex::new(()));
-        for _ in 0..writers.max(1) {
+        for writer in 0..writers.max(1) {
             let (store, stop, turns) = (self.clone(), stop.clone(), turns.clone());
             handles.push(std::thread::spawn(move || {
                 let mut pace = Pace::default();
+                if writer == 0 {
+                    store.inner.put_missing_placeholders();
+                }
                 while !stop.load(Ordering::Relaxed) {
                     {
                         // Path order: one round at a time.
@@ -297,6 +300,7 @@ impl Inner {
             drop(state);
             self.forget_gone(&gone, now_ns);
             self.forget_silent(now_ns);
+            self.put_missing_placeholders();
         } else {
             drop(state);
         }
@@ -312,7 +316,9 @@ impl Inner {
         for (id, series) in state.series.iter() {
             let file = &series.file;
             let gone_ns = file.gone_since().map(|since| now_ns.saturating_sub(since));
-            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64) && !file.is_busy()
+            if gone_ns.is_some_and(|age_ns| age_ns > GONE_KEPT.as_nanos() as u64)
+                && !file.is_busy()
+                && !self.outlives_file(series)
             {
                 gone.push(id);
             } else if series.values.last > file.upto() && file.is_due(now_ns) && !series.suspended {

@@ -8,6 +8,7 @@ use crate::engine::{Inner, Store};
 use crate::memtable::state::State;
 use crate::names;
 use crate::wal::record::Record;
+use kymo_sys::tree::Access;
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
@@ -117,11 +118,42 @@ impl Inner {
             }
             match self.disk.sync_file_system(names::path(folder)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    self.sync_files_of(*device)?;
+                    done.insert(*device);
+                }
                 answer => {
                     answer?;
                     done.insert(*device);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Each file that was written, and then each folder that has the name of one, or below the base of such a folder.
+    fn sync_files_of(&self, device: u64) -> io::Result<()> {
+        let state = self.lock();
+        let started = state.series.started();
+        let here = started.filter(|series| {
+            let left = series.file.left();
+            left.is_some_and(|left| left.device == device)
+        });
+        let paths: Vec<Vec<u8>> = here.map(|series| series.path.to_vec()).collect();
+        drop(state);
+        for path in &paths {
+            let file = self.tree.open(names::path(path), Access::Read);
+            if_there(file.and_then(|file| file.sync_data()))?;
+        }
+        let mut folders = BTreeSet::new();
+        for path in &paths {
+            let folder = names::path(names::folder_of(path));
+            let above = folder.ancestors().skip(1);
+            folders.insert(folder);
+            folders.extend(above.take_while(|above| above.starts_with(&self.settings.base)));
+        }
+        for folder in folders {
+            if_there(self.disk.sync_dir(folder))?;
         }
         Ok(())
     }
@@ -166,6 +198,14 @@ impl Inner {
         let epoch = state.epochs.now();
         state.series.settle_before(epoch);
         Ok(committed)
+    }
+}
+
+/// What others have removed needs no sync.
+fn if_there(synced: io::Result<()>) -> io::Result<()> {
+    match synced {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced,
     }
 }
 

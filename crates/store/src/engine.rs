@@ -94,12 +94,23 @@ impl Inner {
         self.settings.files == Files::Never
     }
 
-    /// The series that a name stands for, if it never had a file; forgotten ones, too.
+    /// The series that a name stands for, if it has no file and needs none; forgotten ones that never had one, too.
     pub(crate) fn without_file(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let state = self.lock();
         let id = state.series.find(name, || spelled.to_vec())?;
         let series = state.series.get(id)?;
-        (self.is_without_files() || series.file.left().is_none()).then_some(id)
+        self.needs_no_file(series).then_some(id)
+    }
+
+    /// True if a series goes on without a file: there never was one, or somebody removed one that is made when it is asked for.
+    pub(crate) fn needs_no_file(&self, series: &Series) -> bool {
+        self.is_without_files() || series.file.left().is_none() || self.outlives_file(series)
+    }
+
+    /// True if a series goes on whose file somebody removed.
+    pub(crate) fn outlives_file(&self, series: &Series) -> bool {
+        let is_gone = series.file.gone_since().is_some();
+        is_gone && self.settings.files == Files::Asked && !series.forgotten
     }
 
     /// A series with its values up to a stamp.

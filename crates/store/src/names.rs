@@ -30,6 +30,21 @@ pub(crate) fn below(base: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
+/// What the disk calls a series: below the base as [`below`] has it, so that a store and its base can be moved.
+pub(crate) fn stored(base: &[u8], path: &[u8]) -> Vec<u8> {
+    below(base, path)
+}
+
+/// The series of which the disk has this name; `None`: it is no name, whatever wrote it.
+pub(crate) fn restored<'a>(base: &[u8], stored: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    if stored.first() == Some(&b'/') || !is_file(stored) {
+        return is_sound(stored).then_some(Cow::Borrowed(stored));
+    }
+    let name = [b"/", stored.strip_prefix(b"./").unwrap_or(stored)].concat();
+    let whole = [if base == b"/" { b"" } else { base }, &name[..]].concat();
+    (name.len() > 1 && normal(&name) == name && is_sound(&whole)).then_some(Cow::Owned(whole))
+}
+
 /// Whether a series of this path, which may be a label set, may have a file.
 pub(crate) fn is_file(path: &[u8]) -> bool {
     !label_set::is_set(path)
@@ -117,6 +132,39 @@ pub(crate) fn path(bytes: &[u8]) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_on_the_disk() {
+        for (base, path, stored_as) in [
+            (&b"/db"[..], &b"/db/web1/cpu.rrd"[..], &b"web1/cpu.rrd"[..]),
+            (b"/db", b"/dbx/a.rrd", b"/dbx/a.rrd"),
+            (b"/", b"/a.rrd", b"/a.rrd"),
+            (b"/db", b"/db/{a=\"b\"}", b"./{a=\"b\"}"),
+            (b"/db", b"{a=\"b\"}", b"{a=\"b\"}"),
+        ] {
+            assert_eq!(stored(base, path), stored_as);
+            assert_eq!(restored(base, stored_as).as_deref(), Some(path), "{path:?}");
+        }
+        for no_name in [
+            &b""[..],
+            b"./",
+            b"../a",
+            b"a/../b",
+            b"a//b",
+            b"a/",
+            b"a\0",
+            b"{a",
+            b"/a\0",
+        ] {
+            let restored = restored(b"/db", no_name);
+            assert!(
+                restored.is_none() || no_name == b"{a",
+                "{no_name:?} is {restored:?}"
+            );
+        }
+        let moved = restored(b"/elsewhere/db", b"web1/cpu.rrd");
+        assert_eq!(moved.as_deref(), Some(&b"/elsewhere/db/web1/cpu.rrd"[..]));
+    }
 
     #[test]
     fn names() {

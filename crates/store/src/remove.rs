@@ -118,7 +118,7 @@ impl Inner {
     }
 
     fn has_file(&self, series: &Series) -> bool {
-        series.file.left().is_some() && !self.is_without_files()
+        !self.needs_no_file(series)
     }
 
     fn sync_file(&self, path: &[u8]) -> Result<(), FileError> {
@@ -158,6 +158,7 @@ impl Inner {
             drop(self.recent.take(id));
         }
         if !victim.has_file {
+            self.remove_placeholder(&victim.path);
             return Ok(());
         }
         let unlinked = self

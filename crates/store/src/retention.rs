@@ -100,14 +100,18 @@ impl Inner {
         let mut state = self.lock();
         let still = mine.iter().filter(|silent| {
             let series = state.series.get(silent.id);
-            series.is_some_and(|series| is_quiet(series) && series.values.last == silent.last)
+            series.is_some_and(|series| self.is_quiet(series) && series.values.last == silent.last)
         });
-        let ids: Vec<u32> = still.map(|silent| silent.id).collect();
+        let gone: Vec<&Silent> = still.collect();
+        let ids: Vec<u32> = gone.iter().map(|silent| silent.id).collect();
         let forgotten = self.forget(&mut state, &ids, now_ns).map(|()| ids.len());
         if let Ok(forgotten @ 1..) = forgotten {
             state.notice(format!(
                 "{forgotten} series that got no values for as long as their archives reach are no longer kept"
             ));
+            drop(state);
+            gone.iter()
+                .for_each(|silent| self.remove_placeholder(&silent.path));
         }
     }
 
@@ -123,7 +127,7 @@ impl Inner {
         for (id, series) in state.series.iter() {
             let schema = state.chunks.get(series.chunk).map(|chunk| &chunk.schema);
             let is_old = |schema| series.values.last + reach_s(schema) < now;
-            if !is_quiet(series) || !schema.is_some_and(|schema| is_old(schema)) {
+            if !self.is_quiet(series) || !schema.is_some_and(|schema| is_old(schema)) {
                 continue;
             }
             let first_ns = *state.silent.get(&id).unwrap_or(&now_ns);
@@ -137,6 +141,13 @@ impl Inner {
         found
     }
 
+    /// True if nobody does anything with a series, and all its values are in blocks.
+    fn is_quiet(&self, series: &Series) -> bool {
+        let (is_saved, file) = (series.values.is_saved(), &series.file);
+        let is_missed = file.gone_since().is_some() && !self.outlives_file(series);
+        is_saved && !file.is_busy() && !series.suspended && !is_missed
+    }
+
     /// Whether nothing is lost with a series: its file has all there is, and is on the disk.
     fn may_go(&self, silent: &Silent) -> bool {
         if self.is_without_files() {
@@ -148,7 +159,7 @@ impl Inner {
                 return false;
             };
             let is_asked_for = self.settings.files == Files::Asked || !series.may_have_file();
-            if series.file.left().is_none() && is_asked_for {
+            if self.needs_no_file(series) && is_asked_for {
                 // It never was, and all that it would have is past its archives.
                 return true;
             }
@@ -217,12 +228,6 @@ impl Inner {
         ids.iter().for_each(|&id| state.forget_series(id));
         Ok(())
     }
-}
-
-/// Whether nobody does anything with a series, and all its values are in blocks.
-fn is_quiet(series: &Series) -> bool {
-    let (is_saved, file) = (series.values.is_saved(), &series.file);
-    is_saved && !file.is_busy() && !series.suspended && file.gone_since().is_none()
 }
 
 /// How far back the longest archive reaches, in seconds.

@@ -80,6 +80,16 @@ impl<'a> WriteBatch<'a> {
         self.writer = writer;
     }
 
+    /// Whether another writer keeps a series: then this one may not change it.
+    pub fn is_held(&self, name: &[u8]) -> bool {
+        let series = self.find(name).and_then(|id| self.state.series.get(id));
+        series.is_some_and(|series| {
+            let chunk = self.state.chunks.get(series.chunk);
+            let interval_s = chunk.map_or(0, |chunk| chunk.schema.definitions().pdp_step);
+            !series.hold.allows(self.writer, self.now_ns, interval_s)
+        })
+    }
+
     /// Takes values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than
     /// the last; the rest is not looked at. Values before a refused one stay taken.
     pub fn update<'v>(
@@ -116,7 +126,7 @@ impl<'a> WriteBatch<'a> {
     ) -> Result<usize, Refusal> {
         let state = &mut *self.state;
         let series = state.series.get_mut(id).ok_or(Refusal::Untouched)?;
-        if series.file.gone_since().is_some() {
+        if series.file.gone_since().is_some() && !self.inner.outlives_file(series) {
             return Err(Refusal::Untouched);
         }
         let chunk_id = series.chunk;

@@ -44,13 +44,17 @@ pub trait Disk: Send + Sync {
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
     /// What `path` is, not following links.
     fn name_kind(&self, path: &Path) -> io::Result<NameKind>;
-    /// Makes everything on the file system of `path` durable (`syncfs`).
+    /// Makes everything on the file system of `path` durable (`syncfs`). `Unsupported` where that reaches no disk: each file
+    /// and each folder has to be synced.
     fn sync_file_system(&self, path: &Path) -> io::Result<()>;
     /// The user whose files this process makes.
     fn user(&self) -> u32;
     /// The files of others below `base`, by names from outside.
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
 }
+
+/// <linux/magic.h>: `FUSE_SUPER_MAGIC`.
+const FUSE: libc::c_long = 0x6573_5546;
 
 /// The machine's own file systems.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +117,12 @@ impl Disk for RealDisk {
     }
 
     fn sync_file_system(&self, path: &Path) -> io::Result<()> {
-        Ok(rustix::fs::syncfs(File::open(path)?)?)
+        let folder = File::open(path)?;
+        // The kernel does not pass `syncfs` on to the program behind FUSE, and reports success.
+        if rustix::fs::fstatfs(&folder)?.f_type == FUSE {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(rustix::fs::syncfs(folder)?)
     }
 
     fn user(&self) -> u32 {
@@ -122,6 +131,15 @@ impl Disk for RealDisk {
 
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>> {
         Ok(Box::new(RealTree::open(base, reach)?))
+    }
+}
+
+/// Syncs the names of a folder and of the folders above: a synced file in a folder without a durable name is lost
+/// with the folder. Skips folders above that this process may not open; their owners keep them.
+pub fn sync_names_of(folder: &Path) {
+    let folder = std::path::absolute(folder).unwrap_or_default();
+    for above in folder.ancestors().skip(1) {
+        let _of_others = File::open(above).and_then(|above| above.sync_all());
     }
 }
 

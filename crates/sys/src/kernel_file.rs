@@ -7,11 +7,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use crate::clock::process_cpu_ns;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 pub use rustix::io::Errno;
 
+/// `statfs` type of procfs.
+const PROC_FILE_SYSTEM: i64 = 0x9fa0;
 /// `statfs` types of file systems whose files give fresh content at each pread.
-const LIVE_FILE_SYSTEMS: [i64; 4] = [0x9fa0, 0x6265_6572, 0x27_e0eb, 0x6367_7270];
+const LIVE_FILE_SYSTEMS: [i64; 4] = [PROC_FILE_SYSTEM, 0x6265_6572, 0x27_e0eb, 0x6367_7270];
 
 /// The folder below which all kernel files are looked up; `/` but for tests and containers.
 pub struct Root {
@@ -19,6 +22,7 @@ pub struct Root {
     proc: OwnedFd,
     path: PathBuf,
     keeps: bool,
+    has_own_pids: bool,
 }
 
 impl Root {
@@ -30,9 +34,10 @@ impl Root {
         let kind = rustix::fs::fstatfs(&proc)?.f_type as i64;
         Ok(Root {
             dir,
-            proc,
             path: path.to_path_buf(),
             keeps: LIVE_FILE_SYSTEMS.contains(&kind),
+            has_own_pids: kind == PROC_FILE_SYSTEM && has_own_pids(&proc),
+            proc,
         })
     }
 
@@ -45,6 +50,20 @@ impl Root {
     /// file may be an old one.
     pub fn keeps_files(&self) -> bool {
         self.keeps
+    }
+
+    /// True if a pid below `proc` is the pid that this process uses, so that [`Root::process_cpu_ns`] works.
+    pub fn has_own_pids(&self) -> bool {
+        self.has_own_pids
+    }
+
+    /// The CPU time of a process and all its threads, for the price of a system call. `None`: no such process, or pids are
+    /// those of another pid namespace, or made up.
+    pub fn process_cpu_ns(&self, pid: u32) -> Option<u64> {
+        match self.has_own_pids {
+            true => process_cpu_ns(pid),
+            false => None,
+        }
     }
 
     /// Opens a file; `path` is relative to the root.
@@ -83,6 +102,21 @@ impl Root {
             Mode::empty(),
         )?))
     }
+}
+
+/// True if this process has one pid below that folder, its own: a `proc` of an outer pid namespace lists two.
+fn has_own_pids(proc: &OwnedFd) -> bool {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(proc, "self/status", flags, Mode::empty()) else {
+        return false;
+    };
+    let mut text = Vec::new();
+    let is_read = KernelFile(file).read_on(&mut text, usize::MAX).is_ok();
+    let pids = text
+        .split(|&b| b == b'\n')
+        .find_map(|line| line.strip_prefix(b"NSpid:"));
+    let own = std::process::id().to_string();
+    is_read && pids.is_some_and(|pids| pids.trim_ascii() == own.as_bytes())
 }
 
 /// An open kernel file.
@@ -204,5 +238,38 @@ impl FolderNode {
             // Itself, its `.`, and the `..` of each folder in it. Some file systems do not count: there it is 1.
             may_have_folders: stat.st_nlink != 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_up_proc_has_no_pids_of_ours() {
+        let folder = std::env::temp_dir().join(format!("kymo-own-pids-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("proc/self")).expect("a folder");
+        let status = format!("NSpid:\t{}\n", std::process::id());
+        std::fs::write(folder.join("proc/self/status"), status).expect("a file");
+        let root = Root::open(&folder).expect("a root");
+        assert!(!root.has_own_pids());
+        assert_eq!(root.process_cpu_ns(std::process::id()), None);
+        std::fs::remove_dir_all(folder).expect("no folder");
+    }
+
+    #[test]
+    fn the_clock_of_a_process_grows_as_it_works_and_ends_with_it() {
+        let root = Root::open(Path::new("/")).expect("a root");
+        if !root.has_own_pids() {
+            return crate::skipped::skipped("/proc has the pids of another namespace");
+        }
+        let own = || root.process_cpu_ns(std::process::id()).expect("a clock");
+        let before = own();
+        while own() <= before {}
+        let mut child = std::process::Command::new("true").spawn().expect("a child");
+        let pid = child.id();
+        assert!(root.process_cpu_ns(pid).is_some(), "not waited for yet");
+        child.wait().expect("an end");
+        assert_eq!(root.process_cpu_ns(pid), None);
     }
 }

@@ -3,11 +3,13 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod ancestry;
 pub mod clock;
 pub mod datagrams;
 pub mod disk;
 mod disk_file;
 pub mod effort;
+pub mod kept_file;
 pub mod kernel_file;
 pub mod listen;
 pub mod machine;
@@ -23,8 +25,13 @@ pub mod ready;
 pub mod sim_clock;
 #[cfg(feature = "testing")]
 pub mod sim_disk;
+pub mod skipped;
 pub mod space;
+pub mod spooled;
 pub mod stream;
+pub mod sure_folder;
+pub mod talk;
+pub mod tcp_owner;
 pub mod ticker;
 pub mod tree;
 mod window;

@@ -1,23 +1,26 @@
 //! Sockets to listen on: made here, or handed over by the service manager.
 
-use std::fs::Permissions;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Gid, Mode, Uid};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt};
 
-/// Connections that may wait to be taken.
-const BACKLOG: i32 = 511;
+use crate::sure_folder::SocketName;
+
+/// Connections that may wait to be taken, as far as the kernel lets them (net.core.somaxconn). Where there is no room, the
+/// kernel lets a client try again after one second, and after three: many connections of one client kept others waiting so.
+const BACKLOG: i32 = 4096;
 /// Neither hands itself on to children nor makes anybody wait.
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
 /// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A process of this user, here.
     User(u32),
@@ -63,8 +66,7 @@ pub fn bind_unix_for_owner(path: &Path) -> io::Result<OwnedFd> {
 pub fn bind_unix_for_group(path: &Path, gid: Option<u32>) -> io::Result<OwnedFd> {
     let socket = bind_unix_without(path, 0o117)?;
     if let Some(gid) = gid {
-        let (cwd, gid) = (rustix::fs::CWD, Some(Gid::from_raw(gid)));
-        rustix::fs::chownat(cwd, path, None, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        SocketName::open(path)?.give_to_group(gid)?;
     }
     Ok(socket)
 }
@@ -97,17 +99,21 @@ fn remove_dead(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
 
 /// Gives a unix socket's name to a group, which may then use it.
 pub fn share_with_group(path: &Path, gid: u32) -> io::Result<()> {
-    let (uid, gid) = (
-        Uid::from_raw(rustix::process::getuid().as_raw()),
-        Gid::from_raw(gid),
-    );
-    rustix::fs::chown(path, Some(uid), Some(gid))?;
-    set_mode(path, 0o760)
+    let name = SocketName::open(path)?;
+    name.give_to_group(gid)?;
+    name.set_mode(0o760)
 }
 
 /// Sets the mode of a unix socket's name.
 pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    std::fs::set_permissions(path, Permissions::from_mode(mode))
+    SocketName::open(path)?.set_mode(mode)
+}
+
+/// Connects to a unix socket, or fails where that would have to wait. The connection does not wait either.
+pub fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
+    let socket = unix_socket()?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
 }
 
 /// Lets clients come.
@@ -191,6 +197,7 @@ pub fn adopt(socket: &impl AsFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn hosts_have_addresses() {

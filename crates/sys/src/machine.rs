@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use kymo_base::name::DisplayName;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Pid;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -45,11 +46,6 @@ pub fn peak_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line?.split_whitespace().next()?.parse().ok()
-}
-
-/// CPU time of this thread, in nanoseconds.
-pub fn thread_cpu_ns() -> u64 {
-    nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID).max(0) as u64
 }
 
 /// CPU time of all threads of this process, in nanoseconds.
@@ -141,6 +137,11 @@ pub fn page_size() -> u64 {
     configured(libc::_SC_PAGESIZE)
 }
 
+/// Bytes of memory that the kernel manages.
+pub fn memory_bytes() -> u64 {
+    configured(libc::_SC_PHYS_PAGES).saturating_mul(page_size())
+}
+
 /// Not by rustix, which looks for the vDSO: valgrind hides that, and ends the program.
 #[allow(unsafe_code)]
 fn configured(name: libc::c_int) -> u64 {
@@ -155,6 +156,11 @@ pub const ROOT: u32 = 0;
 /// The number of the user this process runs as.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The process that started this one.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
 }
 
 /// Whether this process runs as root.
@@ -229,6 +235,14 @@ pub fn ignore_flush() {
     ignore_hang_up();
 }
 
+/// Makes a write beyond the file size limit (`ulimit -f`, which a log meets first) fail with an error instead of a
+/// signal that kills. `privilege::unblock_signals` gives started programs the signal's default back.
+#[allow(unsafe_code)]
+pub fn outlive_file_limit() {
+    // SAFETY: SIG_IGN is no handler that could run.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Everything else on this machine goes first.
 pub fn be_nice() -> io::Result<()> {
     rustix::process::setpriority_process(None, 19)?;
@@ -270,15 +284,62 @@ impl Signals {
     }
 
     /// Waits for a signal, at most so long.
-    #[allow(unsafe_code)]
     pub fn wait(&self, at_most: Duration) -> Option<Signal> {
+        self.wait_and_name(at_most).map(|(signal, _)| signal)
+    }
+
+    /// Waits for a signal, at most so long, and says which one it was and whose.
+    #[allow(unsafe_code)]
+    pub fn wait_and_name(&self, at_most: Duration) -> Option<(Signal, Sent)> {
         let time = libc::timespec {
             tv_sec: at_most.as_secs().min(1 << 40) as libc::time_t,
             tv_nsec: at_most.subsec_nanos().into(),
         };
-        // SAFETY: both pointers are to live, initialised values; no siginfo is asked for.
-        let signal = unsafe { libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time) };
-        meaning(signal, self.hang_up)
+        let mut sent = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: all pointers are to live values; of a signal the kernel fills in who sent it, and zeros are sound.
+        let (number, sent) = unsafe {
+            let number = libc::sigtimedwait(&self.set, sent.as_mut_ptr(), &time);
+            (number, sent.assume_init())
+        };
+        let signal = meaning(number, self.hang_up)?;
+        Some((signal, Sent::of(number, &sent)))
+    }
+}
+
+/// A signal and who sent it: `SIGTERM from process 77 (systemd) of user 0`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent(String);
+
+impl Sent {
+    #[allow(unsafe_code)]
+    fn of(number: libc::c_int, sent: &libc::siginfo_t) -> Sent {
+        let name = match number {
+            libc::SIGTERM => "SIGTERM",
+            libc::SIGINT => "SIGINT",
+            libc::SIGHUP => "SIGHUP",
+            _ => "a signal",
+        };
+        if sent.si_code > 0 {
+            return Sent(format!("{name} from the kernel"));
+        }
+        // SAFETY: signals that processes send have both.
+        let (pid, uid) = unsafe { (sent.si_pid(), sent.si_uid()) };
+        if pid == 0 {
+            return Sent(format!("{name} from outside of this pid namespace"));
+        }
+        let comm = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        // The sender may have ended.
+        let comm = match comm.trim_ascii_end() {
+            b"" => String::new(),
+            comm => format!(" ({})", DisplayName(comm)),
+        };
+        Sent(format!("{name} from process {pid}{comm} of user {uid}"))
+    }
+}
+
+impl std::fmt::Display for Sent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -551,7 +612,7 @@ pub fn terminal_lines() -> Option<u16> {
 
 /// Whether a person reads what goes to stderr.
 pub fn stderr_is_terminal() -> bool {
-    io::IsTerminal::is_terminal(&io::stderr())
+    rustix::termios::isatty(rustix::stdio::stderr())
 }
 
 #[cfg(test)]

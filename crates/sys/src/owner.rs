@@ -69,7 +69,7 @@ mod tests {
         // Below a folder whose way is sure: tests may run where /tmp is everybody's.
         let top = Path::new("/run").join(format!("kymo-owner-{}", std::process::id()));
         if fs::create_dir(&top).is_err() {
-            eprintln!("skipped: not root");
+            crate::skipped::skipped("not root");
             return;
         }
         let (a, b) = (top.join("a"), top.join("b"));

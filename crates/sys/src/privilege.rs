@@ -10,7 +10,10 @@ use std::process::Command;
 
 use rustix::fs::{Gid, Uid};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    Resource, Rlimit, Signal, getppid, getrlimit, set_parent_process_death_signal, setrlimit,
+    setsid,
+};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
     clear_ambient_capability_set, configure_capability_in_ambient_set,
@@ -300,6 +303,17 @@ pub enum Keep {
     Reading,
 }
 
+/// Memory limit of a child. A child that asks for more ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// The parent's limit.
+    Unlimited,
+    /// Bytes of private writable memory: RLIMIT_DATA. Mapped files do not count.
+    Own(u64),
+    /// Bytes of everything that is mapped: RLIMIT_AS.
+    Mapped(u64),
+}
+
 /// What is done in a child before its program starts.
 #[derive(Clone, Debug)]
 pub struct Role {
@@ -311,6 +325,8 @@ pub struct Role {
     pub keep: Keep,
     /// Whether it gets SIGTERM when its parent ends, however that ends.
     pub ends_with_parent: bool,
+    /// Memory limit of the child.
+    pub memory: Memory,
     /// Files of the parent that it is handed, under the same numbers.
     pub inherits: Vec<RawFd>,
 }
@@ -339,6 +355,7 @@ fn enter(role: &Role, parent: u32) -> io::Result<()> {
         Keep::Nothing => CapabilitySet::empty(),
         Keep::Reading => CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_PTRACE,
     } & had;
+    limit_memory(role.memory)?;
     lower_bounds(keep);
     if let Some(account) = &role.account {
         become_user(account, &role.groups)?;
@@ -357,6 +374,33 @@ fn enter(role: &Role, parent: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the soft memory limit of this process, so that a process can lift it before it starts programs of others.
+pub fn limit_memory(memory: Memory) -> io::Result<()> {
+    let (resource, bytes) = match memory {
+        Memory::Unlimited => return Ok(()),
+        Memory::Own(bytes) => (Resource::Data, bytes),
+        Memory::Mapped(bytes) => (Resource::As, bytes),
+    };
+    let now = getrlimit(resource);
+    let bytes = now.current.unwrap_or(u64::MAX).min(bytes);
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: now.maximum,
+    };
+    Ok(setrlimit(resource, limit)?)
+}
+
+/// Lifts the memory limit of [`confine`]. For the runner, which starts programs of others.
+pub fn lift_memory_limit() {
+    let maximum = getrlimit(Resource::Data).maximum;
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    // Up to the hard limit anybody may.
+    let _ = setrlimit(Resource::Data, limit);
+}
+
 /// What this process was handed by whoever started it, but for its standard files, is not handed on. Best effort:
 /// Linux 5.11.
 #[allow(unsafe_code)]
@@ -373,14 +417,15 @@ pub fn keep_files_back() {
     }
 }
 
-/// What its parent waits for in its own way ends the child in the ordinary one.
+/// Gives the child the default signals, which the parent has changed for itself.
 #[allow(unsafe_code)]
 pub(crate) fn unblock_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: sigemptyset initialises the set before it is used.
+    // SAFETY: sigemptyset initialises the set before it is used; SIG_DFL is no handler that could run.
     unsafe {
         libc::sigemptyset(none.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+        libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
     }
 }
 
@@ -466,6 +511,11 @@ impl State {
     /// Of a process by its number.
     pub fn of(pid: u32) -> Option<State> {
         State::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    }
+
+    /// Whether CAP_SYS_PTRACE is among the capabilities.
+    pub fn may_trace(&self) -> bool {
+        CapabilitySet::from_bits_retain(self.capabilities).contains(CapabilitySet::SYS_PTRACE)
     }
 
     fn parse(status: &str) -> Option<State> {
@@ -565,6 +615,7 @@ mod tests {
         let mut command = Command::new("cat");
         command.args([
             "/proc/self/status",
+            "/proc/self/limits",
             &format!("/proc/self/fdinfo/{}", theirs.as_raw_fd()),
         ]);
         let role = Role {
@@ -572,13 +623,19 @@ mod tests {
             groups: Vec::new(),
             keep: Keep::Nothing,
             ends_with_parent: true,
+            memory: Memory::Own(1 << 30),
             inherits: vec![theirs.as_raw_fd()],
         };
         confine(&mut command, role);
         let output = command.output().unwrap();
         drop((mine, theirs));
         assert!(output.status.success(), "the pipe is there");
-        let state = State::parse(&String::from_utf8_lossy(&output.stdout)).unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut limits = text
+            .lines()
+            .filter(|line| line.starts_with("Max data size"));
+        assert!(limits.any(|line| line.contains(" 1073741824 ")), "{text}");
+        let state = State::parse(&text).unwrap();
         assert_eq!((state.capabilities, state.no_new_privs), (0, true));
         assert_eq!(state.uid, Account::own().uid);
     }

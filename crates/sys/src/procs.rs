@@ -41,6 +41,21 @@ pub fn name_of(pid: u32) -> Option<String> {
     Some(name.trim_end().to_string())
 }
 
+/// The state of each thread of process `pid`, as proc(5) has them; none if it is not there.
+pub fn thread_states(pid: u32) -> Vec<u8> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let stats = threads.filter_map(|thread| fs::read(thread.ok()?.path().join("stat")).ok());
+    stats.filter_map(|stat| state_in(&stat)).collect()
+}
+
+/// The letter behind the name, which may have any bytes.
+fn state_in(stat: &[u8]) -> Option<u8> {
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    stat.get(end + 2).copied()
+}
+
 /// The process that started this one, unless that has ended.
 pub fn parent() -> Option<u32> {
     let parent = rustix::process::getppid()?.as_raw_nonzero().get() as u32;
@@ -66,5 +81,15 @@ mod tests {
         assert!(used.memory_bytes > 10_000, "{used:?}");
         assert!(age_of(own).is_some_and(|age| (0.0..3600.0).contains(&age)));
         assert!(usage_of(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn a_thread_has_a_state() {
+        assert_eq!(state_in(b"7 (a) D b) S 1 7"), Some(b'S'));
+        assert_eq!(state_in(b"7 (a"), None);
+        assert_eq!(state_in(b"7 (a)"), None);
+        let own = thread_states(std::process::id());
+        assert!(own.contains(&b'R'), "{own:?}");
+        assert!(thread_states(u32::MAX).is_empty());
     }
 }

@@ -87,6 +87,8 @@ struct State {
     last_inode: u64,
     last_handle: u64,
     boots: u64,
+    /// Power cuts: each is followed by a mount.
+    mounts: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -660,7 +662,8 @@ impl State {
             size_bytes,
             allocated_bytes: pages(size_bytes),
             inode,
-            device: 1,
+            // The kernel gives devices other numbers at each mount.
+            device: 1 + self.mounts,
             mtime_ns: found.map_or(0, |found| found.seen_mtime),
             links: names.count() as u64,
             owner: 0,
@@ -700,6 +703,7 @@ impl State {
         self.failed.clear();
         self.faults = Faults::default();
         self.boots += 1;
+        self.mounts += 1;
     }
 
     fn drop_orphans(&mut self) {

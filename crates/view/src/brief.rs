@@ -49,7 +49,8 @@ impl Brief {
         let elapsed = interval.parts.iter().filter(|part| part.fresh);
         totals.interval(elapsed.map(Part::elapsed).fold(0.0, f64::max));
         for (at, part) in interval.parts.iter().enumerate() {
-            totals.add(at, part.numbers());
+            let elapsed = if part.fresh { part.elapsed() } else { 0.0 };
+            totals.add(at, part.numbers(), elapsed);
         }
         if totals.context.stamp() != interval.context.stamp() {
             totals.context = interval.context.clone();

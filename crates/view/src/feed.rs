@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_base::reading::Reading;
+use kymo_kernel::choice;
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem::{Summary, process};
 use kymo_query::delta::{Delta, Numbers, RateRow};
@@ -33,6 +34,10 @@ pub(crate) struct Part {
 pub(crate) struct Feed {
     parts: Vec<Part>,
     zone: PlayedZone,
+    /// Whether a remark has named the zone that is not known.
+    has_named_zone: bool,
+    /// Whether a remark has said which processes alone are recorded.
+    has_named_choice: bool,
 }
 
 /// One interval, as formats see it.
@@ -58,6 +63,8 @@ impl Feed {
         Feed {
             parts,
             zone: PlayedZone::default(),
+            has_named_zone: false,
+            has_named_choice: false,
         }
     }
 
@@ -76,6 +83,25 @@ impl Feed {
         self.parts.iter_mut().for_each(|part| part.delta.restart());
     }
 
+    /// What is to be said of the last sample.
+    pub(crate) fn remarks(&mut self, context: &Context) -> Vec<String> {
+        let fresh = self.parts.iter().filter(|part| part.fresh);
+        let remarks = fresh.flat_map(|part| part.delta.rates().remarks.iter());
+        let mut remarks: Vec<String> = remarks.cloned().collect();
+        if !self.has_named_zone {
+            let remark = self.zone.of(context).remark();
+            self.has_named_zone = remark.is_some();
+            remarks.extend(remark);
+        }
+        let shows_processes = self.parts.iter().any(Part::is_of_processes);
+        if !self.has_named_choice && shows_processes {
+            let not_recorded = choice::not_recorded(context);
+            self.has_named_choice = not_recorded.is_some();
+            remarks.extend(not_recorded.map(|what| format!("not recorded: {what}")));
+        }
+        remarks
+    }
+
     /// The local time of a moment on the recorded machine.
     pub(crate) fn local(&mut self, context: &Context, real_ns: i64) -> Local {
         self.zone.of(context).local(real_ns)
@@ -88,6 +114,10 @@ impl Feed {
 }
 
 impl Part {
+    fn is_of_processes(&self) -> bool {
+        self.choice.subsystem.is_of_processes()
+    }
+
     fn new(choice: Choice) -> Part {
         let width = choice
             .subsystem
@@ -117,15 +147,17 @@ impl Part {
             .read(source.tracks(), context, &mut self.reading);
         self.was_read |= read;
         if read {
-            self.narrow(options);
+            self.narrow(options, context);
         }
         self.fresh = read && !self.delta.advance(&self.reading, moment, context).baseline;
     }
 
     /// Takes out of the reading what is not to be shown.
-    fn narrow(&mut self, options: &Options) {
+    fn narrow(&mut self, options: &Options, context: &Context) {
         let subsystem = self.choice.subsystem;
-        options.filters.narrow(subsystem, &mut self.reading);
+        options
+            .filters
+            .narrow(subsystem, &mut self.reading, context);
         if options.hides_private && subsystem.is_of_processes() {
             self.reading
                 .rows

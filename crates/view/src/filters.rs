@@ -1,8 +1,9 @@
 //! Which instances count and are shown: `--dskfilt`, `--netfilt`, `--cpufilt`, `--intfilt`, `--slabfilt`. What does not pass
 //! is taken out of the reading before anything is subtracted or added up, in every format alike.
 
+use kymo_base::context::Context;
 use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::{Subsystem, Summary};
+use kymo_kernel::subsystem::{Subsystem, Summary, disk};
 use regex_lite::Regex;
 
 /// Instances of one subsystem by their names.
@@ -153,7 +154,7 @@ impl Filters {
     }
 
     /// Takes out of a reading what does not pass.
-    pub(crate) fn narrow(&self, subsystem: &Subsystem, reading: &mut Reading) {
+    pub(crate) fn narrow(&self, subsystem: &Subsystem, reading: &mut Reading, context: &Context) {
         if let Some(renames) = self.renames.as_ref().filter(|_| subsystem.letter == 'd') {
             reading.rows.iter_mut().for_each(|row| renames.apply(row));
         }
@@ -162,6 +163,9 @@ impl Filters {
             // As collectl: who names interfaces wants all of these in the sum.
             if subsystem.letter == 'n' {
                 reading.rows.iter_mut().for_each(|row| row.counted = true);
+            }
+            if subsystem.letter == 'd' && names.keep == Keep::Matching {
+                disk::count_named(&mut reading.rows, context);
             }
             if subsystem.summary == Summary::Globals {
                 add_up(subsystem, reading);

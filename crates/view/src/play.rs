@@ -158,7 +158,7 @@ impl Player<'_> {
         let place = if moment.warmup {
             Place::Before
         } else {
-            self.options.span.place(local)
+            self.options.span.place(moment.real_ns, local)
         };
         if place == Place::After {
             return Ok(false);
@@ -176,6 +176,9 @@ impl Player<'_> {
         }
         if moment.missed > 0 {
             self.note(source, moment, Remark::Missed(moment.missed), show, sink)?;
+        }
+        for remark in self.feeds[source.stream()].remarks(source.context()) {
+            self.note(source, moment, Remark::Event(&remark), show, sink)?;
         }
         let interval = Interval {
             moment,
@@ -237,7 +240,7 @@ impl Player<'_> {
             _ => true,
         };
         if self.shown.intervals == 0 && at_beginning
-            || self.options.span.place(local) != Place::Within
+            || self.options.span.place(moment.real_ns, local) != Place::Within
         {
             return Ok(());
         }

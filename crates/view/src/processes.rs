@@ -1,6 +1,8 @@
 //! Which processes are shown: `--procfilt`, `--procstate`, `--top`; the last is also of slab caches.
 
 use kymo_base::column::{Cells, Value};
+use kymo_base::context::Context;
+use kymo_kernel::choice::{Candidate, Facts};
 use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS, STATE};
 use kymo_kernel::subsystem::slab::{SLAB, TOP_COLUMNS};
 use regex_lite::Regex;
@@ -302,6 +304,48 @@ impl Filter {
         })
     }
 
+    /// The facts of a process that the tests look at.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        for test in &self.tests {
+            match test.what {
+                What::Comm(_) | What::CommStart(_) => facts.name = true,
+                What::Parent(_) => facts.parent = true,
+                What::Command(_) => facts.command = true,
+                What::Group(_) => facts.groups = true,
+                What::Uids(..) | What::User(_) => facts.user = true,
+                What::Pid(_) => {}
+            }
+        }
+        facts
+    }
+
+    /// Whether a process that is to be recorded passes.
+    pub fn chooses(&self, candidate: &Candidate, context: &Context) -> bool {
+        let mut values = vec![f64::NAN; PROCESS.fields.len()];
+        let fields = PROCESS.fields.iter().zip(&mut values);
+        for (field, value) in fields {
+            match field.name {
+                "ppid" => *value = candidate.parent as f64,
+                "Uid" => *value = candidate.uid.map_or(f64::NAN, |uid| uid as f64),
+                _ => {}
+            }
+        }
+        let [comm, command, groups] =
+            [&candidate.comm, &candidate.command, &candidate.groups].map(Clone::clone);
+        let pid = candidate.pid.to_string();
+        let cells = Cells {
+            now: &values,
+            delta: &values,
+            secs: 1.0,
+            elapsed: 1.0,
+            name: pid.as_bytes(),
+            labels: &[comm, Vec::new(), command, groups],
+            context,
+        };
+        self.tests.iter().any(|test| test.passes(&cells))
+    }
+
     /// Whether all processes pass.
     pub(crate) fn is_open(&self) -> bool {
         self.tests.is_empty()
@@ -382,7 +426,6 @@ fn column(cells: &Cells, name: &str) -> (f64, Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::context::Context;
 
     #[test]
     fn orders() {
@@ -419,6 +462,48 @@ mod tests {
                     .any(|column| column.name == *name && matches!(column.value, Value::Number(_)));
                 assert!(known, "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_process_is_chosen_for_a_recording_by_the_same_tests() {
+        let mut context = Context::default();
+        context.set("uid.1000", "ann");
+        let candidate = Candidate {
+            pid: 34,
+            parent: 12,
+            comm: b"cc1".to_vec(),
+            uid: Some(1000),
+            command: b"/usr/lib/cc1\0-quiet\0x.c\0".to_vec(),
+            groups: b"0::/a.slice/b\n".to_vec(),
+        };
+        for (text, expect) in [
+            ("cc1", true),
+            ("Cc1", false),
+            ("f-quiet x", true),
+            ("g^/a.slice", true),
+            ("p34", true),
+            ("p35", false),
+            ("P12", true),
+            ("P34", false),
+            ("u1000", true),
+            ("u0-999", false),
+            ("Uann", true),
+            ("Uan", false),
+        ] {
+            let filter = Filter::parse(text).expect(text);
+            assert_eq!(filter.chooses(&candidate, &context), expect, "{text}");
+            // A fact that is not asked for is not read.
+            let facts = filter.facts();
+            let asked = [
+                facts.name,
+                facts.parent,
+                facts.user,
+                facts.command,
+                facts.groups,
+            ];
+            let count = asked.iter().filter(|&&asked| asked).count();
+            assert_eq!(count, usize::from(!text.starts_with('p')), "{text}");
         }
     }
 

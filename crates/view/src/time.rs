@@ -1,16 +1,21 @@
-//! Wall time: how a moment is written, and the times of `--from` and `--thru`. The time zone
-//! is that of the recorded machine.
+//! Wall time: time zones, and how a moment is written. The time zone is that of the recorded machine. The times of
+//! `--from` and `--thru`: `bound.rs`.
+
+mod bound;
+
+pub use bound::{Bound, Place, Span, WallTime, moment};
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use kymo_base::context::Context;
+use kymo_base::name::DisplayName;
 use kymo_base::scan::put_number;
+use kymo_kernel::facts;
 
 /// Offsets of all zones change at most each quarter of an hour.
 const QUARTER_NS: i64 = 900_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECS: i64 = 86_400;
-const DAY_LAST_SECOND: u32 = 86_399;
 
 /// A wall-clock reading in local time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -30,26 +35,38 @@ pub struct Zone {
     zone: TimeZone,
     quarter: i64,
     offset_secs: i64,
+    /// The name of a zone that was not found.
+    unknown: Option<String>,
+}
+
+impl Default for Zone {
+    /// UTC.
+    fn default() -> Zone {
+        Zone::of(&Context::default())
+    }
 }
 
 impl Zone {
     /// The zone that the context's `tz` names: `Europe/Berlin`, `+0200`, `CET-1CEST`; else UTC.
     pub fn of(context: &Context) -> Zone {
         let name = context.get("tz").unwrap_or_default();
-        let fixed = || {
-            offset(name)
-                .and_then(|secs| Offset::from_seconds(secs).ok())
-                .map(TimeZone::fixed)
-        };
-        let zone = fixed()
-            .or_else(|| TimeZone::get(name).ok())
-            .or_else(|| TimeZone::posix(name).ok())
-            .unwrap_or(TimeZone::UTC);
+        let found = own_of_offset(name, context).or_else(|| found(name));
+        let is_known = found.is_some() || name.is_empty();
+        let zone = found.unwrap_or(TimeZone::UTC);
         Zone {
             zone,
             quarter: i64::MIN,
             offset_secs: 0,
+            unknown: (!is_known).then(|| name.to_string()),
         }
+    }
+
+    /// A remark about a zone that was not found, in whose place UTC is.
+    pub fn remark(&self) -> Option<String> {
+        let zone = DisplayName(self.unknown.as_ref()?.as_bytes());
+        Some(format!(
+            "cannot find the time zone {zone}: times are in UTC"
+        ))
     }
 
     /// Seconds east of Greenwich at a moment.
@@ -96,15 +113,41 @@ impl Zone {
 
 /// The zone of the machine that is played, which may be another one later.
 #[derive(Default)]
-pub(crate) struct PlayedZone(Option<(u64, Zone)>);
+pub struct PlayedZone(Option<(u64, Zone)>);
 
 impl PlayedZone {
     /// The zone that the facts name now.
-    pub(crate) fn of(&mut self, context: &Context) -> &mut Zone {
+    pub fn of(&mut self, context: &Context) -> &mut Zone {
         self.0.take_if(|(stamp, _)| *stamp != context.stamp());
         let zone = || (context.stamp(), Zone::of(context));
         &mut self.0.get_or_insert_with(zone).1
     }
+}
+
+/// A zone by its offset, its name, the path of its file or a rule of POSIX.
+fn found(name: &str) -> Option<TimeZone> {
+    let fixed = offset(name).and_then(|secs| Offset::from_seconds(secs).ok());
+    let of_path = name.split_once("zoneinfo/").map_or(name, |(_, zone)| zone);
+    let of_file = || TimeZone::tzif(of_path, &facts::zone_file(of_path)?).ok();
+    fixed
+        .map(TimeZone::fixed)
+        .or_else(of_file)
+        .or_else(|| TimeZone::posix(name).ok())
+        .or_else(|| TimeZone::posix(&format!("{name}{USUAL_RULE}")).ok())
+}
+
+/// The rule of summer time for a zone such as `EST5EDT` that has none, as in glibc.
+const USUAL_RULE: &str = ",M3.2.0,M11.1.0";
+
+/// The zone of this machine for a file of collectl, whose header has the offset of the zone when the file was begun, and no
+/// zone. The offset alone is wrong for half of a day on which clocks change, so this machine's zone stands in where it had
+/// that offset then.
+fn own_of_offset(name: &str, context: &Context) -> Option<TimeZone> {
+    let began_s: i64 = context.get("began")?.parse().ok()?;
+    let offset = offset(name)?;
+    let own = found(context.get("own_tz")?)?;
+    let began = Timestamp::from_second(began_s).ok()?;
+    (own.to_offset(began).seconds() == offset).then_some(own)
 }
 
 /// `+0200`, `-03:30` as seconds.
@@ -209,153 +252,6 @@ impl Local {
     }
 }
 
-/// A bound of `--from` or `--thru`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bound {
-    /// The day as yyyymmdd; without one it holds for every day.
-    pub day: Option<u32>,
-    /// Second of the day.
-    pub second: u32,
-}
-
-impl Bound {
-    /// Reads `[yyyymmdd:]hh:mm[:ss]`, or `yyyymmdd`: `whole_day` is the second of the day that is meant then.
-    pub fn parse(switch: &str, text: &str, whole_day: u32) -> Result<Bound, String> {
-        Bound::read(text, whole_day).ok_or_else(|| {
-            format!(
-                "cannot use {switch} {}: not a time such as 14:30 or 20261121:14:30:00",
-                text.escape_debug()
-            )
-        })
-    }
-
-    fn read(text: &str, whole_day: u32) -> Option<Bound> {
-        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        let is_day = |part: &str| part.len() == 8 && digits(part);
-        let (day, time) = match text.split_once(':') {
-            Some((day, rest)) if is_day(day) => (Some(day.parse().ok()?), rest),
-            None if is_day(text) => (Some(text.parse().ok()?), ""),
-            _ => (None, text),
-        };
-        if let Some(day) = day {
-            let (year, month, date): (u32, u32, u32) = (day / 10_000, day / 100 % 100, day % 100);
-            jiff::civil::Date::new(i16::try_from(year).ok()?, month as i8, date as i8).ok()?;
-        }
-        if time.is_empty() && day.is_some() {
-            return Some(Bound {
-                day,
-                second: whole_day,
-            });
-        }
-        let parts: Vec<&str> = time.split(':').collect();
-        if !(2..=3).contains(&parts.len())
-            || !parts
-                .iter()
-                .all(|p| digits(p) && (1..=2).contains(&p.len()))
-        {
-            return None;
-        }
-        let number = |n: usize| {
-            parts
-                .get(n)
-                .map_or(Some(0), |part| part.parse::<u32>().ok())
-        };
-        let (hour, minute, second) = (number(0)?, number(1)?, number(2)?);
-        let sound =
-            (hour < 24 && minute < 60 && second < 60) || (hour, minute, second) == (24, 0, 0);
-        sound.then_some(Bound {
-            day,
-            second: hour * 3600 + minute * 60 + second,
-        })
-    }
-}
-
-/// The span of `--from` and `--thru`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Span {
-    /// Not before.
-    pub from: Option<Bound>,
-    /// Not after.
-    pub thru: Option<Bound>,
-}
-
-/// Where a moment lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Before it, or between the spans of two days.
-    Before,
-    /// In it.
-    Within,
-    /// After it, and nothing in it comes any more unless the clock is set back.
-    After,
-}
-
-impl Span {
-    /// Reads the two switches, of which the first may have both times: `10:00-11:00`.
-    pub fn parse(from: Option<&str>, thru: Option<&str>) -> Result<Span, String> {
-        let (from, thru) = match from.and_then(|from| from.split_once('-')) {
-            None => (from, thru),
-            Some((from, until)) if thru.is_none() => (Some(from), Some(until)),
-            Some(_) => return Err("cannot use --thru: --from has both times".into()),
-        };
-        let bound = |switch, text: Option<&str>, whole_day| {
-            text.map(|text| Bound::parse(switch, text, whole_day))
-                .transpose()
-        };
-        Ok(Span {
-            from: bound("--from", from, 0)?,
-            thru: bound("--thru", thru, DAY_LAST_SECOND)?,
-        })
-    }
-
-    /// Where a local time lies. A time without a day holds for every day; with the end before the
-    /// beginning, the span goes over midnight.
-    pub fn place(&self, at: Local) -> Place {
-        let day_of = |bound: Bound| bound.day.unwrap_or(at.day);
-        let key = |bound: Bound| (day_of(bound), bound.second);
-        let now = (at.day, at.second);
-        let begun = self.from.is_none_or(|from| key(from) <= now);
-        let over = self
-            .thru
-            .is_some_and(|thru| now > key(thru) || (now == key(thru) && at.milli > 999));
-        if let (
-            Some(Bound {
-                day: None,
-                second: from,
-            }),
-            Some(Bound {
-                day: None,
-                second: thru,
-            }),
-        ) = (self.from, self.thru)
-            && from > thru
-        {
-            return if at.second >= from || at.second <= thru {
-                Place::Within
-            } else {
-                Place::Before
-            };
-        }
-        match (begun, over) {
-            (true, false) => Place::Within,
-            (true, true) if self.thru.is_some_and(|thru| thru.day.is_some()) => Place::After,
-            _ => Place::Before,
-        }
-    }
-
-    /// The span as moments: all that can be within it, where its days are given.
-    pub fn moments(&self, zone: &Zone) -> (i64, i64) {
-        let moment = |bound: Option<Bound>, add: i64| {
-            let bound = bound?;
-            Some(zone.moment(bound.day?, bound.second)? + add)
-        };
-        (
-            moment(self.from, 0).unwrap_or(i64::MIN),
-            moment(self.thru, SECOND_NS - 1).unwrap_or(i64::MAX),
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,105 +275,18 @@ mod tests {
             ),
             ("no such zone", 951_782_400, "Tue Feb 29 00:00:00 2000"),
             ("UTC", -1, "Wed Dec 31 23:59:59 1969"),
+            (
+                "/usr/share/zoneinfo/Asia/Tokyo",
+                1_795_287_647,
+                "Sun Nov 22 04:00:47 2026",
+            ),
+            ("EST5EDT", 1_795_287_647, "Sat Nov 21 14:00:47 2026"),
+            ("XYZ-3", 1_795_287_647, "Sat Nov 21 22:00:47 2026"),
+            ("XST5XDT", 1_783_000_000, "Thu Jul  2 09:46:40 2026"),
         ] {
             let mut out = Vec::new();
             zone(tz).local(secs * SECOND_NS).put_long(&mut out, false);
             assert_eq!(String::from_utf8_lossy(&out), expect, "{tz}");
-        }
-    }
-
-    #[test]
-    fn bounds() {
-        for (text, expect) in [
-            ("14:30", Some((None, 52_200))),
-            ("14:30:05", Some((None, 52_205))),
-            ("20261121:14:30", Some((Some(20_261_121), 52_200))),
-            ("24:00", Some((None, 86_400))),
-            ("25:00", None),
-            ("14", None),
-            ("14:60", None),
-            ("20261131:14:30", None),
-            ("x", None),
-            ("", None),
-            ("1:2:3:4", None),
-            ("-1:30", None),
-            ("20261121", Some((Some(20_261_121), 7))),
-            ("20261131", None),
-            ("20261121:", Some((Some(20_261_121), 7))),
-        ] {
-            let got = Bound::parse("--from", text, 7)
-                .ok()
-                .map(|b| (b.day, b.second));
-            assert_eq!(got, expect, "{text}");
-        }
-    }
-
-    #[test]
-    fn both_times_in_one() {
-        let span = |from, thru| Span::parse(from, thru);
-        for (one, from, thru) in [
-            ("10:00-11:00", "10:00", "11:00"),
-            (
-                "20261121:10:00-20261122:11:00:05",
-                "20261121:10:00",
-                "20261122:11:00:05",
-            ),
-            ("20261121-20261122", "20261121:00:00", "20261122:23:59:59"),
-        ] {
-            assert_eq!(span(Some(one), None), span(Some(from), Some(thru)), "{one}");
-        }
-        for (from, thru) in [("10:00-11:00", Some("12:00")), ("10:00-", None)] {
-            assert!(span(Some(from), thru).is_err(), "{from}");
-        }
-        assert!(span(None, Some("10:00-11:00")).is_err());
-    }
-
-    #[test]
-    fn spans() {
-        let local = |day: u32, hour: u32| Local {
-            day,
-            second: hour * 3600,
-            milli: 0,
-            weekday: 0,
-        };
-        use Place::*;
-        for (from, thru, day, hour, expect) in [
-            (None, None, 20_261_121, 5, Within),
-            (Some("10:00"), None, 20_261_121, 9, Before),
-            (Some("10:00"), None, 20_261_122, 10, Within),
-            (Some("10:00"), Some("11:00"), 20_261_121, 11, Within),
-            (Some("10:00"), Some("11:00"), 20_261_121, 12, Before),
-            (Some("22:00"), Some("02:00"), 20_261_121, 23, Within),
-            (Some("22:00"), Some("02:00"), 20_261_122, 1, Within),
-            (Some("22:00"), Some("02:00"), 20_261_122, 12, Before),
-            (
-                Some("20261121:10:00"),
-                Some("20261122:11:00"),
-                20_261_122,
-                9,
-                Within,
-            ),
-            (
-                Some("20261121:10:00"),
-                Some("20261122:11:00"),
-                20_261_122,
-                12,
-                After,
-            ),
-            (
-                Some("20261121:10:00"),
-                Some("20261122:11:00"),
-                20_261_120,
-                12,
-                Before,
-            ),
-        ] {
-            let span = Span::parse(from, thru).expect("sound");
-            assert_eq!(
-                span.place(local(day, hour)),
-                expect,
-                "{from:?} {thru:?} {day} {hour}"
-            );
         }
     }
 

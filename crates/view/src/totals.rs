@@ -49,6 +49,9 @@ pub(crate) struct Totals {
 struct Sum {
     now: Vec<(f64, f64)>,
     delta: Vec<f64>,
+    /// Seconds of its intervals, and those of them in which what was added is not known, of each of `delta`.
+    elapsed: f64,
+    unknown: Vec<f64>,
 }
 
 impl Totals {
@@ -67,36 +70,52 @@ impl Totals {
         self.elapsed += elapsed;
     }
 
-    /// The numbers of the n-th subsystem in it.
-    pub(crate) fn add(&mut self, part: usize, numbers: &Numbers) {
+    /// The numbers of the n-th subsystem in an interval of this many seconds; 0: it was not read.
+    pub(crate) fn add(&mut self, part: usize, numbers: &Numbers, elapsed: f64) {
         if self.parts.len() <= part {
             self.parts.resize_with(part + 1, Sum::default);
         }
         let sum = &mut self.parts[part];
         sum.now.resize(numbers.now.len(), (0.0, 0.0));
         sum.delta.resize(numbers.delta.len(), f64::NAN);
+        sum.unknown.resize(numbers.delta.len(), 0.0);
+        sum.elapsed += elapsed;
         for ((total, count), now) in sum.now.iter_mut().zip(&numbers.now) {
             if !now.is_nan() {
                 (*total, *count) = (*total + now, *count + 1.0);
             }
         }
-        for (total, delta) in sum.delta.iter_mut().zip(&numbers.delta) {
-            if total.is_nan() {
-                *total = *delta;
-            } else if !delta.is_nan() {
-                *total += delta;
+        let totals = sum.delta.iter_mut().zip(&mut sum.unknown);
+        for ((total, unknown), delta) in totals.zip(&numbers.delta) {
+            if delta.is_nan() {
+                *unknown += elapsed;
+            } else {
+                *total = if total.is_nan() {
+                    *delta
+                } else {
+                    *total + delta
+                };
             }
         }
     }
 
-    /// What the n-th subsystem adds up to: means of what is of a moment, totals of all else.
+    /// What the n-th subsystem adds up to: means of what is of a moment, totals of all else. Where some of it is not
+    /// known, as after a reset, it is taken to have been as in the rest: a part must not pass for the whole.
     pub(crate) fn of(&self, part: usize) -> Numbers {
         let Some(sum) = self.parts.get(part) else {
             return Numbers::default();
         };
         Numbers {
             now: sum.now.iter().map(|(total, count)| total / count).collect(),
-            delta: sum.delta.clone(),
+            delta: sum
+                .delta
+                .iter()
+                .zip(&sum.unknown)
+                .map(|(total, unknown)| match *unknown > 0.0 {
+                    true => total * (sum.elapsed / (sum.elapsed - unknown)),
+                    false => *total,
+                })
+                .collect(),
         }
     }
 
@@ -113,16 +132,17 @@ mod tests {
     #[test]
     fn counts_are_added_and_moments_averaged() {
         let mut totals = Totals::default();
-        for (now, delta) in [(10.0, 5.0), (f64::NAN, f64::NAN), (20.0, 7.0)] {
+        for (now, delta) in [(10.0, 5.0), (f64::NAN, f64::NAN), (20.0, 8.0)] {
             totals.interval(2.0);
             let numbers = Numbers {
                 now: vec![now],
                 delta: vec![delta],
             };
-            totals.add(0, &numbers);
+            totals.add(0, &numbers, 2.0);
         }
         let sum = totals.of(0);
-        assert_eq!((sum.now[0], sum.delta[0]), (15.0, 12.0));
+        // Of two of three intervals it is known: 13 in 4 of 6 seconds.
+        assert_eq!((sum.now[0], sum.delta[0]), (15.0, 19.5));
         assert!((totals.elapsed() - 6.0).abs() < 1e-9);
         assert!(TotalLines::parse("ais").is_ok() && TotalLines::parse("x").is_err());
     }

@@ -1,6 +1,7 @@
 //! How many values a second the parser of collectd's packets takes on one core: plain, signed, encrypted, and with a hash of
 //! each name made from what changed. `cargo run --release -p kymo-wire --example collectd_speed`
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;

@@ -1,6 +1,7 @@
 //! How long an mrtg.cfg takes to read, and how much memory it keeps. Without a file: what cfgmaker writes for 31,640 interfaces.
 //! `cargo run --release -p kymo-wire --example mrtg_cfg_speed -- [mrtg.cfg]`
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::ffi::OsStrExt;

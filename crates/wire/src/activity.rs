@@ -16,7 +16,7 @@ pub const COMMAND_MAX: usize = 1024;
 const LABEL: &[u8] = b"label.";
 /// Hexadecimal digits of an epoch.
 const EPOCH_DIGITS: usize = 32;
-/// Pids of `blocked_by`.
+/// Numbers of `blocked_by` and `blocked_by_xids`.
 const BLOCKERS_MAX: usize = 32;
 
 /// What all programs did at a moment.
@@ -26,18 +26,6 @@ pub struct Recorded {
     pub at_ns: u64,
     /// What did: without metrics, which are series, and without slots that are idle, which are counted as left out.
     pub programs: Programs,
-}
-
-impl Recorded {
-    /// For who may not see texts of commands and labels of slots.
-    pub fn hide_texts(&mut self) {
-        let publishers = self.programs.publishers.iter_mut();
-        for slot in publishers.flat_map(|publisher| &mut publisher.slots) {
-            slot.text.clear();
-            slot.labels.clear();
-            slot.is_cut = false;
-        }
-    }
 }
 
 /// The text of all: when they were looked at, how many samples were not taken so far.
@@ -61,6 +49,7 @@ pub fn publisher_text(publisher: &Publisher) -> Vec<u8> {
     }
     text.number(b"used", publisher.slots_used.into());
     text.number(b"others", publisher.slots_left_out.into());
+    text.labels(&publisher.labels);
     text.0
 }
 
@@ -77,20 +66,18 @@ pub fn slot_text(slot: &ActiveSlot) -> Vec<u8> {
     text.number(b"pid", slot.pid.into());
     text.number(b"since", slot.since_ns);
     text.number(b"commands", slot.commands);
+    if slot.xid != 0 {
+        text.number(b"xid", slot.xid.into());
+    }
     if slot.leader != 0 {
         text.number(b"leader", slot.leader.into());
     }
     if !slot.wait.is_empty() {
         text.put(b"wait", &slot.wait);
     }
-    if !slot.blocked_by.is_empty() {
-        let pids = slot.blocked_by.iter().take(BLOCKERS_MAX);
-        let pids: Vec<String> = pids.map(u32::to_string).collect();
-        text.put(b"blocked_by", pids.join(",").as_bytes());
-    }
-    for (name, value) in &slot.labels {
-        text.put(&[LABEL, name].concat(), value);
-    }
+    text.list(b"blocked_by", &slot.blocked_by);
+    text.list(b"blocked_by_xids", &slot.blocked_by_xids);
+    text.labels(&slot.labels);
     text.0
 }
 
@@ -110,7 +97,7 @@ pub fn read<'a>(texts: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Option<Rec
             continue;
         }
         let (epoch, slot) = name.split_at(name.len().min(EPOCH_DIGITS));
-        let publisher = publishers.entry(epoch).or_insert_with(unknown);
+        let publisher = publishers.entry(epoch).or_default();
         match slot.strip_prefix(b"/") {
             Some(digits) => publisher.slots.push(read_slot(digits, text)),
             None => read_publisher(publisher, text),
@@ -132,23 +119,6 @@ pub fn read<'a>(texts: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Option<Rec
     })
 }
 
-fn unknown() -> Publisher {
-    Publisher {
-        name: Vec::new(),
-        user: Vec::new(),
-        uid: 0,
-        pid: 0,
-        started_ns: 0,
-        life: Life::Alive,
-        slots_used: 0,
-        cells: 0,
-        refused: 0,
-        metrics: Vec::new(),
-        slots: Vec::new(),
-        slots_left_out: 0,
-    }
-}
-
 fn read_publisher(publisher: &mut Publisher, text: &[u8]) {
     for (key, value) in lines(text) {
         match &key[..] {
@@ -160,7 +130,7 @@ fn read_publisher(publisher: &mut Publisher, text: &[u8]) {
             b"ended" => publisher.life = Life::Ended,
             b"used" => publisher.slots_used = small(&value),
             b"others" => publisher.slots_left_out = small(&value),
-            _ => {}
+            _ => take_label(&mut publisher.labels, &key, value),
         }
     }
 }
@@ -168,17 +138,7 @@ fn read_publisher(publisher: &mut Publisher, text: &[u8]) {
 fn read_slot(digits: &[u8], text: &[u8]) -> ActiveSlot {
     let mut slot = ActiveSlot {
         number: small(digits),
-        pid: 0,
-        leader: 0,
-        state: 0,
-        kind: 0,
-        since_ns: 0,
-        commands: 0,
-        labels: Vec::new(),
-        text: Vec::new(),
-        is_cut: false,
-        wait: Vec::new(),
-        blocked_by: Vec::new(),
+        ..ActiveSlot::default()
     };
     for (key, value) in lines(text) {
         match &key[..] {
@@ -191,17 +151,20 @@ fn read_slot(digits: &[u8], text: &[u8]) -> ActiveSlot {
             b"commands" => slot.commands = number(&value).unwrap_or(0),
             b"leader" => slot.leader = small(&value),
             b"wait" => slot.wait = value,
-            b"blocked_by" => {
-                slot.blocked_by = value.split(|&byte| byte == b',').map(small).collect()
-            }
-            _ => {
-                if let Some(name) = key.strip_prefix(LABEL) {
-                    slot.labels.push((name.to_vec(), value));
-                }
-            }
+            b"xid" => slot.xid = small(&value),
+            b"blocked_by" => slot.blocked_by = list(&value),
+            b"blocked_by_xids" => slot.blocked_by_xids = list(&value),
+            _ => take_label(&mut slot.labels, &key, value),
         }
     }
     slot
+}
+
+/// A key that is not known is no label.
+fn take_label(labels: &mut Vec<(Vec<u8>, Vec<u8>)>, key: &[u8], value: Vec<u8>) {
+    if let Some(name) = key.strip_prefix(LABEL) {
+        labels.push((name.to_vec(), value));
+    }
 }
 
 /// A text that grows line by line, as long as there is room.
@@ -211,6 +174,21 @@ struct Lines(Vec<u8>);
 impl Lines {
     fn number(&mut self, key: &[u8], value: u64) {
         self.put(key, value.to_string().as_bytes());
+    }
+
+    fn labels(&mut self, labels: &[(Vec<u8>, Vec<u8>)]) {
+        for (name, value) in labels {
+            self.put(&[LABEL, name].concat(), value);
+        }
+    }
+
+    /// Nothing where there is none.
+    fn list(&mut self, key: &[u8], numbers: &[u32]) {
+        if !numbers.is_empty() {
+            let numbers = numbers.iter().take(BLOCKERS_MAX);
+            let numbers: Vec<String> = numbers.map(u32::to_string).collect();
+            self.put(key, numbers.join(",").as_bytes());
+        }
     }
 
     /// A line ends at its newline, a key at its `=`: within either these are written otherwise.
@@ -258,6 +236,10 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         });
     }
     out
+}
+
+fn list(text: &[u8]) -> Vec<u32> {
+    text.split(|&byte| byte == b',').map(small).collect()
 }
 
 fn number(text: &[u8]) -> Option<u64> {
@@ -312,6 +294,7 @@ mod tests {
         ActiveSlot {
             number: 12,
             pid: 2,
+            xid: 14,
             leader: 3,
             state: 2,
             kind: 1,
@@ -322,12 +305,14 @@ mod tests {
             is_cut: false,
             wait: b"Lock:relation".to_vec(),
             blocked_by: vec![6, 7],
+            blocked_by_xids: vec![15],
         }
     }
 
     fn publisher(slots: Vec<ActiveSlot>) -> Publisher {
         Publisher {
             name: b"example".to_vec(),
+            labels: vec![(b"port".to_vec(), b"5432".to_vec())],
             user: b"ada".to_vec(),
             uid: 1000,
             pid: 8,
@@ -336,7 +321,7 @@ mod tests {
             slots_used: 10,
             slots_left_out: 13,
             slots,
-            ..unknown()
+            ..Publisher::default()
         }
     }
 
@@ -399,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_texts_are_read(input: Vec<u8>, lines in "(text|label.a|pid|cut|wait|blocked_by|x)=[a-z0-9,\\\\=\n\\x00]{0,30}") {
+        fn any_texts_are_read(input: Vec<u8>, lines in "(text|label.a|pid|xid|cut|wait|blocked_by|blocked_by_xids|x)=[a-z0-9,\\\\=\n\\x00]{0,30}") {
             fuzz_activity(&input);
             fuzz_activity(lines.as_bytes());
         }

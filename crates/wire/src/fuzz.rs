@@ -3,13 +3,15 @@
 mod collectd;
 mod keeper;
 mod mrtg_cfg;
+mod mrtg_secrets;
 mod snmp;
 mod targets;
 
 pub use crate::activity::fuzz_activity;
 pub use collectd::fuzz_collectd;
-pub use keeper::fuzz_keeper;
+pub use keeper::{fuzz_keeper, keeper_frames};
 pub use mrtg_cfg::fuzz_mrtg_cfg;
+pub use mrtg_secrets::fuzz_mrtg_secrets;
 pub use snmp::fuzz_snmp;
 pub use targets::fuzz_targets;
 

@@ -11,12 +11,15 @@ mod programs;
 mod remove;
 mod write;
 
-pub use accounts::{Accounts, Count, Counts, HostAccount, SenderAccount, SocketAccount};
+pub use accounts::{Accounts, Count, Counts, HostAccount, OddType, SenderAccount, SocketAccount};
 pub use activity::{ServerActivity, ServerSession};
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
-pub use programs::{ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher};
+pub use programs::{
+    ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
+};
+pub use remove::Erased;
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
@@ -45,6 +48,7 @@ const NOTIFY: u8 = 10;
 const ASK_PROGRAMS: u8 = 11;
 const ACTIVITY: u8 = 12;
 const ASK_WATCHED: u8 = 13;
+const ERASE: u8 = 14;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -71,8 +75,10 @@ pub enum Question {
     Define(Vec<LabelledSeries>),
     /// Their values: answered likewise.
     Write(Vec<LabelledValues>),
-    /// That these go, with values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name, in order.
+    /// Removes series with their values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name, in order.
     Remove(Vec<Vec<u8>>),
+    /// Removes the values of a range of time: answered likewise.
+    Erase(Erased),
     /// Series named as files are begin, or get other definitions: answered with one [`Answer::Taken`].
     Create(Vec<FileSeries>),
     /// Their values: answered likewise.
@@ -180,6 +186,7 @@ impl Question {
             Question::Define(series) => framed(DEFINE, |out| write::put_definitions(out, series)),
             Question::Write(series) => framed(WRITE, |out| write::put_values(out, series)),
             Question::Remove(names) => framed(REMOVE, |out| remove::put(out, names)),
+            Question::Erase(erased) => framed(ERASE, |out| erased.put(out)),
             Question::Create(series) => {
                 framed(CREATE, |out| file_series::put_definitions(out, series))
             }
@@ -202,6 +209,7 @@ impl Question {
             DEFINE => Question::Define(write::definitions(&mut body).ok_or("is cut short")?),
             WRITE => Question::Write(write::values(&mut body).ok_or("is cut short")?),
             REMOVE => Question::Remove(remove::take(&mut body).ok_or("is cut short")?),
+            ERASE => Question::Erase(Erased::take(&mut body).ok_or("is cut short")?),
             CREATE => Question::Create(file_series::definitions(&mut body).ok_or("is cut short")?),
             UPDATE => Question::Update(FileValues::take(&mut body).ok_or("is cut short")?),
             NOTIFY => Question::Notify(take_notified(&mut body).ok_or("is cut short")?),

@@ -52,7 +52,7 @@ pub use keyword::Keyword;
 pub use memory_files::MemoryFiles;
 pub use options::{Choice, Options};
 pub use reading::{Asked, Index, Magic, OidRange, Reading, ReferenceKind, SnmpReading, Source};
-pub use secret::Secret;
+pub use secret::{ConfigText, Secret};
 pub use session::{Host, Session};
 pub use target::SourceKind;
 pub use text::Text;

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const FOLDER: &str = "poll";
 /// How their names end.
 pub const SUFFIX: &str = ".targets";
+/// Ending of files that say why targets have no value.
+pub const REASONS_SUFFIX: &str = ".reasons";
 /// Bytes of a line at most.
 pub const LINE_MAX: usize = 64 << 10;
 /// Bytes of a page's text at most; other texts have a sixteenth of that.
@@ -17,6 +19,8 @@ pub const PAGE_TOP_MAX: usize = 16 << 10;
 pub const TEXT_MAX: usize = 1 << 10;
 
 const VERSION: u32 = 1;
+/// Names of 255 bytes, each of which JSON may write as six, fit into a line.
+const REASON_TARGETS: usize = 40;
 /// Pixels of a graph, as MRTG takes them.
 const X_SIZES: std::ops::RangeInclusive<u32> = 30..=600;
 const Y_SIZES: std::ops::RangeInclusive<u32> = 30..=2000;
@@ -115,6 +119,23 @@ pub struct DescribedTarget {
     pub y_tics_factor: Option<f64>,
 }
 
+/// The first line of the file that says why targets have no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReasonsHead {
+    /// Version of the format.
+    #[serde(rename = "kymo_reasons")]
+    version: u32,
+}
+
+/// Why some targets have no value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// A sentence for people.
+    pub why: String,
+    /// Names of targets.
+    pub targets: Vec<String>,
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -147,6 +168,41 @@ impl TargetsHead {
         Ok(TargetsHead {
             config: cut(head.config, TEXT_MAX),
             ..head
+        })
+    }
+}
+
+impl ReasonsHead {
+    /// As a line, with its end.
+    pub fn line() -> String {
+        written(&ReasonsHead { version: VERSION })
+    }
+
+    /// True if a line is the head of a file of reasons.
+    pub fn is(line: &[u8]) -> bool {
+        parsed(line).is_ok_and(|head: ReasonsHead| head.version == VERSION)
+    }
+}
+
+impl Reason {
+    /// As lines, with their ends; no line is too long to be read.
+    pub fn lines(&self) -> String {
+        let why = cut(self.why.clone(), TEXT_MAX);
+        let lines = self.targets.chunks(REASON_TARGETS).map(|targets| {
+            written(&Reason {
+                why: why.clone(),
+                targets: targets.to_vec(),
+            })
+        });
+        lines.collect()
+    }
+
+    /// Reads a line.
+    pub fn parse(line: &[u8]) -> Result<Reason, &'static str> {
+        let reason: Reason = parsed(line)?;
+        Ok(Reason {
+            why: cut(reason.why, TEXT_MAX),
+            ..reason
         })
     }
 }

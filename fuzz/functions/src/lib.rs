@@ -37,8 +37,12 @@ pub const TARGETS: &[Target] = &[
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
     ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
+    ("mrtg_secrets", kymo_wire::fuzz::fuzz_mrtg_secrets),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
+    ("questions", kymo_ingest::fuzz::fuzz_questions),
+    ("poller_answers", kymo_poll::sink::fuzz_keeper),
+    ("answers", kymo_query::stored::fuzz::fuzz_answers),
     ("targets", kymo_wire::fuzz::fuzz_targets),
     ("runner", kymo_poll::runner::fuzz_runner),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),
@@ -102,6 +106,9 @@ pub fn track_written(input: &[u8]) {
         if i % 5 != 4 || !writer.same(0) {
             writer.read(0, text);
             last = text;
+        }
+        if i % 4 == 1 {
+            writer.pack(0);
         }
         if i % 3 == 0 {
             writer.read(1, text)

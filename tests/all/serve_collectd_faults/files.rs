@@ -1,6 +1,7 @@
 //! .rrd files of what collectd sends: none until somebody asks, unless they are to be kept up to date.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kymo_tests::free_port;
@@ -9,6 +10,26 @@ use kymo_tests::served::kill;
 
 use super::hub::{Hub, eventually};
 use super::packets::{gauge, name, now, sender};
+
+/// Without those that stand for series without files.
+fn written_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = files_below(folder);
+    files.retain(|file| fs::metadata(file).is_ok_and(|stat| stat.len() > 0));
+    files
+}
+
+/// Rows of a file as rrdtool has them, with or without the daemon's help.
+fn fetched(file: &str, daemon: &[&str], (from, to): (u64, u64)) -> String {
+    let (from, to) = (from.to_string(), to.to_string());
+    let mut command = Command::new("rrdtool");
+    command
+        .args(["fetch", file, "AVERAGE", "-s", &from, "-e", &to])
+        .args(daemon);
+    let output = command.output().expect("rrdtool");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
 
 #[test]
 fn a_file_is_made_when_somebody_asks() {
@@ -30,7 +51,8 @@ fn a_file_is_made_when_somebody_asks() {
     for host in hosts {
         hub.ends_at(&name(host), end);
     }
-    assert_eq!(files_below(&base), Vec::<std::path::PathBuf>::new());
+    assert_eq!(files_below(&base).len(), hosts.len());
+    assert_eq!(written_below(&base), Vec::<PathBuf>::new());
     let mut names = hosts.map(name);
     names.sort();
     assert_eq!(hub.names(), names);
@@ -38,24 +60,15 @@ fn a_file_is_made_when_somebody_asks() {
     let last = hub.client().text(&format!("LAST {}", name("one")));
     assert_eq!(last, format!("0 {}", end - end % 10));
     // As any program does that draws with the daemon's help: its values are the same with and without a file.
-    // By a unix socket rrdtool looks for the file itself, before it asks.
+    // By a unix socket rrdtool looks for the file itself, before it asks, and finds one of 0 bytes.
     let daemon = format!("127.0.0.1:{tcp}");
-    let fetch = |file: &str, daemon: &[&str]| {
-        let (from, to) = ((time - 20).to_string(), end.to_string());
-        let mut command = Command::new("rrdtool");
-        command
-            .args(["fetch", file, "AVERAGE", "-s", &from, "-e", &to])
-            .args(daemon);
-        let output = command.output().expect("rrdtool");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let fetch = |file: &str, daemon: &[&str]| fetched(file, daemon, (time - 20, end));
     let from_store = fetch(&name("one"), &["--daemon", &daemon]);
     assert!(from_store.lines().count() > 35, "{from_store}");
+    let (path, unix) = (base.join(name("one")), hub.dir.join("rrdcached.sock"));
+    let daemon = format!("unix:{}", unix.display());
+    let by_socket = fetch(&path.to_string_lossy(), &["--daemon", &daemon]);
+    assert_eq!(by_socket, from_store);
     let said = hub.client().text(&format!("FLUSH {}", name("one")));
     assert_eq!(
         said,
@@ -64,7 +77,7 @@ fn a_file_is_made_when_somebody_asks() {
             base.join(name("one")).display()
         )
     );
-    assert_eq!(files_below(&base), [base.join(name("one"))]);
+    assert_eq!(written_below(&base), [base.join(name("one"))]);
     assert_eq!(
         fetch(&base.join(name("one")).to_string_lossy(), &[]),
         from_store
@@ -79,12 +92,12 @@ fn a_file_is_made_when_somebody_asks() {
     assert_eq!(hub.names(), names);
     let said = hub.client().text(&format!("FLUSH {}", name("two")));
     assert!(said.starts_with("0 "), "{said}");
-    let mut made = files_below(&base);
+    let mut made = written_below(&base);
     made.sort();
     let mut wanted = [name("one"), name("two")].map(|name| base.join(name));
     wanted.sort();
     assert_eq!(made, wanted);
-    // A file that somebody removes is no end: the series begins again with what comes.
+    // A file that somebody removes is no end: the series goes on, and the file is made again.
     let file = base.join(name("one"));
     fs::remove_file(&file).expect("removed");
     let mut time = end;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kymo_sys::effort::effort;
+use kymo_tests::Scratch;
 
 use super::hub::{Hub, eventually, memory, waiting_bytes};
 use super::packets::{gauge, gauges, name, now, sender};
@@ -11,6 +12,9 @@ use super::packets::{gauge, gauges, name, now, sender};
 /// What a sender may make at once, and in a minute beyond it.
 const AT_ONCE: u64 = 50_000;
 const A_MINUTE: u64 = 10_000;
+/// Either sender's network has a budget.
+const CONFIG: &str =
+    "[collectd]\ntrusted = [\"127.0.0.1\", \"127.0.0.2\"]\n[store]\nfiles = \"never\"\n";
 /// Whatever comes.
 const MEMORY_BYTES: u64 = 512 << 20;
 const NAMES_A_PACKET: u64 = 25;
@@ -20,7 +24,7 @@ const WAITING_MAX: u64 = 64 << 10;
 /// In `make soak` a million names.
 #[test]
 fn names_without_end_from_one_sender_harm_no_other() {
-    let mut hub = Hub::start("names", "[store]\nfiles = \"never\"\n");
+    let mut hub = Hub::start_wary(Scratch::new("names"), CONFIG);
     let keeper = hub.keeper();
     let (flood, good) = (sender("127.0.0.1", hub.port), sender("127.0.0.2", hub.port));
     let begun = std::time::Instant::now();

@@ -1,6 +1,8 @@
 //! One writer a series: who is better known takes over, others are refused and counted. And users that may send for some
 //! hosts only.
 
+use kymo_tests::free_port;
+use kymo_tests::rrd_client::Client;
 use kymo_wire::collectd::sign;
 
 use super::hub::{Hub, eventually};
@@ -46,6 +48,52 @@ fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
     hub.end();
     let refused = hub.reported("values of series that another sender writes");
     assert_eq!(refused, 2, "{:#?}", hub.served.said);
+}
+
+#[test]
+fn clients_change_no_series_of_a_sender_that_is_better_known() {
+    let hub = Hub::start("writers-rank", "[collectd]\nauth_file = \"AUTH\"\n");
+    let socket = sender("127.0.0.1", hub.port);
+    let (series, time) = (name("web"), now() - 1000);
+    socket.send(&signed("web", time)).expect("sent");
+    hub.ends_at(&series, time);
+    let say = |line: String| hub.client().text(&line);
+    for (verb, rest) in [
+        ("UPDATE", format!(" {}:3", time + 20)),
+        ("FORGET", String::new()),
+        ("SUSPEND", String::new()),
+        ("RESUME", String::new()),
+        ("TUNE", " --heartbeat value:99".into()),
+        ("CREATE", " -s 10 DS:x:GAUGE:20:U:U RRA:LAST:0.5:1:5".into()),
+    ] {
+        let said = say(format!("{verb} {series}{rest}"));
+        let wanted = "-1 illegal attempt to update what another client writes";
+        assert_eq!(said, wanted, "{verb}");
+    }
+    let said = say(format!("INFO {series}"));
+    assert!(!said.starts_with('-') && !said.contains("ds[x]"), "{said}");
+}
+
+#[test]
+fn clients_share_series_unless_each_is_a_writer_of_its_own() {
+    const HELD: &str = "-1 illegal attempt to update what another client writes";
+    for (one_writer, third) in [(false, "0 errors, enqueued 1 value(s)."), (true, HELD)] {
+        let tcp = free_port();
+        let listen = format!("rrdcached = [\"unix:SOCKET\", \"127.0.0.1:{tcp}\"]\n");
+        let config = format!("{listen}[rrdcached]\none_writer = {one_writer}\n");
+        let hub = Hub::start(&format!("share-{one_writer}"), &config);
+        let far = || Client::tcp(tcp).expect("a client");
+        let said =
+            far().text("CREATE a.rrd -b 1000000000 -s 10 DS:x:GAUGE:20:U:U RRA:LAST:0.5:1:5");
+        assert_eq!(said, "0 RRD created OK");
+        let said = [
+            far().text("UPDATE a.rrd 1000000010:1"),
+            hub.client().text("UPDATE a.rrd 1000000020:1"),
+            far().text("UPDATE a.rrd 1000000030:1"),
+        ];
+        let taken = "0 errors, enqueued 1 value(s).";
+        assert_eq!(said, [taken, taken, third], "one_writer = {one_writer}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,17 +19,20 @@ pub(super) const PROMPT: Duration = Duration::from_secs(2);
 pub(super) struct Served {
     pub guardian: Running,
     pub address: String,
+    /// Folder of programs that publish to this `kymo serve` alone.
+    pub published: String,
     said: Arc<Mutex<String>>,
 }
 
 impl Served {
     /// Starts it and waits until it answers.
     pub(super) fn start(arguments: &[&str]) -> Served {
+        let published = published();
         let mut child = Command::new(kymo())
             .arg("serve")
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
-            .env("KYMO_DIR", published())
+            .env("KYMO_DIR", &published)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -47,6 +51,7 @@ impl Served {
         let mut served = Served {
             guardian: Running(child),
             address: String::new(),
+            published,
             said,
         };
         let address = || {
@@ -134,7 +139,9 @@ impl Served {
 
 /// Not where programs of this machine publish.
 fn published() -> String {
-    format!("/dev/shm/kymo-tests-faults-{}", std::process::id())
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    format!("/dev/shm/kymo-tests-faults-{}-{number}", std::process::id())
 }
 
 impl Drop for Served {
@@ -143,7 +150,7 @@ impl Drop for Served {
             return;
         }
         self.guardian.signal("-TERM");
-        let _others = std::fs::remove_dir_all(published());
+        let _left = std::fs::remove_dir_all(&self.published);
         let start = Instant::now();
         while start.elapsed() < LONG {
             if self.guardian.0.try_wait().is_ok_and(|end| end.is_some()) {

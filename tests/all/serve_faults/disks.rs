@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::client::{LONG, Served, ask, eventually, kill, pause};
@@ -144,38 +144,55 @@ fn a_ring_that_wraps_while_it_is_read() {
     let token = fs::read_to_string(scratch.path("data/token")).expect("a token");
     let first = oldest_block(&dir);
     let over = AtomicBool::new(false);
+    let read: [Read; 3] = Default::default();
     std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..3)
-            .map(|n| {
-                let (served, token, over) = (&served, token.trim(), &over);
-                scope.spawn(move || hammer(served, token, n, over))
-            })
-            .collect();
+        for (n, read) in read.iter().enumerate() {
+            let (served, token, over) = (&served, token.trim(), &over);
+            scope.spawn(move || hammer(served, token, n, read, over));
+        }
+        let _over = Over(&over);
         let start = Instant::now();
         // All that was there in the beginning has gone, and more than once.
         let mut wraps = 0;
         let mut oldest = first;
-        while (wraps < 4 || start.elapsed() < Duration::from_secs(6)) && start.elapsed() < 5 * LONG
+        let is_enough = |wraps| wraps >= 4 && read.iter().all(Read::is_enough);
+        while (!is_enough(wraps) || start.elapsed() < Duration::from_secs(6))
+            && start.elapsed() < 15 * LONG
         {
             pause(50);
             let now = oldest_block(&dir);
             wraps += usize::from(now > oldest);
             oldest = now;
         }
-        over.store(true, Ordering::Relaxed);
-        assert!(wraps >= 4 && oldest > first, "{wraps} blocks went");
-        let read: Vec<(usize, usize)> = readers
-            .into_iter()
-            .map(|reader| reader.join().expect("a sane reader"))
-            .collect();
         eprintln!("{wraps} times blocks went; answers and numbers read: {read:?}");
         assert!(
-            read.iter()
-                .all(|(answers, numbers)| *answers > 5 && *numbers > 0),
-            "{read:?}"
+            is_enough(wraps) && oldest > first,
+            "{wraps} blocks went, {read:?}"
         );
     });
     served.is_unharmed(hub);
+}
+
+/// Answers and numbers that a reader has read so far.
+#[derive(Debug, Default)]
+struct Read {
+    answers: AtomicUsize,
+    numbers: AtomicUsize,
+}
+
+impl Read {
+    fn is_enough(&self) -> bool {
+        self.answers.load(Ordering::Relaxed) > 5 && self.numbers.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Ends the readers, also where the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn oldest_block(dir: &str) -> u64 {
@@ -195,9 +212,9 @@ fn oldest_block(dir: &str) -> u64 {
 }
 
 /// Asks for what is old and new, over and over; how many answers, and how many numbers were in them.
-fn hammer(served: &Served, token: &str, n: usize, over: &AtomicBool) -> (usize, usize) {
+fn hammer(served: &Served, token: &str, n: usize, read: &Read, over: &AtomicBool) {
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let (mut answers, mut numbers, mut round) = (0, 0, n);
+    let mut round = n;
     while !over.load(Ordering::Relaxed) {
         round += 1;
         let back = [1, 3, 10, 100, 100_000][round % 5];
@@ -216,12 +233,13 @@ fn hammer(served: &Served, token: &str, n: usize, over: &AtomicBool) -> (usize, 
             answer.status,
             answer.text()
         );
-        answers += 1;
+        read.answers.fetch_add(1, Ordering::Relaxed);
         if answer.status != 200 {
             continue;
         }
         if target.contains("series") {
-            numbers += assert_sane(&answer.json(), &target);
+            let numbers = assert_sane(&answer.json(), &target);
+            read.numbers.fetch_add(numbers, Ordering::Relaxed);
         } else if target.contains("text") {
             let text = answer.text();
             assert!(
@@ -238,7 +256,6 @@ fn hammer(served: &Served, token: &str, n: usize, over: &AtomicBool) -> (usize, 
             );
         }
     }
-    (answers, numbers)
 }
 
 const HOUR_S: u64 = 3600;

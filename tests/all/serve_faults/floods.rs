@@ -183,7 +183,7 @@ fn a_flood_ends_no_live_stream() {
     let scratch = Scratch::new("listener");
     let room = raise_files().saturating_sub(200);
     if room < 2 * CONNECTIONS_MAX {
-        eprintln!("skipped: only {room} files may be open");
+        skipped(&format!("only {room} files may be open"));
         return;
     }
     let served = Served::recording(&scratch.text("data"));

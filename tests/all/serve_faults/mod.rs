@@ -1,6 +1,6 @@
-//! `kymo serve` against faults and attackers: floods, hostile requests, who may see what, children that are
-//! killed, disks that are full or slow, rings that wrap, clocks that are set. Each fault is shown to have
-//! happened. Touches the live machine, on loopback only.
+//! `kymo serve` against faults and attackers: floods, greedy askers, hostile requests, askers without rights, killed
+//! children, full or slow disks, rings that wrap, clocks that are set. Each test shows that its fault happened.
+//! Touches the live machine, on loopback only.
 
 mod access;
 mod client;
@@ -9,6 +9,8 @@ mod deaths;
 mod disks;
 mod doors;
 mod floods;
+mod greedy;
 mod made_up;
 mod parameters;
+mod people;
 mod requests;

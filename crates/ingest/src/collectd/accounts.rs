@@ -10,12 +10,15 @@ use kymo_wire::keeper::{Count, Counts, SenderAccount};
 
 use super::hosts::{SECOND_NS, behind, seconds};
 use super::recent::Least;
+use crate::sender_group::SenderGroup;
 
 /// Senders with accounts of their own.
 pub(super) const SENDERS_MAX: usize = 4096;
+/// Most accounts of one group: a local user has more addresses than that.
+const GROUP_SENDERS_MAX: u16 = 64;
 
 /// Those that an administrator wants to hear of, with words.
-const TROUBLES: [(Count, &str); 11] = [
+const TROUBLES: [(Count, &str); 12] = [
     (Count::Bad, "damaged or forged datagrams"),
     (Count::Foreign, "datagrams of networks that may not send"),
     (Count::Replayed, "datagrams sent twice"),
@@ -27,6 +30,7 @@ const TROUBLES: [(Count, &str); 11] = [
     (Count::Late, "values not newer than the last"),
     (Count::Future, "values from the future"),
     (Count::Refused, "values of series that may not be made"),
+    (Count::Once, "values of new names that were not repeated"),
     (Count::Held, "values of series that another sender writes"),
     (
         Count::Others,
@@ -40,6 +44,8 @@ const TROUBLES: [(Count, &str); 11] = [
 pub(super) struct Sender {
     address: Option<IpAddr>,
     counts: Counts,
+    /// Counts of the last report.
+    reported: Counts,
     /// When its last datagram came, by a clock that does not go back.
     seen_ns: u64,
     offset: Least,
@@ -70,12 +76,16 @@ pub(super) struct Accounts {
     /// The first one is of all beyond [`SENDERS_MAX`].
     senders: Vec<Sender>,
     numbers: HashMap<IpAddr, u16>,
+    /// Number of accounts of each group.
+    groups: HashMap<SenderGroup, u16>,
     /// Those whose datagrams came in this round.
     touched: Vec<u16>,
     /// What was reported.
     reported: (u64, Counts),
     /// Why the last datagram was bad, the last series was not made, the last values were not written.
     pub last_bad: Option<Bad>,
+    /// The series of the last values of other kinds, and who sent them.
+    pub last_mismatch: Option<String>,
     pub last_refusal: Option<String>,
     pub last_failure: Option<String>,
 }
@@ -87,9 +97,11 @@ impl Default for Accounts {
             lost: 0,
             senders: vec![Sender::default()],
             numbers: HashMap::new(),
+            groups: HashMap::new(),
             touched: Vec::new(),
             reported: Default::default(),
             last_bad: None,
+            last_mismatch: None,
             last_refusal: None,
             last_failure: None,
         }
@@ -102,6 +114,7 @@ impl Accounts {
         let number = match self.numbers.get(&address) {
             Some(number) => *number,
             None if self.numbers.len() >= SENDERS_MAX => 0,
+            None if self.has_many(address) => 0,
             None => self.begin(address),
         };
         if let Some(sender) = self.senders.get_mut(usize::from(number))
@@ -113,7 +126,14 @@ impl Accounts {
         number
     }
 
+    /// True if the group of an address has all its accounts.
+    fn has_many(&self, address: IpAddr) -> bool {
+        let count = self.groups.get(&SenderGroup::of(address));
+        count.is_some_and(|count| *count >= GROUP_SENDERS_MAX)
+    }
+
     fn begin(&mut self, address: IpAddr) -> u16 {
+        *self.groups.entry(SenderGroup::of(address)).or_default() += 1;
         let number = u16::try_from(self.senders.len()).unwrap_or(0);
         self.numbers.insert(address, number);
         self.senders.push(Sender {
@@ -121,6 +141,11 @@ impl Accounts {
             ..Sender::default()
         });
         number
+    }
+
+    /// A sender's account.
+    pub(super) fn get(&self, sender: u16) -> Option<&Sender> {
+        self.senders.get(usize::from(sender))
     }
 
     /// Counts in a sender's account and in that of all.
@@ -159,13 +184,25 @@ impl Accounts {
         }
     }
 
-    /// Troubles since they were reported last.
-    fn news(&self) -> impl Iterator<Item = (u64, &'static str)> {
+    /// Troubles since the last report: their number, the words, and the sender of most of them.
+    fn news(&self) -> impl Iterator<Item = (u64, &'static str, Option<Count>)> {
         let (lost, reported) = self.reported;
-        let lost = (self.lost - lost, "datagrams dropped by the kernel");
-        let others = TROUBLES.map(|(count, words)| (self.all[count] - reported[count], words));
+        let lost = (self.lost - lost, "datagrams dropped by the kernel", None);
+        let others = TROUBLES.map(|(count, words)| {
+            let more = self.all[count] - reported[count];
+            (more, words, Some(count))
+        });
         let all = std::iter::once(lost).chain(others);
-        all.filter(|(more, _)| *more > 0)
+        all.filter(|(more, ..)| *more > 0)
+    }
+
+    /// The sender with most of these since the last report, and the number.
+    fn foremost(&self, count: Count) -> Option<(IpAddr, u64)> {
+        let senders = self.senders.iter().filter_map(|sender| {
+            let more = sender.counts[count] - sender.reported[count];
+            Some((sender.address?, more)).filter(|_| more > 0)
+        });
+        senders.max_by_key(|(_, more)| *more)
     }
 
     /// Whether there is something to tell of.
@@ -176,17 +213,24 @@ impl Accounts {
     /// What happened since it was reported last, in a line.
     pub(super) fn take_news(&mut self) -> Option<String> {
         let mut line = String::new();
-        for (more, words) in self.news() {
+        for (more, words, count) in self.news() {
             let comma = if line.is_empty() { "" } else { ", " };
             // Writing to a string cannot fail.
             let _ = write!(line, "{comma}{more} {words}");
+            if let Some((address, more)) = count.and_then(|count| self.foremost(count)) {
+                let _ = write!(line, " ({more} of {address})");
+            }
         }
         let bad = self.last_bad.take().map(|bad| bad.to_string());
-        let reasons = [bad, self.last_refusal.take(), self.last_failure.take()];
+        let (mismatch, refusal) = (self.last_mismatch.take(), self.last_refusal.take());
+        let reasons = [bad, mismatch, refusal, self.last_failure.take()];
         for reason in reasons.into_iter().flatten() {
             let _ = write!(line, "; last: {reason}");
         }
         self.reported = (self.lost, self.all);
+        self.senders
+            .iter_mut()
+            .for_each(|sender| sender.reported = sender.counts);
         (!line.is_empty()).then_some(line)
     }
 }
@@ -216,6 +260,31 @@ mod tests {
         assert_eq!(known.len(), SENDERS_MAX + 1);
         assert_eq!(known[&first].address, Some(address(0)));
         assert_eq!(known[&first].counts[Count::Values], 2);
+    }
+
+    /// A local user sends from as many addresses as he likes.
+    #[test]
+    fn a_group_of_senders_leaves_accounts_to_others() {
+        let mut accounts = Accounts::default();
+        for n in 0..10_000u32 {
+            accounts.number(IpAddr::from((0x7f00_0000 + n).to_be_bytes()));
+        }
+        let other = IpAddr::from([192, 0, 2, 1]);
+        assert_eq!(accounts.number(other), GROUP_SENDERS_MAX + 1);
+    }
+
+    #[test]
+    fn the_report_names_who_has_most() {
+        let mut accounts = Accounts::default();
+        let [one, other] = [1, 2].map(|n| accounts.number(IpAddr::from([10, 0, 0, n])));
+        for (counts, said) in [
+            ([3, 5], "8 values from the future (5 of 10.0.0.2)"),
+            ([4, 2], "6 values from the future (4 of 10.0.0.1)"),
+        ] {
+            accounts.count(one, Count::Future, counts[0]);
+            accounts.count(other, Count::Future, counts[1]);
+            assert_eq!(accounts.take_news().as_deref(), Some(said));
+        }
     }
 
     #[test]

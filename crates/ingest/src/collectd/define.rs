@@ -1,7 +1,6 @@
-//! New series: who may make how many, and what their .rrd files are.
+//! Definitions of the .rrd files of new series.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use kymo_rrd::{Header, create};
 use kymo_wire::collectd::{
@@ -10,44 +9,8 @@ use kymo_wire::collectd::{
 
 use super::CollectdSettings;
 
-/// Series that one sender may make at once, and then in a minute; and all senders together.
-const SENDER_AT_ONCE: f64 = 50_000.0;
-const SENDER_A_MINUTE: f64 = 10_000.0;
-const SERIES_MAX: usize = 200_000;
-/// Senders whose new series are counted one by one.
-const SENDERS_MAX: usize = 4096;
 /// As CREATE has it: states of one kind of file are alike.
 const ROWS_BEGIN: u64 = 1;
-
-/// How many series senders may still make.
-#[derive(Debug, Default)]
-pub(super) struct Budget {
-    /// What was left, and when, in seconds.
-    senders: HashMap<IpAddr, (f64, f64)>,
-    rest: Option<(f64, f64)>,
-}
-
-impl Budget {
-    /// Whether a sender may make one more of `count` series, which counts as made then.
-    pub(super) fn takes(&mut self, sender: IpAddr, count: usize, now_s: f64) -> bool {
-        if count >= SERIES_MAX {
-            return false;
-        }
-        let full = (SENDER_AT_ONCE, now_s);
-        let known = self.senders.len() < SENDERS_MAX || self.senders.contains_key(&sender);
-        let (left, since) = match known {
-            true => self.senders.entry(sender).or_insert(full),
-            false => self.rest.get_or_insert(full),
-        };
-        let grown = (now_s - *since).max(0.0) * (SENDER_A_MINUTE / 60.0);
-        (*left, *since) = ((*left + grown).min(SENDER_AT_ONCE), now_s);
-        let may = *left >= 1.0;
-        if may {
-            *left -= 1.0;
-        }
-        may
-    }
-}
 
 /// Definitions that were made, by type, kinds and interval: most series share one.
 #[derive(Debug, Default)]
@@ -65,18 +28,29 @@ impl Definitions {
         &mut self,
         (type_name, codes): (&[u8], &[u8]),
         interval: Cdtime,
-        settings: &CollectdSettings,
+        (types, settings): (&TypesDb, &CollectdSettings),
     ) -> Option<&Header> {
         let key = (type_name.to_vec(), codes.to_vec(), interval);
         if self.headers.len() >= HEADERS_MAX {
             self.headers.clear();
         }
         if !self.headers.contains_key(&key) {
-            let sources = sources(type_name, codes, &settings.types);
+            let sources = sources(type_name, codes, types);
             let header = define(&sources, interval, &settings.rrd)?;
             self.headers.insert(key.clone(), header);
         }
         self.headers.get(&key)
+    }
+
+    /// A file as for a type that types.db lacks.
+    pub(super) fn unnamed(
+        &self,
+        codes: &[u8],
+        interval: Cdtime,
+        settings: &CollectdSettings,
+    ) -> Option<Header> {
+        let sources = sources(b"", codes, &TypesDb::default());
+        define(&sources, interval, &settings.rrd)
     }
 }
 
@@ -137,29 +111,4 @@ pub(super) fn begun(definition: &Header, start: i64) -> Option<Header> {
         false,
     );
     made.ok().map(|(header, _)| header)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sender_has_a_budget_and_others_have_theirs() {
-        let mut budget = Budget::default();
-        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let mut made = 0;
-        while budget.takes(one, made, 0.0) {
-            made += 1;
-        }
-        assert_eq!(made, 50_000);
-        assert!(budget.takes(other, made, 0.0));
-        let mut later = 0;
-        while budget.takes(one, made, 60.0) {
-            later += 1;
-        }
-        assert_eq!(later, 10_000);
-        assert!(!budget.takes(other, SERIES_MAX, 60.0));
-        // A clock that goes back gives nothing.
-        assert!(!budget.takes(one, made, 0.0));
-    }
 }

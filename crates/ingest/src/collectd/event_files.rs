@@ -1,214 +1,222 @@
-//! Two files of notifications that alternate, docs/formats/notifications.md: what is new is appended to one of them; when it is
-//! full, the other one begins again. Nothing is synced: they are to outlive the keeper, and may lack what came just before the
-//! machine lost its power.
+//! Two files of notifications, docs/formats/notifications.md, that take turns: the keeper appends new events to one;
+//! when that has grown, it writes all events in memory into the other. So the disk has the same events as memory, and
+//! a flood displaces the same ones. Nothing is synced: the files outlive the keeper, and a loss of power may cost the
+//! last events.
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use kymo_sys::disk::Disk;
+use kymo_sys::kept_file::{Contents, KeptFile, Kind, Old, Records, Sync};
 use kymo_wire::keeper::Event;
 
-const NAMES: [&str; 2] = ["notifications-a", "notifications-b"];
-const MAGIC: &[u8; 8] = b"KYMONTF0";
-/// Magic, generation, checksum.
-const HEAD: usize = 20;
-/// Length and checksum of an event.
-const FRAME: usize = 8;
-/// Bytes of a file at most.
-const FILE_MAX: usize = 1 << 20;
+use super::kept_event::Kept;
+
+/// The files' names.
+pub(crate) const NAMES: [&str; 2] = ["notifications-a", "notifications-b"];
+/// A longer file is not read: all that can be in memory, of the longest texts of collectd, has less.
+pub(crate) const FILE: Kind = Kind {
+    magic: *b"KYMONOTE",
+    version: 2,
+    bytes_max: 32 << 20,
+    old: Old {
+        magic: *b"KYMONTF",
+        newest: 1,
+        has_generation: true,
+    },
+};
+/// In this version a record does not name the sender.
+const WITHOUT_FROM: u32 = 0;
+/// Bytes that a file grows by before the other file begins.
+const GROWS: usize = 1 << 20;
 
 /// The files.
 pub(super) struct EventFiles {
-    disk: Arc<dyn Disk>,
-    folder: PathBuf,
-    /// The one that is appended to, and where it ends; `None`: none was written yet.
-    open: Option<Open>,
+    files: [KeptFile; 2],
+    /// Generation of the newer file; 0: there is no file yet.
     generation: u64,
-}
-
-struct Open {
-    file: Box<dyn DiskFile>,
-    end: usize,
-}
-
-/// What a file has.
-struct Found {
-    generation: u64,
-    events: Vec<Event>,
-    /// Where what can be read ends.
-    end: usize,
-    size: usize,
+    /// The other file begins when the newer one would be longer.
+    end_max: usize,
 }
 
 impl EventFiles {
-    /// Reads what there is: events, oldest first, and what was damaged. A damaged end is cut off.
+    /// Reads both files: events, oldest first, and messages about damage. Writes a damaged file again without the
+    /// damage.
     pub(super) fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
-    ) -> io::Result<(EventFiles, Vec<Event>, Vec<String>)> {
-        let (mut all, mut notices) = (Vec::new(), Vec::new());
-        for name in NAMES {
-            let Some(found) = read(&*disk, &folder.join(name))? else {
-                continue;
-            };
-            if found.end < found.size {
-                let bytes = found.size - found.end;
-                notices.push(format!(
-                    "{name}: {bytes} damaged bytes at the end are left out"
-                ));
+    ) -> io::Result<(EventFiles, Vec<Kept>, Vec<String>)> {
+        let mut notices = Vec::new();
+        let mut open = |name: &'static str| read(&disk, folder, name, &mut notices);
+        let mut both = [open(NAMES[0])?, open(NAMES[1])?];
+        let newest = both.iter().map(|file| file.contents.generation).max();
+        for file in &mut both {
+            if let Err(error) = file.write_again(newest.unwrap_or(0)) {
+                notices.push(format!("cannot write {} again: {error}", file.name));
             }
-            all.push((name, found));
         }
-        all.sort_by_key(|(_, found)| found.generation);
+        both.sort_by_key(|file| file.contents.generation);
+        let events = both
+            .iter_mut()
+            .flat_map(|file| std::mem::take(&mut file.events));
+        let events = events.collect();
+        both.sort_by_key(|file| file.name);
+        let generation = both.iter().map(|file| file.kept.generation()).max();
         let mut files = EventFiles {
-            disk,
-            folder: folder.to_path_buf(),
-            open: None,
-            generation: 0,
+            files: both.map(|file| file.kept),
+            generation: generation.unwrap_or(0),
+            end_max: GROWS,
         };
-        if let Some((name, found)) = all.last().filter(|(_, found)| found.generation > 0) {
-            let file = files.disk.open(&folder.join(name), OpenMode::Write)?;
-            if found.end < found.size {
-                file.set_len(offset(found.end))?;
+        // The length that it began with is not known.
+        let size = files.files[place(files.generation)].size();
+        files.end_max = size.map_or(0, |(size, _)| size).max(GROWS);
+        Ok((files, events, notices))
+    }
+
+    /// Appends events and removes them from `events`. Asks for all kept events if a file begins.
+    pub(super) fn append(
+        &mut self,
+        events: &mut VecDeque<Kept>,
+        all: impl FnOnce() -> Vec<Kept>,
+    ) -> io::Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let file = &mut self.files[place(self.generation)];
+        let mut records = file.records();
+        put_all(&mut records, events.iter());
+        match file.size() {
+            Some((size, _)) if size + records.len() <= self.end_max => {
+                file.append(&records, Sync::Later)?;
             }
-            let end = found.end;
-            (files.open, files.generation) = (Some(Open { file, end }), found.generation);
+            _ => self.begin(&all())?,
         }
-        let events = all.into_iter().flat_map(|(_, found)| found.events);
-        Ok((files, events.collect(), notices))
-    }
-
-    /// Appends events, and takes those away that were written.
-    pub(super) fn append(&mut self, events: &mut VecDeque<Arc<Event>>) -> io::Result<()> {
-        while !events.is_empty() {
-            let from = self.open.as_ref().map_or(FILE_MAX, |open| open.end);
-            let (bytes, count) = frames(events, FILE_MAX - from.min(FILE_MAX));
-            let Some(open) = self.open.as_mut().filter(|_| count > 0) else {
-                self.begin()?;
-                continue;
-            };
-            open.file.write_at(&bytes, offset(open.end))?;
-            open.end += bytes.len();
-            events.drain(..count);
-        }
+        events.clear();
         Ok(())
     }
 
-    /// The next file begins again.
-    fn begin(&mut self) -> io::Result<()> {
+    /// The other file begins again.
+    fn begin(&mut self, all: &[Kept]) -> io::Result<()> {
         let generation = self.generation + 1;
-        let name = NAMES[usize::from(generation.is_multiple_of(2))];
-        let file = self.disk.open(&self.folder.join(name), OpenMode::Create)?;
-        file.set_len(0)?;
-        let mut head = MAGIC.to_vec();
-        head.extend(generation.to_le_bytes());
-        head.extend(crc32c::crc32c(&head).to_le_bytes());
-        file.write_at(&head, 0)?;
+        let file = &mut self.files[place(generation)];
+        let mut fill = |records: &mut Records| put_all(records, all.iter());
+        file.replace(generation, &mut fill, Sync::Later)?;
         self.generation = generation;
-        self.open = Some(Open { file, end: HEAD });
+        self.end_max = file.size().map_or(0, |(size, _)| size) + GROWS;
         Ok(())
     }
 }
 
-fn offset(end: usize) -> u64 {
-    u64::try_from(end).unwrap_or(u64::MAX)
+/// The file of a generation.
+fn place(generation: u64) -> usize {
+    usize::from(generation.is_multiple_of(2))
 }
 
-/// Frames of as many events as there is room for, and how many these are.
-fn frames(events: &VecDeque<Arc<Event>>, room: usize) -> (Vec<u8>, usize) {
-    let (mut bytes, mut frame) = (Vec::new(), Vec::new());
-    for (count, event) in events.iter().enumerate() {
-        frame.clear();
-        put(&mut frame, event);
-        if bytes.len() + frame.len() > room {
-            return (bytes, count);
+fn put_all<'a>(records: &mut Records, events: impl Iterator<Item = &'a Kept>) {
+    events.for_each(|kept| records.put(|out| put(out, kept)));
+}
+
+/// Appends the sender and the event.
+fn put(out: &mut Vec<u8>, kept: &Kept) {
+    let length = u16::try_from(kept.from.len()).unwrap_or(u16::MAX);
+    out.extend(length.to_le_bytes());
+    out.extend(&kept.from[..usize::from(length)]);
+    kept.event.put(out);
+}
+
+fn take(body: &[u8]) -> Option<Kept> {
+    let (length, rest) = body.split_first_chunk()?;
+    let (from, event) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    Some(Kept::new(from, Event::read(event)?))
+}
+
+/// The digit of an older file may be damaged.
+fn take_of(version: u32, body: &[u8]) -> Option<Kept> {
+    let without = || Event::read(body).map(Kept::unsaid);
+    match version {
+        WITHOUT_FROM => without().or_else(|| take(body)),
+        1 => take(body).or_else(without),
+        _ => take(body),
+    }
+}
+
+/// A file as it was found.
+struct Opened {
+    name: &'static str,
+    kept: KeptFile,
+    contents: Contents,
+    events: Vec<Kept>,
+}
+
+fn read(
+    disk: &Arc<dyn Disk>,
+    folder: &Path,
+    name: &'static str,
+    notices: &mut Vec<String>,
+) -> io::Result<Opened> {
+    let (mut kept, contents) = KeptFile::open(disk.clone(), folder.join(name), FILE)?;
+    let events = contents
+        .bodies()
+        .filter_map(|body| take_of(contents.version, body));
+    let events: Vec<Kept> = events.collect();
+    if events.len() < contents.records.len() {
+        kept.distrust(&contents);
+    }
+    let notice = kept.notice(&contents);
+    if kept.is_newer() {
+        return Err(io::Error::other(notice.unwrap_or_default()));
+    }
+    notices.extend(notice);
+    Ok(Opened {
+        name,
+        kept,
+        contents,
+        events,
+    })
+}
+
+impl Opened {
+    /// Writes the readable events of a damaged or older file again. A file with a lost generation counts as the older
+    /// one.
+    fn write_again(&mut self, newest: u64) -> io::Result<()> {
+        if self.kept.size().is_some() || self.contents.bytes.is_empty() {
+            return Ok(());
         }
-        bytes.extend_from_slice(&frame);
+        let least = if self.name == NAMES[0] { 1 } else { 2 };
+        let generation = match self.contents.generation {
+            0 => newest.saturating_sub(1).max(least),
+            generation => generation,
+        };
+        let events = &self.events;
+        let mut fill = |records: &mut Records| put_all(records, events.iter());
+        self.kept.replace(generation, &mut fill, Sync::Now)?;
+        self.contents.generation = generation;
+        Ok(())
     }
-    (bytes, events.len())
 }
 
-/// A frame: length, checksum of length and body, body.
-fn put(out: &mut Vec<u8>, event: &Event) {
-    out.resize(FRAME, 0);
-    event.put(out);
-    // Six texts of 64 KiB at most: an event of collectd has less than 1 KiB, and so always has room in a file.
-    let length = u32::try_from(out.len() - FRAME)
-        .unwrap_or(u32::MAX)
-        .to_le_bytes();
-    let checksum = checksum(length, &out[FRAME..]);
-    out[..4].copy_from_slice(&length);
-    out[4..FRAME].copy_from_slice(&checksum.to_le_bytes());
+/// True if a record can be read.
+pub(crate) fn is_record(version: u32, body: &[u8]) -> bool {
+    take_of(version, body).is_some()
 }
 
-fn checksum(length: [u8; 4], body: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&length), body)
-}
-
-/// `None`: there is no such file.
-fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Found>> {
-    let file = match disk.open(path, OpenMode::Read) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let size = usize::try_from(file.metadata()?.size_bytes).unwrap_or(usize::MAX);
-    let mut bytes = vec![0; size.min(FILE_MAX)];
-    let count = file.read_at(&mut bytes, 0)?;
-    bytes.truncate(count);
-    Ok(Some(parse(&bytes, size)))
-}
-
-/// What the bytes say, up to where they are damaged. A head that is damaged is generation 0.
-fn parse(bytes: &[u8], size: usize) -> Found {
-    let mut found = Found {
-        generation: 0,
-        events: Vec::new(),
-        end: 0,
-        size,
-    };
-    let Some(generation) = head(bytes) else {
-        return found;
-    };
-    (found.generation, found.end) = (generation, HEAD);
-    while let Some((event, length)) = bytes.get(found.end..).and_then(take) {
-        found.events.push(event);
-        found.end += length;
-    }
-    found
-}
-
-fn head(bytes: &[u8]) -> Option<u64> {
-    let (head, rest) = bytes.split_at_checked(HEAD - 4)?;
-    let checksum = u32::from_le_bytes(*rest.first_chunk()?);
-    let generation = head.strip_prefix(MAGIC)?.first_chunk()?;
-    (crc32c::crc32c(head) == checksum).then(|| u64::from_le_bytes(*generation))
-}
-
-/// An event, and how long its frame is.
-fn take(bytes: &[u8]) -> Option<(Event, usize)> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let (wanted, rest) = rest.split_first_chunk()?;
-    let body = rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-    let is_right = checksum(*length, body) == u32::from_le_bytes(*wanted);
-    let event = Event::read(body).filter(|_| is_right)?;
-    Some((event, FRAME + body.len()))
-}
-
-/// Any bytes as a file: what can be read of them is written again as the same bytes.
+/// Reads any bytes as a file, and as an event: the readable part is written again as the same bytes.
 #[cfg(feature = "testing")]
 pub(crate) fn fuzz(input: &[u8]) {
-    let found = parse(input, input.len());
-    assert!(found.end <= input.len(), "more than there is");
-    let mut again = input[..found.end.min(HEAD)].to_vec();
-    for event in &found.events {
-        let mut frame = Vec::new();
-        put(&mut frame, event);
-        again.extend(frame);
+    let found = kymo_sys::kept_file::parse(input.to_vec(), &FILE);
+    if let kymo_sys::kept_file::Found::Read(contents) = found {
+        let version = contents.version;
+        contents
+            .bodies()
+            .for_each(|body| drop(take_of(version, body)));
     }
-    assert_eq!(again, input[..found.end], "an event changed");
+    if let Some(kept) = take(input) {
+        let mut again = Vec::new();
+        put(&mut again, &kept);
+        assert_eq!(again, input, "an event changed");
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use kymo_wire::collectd::{Cdtime, Identifier, PathRefusal, escape};
 
-use super::hosts::Hosts;
+use super::fifo::at;
+use super::hosts::{HostId, Hosts};
 
 /// What is known of one series.
 #[derive(Debug)]
@@ -16,8 +17,8 @@ pub(super) struct Entry {
     pub path: Box<[u8]>,
     /// The kinds of its values, as packets spell them.
     pub codes: Box<[u8]>,
-    /// The number of its host in [`super::hosts::Hosts`].
-    pub host: u16,
+    /// The account of its host.
+    pub host: HostId,
     /// The one that came next, last time.
     next: u32,
     /// Whether the store has it.
@@ -27,6 +28,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// True for a series: keys have bytes between their fields.
+    fn is_used(&self) -> bool {
+        !self.key.is_empty()
+    }
+
     /// The type of its values.
     pub(super) fn type_name(&self) -> &[u8] {
         let mut fields = self.key.split(|&byte| byte == 0);
@@ -43,6 +49,8 @@ pub(super) enum Standing {
     Announced,
     /// The store has it.
     Defined,
+    /// The series is being defined again, for values of other kinds.
+    Changing,
     /// It could not be made.
     Refused {
         /// Of a clock that does not go back.
@@ -55,6 +63,8 @@ pub(super) enum Standing {
 pub(super) struct Index {
     entries: Vec<Entry>,
     by_key: HashMap<Arc<[u8]>, u32>,
+    /// Numbers of those that were forgotten.
+    free: Vec<u32>,
     /// The one found last.
     last: u32,
     key: Vec<u8>,
@@ -63,30 +73,46 @@ pub(super) struct Index {
 impl Index {
     /// The entry of that number.
     pub(super) fn get(&self, number: u32) -> Option<&Entry> {
-        self.entries.get(number as usize)
+        self.entries.get(at(number)).filter(|it| it.is_used())
     }
 
     /// The same, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
-        self.entries.get_mut(number as usize)
+        let entry = self.entries.get_mut(at(number));
+        entry.filter(|it| it.is_used())
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    /// Has series of these types looked at again with their next values.
+    pub(super) fn look_again(&mut self, picks: impl Fn(&[u8]) -> bool) {
+        let defined = self.entries.iter_mut();
+        let defined = defined.filter(|entry| entry.standing == Standing::Defined);
+        for entry in defined.filter(|entry| entry.is_used() && picks(entry.type_name())) {
+            entry.standing = Standing::Undefined;
+        }
+    }
+
+    /// Forgets a series: its number is another one's some time.
+    pub(super) fn forget(&mut self, number: u32) {
+        let Some(entry) = self.get_mut(number) else {
+            return;
+        };
+        let key = std::mem::take(&mut entry.key);
+        (entry.path, entry.codes) = Default::default();
+        self.by_key.remove(&key);
+        self.free.push(number);
     }
 
     /// The number of the series of that name, if it was there before.
     pub(super) fn find(&mut self, identifier: &Identifier) -> Option<u32> {
         put_key(&mut self.key, identifier);
-        let last = self.entries.get(self.last as usize);
+        let last = self.entries.get(at(self.last));
         let guess = last.map_or(0, |last| last.next);
-        let guessed = self.entries.get(guess as usize);
+        let guessed = self.entries.get(at(guess));
         let found = match guessed.filter(|entry| *entry.key == *self.key) {
             Some(_) => guess,
             None => {
                 let found = *self.by_key.get(self.key.as_slice())?;
-                if let Some(last) = self.entries.get_mut(self.last as usize) {
+                if let Some(last) = self.entries.get_mut(at(self.last)) {
                     last.next = found;
                 }
                 found
@@ -101,18 +127,19 @@ impl Index {
         &mut self,
         identifier: &Identifier,
         codes: &[u8],
-        hosts: &mut Hosts,
+        (hosts, now_ns): (&mut Hosts, u64),
     ) -> Result<u32, PathRefusal> {
         let mut path = Vec::with_capacity(64);
         identifier.put_rrd_path(&mut path)?;
-        let host = hosts.number(&escape(identifier.host));
+        let host = hosts.find(&escape(identifier.host), now_ns);
         put_key(&mut self.key, identifier);
-        let (number, key) = (self.entries.len() as u32, Arc::from(self.key.as_slice()));
+        let key: Arc<[u8]> = Arc::from(self.key.as_slice());
+        let number = self.free.pop().unwrap_or(self.entries.len() as u32);
         self.by_key.insert(Arc::clone(&key), number);
-        if let Some(last) = self.entries.get_mut(self.last as usize) {
+        if let Some(last) = self.entries.get_mut(at(self.last)) {
             last.next = number;
         }
-        self.entries.push(Entry {
+        let entry = Entry {
             key,
             path: path.into(),
             codes: codes.into(),
@@ -120,7 +147,11 @@ impl Index {
             next: number + 1,
             standing: Standing::Undefined,
             interval: Cdtime::ZERO,
-        });
+        };
+        match self.entries.get_mut(at(number)) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
         self.last = number;
         Ok(number)
     }
@@ -163,7 +194,7 @@ mod tests {
         let names = ["a", "b", "c", "d"].map(|host| [named(host, "0"), named(host, "1")]);
         for name in names.iter().flatten() {
             assert_eq!(index.find(name), None);
-            index.add(name, &[2], &mut hosts).unwrap();
+            index.add(name, &[2], (&mut hosts, 0)).unwrap();
         }
         for order in [[0, 1, 2, 3], [3, 1, 0, 2], [2, 2, 0, 1]] {
             for host in order {
@@ -179,7 +210,14 @@ mod tests {
         assert_eq!(index.find(&named("a", "2")), None);
         // Where a field ends is part of the name.
         assert_eq!(index.find(&named("ac", "0")), None);
-        assert!(index.add(&named("..", "0"), &[1], &mut hosts).is_err());
-        assert_eq!(index.len(), 8);
+        assert!(index.add(&named("..", "0"), &[1], (&mut hosts, 0)).is_err());
+        // A forgotten series leaves its number to the next one.
+        index.forget(3);
+        assert_eq!(
+            (index.find(&names[1][1]), index.get(3).is_none()),
+            (None, true)
+        );
+        assert_eq!(index.add(&named("e", "0"), &[1], (&mut hosts, 0)), Ok(3));
+        assert_eq!(index.find(&named("e", "0")), Some(3));
     }
 }

@@ -13,25 +13,31 @@ use kymo_store::{Definition, FileError, Refusal, SeriesName, Store, Writer};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::datagrams::Datagrams;
 use kymo_wire::collectd::{
-    Admission, Bad, Cdtime, Datagram, Item, Notification, Protection, ReplayWindow, Section, Users,
-    Values, put_update,
+    Admission, Bad, Cdtime, Datagram, Item, Notification, Protection, ReplayWindow, Section,
+    TypesDb, Users, Values, escape, put_update,
 };
-use kymo_wire::keeper::Count;
+use kymo_wire::keeper::{Count, POLL};
 
 use super::accounts::Accounts;
-use super::define::{Budget, Definitions, begun};
-use super::hosts::{Hosts, SECOND_NS, seconds};
-use super::index::{Index, Standing};
-use super::intervals::Intervals;
+use super::budgets::Payer;
+use super::define::{Definitions, begun};
+use super::hosts::{HostId, Hosts, SECOND_NS};
+use super::index::{Entry, Index, Standing};
 use super::kept_events::EventKeeper;
+use super::new_names::NewNames;
 use super::notifications::{Notifications, event};
-use super::redefine::{Change, Requests};
+use super::odd_types::OddTypes;
+use super::redefine::{Change, Requests, Why};
 use super::senders::{Senders, put};
-use super::{CollectdSettings, UsersInForce};
+use super::streaks::Streaks;
+use super::{CollectdSettings, InForce};
 use crate::log::{Log, Severity};
+use crate::sender_group::SenderGroup;
 
 /// Values of a clock that is further ahead are not taken: one would keep its series from all that follow until then.
 const AHEAD_MAX_S: u64 = 300;
+/// Most intervals of its series that a value of an unsigned, untrusted sender may be ahead.
+const AHEAD_MAX_INTERVALS: u64 = 2;
 
 /// How long a series that could not be made stays so: then the next value tries again.
 const RETRY_MS: u64 = 60_000;
@@ -41,14 +47,18 @@ const NEW_AT_ONCE: usize = 256;
 
 /// What the sockets of a listener share.
 pub(super) struct Registry {
-    settings: CollectdSettings,
-    index: Index,
-    definitions: Definitions,
-    budget: Budget,
+    pub(super) settings: CollectdSettings,
+    /// As the settings had them last.
+    pub(super) types: Arc<TypesDb>,
+    pub(super) index: Index,
+    pub(super) definitions: Definitions,
+    pub(super) newcomers: NewNames,
     replays: ReplayWindow,
-    intervals: Intervals,
-    requests: Requests,
-    hosts: Hosts,
+    intervals: Streaks<Cdtime>,
+    pub(super) kinds: Streaks<Vec<u8>>,
+    pub(super) odd: OddTypes,
+    pub(super) requests: Requests,
+    pub(super) hosts: Hosts,
     /// What has changed is copied there.
     senders: Senders,
     events: EventKeeper,
@@ -63,15 +73,18 @@ impl Registry {
         events: EventKeeper,
     ) -> Registry {
         Registry {
+            types: settings.types.get(),
             settings,
             hosts: Hosts::default(),
             senders,
             events,
             index: Index::default(),
             definitions: Definitions::default(),
-            budget: Budget::default(),
+            newcomers: NewNames::default(),
             replays: ReplayWindow::default(),
-            intervals: Intervals::default(),
+            intervals: Streaks::default(),
+            kinds: Streaks::default(),
+            odd: OddTypes::default(),
             requests,
         }
     }
@@ -83,7 +96,8 @@ impl Registry {
             return;
         };
         let value = (update.interval, update.stamp_s);
-        let since_s = self.intervals.take(series, entry.interval, value, now_ms);
+        let value = (&value.0, value.1);
+        let since_s = self.intervals.take(series, &entry.interval, value, now_ms);
         let Some(since_s) = since_s.filter(|_| self.requests.has_room()) else {
             return;
         };
@@ -91,6 +105,7 @@ impl Registry {
         let Registry {
             definitions,
             settings,
+            types,
             ..
         } = self;
         let step = store.step(&entry.path);
@@ -98,7 +113,7 @@ impl Registry {
             Cdtime::ZERO => Cdtime::from_seconds(step.unwrap_or(0)),
             known => known,
         };
-        let mut header = |interval| definitions.header(of, interval, settings).cloned();
+        let mut header = |interval| definitions.header(of, interval, (types, settings)).cloned();
         // Another step than that of our definitions: those of a file that others made stay.
         let has_step = |header: &Header| Some(header.pdp_step) == step;
         let to = header(update.interval).filter(|to| !has_step(to));
@@ -113,6 +128,7 @@ impl Registry {
             from,
             to,
             since_s,
+            why: Why::Interval,
         };
         self.requests.ask(change);
         entry.interval = update.interval;
@@ -122,12 +138,42 @@ impl Registry {
     /// Those that could not be defined again are asked for again, some time later.
     fn look_at_changes(&mut self, now_ms: u64) {
         while let Some((series, failed)) = self.requests.next_ended() {
-            let entry = self.index.get_mut(series).filter(|_| failed);
-            if let Some(entry) = entry {
+            let Some(entry) = self.index.get_mut(series) else {
+                continue;
+            };
+            if entry.standing == Standing::Changing {
+                // The definitions that the store has now decide which kinds are taken.
+                entry.standing = Standing::Undefined;
+                if failed {
+                    self.kinds.fail(series, now_ms);
+                }
+            } else if failed {
                 entry.interval = Cdtime::ZERO;
                 self.intervals.fail(series, now_ms);
             }
         }
+    }
+
+    /// Tells of types that types.db lacks, each once.
+    pub(super) fn tell(&mut self, log: &Log) {
+        for line in self.odd.take_news() {
+            log(Severity::Notice, &line);
+        }
+    }
+
+    /// The interval of values like these.
+    pub(super) fn interval_of(&self, values: &Values) -> Cdtime {
+        self.settings.interval_of(values)
+    }
+
+    /// True if names wait to be repeated.
+    pub(super) fn has_newcomers(&self) -> bool {
+        !self.newcomers.probation.is_empty()
+    }
+
+    /// Names that were not repeated in time go.
+    pub(super) fn sweep(&mut self, mono_ns: u64) {
+        self.newcomers.probation.sweep(mono_ns / SECOND_NS);
     }
 
     /// Whether there are events that are not saved.
@@ -137,7 +183,7 @@ impl Registry {
 
     /// Saves events.
     pub(super) fn save_events(&mut self, log: &Log) {
-        self.events.save(log);
+        self.events.save(RealClock.mono_ns(), log);
     }
 }
 
@@ -145,12 +191,12 @@ impl Registry {
 pub(super) struct Intake {
     name: String,
     /// Its place among the sockets.
-    at: usize,
-    accounts: Accounts,
+    pub(super) at: usize,
+    pub(super) accounts: Accounts,
     notifications: Notifications,
     /// The kernel's count of dropped datagrams so far.
     dropped: u32,
-    texts: Vec<u8>,
+    pub(super) texts: Vec<u8>,
     updates: Vec<Update>,
     new: Vec<New>,
 }
@@ -164,12 +210,13 @@ struct New {
 }
 
 /// Values for a series.
+#[derive(Clone)]
 struct Update {
     series: u32,
     /// In `texts`.
     text: Range<usize>,
     count: u64,
-    host: u16,
+    host: HostId,
     time: Cdtime,
     from: Source,
     /// In seconds.
@@ -179,11 +226,28 @@ struct Update {
 
 /// Whose values they are.
 #[derive(Clone, Copy)]
-struct Source {
+pub(super) struct Source {
     address: IpAddr,
     /// The number of its account.
-    sender: u16,
-    writer: Writer,
+    pub(super) sender: u16,
+    pub(super) writer: Writer,
+    /// The place of its network among those that are trusted.
+    network: Option<usize>,
+}
+
+impl Source {
+    /// The budget that pays for new series of this source.
+    pub(super) fn payer(self, user: Option<&[u8]>) -> Payer<'_> {
+        match (user, self.network) {
+            (Some(user), _) => Payer::User(user),
+            (None, Some(network)) => Payer::Network(network),
+            (None, None) => Payer::Group(SenderGroup::of(self.address)),
+        }
+    }
+
+    fn is_trusted(self, user: Option<&[u8]>) -> bool {
+        !matches!(self.payer(user), Payer::Group(_))
+    }
 }
 
 impl Intake {
@@ -244,9 +308,10 @@ impl Intake {
             self.dropped = dropped;
         }
         let stamp = RealClock.now();
+        registry.take_types();
         let users = registry.settings.users.as_ref();
         let mut round = Round {
-            users: users.map(UsersInForce::get),
+            users: users.map(InForce::get),
             registry,
             real_ns: u64::try_from(stamp.real_ns).unwrap_or(0),
             mono_ns: stamp.mono_ns,
@@ -278,8 +343,16 @@ impl Intake {
         let Round {
             real_ns, mono_ns, ..
         } = *round;
-        let Registry { hosts, senders, .. } = &mut *round.registry;
+        let Registry {
+            hosts,
+            senders,
+            odd,
+            ..
+        } = &mut *round.registry;
         let shown = &mut *senders.lock();
+        if odd.len() != shown.odd.len() {
+            shown.odd = odd.all();
+        }
         if let Some(socket) = shown.sockets.get_mut(self.at) {
             socket.lost = self.accounts.lost;
             self.accounts.end_round(real_ns, mono_ns, |number, sender| {
@@ -294,6 +367,8 @@ impl Intake {
     fn datagram(&mut self, round: &mut Round, bytes: &mut [u8], (address, sender): (IpAddr, u16)) {
         // Kept alive beside the round, which the values of a section change.
         let (level, users) = (round.registry.settings.level, round.users.clone());
+        let mut trusted = round.registry.settings.trusted.iter();
+        let network = trusted.position(|network| network.holds(address));
         for section in Datagram::new(bytes, level, users.as_deref()) {
             let section = match section {
                 Ok(section) => section,
@@ -310,6 +385,7 @@ impl Intake {
             let from = Source {
                 address,
                 sender,
+                network,
                 writer: user.map_or(Writer::address(address), Writer::signed),
             };
             let mut parts = section.parts();
@@ -350,10 +426,17 @@ impl Intake {
         if !round.may_send(user, notification.identifier.host) {
             return self.accounts.count(sender, Count::Others, 1);
         }
-        self.accounts.count(sender, Count::Notifications, 1);
         let event = event(notification);
+        if event.plugin == POLL {
+            // Events of devices come from pollers.
+            return self.accounts.count(sender, Count::Others, 1);
+        }
+        let group = SenderGroup::of(source.address).to_string();
+        let Some(event) = round.registry.events.add(&group, user, event) else {
+            return self.accounts.count(sender, Count::Replayed, 1);
+        };
+        self.accounts.count(sender, Count::Notifications, 1);
         self.notifications.add(&event);
-        round.registry.events.add(event);
     }
 
     fn values(&mut self, round: &mut Round, values: &Values, source: Source, user: Option<&[u8]>) {
@@ -367,50 +450,130 @@ impl Intake {
             return self.accounts.count(sender, Count::Others, count);
         }
         let known = round.registry.index.find(values.identifier);
-        let series = known.or_else(|| round.add(values, source.address));
-        let series = series.filter(|&series| self.is_there(round, series, values, sender));
-        let Some(series) = series else {
+        let (series, first) = match known {
+            Some(series) if !source.is_trusted(user) && round.is_ahead_of(series, values.time) => {
+                return self.accounts.count(sender, Count::Future, count);
+            }
+            Some(series) => (series, None),
+            None => match self.arrive(round, values, source, user) {
+                Ok(Some(begins)) => begins,
+                Ok(None) => return,
+                Err(why) => return self.accounts.count(sender, why, count),
+            },
+        };
+        let first_time = first.as_ref().map_or(values.time, |first| first.time);
+        if !self.is_there(round, series, values, (sender, first_time)) {
             return self.accounts.count(sender, Count::Refused, count);
+        }
+        let Registry {
+            index,
+            hosts,
+            kinds,
+            ..
+        } = &mut *round.registry;
+        let fits = |entry: &&mut Entry| {
+            *entry.codes == *values.values.codes() && entry.standing != Standing::Changing
         };
-        let entry = round.registry.index.get(series);
-        let Some(entry) = entry.filter(|entry| *entry.codes == *values.values.codes()) else {
-            return self.accounts.count(sender, Count::Mismatched, count);
+        let Some(entry) = index.get_mut(series).filter(fits) else {
+            return self.mismatch(round, series, (values, count), source);
         };
-        let from = self.texts.len();
-        put_update(&mut self.texts, values.time, values.values.iter());
-        self.updates.push(Update {
+        kinds.stay(series, round.mono_ns / 1_000_000);
+        if !hosts.is_current(entry.host, round.mono_ns) {
+            entry.host = hosts.find(&escape(values.identifier.host), round.mono_ns);
+        }
+        let mut update = Update {
             series,
-            text: from..self.texts.len(),
+            text: 0..0,
             count,
             host: entry.host,
-            time: values.time,
+            time: first_time,
             from: source,
-            stamp_s: values.time.seconds(),
+            stamp_s: first_time.seconds(),
             interval: round.registry.settings.interval_of(values),
+        };
+        if let Some(first) = first {
+            update.text = self.put_text(|texts| texts.extend_from_slice(first.text()));
+            self.updates.push(update.clone());
+        }
+        update.text = self.put_text(|texts| {
+            put_update(texts, values.time, values.values.iter());
         });
+        (update.time, update.stamp_s) = (values.time, values.time.seconds());
+        self.updates.push(update);
+    }
+
+    /// Counts values of other kinds than those that their series' definitions are for.
+    fn mismatch(
+        &mut self,
+        round: &mut Round,
+        series: u32,
+        (values, count): (&Values, u64),
+        source: Source,
+    ) {
+        self.accounts.count(source.sender, Count::Mismatched, count);
+        if let Some(entry) = round.registry.index.get(series) {
+            let (path, address) = (DisplayName(&entry.path), source.address);
+            let last = &mut self.accounts.last_mismatch;
+            last.get_or_insert_with(|| format!("{path}, sent by {address}"));
+        }
+        let (registry, now_ms) = (&mut *round.registry, round.mono_ns / 1_000_000);
+        registry.look_at_mismatch(series, values, (source.writer, now_ms), round.store);
+    }
+
+    /// Appends a value's text and returns its range.
+    fn put_text(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        let from = self.texts.len();
+        put(&mut self.texts);
+        from..self.texts.len()
+    }
+
+    /// Counts values of names that no sender repeated in time.
+    pub(super) fn lose(&mut self, registry: &mut Registry) {
+        let gone = registry.newcomers.probation.take_gone(self.at);
+        if gone.is_empty() {
+            return;
+        }
+        let shown = &mut *registry.senders.lock();
+        for (sender, count) in gone {
+            self.accounts.count(sender, Count::Once, count);
+            let copies = shown.sockets.get_mut(self.at);
+            if let (Some(copies), Some(account)) = (copies, self.accounts.get(sender)) {
+                put(&mut copies.senders, sender, account);
+            }
+        }
     }
 
     /// Whether the store has a series, or is to define it in this round.
-    fn is_there(&mut self, round: &mut Round, series: u32, values: &Values, sender: u16) -> bool {
+    fn is_there(
+        &mut self,
+        round: &mut Round,
+        series: u32,
+        values: &Values,
+        (sender, first): (u16, Cdtime),
+    ) -> bool {
         let mono_ms = round.mono_ms();
+        match round.registry.index.get(series).map(|entry| entry.standing) {
+            Some(Standing::Defined | Standing::Announced | Standing::Changing) => return true,
+            Some(Standing::Refused { since_ms }) if mono_ms - since_ms < RETRY_MS => return false,
+            Some(Standing::Refused { .. } | Standing::Undefined) => {}
+            None => return false,
+        }
+        let now_s = round.real_ns / SECOND_NS;
+        round.registry.look_at_kinds(series, now_s, round.store);
         let Registry {
             settings,
             index,
             definitions,
+            types,
             ..
         } = &mut *round.registry;
         let Some(entry) = index.get_mut(series) else {
             return false;
         };
-        match entry.standing {
-            Standing::Defined | Standing::Announced => return true,
-            Standing::Refused { since_ms } if mono_ms - since_ms < RETRY_MS => return false,
-            Standing::Refused { .. } | Standing::Undefined => {}
-        }
         let interval = settings.interval_of(values);
         let of = (values.identifier.type_name, values.values.codes());
-        let header = definitions.header(of, interval, settings);
-        let start = values.time.seconds() as i64 - 1;
+        let header = definitions.header(of, interval, (types, settings));
+        let start = first.seconds() as i64 - 1;
         let Some(header) = header.and_then(|header| begun(header, start)) else {
             // None can be made of these values, but there may be one.
             let found = round.store.touch(&entry.path).map(|()| false);
@@ -474,6 +637,10 @@ impl Intake {
             Ok(is_new) => {
                 entry.standing = Standing::Defined;
                 self.accounts.count(sender, Count::New, is_new.into());
+                if !is_new {
+                    let now_s = round.real_ns / SECOND_NS;
+                    round.registry.look_at_kinds(series, now_s, round.store);
+                }
                 true
             }
             Err(error) => {
@@ -493,15 +660,21 @@ impl Intake {
         // Their series went: nothing was sent for a long time, or the file was removed.
         let mut again = Vec::new();
         for update in untouched {
-            let Some(entry) = round.registry.index.get_mut(update.series) else {
-                continue;
-            };
-            if round.store.touch(&entry.path).is_ok() {
+            let Registry {
+                index,
+                intervals,
+                kinds,
+                ..
+            } = &mut *round.registry;
+            let entry = index.get(update.series);
+            if entry.is_some_and(|entry| round.store.touch(&entry.path).is_ok()) {
                 again.push(update);
                 continue;
             }
-            // The next value makes it again.
-            entry.standing = Standing::Undefined;
+            // From now on this is a new name.
+            index.forget(update.series);
+            intervals.settle(update.series);
+            kinds.settle(update.series);
             self.accounts
                 .count(update.from.sender, Count::Refused, update.count);
         }
@@ -530,6 +703,12 @@ impl Intake {
                     .count(update.from.sender, Count::Refused, update.count);
                 continue;
             };
+            if usize::try_from(update.count) != Ok(entry.codes.len()) {
+                // Only now the store has looked at the file.
+                let (sender, count) = (update.from.sender, update.count);
+                self.accounts.count(sender, Count::Mismatched, count);
+                continue;
+            }
             let text = &self.texts[update.text.clone()];
             batch.by(update.from.writer);
             match batch.update(&entry.path, [text]) {
@@ -574,14 +753,14 @@ impl Intake {
 }
 
 /// What all datagrams of a round are taken with: one look at the clocks is enough.
-struct Round<'a> {
-    registry: &'a mut Registry,
+pub(super) struct Round<'a> {
+    pub(super) registry: &'a mut Registry,
     /// Who may sign and encrypt; `None`: there is no AuthFile.
     users: Option<Arc<Users>>,
     /// Since 1970.
     real_ns: u64,
-    mono_ns: u64,
-    store: &'a Store,
+    pub(super) mono_ns: u64,
+    pub(super) store: &'a Store,
 }
 
 impl Round<'_> {
@@ -589,24 +768,33 @@ impl Round<'_> {
         self.mono_ns / 1_000_000
     }
 
-    /// Whether a time is too far in the future.
-    fn is_ahead(&self, time: Cdtime) -> bool {
-        time.seconds() > self.real_ns / SECOND_NS + AHEAD_MAX_S
+    /// Seconds that a time is ahead of the clock.
+    fn ahead_s(&self, time: Cdtime) -> u64 {
+        time.seconds().saturating_sub(self.real_ns / SECOND_NS)
     }
 
-    /// A series whose name is new, if its sender may have one more.
-    fn add(&mut self, values: &Values, address: IpAddr) -> Option<u32> {
-        let Registry {
-            index,
-            budget,
-            hosts,
-            ..
-        } = &mut *self.registry;
-        if !budget.takes(address, index.len(), seconds(self.mono_ns)) {
-            return None;
-        }
-        let codes = values.values.codes();
-        index.add(values.identifier, codes, hosts).ok()
+    /// True if a time is too far in the future for any sender.
+    fn is_ahead(&self, time: Cdtime) -> bool {
+        self.ahead_s(time) > AHEAD_MAX_S
+    }
+
+    /// True if a time is so far ahead that true values of this series would be late until then.
+    fn is_ahead_of(&self, series: u32, time: Cdtime) -> bool {
+        // Only a clock that is ahead at all costs a look into the store.
+        let entry = self.registry.index.get(series);
+        let entry = entry.filter(|_| self.ahead_s(time) > AHEAD_MAX_INTERVALS);
+        entry.is_some_and(|entry| {
+            let step_s = self.store.step(&entry.path);
+            // Values may come more often than rows are made.
+            let known = (entry.interval != Cdtime::ZERO).then(|| whole_seconds(entry.interval));
+            let interval_s = step_s.into_iter().chain(known).min();
+            interval_s.is_some_and(|interval_s| self.is_ahead_by(time, interval_s))
+        })
+    }
+
+    /// Whether a time is too far in the future for a series with this interval.
+    pub(super) fn is_ahead_by(&self, time: Cdtime, interval_s: u64) -> bool {
+        self.ahead_s(time) > AHEAD_MAX_INTERVALS.saturating_mul(interval_s)
     }
 
     /// Whether a user, who signed, may send values of a host.
@@ -628,6 +816,11 @@ impl Round<'_> {
             }
         }
     }
+}
+
+/// Seconds of an interval, rounded up.
+pub(super) fn whole_seconds(interval: Cdtime) -> u64 {
+    interval.nanoseconds().div_ceil(SECOND_NS)
 }
 
 /// An IPv4 address by way of IPv6 is an IPv4 address.

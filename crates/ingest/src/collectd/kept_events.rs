@@ -1,48 +1,90 @@
-//! The newest notifications, of collectds and of devices that are polled: in memory for who asks, and in files so that they
-//! outlive the keeper.
+//! The newest notifications of collectd and events of polled devices: in memory for questions, and in files to
+//! outlive the keeper. Devices, senders that sign and all other senders have a ring each. In a full ring each group
+//! of senders has a share, and in it each host: a sender of many events displaces its own.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::Disk;
 use kymo_wire::keeper::{Event, EventRange};
 
 use super::event_files::EventFiles;
+use super::kept_event::{DEVICES, Kept, USER};
+use super::waiting_events::{EventRate, Waiting};
 use crate::log::{Log, Severity};
+use crate::shares::last_shares;
 
-/// Events that are kept in memory.
-const EVENTS_MAX: usize = 4096;
-/// Events between two saves; more are counted, and not kept.
-const NEW_MAX: usize = 1024;
+/// Events of a ring.
+const RING_MAX: usize = 4096;
+/// Most events that wait for a disk that takes nothing.
+const UNSAVED_MAX: usize = 4096;
+/// Events of one group of senders: a host with many services that fail together has all of them heard.
+const OF_GROUP: EventRate = EventRate {
+    burst: 1024,
+    per_second: 50,
+};
+/// The rate of all unsigned senders together, because a sender can make up addresses.
+const OF_ALL: EventRate = EventRate {
+    burst: 4096,
+    per_second: 250,
+};
+/// Devices are a group, and may all fall silent at once.
+const OF_DEVICES: EventRate = EventRate {
+    burst: 4096,
+    per_second: 100,
+};
 
 /// Those in memory, oldest first as they came.
+#[derive(Debug, Default)]
+struct Rings([VecDeque<Kept>; 3]);
+
+impl Rings {
+    fn all(&self) -> impl Iterator<Item = &Kept> {
+        self.0.iter().flatten()
+    }
+
+    /// Adds an event. The caller cuts the rings afterwards.
+    fn add(&mut self, kept: Kept) {
+        self.0[kept.class() as usize].push_back(kept);
+    }
+
+    /// Takes out the events that have to go.
+    fn cut(&mut self) -> Vec<Kept> {
+        let mut gone = Vec::new();
+        for ring in self.0.iter_mut().filter(|ring| ring.len() > RING_MAX) {
+            let stay = last_shares(ring.make_contiguous(), RING_MAX, Kept::who, |_| usize::MAX);
+            for (kept, stays) in std::mem::take(ring).into_iter().zip(stay) {
+                match stays {
+                    true => ring.push_back(kept),
+                    false => gone.push(kept),
+                }
+            }
+        }
+        gone
+    }
+}
+
+/// The rings, shared by questions and by intake.
 #[derive(Clone, Debug, Default)]
-struct Events(Arc<Mutex<VecDeque<Arc<Event>>>>);
+struct Events(Arc<Mutex<Rings>>);
 
 impl Events {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
+    fn lock(&self) -> MutexGuard<'_, Rings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The events of a range. If the answer has no room for all, senders have shares of it.
     fn range(&self, range: &EventRange) -> Vec<Event> {
         // Their texts are copied when intake need not wait any more.
-        let all: Vec<Arc<Event>> = self.lock().iter().cloned().collect();
-        let mut found: Vec<&Arc<Event>> = all.iter().filter(|event| range.has(event)).collect();
-        found.sort_by_key(|event| event.time_ns);
+        let mut found: Vec<Kept> = self.lock().all().cloned().collect();
+        found.retain(|kept| range.has(&kept.event));
+        found.sort_by_key(|kept| kept.event.time_ns);
         let most = usize::try_from(range.events_max).unwrap_or(usize::MAX);
-        let first = found.len().saturating_sub(most);
-        found[first..]
-            .iter()
-            .map(|event| Event::clone(event))
-            .collect()
-    }
-
-    fn add(&self, new: impl Iterator<Item = Arc<Event>>) {
-        let mut events = self.lock();
-        events.extend(new);
-        let first = events.len().saturating_sub(EVENTS_MAX);
-        events.drain(..first);
+        let stay = last_shares(&found, most, Kept::who, |_| usize::MAX);
+        let stay = found.iter().zip(stay).filter(|(_, stays)| *stays);
+        stay.map(|(kept, _)| Event::clone(&kept.event)).collect()
     }
 }
 
@@ -54,16 +96,31 @@ pub struct EventKeeper {
 }
 
 /// What is on its way into memory and files.
-#[derive(Default)]
 struct Saving {
     files: Option<EventFiles>,
-    /// Not in memory yet.
-    new: Vec<Arc<Event>>,
+    /// All events in memory or waiting, so that a repeated event is kept once.
+    known: HashSet<Arc<Event>>,
+    /// Not in memory yet, by their class.
+    waiting: [Waiting; 3],
     /// Not in `files` yet.
-    unsaved: VecDeque<Arc<Event>>,
-    /// That were too many.
-    dropped: u64,
+    unsaved: VecDeque<Kept>,
     is_failing: bool,
+}
+
+impl Default for Saving {
+    fn default() -> Saving {
+        Saving {
+            files: None,
+            known: HashSet::new(),
+            waiting: [
+                Waiting::new(OF_GROUP, OF_ALL),
+                Waiting::new(OF_GROUP, OF_ALL),
+                Waiting::new(OF_DEVICES, OF_DEVICES),
+            ],
+            unsaved: VecDeque::new(),
+            is_failing: false,
+        }
+    }
 }
 
 impl EventKeeper {
@@ -72,9 +129,13 @@ impl EventKeeper {
     pub fn open(disk: Arc<dyn Disk>, folder: &Path) -> (EventKeeper, Vec<String>) {
         let keeper = EventKeeper::default();
         match EventFiles::open(disk, folder) {
-            Ok((files, found, notices)) => {
-                keeper.events.add(found.into_iter().map(Arc::new));
-                keeper.lock().files = Some(files);
+            Ok((files, mut found, notices)) => {
+                let mut saving = keeper.lock();
+                saving.files = Some(files);
+                // A file begins with the events of the one before, so some come twice.
+                found.retain(|kept| saving.known.insert(kept.event.clone()));
+                saving.show(found, &keeper.events);
+                drop(saving);
                 (keeper, notices)
             }
             Err(error) => {
@@ -94,62 +155,82 @@ impl EventKeeper {
         self.events.range(range)
     }
 
-    /// Some more, but for those that it has: they can be asked for at once, and are saved.
+    /// Some more of devices, but for those that it has: they can be asked for at once, and are saved.
     pub(crate) fn keep(&self, events: Vec<Event>, log: &Log) {
         let mut saving = self.lock();
-        let known = self.events.lock().clone();
         for event in events {
-            let is_same = |other: &Arc<Event>| {
-                other.time_ns == event.time_ns
-                    && other.host == event.host
-                    && other.message == event.message
-            };
-            if !known.iter().chain(&saving.new).any(is_same) {
-                saving.add(event);
-            }
+            saving.add(Kept::new(DEVICES, event));
         }
-        saving.save(&self.events, log);
+        saving.save(&self.events, RealClock.mono_ns(), log);
     }
 
-    /// One more. Who calls sees to it that they are saved once a second at most.
-    pub(super) fn add(&self, event: Event) {
-        self.lock().add(event);
+    /// Adds an event of a group of senders, or of the user who signed it; `None`: the event is known. The caller
+    /// saves once a second at most.
+    pub(super) fn add(&self, group: &str, user: Option<&[u8]>, event: Event) -> Option<Arc<Event>> {
+        let kept = match user {
+            Some(user) => Kept::new(&[USER, user].concat(), event),
+            None => Kept::new(group.as_bytes(), event),
+        };
+        let event = kept.event.clone();
+        self.lock().add(kept).then_some(event)
     }
 
     /// Whether some are not saved.
     pub(super) fn has_new(&self) -> bool {
         let saving = self.lock();
-        !saving.new.is_empty() || !saving.unsaved.is_empty()
+        !saving.waiting.iter().all(Waiting::is_empty) || !saving.unsaved.is_empty()
     }
 
     /// Shows those that are new, and writes them to the files.
-    pub(super) fn save(&self, log: &Log) {
-        self.lock().save(&self.events, log);
+    pub(super) fn save(&self, now_ns: u64, log: &Log) {
+        self.lock().save(&self.events, now_ns, log);
     }
 }
 
 impl Saving {
-    fn add(&mut self, event: Event) {
-        match self.new.len() < NEW_MAX {
-            true => self.new.push(Arc::new(event)),
-            false => self.dropped += 1,
+    fn add(&mut self, kept: Kept) -> bool {
+        if !self.known.insert(kept.event.clone()) {
+            return false;
+        }
+        let dropped = self.waiting[kept.class() as usize].add(kept);
+        self.forget(&dropped);
+        true
+    }
+
+    fn forget(&mut self, gone: &[Kept]) {
+        for kept in gone {
+            self.known.remove(&kept.event);
         }
     }
 
-    fn save(&mut self, events: &Events, log: &Log) {
-        if self.dropped > 0 {
-            let dropped = std::mem::take(&mut self.dropped);
-            let line = format!("cannot keep notifications: {dropped} came too fast");
-            log(Severity::Warning, &line);
+    /// Events become those that can be asked for.
+    fn show(&mut self, new: Vec<Kept>, events: &Events) {
+        let mut rings = events.lock();
+        new.into_iter().for_each(|kept| rings.add(kept));
+        let gone = rings.cut();
+        drop(rings);
+        self.forget(&gone);
+    }
+
+    fn save(&mut self, events: &Events, now_ns: u64, log: &Log) {
+        for at in 0..self.waiting.len() {
+            let (new, dropped) = self.waiting[at].take(now_ns);
+            self.forget(&dropped);
+            if let Some(line) = self.waiting[at].take_news(now_ns) {
+                log(Severity::Warning, &line);
+            }
+            if self.files.is_some() {
+                self.unsaved.extend(new.iter().cloned());
+            }
+            self.show(new, events);
         }
-        events.add(self.new.iter().cloned());
-        let Some(files) = &mut self.files else {
-            return self.new.clear();
-        };
-        self.unsaved.extend(self.new.drain(..));
-        let first = self.unsaved.len().saturating_sub(EVENTS_MAX);
+        let first = self.unsaved.len().saturating_sub(UNSAVED_MAX);
         self.unsaved.drain(..first);
-        match files.append(&mut self.unsaved) {
+        let Some(files) = &mut self.files else {
+            return;
+        };
+        let all = || events.lock().all().cloned().collect();
+        match files.append(&mut self.unsaved, all) {
             Ok(()) => self.is_failing = false,
             // They are tried again with the next save.
             Err(error) if !self.is_failing => {
@@ -163,12 +244,12 @@ impl Saving {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use kymo_sys::sim_disk::{Faults, SimDisk};
     use kymo_wire::collectd;
 
-    fn event(n: u32) -> Event {
+    pub(in crate::collectd) fn event(n: u32) -> Event {
         Event {
             time_ns: i64::from(n) * 1_000_000_000,
             severity: collectd::Severity::Failure,
@@ -180,6 +261,8 @@ mod tests {
             message: format!("event {n}").into_bytes(),
         }
     }
+
+    const SECOND_NS: u64 = 1_000_000_000;
 
     fn log() -> (Log, Arc<Mutex<Vec<String>>>) {
         let said = Arc::new(Mutex::new(Vec::new()));
@@ -201,15 +284,15 @@ mod tests {
     fn memory_has_the_newest_and_a_range_the_latest() {
         let (keeper, (log, said)) = (EventKeeper::default(), log());
         for n in 0..5000 {
-            keeper.add(event(n));
+            keeper.add("ada", None, event(n));
             if n % 500 == 499 {
                 assert!(keeper.has_new());
-                keeper.save(&log);
+                keeper.save(u64::from(n) * SECOND_NS, &log);
                 assert!(!keeper.has_new());
             }
         }
         let found = keeper.range(&all());
-        assert_eq!(found.len(), EVENTS_MAX);
+        assert_eq!(found.len(), RING_MAX);
         assert_eq!((&found[0], &found[4095]), (&event(904), &event(4999)));
         let some = EventRange {
             from: 4000,
@@ -218,12 +301,7 @@ mod tests {
             hosts: vec![b"web1".to_vec()],
         };
         assert_eq!(keeper.range(&some), [4095, 4097, 4099].map(event));
-        for n in 0..2000 {
-            keeper.add(event(n));
-        }
-        keeper.save(&log);
-        let want = "cannot keep notifications: 976 came too fast";
-        assert_eq!(*said.lock().unwrap(), [want]);
+        assert_eq!(*said.lock().unwrap(), [""; 0]);
     }
 
     /// A question that was not answered comes again: what it says is not kept twice.
@@ -233,7 +311,7 @@ mod tests {
         let folder = Path::new("/store");
         disk.create_dir_all(folder).unwrap();
         let (keeper, (log, said)) = (EventKeeper::open(disk.clone(), folder).0, log());
-        keeper.add(event(0));
+        assert!(keeper.add("ada", None, event(0)).is_some());
         keeper.keep(vec![event(1), event(2), event(2)], &log);
         keeper.keep(vec![event(0), event(2), event(3)], &log);
         let want = [0, 1, 2, 3].map(event);
@@ -256,17 +334,124 @@ mod tests {
             ..Faults::default()
         });
         for n in 0..3 {
-            keeper.add(event(n));
-            keeper.save(&log);
+            keeper.add("ada", None, event(n));
+            keeper.save(SECOND_NS, &log);
         }
         assert_eq!(said.lock().unwrap().len(), 1, "{said:?}");
         assert_eq!(keeper.range(&all()).len(), 3);
         assert!(keeper.has_new());
         disk.set_faults(Faults::default());
-        keeper.save(&log);
+        keeper.save(SECOND_NS, &log);
         assert!(!keeper.has_new());
         let (again, notices) = EventKeeper::open(disk, folder);
         assert_eq!(notices, [""; 0]);
         assert_eq!(again.range(&all()), [0, 1, 2].map(event));
+    }
+
+    /// The seconds in which events are sent: 20 of a host before a flood of somebody else, 20 meanwhile, 20 afterwards.
+    fn flooded(keeper: &EventKeeper, evil: &dyn Fn(u32) -> (&'static str, Event)) {
+        let (log, _) = log();
+        let mut number = 0;
+        for second in 0..40_u32 {
+            if second % 2 == 0 {
+                for n in 0..3 {
+                    keeper.add("good", None, good(100 * second + n));
+                }
+                keeper.keep(vec![of_device(second)], &log);
+                keeper.add("evil", Some(b"ada"), of_user(second));
+            }
+            for _ in 0..2000 {
+                let (from, event) = evil(number);
+                keeper.add(from, None, event);
+                number += 1;
+            }
+            keeper.save(u64::from(second) * SECOND_NS, &log);
+        }
+    }
+
+    fn named(n: u32, host: &str, plugin: &[u8]) -> Event {
+        Event {
+            host: host.into(),
+            plugin: plugin.to_vec(),
+            ..event(n)
+        }
+    }
+
+    fn good(n: u32) -> Event {
+        named(n, "good", b"df")
+    }
+
+    fn of_device(n: u32) -> Event {
+        named(n, "router", kymo_wire::keeper::POLL)
+    }
+
+    fn of_user(n: u32) -> Event {
+        named(n, "ada", b"df")
+    }
+
+    /// One sender sent 23,080 events in 12 s, and all events of another host were lost in memory, and then on the
+    /// disk.
+    #[test]
+    fn a_flood_displaces_its_own() {
+        let loopback = |n: u32| ("evil", named(n, "evil", b"df"));
+        let names = |n: u32| ("evil", named(n, &format!("evil{n}"), b"df"));
+        let device = |n: u32| ("evil", named(n, "router", b"poll"));
+        let same_host = |n: u32| ("evil", named(n + 1_000_000, "good", b"df"));
+        let addresses = |n: u32| {
+            let froms = ["e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"];
+            (froms[n as usize % 8], named(n, &format!("evil{n}"), b"df"))
+        };
+        let floods: [&dyn Fn(u32) -> (&'static str, Event); 5] =
+            [&loopback, &names, &device, &same_host, &addresses];
+        for (at, flood) in floods.into_iter().enumerate() {
+            let disk = Arc::new(SimDisk::new(1));
+            let folder = Path::new("/store");
+            disk.create_dir_all(folder).unwrap();
+            let (keeper, _) = EventKeeper::open(disk.clone(), folder);
+            flooded(&keeper, flood);
+            let (again, notices) = EventKeeper::open(disk.clone(), folder);
+            assert_eq!(notices, [""; 0]);
+            for keeper in [keeper, again] {
+                for answered in [10_000, 1000] {
+                    let range = EventRange {
+                        events_max: answered,
+                        ..all()
+                    };
+                    let found = keeper.range(&range);
+                    let count = |wanted: &dyn Fn(u32) -> Event| {
+                        let wanted: HashSet<Event> = (0..4000).map(wanted).collect();
+                        found.iter().filter(|event| wanted.contains(event)).count()
+                    };
+                    let of = (count(&good), count(&of_device), count(&of_user));
+                    assert_eq!(of, (60, 20, 20), "flood {at}, {answered}");
+                }
+            }
+            let size: u64 = disk.files().iter().map(|(_, size)| size).sum();
+            assert!(size < 3 << 20, "flood {at}: {size} bytes");
+        }
+    }
+
+    /// Somebody who overheard a signed notification sends it again after a restart of the keeper.
+    #[test]
+    fn notifications_are_known_after_a_restart() {
+        let disk = Arc::new(SimDisk::new(1));
+        let folder = Path::new("/store");
+        disk.create_dir_all(folder).unwrap();
+        let (log, _) = log();
+        for life in 0..3 {
+            let (keeper, _) = EventKeeper::open(disk.clone(), folder);
+            for n in 0..5 {
+                let is_new = keeper.add("a", Some(b"ada"), event(n)).is_some();
+                assert_eq!(is_new, life == 0, "life {life}");
+            }
+            let other = Event {
+                severity: collectd::Severity::Okay,
+                ..event(0)
+            };
+            let is_new = keeper.add("a", Some(b"ada"), other).is_some();
+            assert_eq!(is_new, life == 0, "another severity");
+            keeper.save(SECOND_NS, &log);
+            assert_eq!(keeper.range(&all()).len(), 6);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Other definitions for series whose values come at another interval. A thread makes them, as that reads and writes all rows of
+//! Other definitions for series whose values come at another interval, or are of other kinds. A thread makes them, as that reads and writes all rows of
 //! a series: datagrams do not wait for it, and what comes meanwhile is for the old definitions until then.
 
 use std::mem::take;
@@ -28,6 +28,30 @@ pub(super) struct Change {
     pub to: Header,
     /// The stamp of the first value that these are for.
     pub since_s: u64,
+    pub why: Why,
+}
+
+/// Why a series is to have other definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Values come at another interval.
+    Interval,
+    /// Values are of another number, or of other kinds.
+    Kinds,
+    /// types.db has names for them, and had none.
+    Names,
+}
+
+impl Why {
+    const ALL: [Why; 3] = [Why::Interval, Why::Kinds, Why::Names];
+
+    fn words(self) -> &'static str {
+        match self {
+            Why::Interval => "for another interval, at which their values come now",
+            Why::Kinds => "for other kinds of values, which come now",
+            Why::Names => "with the names that types.db has now",
+        }
+    }
 }
 
 /// Where changes are asked for.
@@ -45,9 +69,16 @@ pub(super) struct Redefiner {
     changes: Receiver<Change>,
     ended: Sender<Ended>,
     /// What no line speaks of yet: how many were changed, how many could not be, and why.
-    changed: u64,
+    changed: [ChangeCount; 3],
     failed: u64,
     last_failure: String,
+}
+
+/// Series that were changed for one reason.
+#[derive(Default)]
+struct ChangeCount {
+    count: u64,
+    last: String,
 }
 
 /// Both ends.
@@ -62,7 +93,7 @@ pub(super) fn redefiner() -> (Requests, Redefiner) {
     let redefiner = Redefiner {
         changes,
         ended: answer,
-        changed: 0,
+        changed: Default::default(),
         failed: 0,
         last_failure: String::new(),
     };
@@ -134,7 +165,15 @@ impl Redefiner {
             // Whoever asked may have ended.
             let _ = self.ended.send((change.series, outcome.is_err()));
             match outcome {
-                Ok(is_changed) => self.changed += u64::from(is_changed),
+                Ok(false) => {}
+                Ok(true) => {
+                    let mut counts = self.changed.iter_mut().zip(Why::ALL);
+                    let of_why = counts.find(|(_, why)| *why == change.why);
+                    if let Some((changed, _)) = of_why {
+                        changed.count += 1;
+                        changed.last = DisplayName(&change.path).to_string();
+                    }
+                }
                 Err(error) => {
                     self.failed += 1;
                     self.last_failure = format!("{}: {error}", DisplayName(&change.path));
@@ -144,21 +183,29 @@ impl Redefiner {
     }
 
     fn has_news(&self) -> bool {
-        self.changed + self.failed > 0
+        self.changed
+            .iter()
+            .map(|changed| changed.count)
+            .sum::<u64>()
+            + self.failed
+            > 0
     }
 
     fn tell(&mut self, log: &Log) {
-        let (changed, failed) = (take(&mut self.changed), take(&mut self.failed));
-        if changed > 0 {
-            let line = format!(
-                "collectd: {changed} series are defined for another interval, at which their values come now"
-            );
-            log(Severity::Info, &line);
+        let changed = take(&mut self.changed);
+        for (ChangeCount { count, last }, why) in changed.into_iter().zip(Why::ALL) {
+            let words = why.words();
+            if count > 0 {
+                let line =
+                    format!("collectd: {count} series are defined {words}; the last was {last}");
+                log(Severity::Info, &line);
+            }
         }
+        let failed = take(&mut self.failed);
         if failed > 0 {
             let last = &self.last_failure;
             let line = format!(
-                "collectd: cannot define {failed} series for another interval, the last was {last}"
+                "collectd: cannot give {failed} series other definitions; the last was {last}"
             );
             log(Severity::Warning, &line);
         }

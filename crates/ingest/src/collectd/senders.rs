@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kymo_wire::keeper::{Accounts, SocketAccount};
+use kymo_wire::keeper::{Accounts, OddType, SocketAccount};
 
 use super::accounts::Sender;
 use super::hosts::Host;
@@ -16,6 +16,8 @@ pub struct Senders(Arc<Mutex<Snapshot>>);
 pub(super) struct Snapshot {
     pub sockets: Vec<SocketSnapshot>,
     pub hosts: Vec<Option<Host>>,
+    /// Types that types.db lacks.
+    pub odd: Vec<OddType>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +44,11 @@ impl Senders {
 
     /// As it is now, by a clock that does not go back.
     pub fn accounts(&self, now_ns: u64) -> Accounts {
-        let Snapshot { sockets, hosts } = self.lock().clone();
+        let Snapshot {
+            sockets,
+            hosts,
+            odd: types,
+        } = self.lock().clone();
         let sockets = sockets.into_iter().map(|socket| SocketAccount {
             name: socket.name.into_bytes(),
             lost: socket.lost,
@@ -53,6 +59,7 @@ impl Senders {
         Accounts {
             sockets: sockets.collect(),
             hosts: known(&hosts).map(|host| host.account(now_ns)).collect(),
+            types,
         }
     }
 }

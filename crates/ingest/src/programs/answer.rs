@@ -1,40 +1,48 @@
 //! What is answered to who asks what programs do. Texts leave the collector without their literals.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use kymo_base::label_set;
 use kymo_base::statement::{first_word, without_literals};
 use kymo_shm::{Activity, Command, Header, Kind, MetricKind, StampClock, State};
-use kymo_wire::keeper::{self, ActiveSlot, Latency, Life, Programs, Publisher};
+use kymo_wire::keeper::{self, ActiveSlot, Blockers, Latency, Life, Programs, Publisher};
 
+use super::answer_bytes::{
+    PUBLISHER_BYTES, SLOTS_MAX, TEXT_MAX, labels_bytes, metric_bytes, slot_bytes,
+};
 use super::publisher::{Moment, cut, number};
 use super::retired::{Retired, Total};
 use super::servers::Sessions;
+use crate::shares::shares;
 
 /// Bytes of an answer, about.
 const ROOM: usize = 16 << 20;
-/// Slots of a publisher.
-const SLOTS_MAX: usize = 1024;
-/// Bytes of a text.
-const TEXT_MAX: usize = 4096;
-
 /// An answer that is being made.
 pub(super) struct Answering<'a> {
     pub(super) programs: Programs,
     pub(super) texts: bool,
     pub(super) now: Moment,
     sessions: Sessions<'a>,
-    room: usize,
+    /// The room left to each user. A number that an owner chooses never decides which publishers are left out.
+    rooms: BTreeMap<u32, usize>,
 }
 
 impl<'a> Answering<'a> {
-    pub(super) fn new(texts: bool, now: Moment, sessions: Sessions<'a>) -> Answering<'a> {
+    /// Begins an answer. `wanted` has the bytes that each user would take of it.
+    pub(super) fn new(
+        texts: bool,
+        now: Moment,
+        sessions: Sessions<'a>,
+        wanted: &BTreeMap<u32, usize>,
+    ) -> Answering<'a> {
+        let bytes: Vec<usize> = wanted.values().copied().collect();
+        let rooms = wanted.keys().copied().zip(shares(&bytes, ROOM));
         Answering {
             programs: Programs::default(),
             texts,
             now,
             sessions,
-            room: ROOM,
+            rooms: rooms.collect(),
         }
     }
 
@@ -46,27 +54,40 @@ impl<'a> Answering<'a> {
         slots: impl Iterator<Item = (usize, &'b Activity, u64)>,
     ) {
         let (mut servers, mut next) = (HashSet::new(), 0);
+        let mut found = Vec::new();
         for (place, activity, since_ns) in slots {
             let mut slot = self.slot(header, place, activity, since_ns);
             let sessions = &mut self.sessions;
-            servers.extend(sessions.complete(&mut slot, header, activity, self.texts));
+            let session = sessions.complete(&mut slot, publisher.uid, header, activity, self.texts);
+            servers.extend(session);
             next = slot.number.saturating_add(1);
+            found.push(slot);
+        }
+        found.extend(self.sessions.others(&servers, next, self.texts));
+        self.sessions.name(&mut publisher.labels, &servers);
+        // Where there is no room for all, none is left out that others wait for.
+        let blockers = Blockers::of(&found);
+        found.sort_by_key(|slot| !blockers.have(slot.pid, slot.xid));
+        for slot in found {
             self.push_slot(&mut publisher, slot);
         }
-        for slot in self.sessions.others(&servers, next, self.texts) {
-            self.push_slot(&mut publisher, slot);
-        }
+        publisher.slots.sort_by_key(|slot| slot.number);
         self.push(publisher);
     }
 
     fn push_slot(&mut self, publisher: &mut Publisher, slot: ActiveSlot) {
-        let bytes = slot_bytes(&slot);
-        if publisher.slots.len() >= SLOTS_MAX || bytes > self.room {
+        if publisher.slots.len() >= SLOTS_MAX || !self.takes(publisher.uid, slot_bytes(&slot)) {
             publisher.slots_left_out += 1;
             return;
         }
-        self.room -= bytes;
         publisher.slots.push(slot);
+    }
+
+    /// Takes room for something of a user; `false`: there is none.
+    fn takes(&mut self, uid: u32, bytes: usize) -> bool {
+        let left = self.rooms.get_mut(&uid);
+        let left = left.filter(|left| **left >= bytes);
+        left.map(|left| *left -= bytes).is_some()
     }
 
     /// Servers that do not publish themselves, after all that do; with what stands for the epoch of their file.
@@ -85,13 +106,12 @@ impl<'a> Answering<'a> {
     }
 
     fn push(&mut self, publisher: Publisher) {
-        let bytes = 200 + publisher.metrics.iter().map(metric_bytes).sum::<usize>();
-        if bytes > self.room {
-            self.programs.left_out += 1;
-            return;
+        let metrics = publisher.metrics.iter().map(metric_bytes);
+        let bytes = PUBLISHER_BYTES + labels_bytes(&publisher.labels) + metrics.sum::<usize>();
+        match self.takes(publisher.uid, bytes) {
+            true => self.programs.publishers.push(publisher),
+            false => self.programs.left_out += 1,
         }
-        self.room -= bytes;
-        self.programs.publishers.push(publisher);
     }
 
     fn slot(&self, header: &Header, at: usize, slot: &Activity, since_ns: u64) -> ActiveSlot {
@@ -121,8 +141,7 @@ impl<'a> Answering<'a> {
                 .collect(),
             text,
             is_cut,
-            wait: Vec::new(),
-            blocked_by: Vec::new(),
+            ..ActiveSlot::default()
         }
     }
 
@@ -147,34 +166,23 @@ impl<'a> Answering<'a> {
             let Some(((name, user), _, first)) = group.first() else {
                 continue;
             };
-            let metrics = group.iter().map(|(_, text, total)| metric(text, total));
+            // A metric has a total for each form of its cells.
+            let metrics = group.chunk_by(|a, b| a.1 == b.1).filter_map(|forms| {
+                let mut forms = forms.iter().map(|(_, text, total)| metric(text, total));
+                let first = forms.next()?;
+                let value = first.value + forms.map(|form| form.value).sum::<f64>();
+                Some(keeper::Metric { value, ..first })
+            });
             self.push(Publisher {
                 name: name.clone(),
                 user: user.clone(),
                 uid: first.uid,
-                pid: 0,
-                started_ns: 0,
                 life: Life::Retired,
-                slots_used: 0,
-                cells: 0,
-                refused: 0,
                 metrics: metrics.collect(),
-                slots: Vec::new(),
-                slots_left_out: 0,
+                ..Publisher::default()
             });
         }
     }
-}
-
-/// Whether something is under way in a slot of that state: a command, or a transaction.
-pub(super) fn is_at_work(state: u8) -> bool {
-    [
-        State::Active,
-        State::IdleInTransaction,
-        State::IdleInAbortedTransaction,
-    ]
-    .iter()
-    .any(|each| each.byte() == state)
 }
 
 /// SQL without its literals, other texts up to their first blank, of secrets nothing.
@@ -217,27 +225,54 @@ fn metric(text: &[u8], total: &Total) -> keeper::Metric {
     }
 }
 
-fn slot_bytes(slot: &ActiveSlot) -> usize {
-    let labels = slot
-        .labels
-        .iter()
-        .map(|(name, value)| name.len() + value.len() + 4);
-    let waits = slot.wait.len() + 4 * slot.blocked_by.len();
-    64 + slot.text.len() + waits + labels.sum::<usize>()
-}
-
-fn metric_bytes(metric: &keeper::Metric) -> usize {
-    let labels = metric
-        .labels
-        .iter()
-        .map(|(name, value)| name.len() + value.len() + 4);
-    100 + metric.name.len() + metric.unit.len() + metric.help.len() + labels.sum::<usize>()
-}
-
 fn kind(kind: Kind) -> u8 {
     match kind {
         Kind::Sql => 1,
         Kind::Plain => 2,
         Kind::Secret => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::servers::Servers;
+
+    /// Publishers of one user took a whole answer: their file names, which the owner chooses, came first.
+    #[test]
+    fn each_user_has_a_share_of_an_answer() {
+        let publisher = |uid| Publisher {
+            name: b"example".to_vec(),
+            user: b"ada".to_vec(),
+            uid,
+            pid: 1,
+            metrics: vec![keeper::Metric {
+                name: vec![b'x'; 1024],
+                unit: Vec::new(),
+                help: Vec::new(),
+                labels: Vec::new(),
+                kind: keeper::MetricKind::Counter,
+                value: 0.0,
+                rate: 0.0,
+                latency: Latency::NONE,
+            }],
+            ..Publisher::default()
+        };
+        let each = PUBLISHER_BYTES + metric_bytes(&publisher(1).metrics[0]);
+        let (greedy, modest) = (2 * ROOM / each, 10);
+        let wanted = BTreeMap::from([(1, greedy * each), (2, modest * each)]);
+        let now = Moment::default();
+        let servers = Servers::default();
+        let mut answering = Answering::new(true, now, servers.current(now), &wanted);
+        (0..greedy).for_each(|_| answering.push(publisher(1)));
+        (0..modest).for_each(|_| answering.push(publisher(2)));
+        let shown = |uid| {
+            let publishers = answering.programs.publishers.iter();
+            publishers.filter(|each| each.uid == uid).count()
+        };
+        assert_eq!(shown(2), modest);
+        assert!(shown(1) > greedy / 3, "{} shown", shown(1));
+        let left_out = answering.programs.left_out;
+        assert_eq!(shown(1) + left_out as usize, greedy);
     }
 }

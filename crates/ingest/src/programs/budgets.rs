@@ -6,13 +6,15 @@ use kymo_wire::keeper::Limited;
 
 /// Files that are read.
 const FILES_MAX: usize = 1024;
-/// Words of cells and heads in these files together: 8 MiB are read for a scan.
-const WORDS_MAX: usize = 1 << 20;
-/// Bytes of room for texts in these files together.
+/// Slots in use of these files together.
+const SLOTS_MAX: usize = 1 << 17;
+/// Words of cells and heads of these slots: 128 MiB are read for a scan. Two PostgreSQL servers of 5,000 sessions each take 105.
+const WORDS_MAX: usize = 16 << 20;
+/// Bytes of room for texts in these slots.
 const TEXT_ROOM_MAX: usize = 32 << 20;
-/// Label sets, of programs that have ended too.
-const SETS_MAX: usize = 4096;
-/// Cells of these.
+/// Series, as long as the store has them: also those that get no values any more.
+const SERIES_MAX: usize = 4096;
+/// Cells of label sets, of programs that have ended too.
 const CELLS_MAX: usize = 1 << 18;
 /// Bytes of texts a second.
 const TEXTS_MAX: usize = 1 << 20;
@@ -23,7 +25,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(super) enum Excess {
     Files,
     Words,
-    Sets,
+    Series,
     Texts,
     /// A file that is no publisher's.
     Bad,
@@ -35,21 +37,24 @@ impl Excess {
         match self {
             Excess::Files => 0,
             Excess::Words => 1,
-            Excess::Sets => 2,
+            Excess::Series => 2,
             Excess::Texts => 3,
             Excess::Bad => 4,
         }
     }
 
     const ALL: [(Excess, &str); 5] = [
-        (Excess::Files, "more than 1,024 files of publishers"),
         (
-            Excess::Words,
-            "files with more than 8 MiB of cells, or 32 MiB of texts, together",
+            Excess::Files,
+            "more than 1,024 files where programs publish, or more bytes than a user may have there",
         ),
         (
-            Excess::Sets,
-            "more than 4,096 series, or 262,144 cells of series",
+            Excess::Words,
+            "slots in use with more than 128 MiB of cells, or 32 MiB of texts, or more than 131,072 of them",
+        ),
+        (
+            Excess::Series,
+            "more than 4,096 series, or 262,144 cells of series, until some go (kymo series rm)",
         ),
         (Excess::Texts, "more than 1 MiB of texts a second"),
         (Excess::Bad, "files that are no publisher's"),
@@ -60,10 +65,10 @@ impl Excess {
 #[derive(Debug, Default)]
 struct Allowance {
     files: usize,
-    words: usize,
-    text_room: usize,
-    sets: usize,
+    size: FileSize,
+    series: usize,
     cells: usize,
+    wants_series: bool,
     texts: usize,
     texts_since_ns: u64,
     exceeded: [u64; 5],
@@ -74,23 +79,46 @@ struct Allowance {
 #[derive(Debug, Default)]
 pub(super) struct Budgets(HashMap<u32, Allowance>);
 
-/// What a file takes of its owner's budget.
+/// What the slots in use of a file take of its owner's budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSize {
+    pub(super) slots: usize,
     pub(super) words: usize,
     pub(super) text_room: usize,
+}
+
+impl FileSize {
+    fn plus(self, more: FileSize) -> FileSize {
+        FileSize {
+            slots: self.slots.saturating_add(more.slots),
+            words: self.words.saturating_add(more.words),
+            text_room: self.text_room.saturating_add(more.text_room),
+        }
+    }
+
+    fn minus(self, less: FileSize) -> FileSize {
+        FileSize {
+            slots: self.slots.saturating_sub(less.slots),
+            words: self.words.saturating_sub(less.words),
+            text_room: self.text_room.saturating_sub(less.text_room),
+        }
+    }
+
+    fn is_allowed(self) -> bool {
+        self.slots <= SLOTS_MAX && self.words <= WORDS_MAX && self.text_room <= TEXT_ROOM_MAX
+    }
 }
 
 impl Budgets {
     /// Whether there was room for a file.
     pub(super) fn take_file(&mut self, uid: u32, size: FileSize) -> Result<(), Excess> {
         let budget = self.0.entry(uid).or_default();
-        let (words, room) = (budget.words + size.words, budget.text_room + size.text_room);
+        let all = budget.size.plus(size);
         let excess = match () {
             () if budget.files >= FILES_MAX => Excess::Files,
-            () if words > WORDS_MAX || room > TEXT_ROOM_MAX => Excess::Words,
+            () if !all.is_allowed() => Excess::Words,
             () => {
-                (budget.files, budget.words, budget.text_room) = (budget.files + 1, words, room);
+                (budget.files, budget.size) = (budget.files + 1, all);
                 return Ok(());
             }
         };
@@ -101,28 +129,61 @@ impl Budgets {
     pub(super) fn give_file(&mut self, uid: u32, size: FileSize) {
         if let Some(budget) = self.0.get_mut(&uid) {
             budget.files = budget.files.saturating_sub(1);
-            budget.words = budget.words.saturating_sub(size.words);
-            budget.text_room = budget.text_room.saturating_sub(size.text_room);
+            budget.size = budget.size.minus(size);
         }
     }
 
-    /// Whether there was room for a label set with these cells. What was kept of programs that have ended always has.
-    pub(super) fn take_set(&mut self, uid: u32, cells: usize, is_kept: bool) -> bool {
+    /// Whether there is room for what a file has grown to.
+    pub(super) fn grow_file(&mut self, uid: u32, before: FileSize, size: FileSize) -> bool {
         let budget = self.0.entry(uid).or_default();
-        let fits = budget.sets < SETS_MAX && budget.cells + cells <= CELLS_MAX;
-        if !fits && !is_kept {
-            self.count(uid, Excess::Sets);
+        let all = budget.size.minus(before).plus(size);
+        let is_allowed = all.is_allowed();
+        match is_allowed {
+            true => budget.size = all,
+            false => self.count(uid, Excess::Words),
+        }
+        is_allowed
+    }
+
+    /// Takes series and cells from the budget; `false`: there was no room.
+    pub(super) fn take_series(&mut self, uid: u32, series: usize, cells: usize) -> bool {
+        let budget = self.0.entry(uid).or_default();
+        let has_series = series == 0 || budget.series + series <= SERIES_MAX;
+        let has_cells = cells == 0 || budget.cells + cells <= CELLS_MAX;
+        if !has_series || !has_cells {
+            budget.wants_series = true;
+            self.count(uid, Excess::Series);
             return false;
         }
-        budget.sets += 1;
+        budget.series += series;
         budget.cells += cells;
         true
     }
 
-    pub(super) fn give_set(&mut self, uid: u32, cells: usize) {
+    /// Counts series and cells that are there, however many he may have.
+    pub(super) fn add_series(&mut self, uid: u32, series: usize, cells: usize) {
+        let budget = self.0.entry(uid).or_default();
+        budget.series += series;
+        budget.cells += cells;
+    }
+
+    pub(super) fn give_series(&mut self, uid: u32, series: usize, cells: usize) {
         if let Some(budget) = self.0.get_mut(&uid) {
-            budget.sets = budget.sets.saturating_sub(1);
+            budget.series = budget.series.saturating_sub(series);
             budget.cells = budget.cells.saturating_sub(cells);
+        }
+    }
+
+    /// Users who wanted more series than the limit.
+    pub(super) fn users_who_want_series(&self) -> Vec<u32> {
+        let wanting = self.0.iter().filter(|(_, budget)| budget.wants_series);
+        wanting.map(|(uid, _)| *uid).collect()
+    }
+
+    /// Notes that the user has all wanted series.
+    pub(super) fn wants_no_series(&mut self, uid: u32) {
+        if let Some(budget) = self.0.get_mut(&uid) {
+            budget.wants_series = false;
         }
     }
 
@@ -146,7 +207,11 @@ impl Budgets {
     }
 
     pub(super) fn count(&mut self, uid: u32, excess: Excess) {
-        self.0.entry(uid).or_default().exceeded[excess.place()] += 1;
+        self.count_some(uid, excess, 1);
+    }
+
+    pub(super) fn count_some(&mut self, uid: u32, excess: Excess, count: u64) {
+        self.0.entry(uid).or_default().exceeded[excess.place()] += count;
     }
 
     /// What is to be said now: each excess of a user once.
@@ -188,6 +253,7 @@ mod tests {
     fn one_user_takes_nothing_of_another_one() {
         let mut budgets = Budgets::default();
         let small = FileSize {
+            slots: 1,
             words: 100,
             text_room: 10,
         };
@@ -209,6 +275,31 @@ mod tests {
         let limited = budgets.limited(|uid| uid.to_string().into_bytes());
         let counts: Vec<_> = limited.iter().map(|each| (each.uid, each.counts)).collect();
         assert_eq!(counts, [(1, [1, 0, 0, 0, 0]), (2, [0, 2, 0, 0, 0])]);
+    }
+
+    #[test]
+    fn a_file_grows_as_far_as_its_owner_has_room() {
+        let mut budgets = Budgets::default();
+        let size = |slots: usize, words: usize, text_room: usize| FileSize {
+            slots,
+            words,
+            text_room,
+        };
+        let small = size(1, 100, 10);
+        assert_eq!(budgets.take_file(1, small), Ok(()));
+        assert_eq!(budgets.take_file(1, small), Ok(()));
+        for large in [
+            size(SLOTS_MAX, 100, 10),
+            size(1, WORDS_MAX - 99, 10),
+            size(1, 100, TEXT_ROOM_MAX - 9),
+        ] {
+            assert!(!budgets.grow_file(1, small, large), "{large:?}");
+        }
+        let most = size(SLOTS_MAX - 1, WORDS_MAX - 100, TEXT_ROOM_MAX - 10);
+        assert!(budgets.grow_file(1, small, most));
+        assert_eq!(budgets.take_file(1, small), Err(Excess::Words));
+        budgets.give_file(1, most);
+        assert_eq!(budgets.take_file(1, most), Ok(()));
     }
 
     #[test]

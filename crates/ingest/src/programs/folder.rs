@@ -8,10 +8,12 @@ use std::path::Path;
 use kymo_shm::epoch_of;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, Statx, StatxFlags, flock, openat, statx,
-    unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, Statx, StatxFlags, flock, fstat, openat,
+    statx, unlinkat,
 };
 use rustix::io::Errno;
+
+use super::quota::{self, Sweep};
 
 /// Names that are looked at.
 const NAMES_MAX: usize = 65_536;
@@ -22,6 +24,8 @@ const EVENT_BYTES: usize = 64 << 10;
 /// The folder, open.
 pub(super) struct Folder {
     opened: OwnedFd,
+    /// All users make files there.
+    is_shared: bool,
     /// Can be read when a name was made or removed; `None`: it is looked at from time to time only.
     watch: Option<OwnedFd>,
 }
@@ -30,10 +34,20 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Result<Folder, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let opened = openat(CWD, path, flags, Mode::empty())?;
+        let is_shared = fstat(&opened)?.st_mode & 0o002 != 0;
         Ok(Folder {
-            watch: watch(path).ok(),
+            watch: watch(path, is_shared).ok(),
             opened,
+            is_shared,
         })
+    }
+
+    /// Removes files above the quotas, if several users share the folder.
+    pub(super) fn sweep(&self) -> Sweep {
+        match self.is_shared {
+            true => quota::sweep(&self.opened),
+            false => Sweep::default(),
+        }
     }
 
     /// What can be read when a name was made or removed.
@@ -119,9 +133,13 @@ impl AsFd for Folder {
     }
 }
 
-fn watch(path: &Path) -> Result<OwnedFd, Errno> {
+fn watch(path: &Path, is_shared: bool) -> Result<OwnedFd, Errno> {
     let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    let what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE;
+    let mut what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE;
+    if is_shared {
+        // Names of no publisher and files that grow take room as well.
+        what |= WatchFlags::CREATE | WatchFlags::MODIFY;
+    }
     inotify::add_watch(&watch, path, what | WatchFlags::ONLYDIR)?;
     Ok(watch)
 }

@@ -1,7 +1,7 @@
 //! The names of programs' series: who publishes and whose it is comes from the file, never from what a publisher says of its
 //! metrics, so that none of them can name another one's series.
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::{self, LabelSet};
 use kymo_shm::{Description, MetricKind};
 
 use super::quantile;
@@ -14,6 +14,32 @@ const RESERVED: [&str; 6] = ["job", "host", "publisher", "user", "field", "quant
 /// Whether no metric may have this label.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
     RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
+}
+
+/// True for a series of programs.
+pub(super) fn is_ours(name: &[u8]) -> bool {
+    label_set::is_set(name) && *label_set::value(name, "job") == *JOB
+}
+
+/// The series of a total, which has the label set of its metric.
+pub(super) fn of_total(labels: &LabelSet, kind: MetricKind) -> Vec<LabelSet> {
+    if !matches!(kind, MetricKind::Histogram(_)) {
+        return vec![labels.clone()];
+    }
+    let of = |label| label_set::value(labels.text(), label).into_owned();
+    let own = label_set::each(labels.text()).filter(|(name, _)| !is_reserved(name));
+    let own = own.map(|(name, value)| (name.to_vec(), value.into_owned()));
+    let metric = Description {
+        name: of("field"),
+        labels: own.collect(),
+        ..Description::new("", "")
+    };
+    let (publisher, user) = (of("publisher"), of("user"));
+    let whose = Whose {
+        publisher: &publisher,
+        user: &user,
+    };
+    series(whose, &metric, kind).unwrap_or_default()
 }
 
 /// Whose a metric is.
@@ -102,6 +128,13 @@ mod tests {
             ]
         );
         assert_eq!(histogram.len(), 4);
+        for kind in [
+            MetricKind::Counter,
+            MetricKind::Histogram(Buckets::new(2, 10, 36).unwrap()),
+        ] {
+            let total = of_metric(ADA, &metric).unwrap();
+            assert_eq!(Some(of_total(&total, kind)), series(ADA, &metric, kind));
+        }
     }
 
     #[test]

@@ -6,8 +6,9 @@ use kymo_shm::{
     Access, Activity, Header, Liveness, Metric, MetricKind, OpenError, ReadError, Reader, Sampled,
     Scratch, State, Value,
 };
-use kymo_wire::keeper::{self, Latency, Life};
+use kymo_wire::keeper::{self, Latency, Life, PREPARED};
 
+use super::answer_bytes::{description_bytes, labels_bytes, slots_bytes};
 use super::budgets::{Budgets, FileSize};
 use super::folder::Folder;
 use super::labels::Whose;
@@ -42,17 +43,25 @@ pub(super) struct Publisher {
     since_ns: Vec<u64>,
 }
 
+/// What the slots in use take of a budget.
+fn size_of(header: &Header, slots: usize) -> FileSize {
+    FileSize {
+        slots,
+        words: slots.saturating_mul(header.cells + HEAD_WORDS),
+        text_room: slots.saturating_mul(header.text_bytes),
+    }
+}
+
 impl Publisher {
     /// Opens a file; its owner is known then, even if it is not read.
     pub(super) fn open(folder: &Folder, name: &OsStr) -> Result<Publisher, OpenError> {
         // Not by a mapping: a file of the keeper's own user that becomes shorter would end the keeper.
-        let reader = Reader::open(folder, name, Access::Read)?;
-        let header = reader.header();
+        let mut reader = Reader::open(folder, name, Access::Read)?;
+        // A file that cannot be read is found so by the first scan.
+        let slots = reader.slots_in_use().unwrap_or(0);
+        reader.read_at_most(slots);
         Ok(Publisher {
-            size: FileSize {
-                words: header.slots.saturating_mul(header.cells + HEAD_WORDS),
-                text_room: header.slots.saturating_mul(header.text_bytes),
-            },
+            size: size_of(reader.header(), slots),
             life: Life::Alive,
             ids: Vec::new(),
             before: Vec::new(),
@@ -61,6 +70,18 @@ impl Publisher {
             since_ns: Vec::new(),
             reader,
         })
+    }
+
+    /// What the file has grown to, if more slots are in use than are read.
+    pub(super) fn grown(&self) -> Option<FileSize> {
+        let slots = self.reader.slots_in_use().ok()?;
+        (slots > self.size.slots).then(|| size_of(self.reader.header(), slots))
+    }
+
+    /// Has all slots of this size read.
+    pub(super) fn grow(&mut self, size: FileSize) {
+        self.size = size;
+        self.reader.read_at_most(size.slots);
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -112,6 +133,23 @@ impl Publisher {
         for metric in self.reader.metrics().iter().skip(known) {
             self.ids
                 .push(table.join(whose, uid, metric, budgets, retired));
+        }
+    }
+
+    /// Metrics that became no series are tried again.
+    pub(super) fn join_again(
+        &mut self,
+        table: &mut Table,
+        user: &[u8],
+        budgets: &mut Budgets,
+        retired: &Retired,
+    ) {
+        let uid = self.uid();
+        let publisher = &self.reader.header().name;
+        let whose = Whose { publisher, user };
+        let refused = self.reader.metrics().iter().zip(&mut self.ids);
+        for (metric, id) in refused.filter(|(_, id)| id.is_none()) {
+            *id = table.join(whose, uid, metric, budgets, retired);
         }
     }
 
@@ -193,6 +231,7 @@ impl Publisher {
         let refused = self.ids.iter().filter(|id| id.is_none()).count();
         keeper::Publisher {
             name: header.name.clone(),
+            labels: common_labels(self.reader.metrics()),
             user,
             uid: self.uid(),
             pid: header.pid,
@@ -201,10 +240,21 @@ impl Publisher {
             slots_used: number(self.reader.slots_used()),
             cells: number(header.cells),
             refused: number(refused + usize::from(self.reader.has_bad_metrics())),
-            metrics: Vec::new(),
-            slots: Vec::new(),
-            slots_left_out: 0,
+            ..keeper::Publisher::default()
         }
+    }
+
+    /// Bytes of [`Publisher::answer`] with its slots, at most; with their texts or without.
+    pub(super) fn answer_bytes(&self, texts: bool) -> usize {
+        let metrics = self.entries();
+        let metrics = metrics.map(|(metric, _)| description_bytes(&metric.description));
+        self.described_bytes(texts) + metrics.sum::<usize>()
+    }
+
+    /// Bytes of [`Publisher::described`] with its slots, at most.
+    pub(super) fn described_bytes(&self, texts: bool) -> usize {
+        let labels = labels_bytes(&common_labels(self.reader.metrics()));
+        labels + slots_bytes(texts, self.slots())
     }
 
     fn metric(&self, metric: &Metric) -> keeper::Metric {
@@ -251,14 +301,32 @@ impl Publisher {
         }
     }
 
-    /// Slots that somebody has, by their numbers, and since when they are in their states.
+    /// Slots that a living process has, by their numbers, and since when they are in their states.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, &Activity, u64)> {
         let slots = self.reader.activities().iter().zip(&self.since_ns);
         let owned = slots
             .enumerate()
-            .filter(|(_, (slot, _))| slot.owner.is_some() && slot.state != State::Gone);
+            .filter(|(_, (slot, _))| is_somebodys(slot));
         owned.map(|(number, (slot, since_ns))| (number, slot, *since_ns))
     }
+}
+
+/// Labels that all metrics have, with the same values: they tell this publisher from others of its name and owner.
+fn common_labels(metrics: &[Metric]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let Some((first, others)) = metrics.split_first() else {
+        return Vec::new();
+    };
+    let has = |label| {
+        let mut others = others.iter();
+        others.all(|metric| metric.description.labels.contains(label))
+    };
+    let labels = first.description.labels.iter();
+    labels.filter(|label| has(label)).cloned().collect()
+}
+
+/// Whether a process has the slot, and lives.
+fn is_somebodys(slot: &Activity) -> bool {
+    slot.owner.is_some() && !slot.has_ended && slot.state != State::Gone
 }
 
 /// What a count is in an answer.
@@ -269,4 +337,16 @@ pub(super) fn number(count: usize) -> u32 {
 /// The beginning.
 pub(super) fn cut(text: &[u8], most: usize) -> &[u8] {
     &text[..text.len().min(most)]
+}
+
+/// True if a command or a transaction is under way in a slot of that state.
+pub(super) fn is_at_work(state: u8) -> bool {
+    [
+        State::Active,
+        State::IdleInTransaction,
+        State::IdleInAbortedTransaction,
+    ]
+    .iter()
+    .any(|each| each.byte() == state)
+        || state == PREPARED
 }

@@ -1,15 +1,16 @@
 //! What programs do goes to the recorder, once a second while anything of it changes, through a pipe that is never waited for:
 //! a sample for which there is no room is left out and counted. Texts go as they are answered: without literals and secrets.
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use kymo_base::activity::{SAMPLE_MAX, packets};
 use kymo_sys::packet_pipe::put_packet;
 use kymo_wire::activity::{ALL, all_text, publisher_text, slot_text};
-use kymo_wire::keeper::Publisher;
+use kymo_wire::keeper::{ActiveSlot, Blockers, Publisher};
 
-use super::answer::is_at_work;
-use super::publisher::Moment;
+use super::publisher::{Moment, is_at_work};
+use crate::shares::shares;
 
 /// Samples come a little early or late; one a second is taken.
 const EVERY_NS: u64 = 900_000_000;
@@ -92,29 +93,53 @@ impl Recording {
     }
 }
 
-/// Of each publisher and each of its slots that is at work, by rising names, as far as there is room.
+/// Texts of each publisher, and of each slot that is at work or that others wait for, by rising names. If there is no room for all, each user has a
+/// share, because publishers choose the names.
 fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
-    // For the text of all, the last one.
-    let mut room = SAMPLE_MAX - 128;
-    let mut texts = Texts::new();
-    for (epoch, mut publisher) in publishers {
+    let mut wanted = BTreeMap::<u32, usize>::new();
+    let said = publishers.into_iter().map(|(epoch, mut publisher)| {
         let name: String = epoch.iter().map(|byte| format!("{byte:02x}")).collect();
-        let head_bytes = name.len() + publisher_text(&publisher).len() + 8;
-        if head_bytes > room {
-            break;
+        let mut slots = std::mem::take(&mut publisher.slots);
+        let blockers = Blockers::of(&slots);
+        let is_blocker = |slot: &ActiveSlot| blockers.have(slot.pid, slot.xid);
+        // The room is theirs first.
+        slots.sort_by_key(|slot| !is_blocker(slot));
+        let slots = slots.into_iter().map(|slot| {
+            let is_said = is_at_work(slot.state) || is_blocker(&slot);
+            let text = is_said.then(|| slot_text(&slot));
+            (format!("{name}/{}", slot.number).into_bytes(), text)
+        });
+        let slots: Vec<(Vec<u8>, Option<Vec<u8>>)> = slots.collect();
+        let bytes = slots.iter().map(|(name, text)| match text {
+            Some(text) => name.len() + text.len(),
+            None => 0,
+        });
+        let head = name.len() + publisher_text(&publisher).len() + 8;
+        *wanted.entry(publisher.uid).or_default() += head + bytes.sum::<usize>();
+        (name.into_bytes(), head, publisher, slots)
+    });
+    let said: Vec<_> = said.collect();
+    // For the text of all, the last one.
+    let bytes: Vec<usize> = wanted.values().copied().collect();
+    let rooms = shares(&bytes, SAMPLE_MAX - 128);
+    let mut rooms: BTreeMap<u32, usize> = wanted.into_keys().zip(rooms).collect();
+    let mut texts = Texts::new();
+    for (name, head, mut publisher, slots) in said {
+        let room = rooms.entry(publisher.uid).or_default();
+        if head > *room {
+            continue;
         }
-        room -= head_bytes;
-        for slot in std::mem::take(&mut publisher.slots) {
-            let name = format!("{name}/{}", slot.number).into_bytes();
-            let text = slot_text(&slot);
-            if !is_at_work(slot.state) || name.len() + text.len() > room {
-                publisher.slots_left_out += 1;
-                continue;
+        *room -= head;
+        for (name, text) in slots {
+            match text.filter(|text| name.len() + text.len() <= *room) {
+                Some(text) => {
+                    *room -= name.len() + text.len();
+                    texts.push((name, text));
+                }
+                None => publisher.slots_left_out += 1,
             }
-            room -= name.len() + text.len();
-            texts.push((name, text));
         }
-        texts.push((name.into_bytes(), publisher_text(&publisher)));
+        texts.push((name, publisher_text(&publisher)));
     }
     texts.sort();
     // A file may be named as what stands for a server that has none.
@@ -128,7 +153,7 @@ mod tests {
     use kymo_base::activity::{Assembler, PACKET_MAX, Taken};
     use kymo_sys::packet_pipe::{packet_pipe, take_packet};
     use kymo_wire::activity::{COMMAND_MAX, Recorded, read};
-    use kymo_wire::keeper::{ActiveSlot, Life};
+    use kymo_wire::keeper::PREPARED;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -136,16 +161,12 @@ mod tests {
         ActiveSlot {
             number,
             pid: 1,
-            leader: 0,
             state,
             kind: 1,
             since_ns: 5,
             commands,
-            labels: Vec::new(),
             text: text.to_vec(),
-            is_cut: false,
-            wait: Vec::new(),
-            blocked_by: Vec::new(),
+            ..ActiveSlot::default()
         }
     }
 
@@ -156,13 +177,9 @@ mod tests {
             uid: 1,
             pid: 1,
             started_ns: number.into(),
-            life: Life::Alive,
             slots_used: 9,
-            cells: 0,
-            refused: 0,
-            metrics: Vec::new(),
             slots,
-            slots_left_out: 0,
+            ..Publisher::default()
         };
         ([number; 16], publisher)
     }
@@ -232,6 +249,37 @@ mod tests {
         assert!(hear(&mut recording, 9073, idle()).is_some());
     }
 
+    /// An idle session that holds a lock was left out, because it does not work.
+    #[test]
+    fn who_holds_others_up_is_said_first_whatever_the_state() {
+        let filler = (10..1000).map(|number| slot(number, 2, 1, &[b'x'; COMMAND_MAX]));
+        let mut slots: Vec<_> = filler.collect();
+        let process = |number, pid, state| ActiveSlot {
+            pid,
+            ..slot(number, state, 1, b"SELECT ?")
+        };
+        slots.extend([
+            process(1000, 20, 1),
+            process(1001, 21, 0),
+            process(1002, 22, 1),
+        ]);
+        slots.push(ActiveSlot {
+            xid: 731,
+            ..process(1003, 0, PREPARED)
+        });
+        slots[0].blocked_by = vec![20, 21];
+        slots[0].blocked_by_xids = vec![731];
+        let mut texts = texts(vec![publisher(1, slots)]);
+        texts.push((ALL.to_vec(), all_text(1, 0)));
+        let recorded = read(texts.iter().map(|(name, text)| (&name[..], &text[..])));
+        let publisher = &recorded.expect("a sample").programs.publishers[0];
+        let kept: Vec<u32> = publisher.slots.iter().map(|slot| slot.number).collect();
+        assert!(
+            kept.len() > 100 && kept.ends_with(&[1000, 1001, 1003]),
+            "{kept:?}"
+        );
+    }
+
     #[test]
     fn a_full_pipe_is_not_waited_for() {
         let (read, write) = packet_pipe(64 << 10).expect("a pipe");
@@ -258,6 +306,36 @@ mod tests {
             (50, true, COMMAND_MAX)
         );
         assert!(!recording.take_news(), "said once");
+    }
+
+    /// A sample went to publishers in the order of their epochs, which their owners choose.
+    #[test]
+    fn each_user_has_a_share_of_a_sample() {
+        let busy = |number, uid, count| {
+            let slots = (0..count).map(|n| slot(n, 2, 1, &[b'x'; COMMAND_MAX]));
+            let (epoch, mut publisher) = publisher(number, slots.collect());
+            publisher.uid = uid;
+            (epoch, publisher)
+        };
+        for greedy in [0..1, 0..100] {
+            let mut all: Vec<_> = greedy.map(|number| busy(number, 1, 1000)).collect();
+            all.extend([busy(200, 2, 20), busy(201, 3, 20)]);
+            let mut texts = texts(all);
+            let bytes: usize = texts
+                .iter()
+                .map(|(name, text)| name.len() + text.len())
+                .sum();
+            assert!(bytes <= SAMPLE_MAX, "{bytes} bytes");
+            texts.push((ALL.to_vec(), all_text(1, 0)));
+            let recorded = read(texts.iter().map(|(name, text)| (&name[..], &text[..])));
+            let recorded = recorded.expect("a sample").programs.publishers;
+            for name in [200, 201] {
+                let found = recorded.iter().find(|each| each.name == [b'p', name]);
+                assert_eq!(found.expect("is there").slots.len(), 20);
+            }
+            let first = recorded.iter().find(|each| each.name[1] < 200);
+            assert!(first.expect("is there").slots.len() > 100);
+        }
     }
 
     #[test]

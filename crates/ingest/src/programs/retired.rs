@@ -1,22 +1,29 @@
-//! Totals of programs that have ended, and the file that keeps them, docs/formats/programs.md: what a publisher counted is in it,
-//! and on the disk, before the publisher's own file goes. An epoch is taken over once.
+//! Totals of ended programs, and their file, docs/formats/programs.md. The file has a publisher's totals on the disk
+//! before the publisher's own file goes. The collector takes over an epoch once. After damage, or with a file of a
+//! newer version, totals are in doubt: nothing is computed from them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use kymo_base::label_set::LabelSet;
 use kymo_shm::{Buckets, MetricKind};
-use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use kymo_sys::disk::Disk;
+use kymo_sys::kept_file::{Contents, KeptFile, Kind, Old, Records, Sync};
 
-const NAME: &str = "programs";
-const NEW: &str = "programs.new";
-const MAGIC: &[u8; 8] = b"KYMOPRG0";
-/// Length and checksum of a record.
-const FRAME: usize = 8;
-/// A longer file is not read.
-const FILE_MAX: usize = 1 << 30;
+/// The file's name.
+pub(crate) const NAME: &str = "programs";
+pub(crate) const FILE: Kind = Kind {
+    magic: *b"KYMOPROG",
+    version: 1,
+    bytes_max: 1 << 30,
+    old: Old {
+        magic: *b"KYMOPRG",
+        newest: 0,
+        has_generation: false,
+    },
+};
 /// What a file may have that is of no use any more, beside what is.
 const SLACK: usize = 1 << 20;
 /// Epochs that are remembered.
@@ -41,8 +48,38 @@ pub(super) struct Total {
 }
 
 impl Total {
-    fn is_like(&self, other: &Total) -> bool {
+    /// The form of its cells.
+    pub(super) fn form(&self) -> CellForm {
+        CellForm::of(self.kind, self.scale)
+    }
+}
+
+/// The form of a metric's cells. Two versions of a program that run at once may have different ones under one label set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CellForm {
+    pub(super) kind: MetricKind,
+    /// What cells are multiplied with to be in the unit.
+    pub(super) scale: f64,
+}
+
+impl CellForm {
+    pub(super) fn of(kind: MetricKind, scale: f64) -> CellForm {
+        CellForm { kind, scale }
+    }
+
+    /// Whether cells of both can be added up.
+    pub(super) fn is_like(&self, other: &CellForm) -> bool {
         self.kind == other.kind && self.scale.to_bits() == other.scale.to_bits()
+    }
+
+    /// Whether both have the same series: counters, gauges, histograms.
+    pub(super) fn is_akin(&self, other: &CellForm) -> bool {
+        match (self.kind, other.kind) {
+            (MetricKind::Counter, MetricKind::Counter)
+            | (MetricKind::Gauge(_), MetricKind::Gauge(_))
+            | (MetricKind::Histogram(_), MetricKind::Histogram(_)) => true,
+            (MetricKind::Counter | MetricKind::Gauge(_) | MetricKind::Histogram(_), _) => false,
+        }
     }
 }
 
@@ -53,79 +90,86 @@ pub(super) struct Legacy {
     pub(super) totals: Vec<(LabelSet, Total)>,
 }
 
+/// Trust in the totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// The totals are complete.
+    None,
+    /// Some of it was damaged.
+    Damaged,
+    /// A newer kymo has it.
+    Newer,
+}
+
 /// All of them.
 pub(super) struct Retired {
-    disk: Arc<dyn Disk>,
-    folder: PathBuf,
+    kept: KeptFile,
     boot: Epoch,
-    totals: HashMap<LabelSet, Total>,
+    /// One for each form, in the order in which they came.
+    totals: HashMap<LabelSet, Vec<Total>>,
     epochs: HashSet<Epoch>,
     /// The same, oldest first.
     order: VecDeque<Epoch>,
-    /// `None`: a file begins with the next write.
-    open: Option<OpenFile>,
-}
-
-struct OpenFile {
-    file: Box<dyn DiskFile>,
-    end: usize,
-    /// Its length when it began.
-    begun: usize,
+    doubt: Doubt,
 }
 
 impl Retired {
-    /// Reads what there is, and what was damaged. Epochs of other boots than this one are forgotten: their files are gone.
+    /// Reads the file; returns a message if there is one. Forgets epochs of other boots, whose files are gone.
     pub(super) fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
         boot: Epoch,
     ) -> io::Result<(Retired, Option<String>)> {
+        let (kept, contents) = KeptFile::open(disk, folder.join(NAME), FILE)?;
         let mut retired = Retired {
-            disk,
-            folder: folder.to_path_buf(),
+            kept,
             boot,
             totals: HashMap::new(),
             epochs: HashSet::new(),
             order: VecDeque::new(),
-            open: None,
+            doubt: Doubt::None,
         };
-        let Some(bytes) = retired.read()? else {
-            return Ok((retired, None));
+        let is_understood = retired.replay(&contents);
+        if !is_understood {
+            retired.kept.distrust(&contents);
+        }
+        retired.doubt = match retired.kept.is_newer() {
+            true => Doubt::Newer,
+            false if contents.is_whole() && is_understood => Doubt::None,
+            false => Doubt::Damaged,
         };
-        let end = retired.replay(&bytes);
-        let damage = bytes.len() - end;
-        let notice =
-            (damage > 0).then(|| format!("{NAME}: {damage} damaged bytes at the end are left out"));
+        let notice = retired.kept.notice(&contents);
         Ok((retired, notice))
     }
 
-    fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        let file = match self.disk.open(&self.folder.join(NAME), OpenMode::Read) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let size = usize::try_from(file.metadata()?.size_bytes).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; size.min(FILE_MAX)];
-        let count = file.read_at(&mut bytes, 0)?;
-        bytes.truncate(count);
-        Ok(Some(bytes))
-    }
-
-    /// Where what is whole ends.
-    fn replay(&mut self, bytes: &[u8]) -> usize {
-        if !bytes.starts_with(MAGIC) {
-            return 0;
-        }
-        let (mut end, mut seen) = (MAGIC.len(), HashSet::new());
-        while let Some((record, length)) = bytes.get(end..).and_then(take) {
+    /// `false`: a record makes no sense.
+    fn replay(&mut self, contents: &Contents) -> bool {
+        let (mut is_understood, mut seen) = (true, HashSet::new());
+        for body in contents.bodies() {
+            let Some(record) = record(body) else {
+                is_understood = false;
+                continue;
+            };
             let key = record.epoch.map(|epoch| (record.boot, epoch));
             if key.is_none_or(|key| seen.insert(key)) {
                 self.apply(record);
             }
-            end += length;
         }
-        end
+        is_understood
+    }
+
+    /// Trust in the totals. While they are in doubt the collector takes over nothing.
+    pub(super) fn doubt(&self) -> Doubt {
+        self.doubt
+    }
+
+    /// Accepts the readable totals as complete, and writes the file again.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        if self.doubt == Doubt::Damaged {
+            self.doubt = Doubt::None;
+            self.begin()?;
+        }
+        Ok(())
     }
 
     fn apply(&mut self, record: Record) {
@@ -142,17 +186,13 @@ impl Retired {
         }
     }
 
-    /// One of another kind takes the place of what was: the program means something else now.
+    /// One of other series takes the place of what was: the program means something else now. Another form of the same stands beside it.
     fn add(&mut self, labels: LabelSet, total: Total) {
-        match self.totals.get_mut(&labels) {
-            Some(known) if known.is_like(&total) => {
-                for (known, more) in known.cells.iter_mut().zip(total.cells) {
-                    *known = known.wrapping_add(more);
-                }
-            }
-            _ => {
-                self.totals.insert(labels, total);
-            }
+        let (form, all) = (total.form(), self.totals.entry(labels).or_default());
+        all.retain(|known| known.form().is_akin(&form));
+        match all.iter_mut().find(|known| known.form().is_like(&form)) {
+            Some(known) => add_cells(&mut known.cells, &total.cells),
+            None => all.push(total),
         }
     }
 
@@ -175,40 +215,45 @@ impl Retired {
         self.epochs.contains(epoch)
     }
 
-    /// What was kept of this label set, if it was of this kind.
-    pub(super) fn total(&self, labels: &LabelSet) -> Option<&Total> {
-        self.totals.get(labels)
+    /// What was kept of this label set: one total for each form.
+    pub(super) fn of(&self, labels: &LabelSet) -> &[Total] {
+        self.totals.get(labels).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether something was kept of this label set in this form.
+    pub(super) fn has(&self, labels: &LabelSet, form: &CellForm) -> bool {
+        let all = self.of(labels).iter();
+        all.map(Total::form).any(|known| known.is_like(form))
+    }
+
+    /// Forgets a label set: its series are gone. The file has it until it begins again, which is with the next publisher that ends.
+    pub(super) fn forget(&mut self, labels: &LabelSet) -> Vec<Total> {
+        let totals = self.totals.remove(labels).unwrap_or_default();
+        if !totals.is_empty() {
+            self.kept.give_up();
+        }
+        totals
     }
 
     pub(super) fn totals(&self) -> impl Iterator<Item = (&LabelSet, &Total)> {
-        self.totals.iter()
+        pairs(&self.totals)
     }
 
     /// Takes over what these leave, once that is on the disk. After an error nothing was taken over.
     pub(super) fn take_over(&mut self, mut legacies: Vec<Legacy>) -> io::Result<()> {
         let mut new = HashSet::new();
         legacies.retain(|legacy| !self.knows(&legacy.epoch) && new.insert(legacy.epoch));
-        let mut bytes = Vec::new();
-        for legacy in &legacies {
-            let totals: Vec<_> = legacy.totals.iter().map(|(l, t)| (l, t)).collect();
-            put(&mut bytes, FOLD, Some((self.boot, legacy.epoch)), &totals);
-        }
-        let is_long = |open: &OpenFile| open.end > 2 * open.begun + SLACK;
-        if self.open.as_ref().is_none_or(is_long) {
+        let is_long = |(end, begun): (usize, usize)| end > 2 * begun + SLACK;
+        if self.kept.size().is_none_or(is_long) {
             self.begin()?;
         }
-        if let Some(open) = &mut self.open {
-            let offset = u64::try_from(open.end).unwrap_or(u64::MAX);
-            let written = open.file.write_at(&bytes, offset);
-            match written.and_then(|()| open.file.sync_data()) {
-                Ok(()) => open.end += bytes.len(),
-                Err(error) => {
-                    // What is in it is not known any more: another one begins.
-                    self.open = None;
-                    return Err(error);
-                }
-            }
+        let mut records = self.kept.records();
+        for legacy in &legacies {
+            let totals: Vec<_> = legacy.totals.iter().map(|(l, t)| (l, t)).collect();
+            let of = Some((self.boot, legacy.epoch));
+            records.put(|out| put(out, FOLD, of, &totals));
         }
+        self.kept.append(&records, Sync::Now)?;
         for legacy in legacies {
             self.apply(Record {
                 boot: self.boot,
@@ -221,28 +266,35 @@ impl Retired {
 
     /// A file of what is known, in the place of the one before.
     fn begin(&mut self) -> io::Result<()> {
-        let mut bytes = MAGIC.to_vec();
-        for epoch in &self.order {
-            put(&mut bytes, EPOCH, Some((self.boot, *epoch)), &[]);
-        }
-        for (labels, total) in &self.totals {
-            put(&mut bytes, TOTAL, None, &[(labels, total)]);
-        }
-        let new = self.folder.join(NEW);
-        let file = self.disk.open(&new, OpenMode::Create)?;
-        file.set_len(0)?;
-        file.write_at(&bytes, 0)?;
-        file.sync_data()?;
-        self.disk.rename(&new, &self.folder.join(NAME))?;
-        self.disk.sync_dir(&self.folder)?;
-        let end = bytes.len();
-        self.open = Some(OpenFile {
-            file,
-            end,
-            begun: end,
-        });
-        Ok(())
+        let (boot, order, totals) = (self.boot, &self.order, &self.totals);
+        let mut fill = |records: &mut Records| {
+            for epoch in order {
+                records.put(|out| put(out, EPOCH, Some((boot, *epoch)), &[]));
+            }
+            for total in pairs(totals) {
+                records.put(|out| put(out, TOTAL, None, &[total]));
+            }
+        };
+        let generation = self.kept.generation() + 1;
+        self.kept.replace(generation, &mut fill, Sync::Now)
     }
+}
+
+fn pairs(totals: &HashMap<LabelSet, Vec<Total>>) -> impl Iterator<Item = (&LabelSet, &Total)> {
+    let each = |(labels, all)| std::iter::repeat(labels).zip(all);
+    totals.iter().flat_map(each)
+}
+
+/// Adds cells of the same form.
+pub(super) fn add_cells(sum: &mut [u64], more: &[u64]) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum = sum.wrapping_add(*more);
+    }
+}
+
+/// True if a record of the file can be read.
+pub(crate) fn is_record(_version: u32, body: &[u8]) -> bool {
+    record(body).is_some()
 }
 
 /// A record of the file.
@@ -253,8 +305,6 @@ struct Record {
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&LabelSet, &Total)]) {
-    let from = out.len();
-    out.extend([0; FRAME]);
     out.push(kind);
     if let Some((boot, epoch)) = of {
         out.extend(boot);
@@ -263,11 +313,6 @@ fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&Labe
     for (labels, total) in totals {
         put_total(out, labels, total);
     }
-    let length = u32::try_from(out.len() - from - FRAME).unwrap_or(u32::MAX);
-    let length = length.to_le_bytes();
-    let checksum = checksum(length, &out[from + FRAME..]);
-    out[from..from + 4].copy_from_slice(&length);
-    out[from + 4..from + FRAME].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// Cells that are not 0, with their numbers.
@@ -291,20 +336,6 @@ fn put_total(out: &mut Vec<u8>, labels: &LabelSet, total: &Total) {
         out.extend(number.to_le_bytes());
         out.extend(cell.to_le_bytes());
     }
-}
-
-fn checksum(length: [u8; 4], body: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&length), body)
-}
-
-/// A record, and how long its frame is.
-fn take(bytes: &[u8]) -> Option<(Record, usize)> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let (wanted, rest) = rest.split_first_chunk()?;
-    let body = rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-    let is_right = checksum(*length, body) == u32::from_le_bytes(*wanted);
-    let record = record(body).filter(|_| is_right)?;
-    Some((record, FRAME + body.len()))
 }
 
 fn record(body: &[u8]) -> Option<Record> {
@@ -357,30 +388,36 @@ fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*array)
 }
 
-/// Any bytes as a file: what can be read of them is written again, and read again as the same.
+/// Reads any bytes as a record, and as a file: the readable part is written again and read again as the same.
 #[cfg(feature = "testing")]
 pub(crate) fn fuzz(input: &[u8]) {
-    if let Some((read, length)) = take(input) {
-        assert!(length <= input.len(), "more than there is");
-        let totals: Vec<_> = read.totals.iter().map(|(l, t)| (l, t)).collect();
-        let kind = if read.epoch.is_some() { FOLD } else { TOTAL };
-        let mut bytes = Vec::new();
-        put(
-            &mut bytes,
-            kind,
-            read.epoch.map(|epoch| (read.boot, epoch)),
-            &totals,
-        );
-        let again = take(&bytes).map(|(record, _)| record);
-        let again = again.map(|record| (record.boot, record.epoch, format!("{:?}", record.totals)));
-        let wanted = (read.boot, read.epoch, format!("{:?}", read.totals));
-        assert_eq!(again, Some(wanted), "a record changed");
+    if let kymo_sys::kept_file::Found::Read(contents) =
+        kymo_sys::kept_file::parse(input.to_vec(), &FILE)
+    {
+        contents.bodies().for_each(|body| drop(record(body)));
     }
+    let Some(read) = record(input) else {
+        return;
+    };
+    let totals: Vec<_> = read.totals.iter().map(|(l, t)| (l, t)).collect();
+    let kind = if read.epoch.is_some() { FOLD } else { TOTAL };
+    let mut bytes = Vec::new();
+    put(
+        &mut bytes,
+        kind,
+        read.epoch.map(|epoch| (read.boot, epoch)),
+        &totals,
+    );
+    let again =
+        record(&bytes).map(|record| (record.boot, record.epoch, format!("{:?}", record.totals)));
+    let wanted = (read.boot, read.epoch, format!("{:?}", read.totals));
+    assert_eq!(again, Some(wanted), "a record changed");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_sys::disk::OpenMode;
     use kymo_sys::sim_disk::SimDisk;
 
     const BOOT: Epoch = [7; 16];
@@ -426,8 +463,9 @@ mod tests {
     }
 
     fn value(retired: &Retired, name: &str) -> Option<u64> {
-        let total = retired.total(&labels(name))?;
-        Some(total.cells.iter().sum())
+        let totals = retired.of(&labels(name));
+        let cells = totals.iter().flat_map(|total| &total.cells);
+        (!totals.is_empty()).then(|| cells.sum())
     }
 
     #[test]
@@ -462,29 +500,150 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_takes_the_place_and_damage_is_left_out() {
+    fn another_kind_takes_the_place() {
         let disk = Arc::new(SimDisk::new(1));
         let (mut retired, _) = opened(&disk, BOOT);
-        retired
-            .take_over(vec![legacy(1, vec![counter("a", 3)])])
-            .unwrap();
-        retired
-            .take_over(vec![legacy(2, vec![histogram("a", 2)])])
-            .unwrap();
+        for (epoch, total) in [(1, counter("a", 3)), (2, histogram("a", 2))] {
+            retired.take_over(vec![legacy(epoch, vec![total])]).unwrap();
+        }
         assert_eq!(value(&retired, "a"), Some(5));
-        let file = disk
-            .open(Path::new("/store/programs"), OpenMode::Write)
-            .unwrap();
-        let size = file.metadata().unwrap().size_bytes;
-        file.write_at(&[9; 30], size).unwrap();
+    }
+
+    /// After a rolling upgrade what the old version counted was lost: the total of the new one, of other buckets, took its place.
+    #[test]
+    fn totals_of_other_buckets_and_scales_stand_side_by_side() {
+        let disk = Arc::new(SimDisk::new(1));
+        let (mut retired, _) = opened(&disk, BOOT);
+        let mut finer = histogram("a", 7);
+        finer.1.kind = MetricKind::Histogram(Buckets::new(2, 3, 6).unwrap());
+        finer.1.cells.resize(finer.1.kind.cells(), 0);
+        let mut other_scale = histogram("a", 3);
+        other_scale.1.scale = 1e-6;
+        let totals = [histogram("a", 2), finer, other_scale, histogram("a", 2)];
+        for (epoch, total) in (1..).zip(totals) {
+            retired.take_over(vec![legacy(epoch, vec![total])]).unwrap();
+        }
+        for round in 0..3 {
+            let kept = retired.of(&labels("a"));
+            let counts: Vec<u64> = kept.iter().map(|total| total.cells.iter().sum()).collect();
+            assert_eq!(counts, [10, 5, 5]);
+            if round == 1 {
+                retired.begin().unwrap();
+            }
+            (retired, _) = opened(&disk, BOOT);
+        }
+        assert_eq!(retired.forget(&labels("a")).len(), 3);
+    }
+
+    /// 1,200,000 became 10: after a turned bit all later records were lost, the next record overwrote them, and rates
+    /// were computed between old and remaining totals.
+    #[test]
+    fn damage_costs_one_record_and_puts_all_totals_in_doubt() {
+        let disk = Arc::new(SimDisk::new(1));
+        let (mut retired, _) = opened(&disk, BOOT);
+        let names = ["a", "b", "c", "d"];
+        for (epoch, name) in (1..).zip(names) {
+            retired
+                .take_over(vec![legacy(epoch, vec![counter(name, 7)])])
+                .unwrap();
+        }
+        let path = Path::new("/store/programs");
+        let whole = disk.bytes(path).unwrap();
+        let old = [&include_bytes!("../../../../tests/fixtures/programs-0")[..]];
+        for bytes in old.into_iter().chain([&whole[..]]) {
+            disk.set_bytes(path, bytes.to_vec());
+            let (of_whole, notice) = opened(&disk, BOOT);
+            assert_eq!((of_whole.doubt(), notice), (Doubt::None, None));
+            for at in 0..bytes.len() * 8 {
+                let mut flipped = bytes.to_vec();
+                flipped[at / 8] ^= 1 << (at % 8);
+                disk.set_bytes(path, flipped.clone());
+                let (mut retired, notice) = opened(&disk, BOOT);
+                assert!(
+                    notice.is_some() && retired.doubt() != Doubt::None,
+                    "bit {at}"
+                );
+                let settled = retired.settle().is_ok() && retired.doubt() == Doubt::None;
+                if !settled {
+                    // The digit of version 0.
+                    assert_eq!((at / 8, retired.doubt()), (7, Doubt::Newer));
+                    assert!(retired.take_over(vec![]).is_err());
+                    assert_eq!(disk.bytes(path).unwrap(), flipped);
+                    continue;
+                }
+                let lost = of_whole.totals().filter(|(labels, total)| {
+                    let left = retired.of(labels).first();
+                    let left = left.map_or(0, |left| left.cells.iter().sum::<u64>());
+                    let had: u64 = total.cells.iter().sum();
+                    assert!(left <= had, "bit {at}");
+                    left < had
+                });
+                // A record of the fixture has two.
+                assert!(lost.count() <= 2, "bit {at}");
+                assert_eq!(
+                    disk.bytes(Path::new("/store/programs.bad")).unwrap(),
+                    flipped
+                );
+                let (again, notice) = opened(&disk, BOOT);
+                assert_eq!((again.doubt(), notice), (Doubt::None, None), "bit {at}");
+                assert_eq!(again.totals, retired.totals, "bit {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_left_alone() {
+        let disk = Arc::new(SimDisk::new(1));
+        disk.create_dir_all(Path::new("/store")).unwrap();
+        let path = Path::new("/store/programs");
+        let newer = Kind { version: 2, ..FILE };
+        let (mut kept, _) = KeptFile::open(disk.clone(), path.into(), newer).unwrap();
+        kept.replace(1, &mut |_| {}, Sync::Now).unwrap();
+        let before = disk.bytes(path);
         let (mut retired, notice) = opened(&disk, BOOT);
-        assert!(notice.unwrap().contains("30 damaged bytes"));
-        assert_eq!(value(&retired, "a"), Some(5));
-        retired
-            .take_over(vec![legacy(3, vec![histogram("a", 3)])])
-            .unwrap();
-        let (retired, notice) = opened(&disk, BOOT);
-        assert_eq!((value(&retired, "a"), notice), (Some(10), None));
+        assert!(notice.unwrap().contains("it is of version 2"));
+        assert!(retired.settle().is_ok() && retired.doubt() == Doubt::Newer);
+        assert!(
+            retired
+                .take_over(vec![legacy(1, vec![counter("a", 3)])])
+                .is_err()
+        );
+        assert_eq!((disk.bytes(path), disk.files().len()), (before, 1));
+    }
+
+    /// The fixtures are kept for ever.
+    #[test]
+    fn fixtures_are_read_and_the_newest_is_written_byte_for_byte() {
+        let newest = include_bytes!("../../../../tests/fixtures/programs-1");
+        let first = include_bytes!("../../../../tests/fixtures/programs-0");
+        for fixture in [&newest[..], first] {
+            let disk = Arc::new(SimDisk::new(1));
+            disk.create_dir_all(Path::new("/store")).unwrap();
+            disk.set_bytes(Path::new("/store/programs"), fixture.to_vec());
+            let (retired, notice) = opened(&disk, BOOT);
+            assert_eq!(notice, None);
+            assert_eq!(
+                (value(&retired, "a"), value(&retired, "h")),
+                (Some(1_200_007), Some(5))
+            );
+            assert!(retired.knows(&[1; 16]) && retired.knows(&[2; 16]));
+        }
+        let disk = Arc::new(SimDisk::new(1));
+        let (mut retired, _) = opened(&disk, BOOT);
+        for (epoch, totals) in fixture_records() {
+            retired.take_over(vec![legacy(epoch, totals)]).unwrap();
+        }
+        assert_eq!(
+            disk.bytes(Path::new("/store/programs")).as_deref(),
+            Some(&newest[..])
+        );
+    }
+
+    fn fixture_records() -> [(u8, Vec<(LabelSet, Total)>); 2] {
+        [
+            (1, vec![counter("a", 1_200_000), histogram("h", 4)]),
+            (2, vec![counter("a", 7)]),
+        ]
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! All metrics of all publishers by their label sets: what lives and what has ended together, and as values of series.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::{self, LabelSet};
 use kymo_shm::{Metric, MetricKind};
-use kymo_store::Store;
+use kymo_store::{SeriesName, Store};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
 use super::budgets::Budgets;
 use super::labels::{self, Whose};
-use super::quantile::{self, Gain};
-use super::retired::{Retired, Total};
+use super::quantile::{self, Spread};
+use super::retired::{CellForm, Doubt, Retired, Total, add_cells};
+use crate::name_space::Input;
 use crate::questions::write;
 
 /// Seconds of a primary data point, and after which nothing is known.
@@ -19,36 +20,112 @@ const HEARTBEAT_S: u32 = 60;
 /// The only column of such a series.
 const COLUMN: &[u8] = b"value";
 
-/// The number of an entry of the table.
-pub(super) type Id = usize;
+/// Forms that a metric may have at once: versions of a program with other buckets, scales or types of gauges.
+const FORMS_MAX: usize = 16;
+
+/// A metric in one of its forms: the number of its entry in the table, and the place of the form there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    entry: usize,
+    form: usize,
+}
 
 /// A metric, by its label set.
 struct Summed {
     labels: LabelSet,
     uid: u32,
-    kind: MetricKind,
-    scale: f64,
-    /// Publishers that have it.
-    publishers: usize,
-    /// Of them, by the last scan; a gauge's is in [`Summed::gauge`].
-    cells: Vec<u64>,
-    gauge: f64,
-    /// All of it when it was written last.
-    before: Option<Vec<u64>>,
+    /// As publishers have it; a place is free where none has.
+    forms: Vec<Option<Formed>>,
     series: Vec<LabelSet>,
     is_defined: bool,
+}
+
+/// What has one form of a metric.
+struct Formed {
+    form: CellForm,
+    /// Publishers that have it.
+    publishers: usize,
+    /// Of them, by the last scan; a gauge's is in [`Formed::gauge`].
+    cells: Vec<u64>,
+    gauge: f64,
+    /// With what ended programs counted, when it was written last.
+    before: Option<Vec<u64>>,
 }
 
 /// All of them.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Option<Summed>>,
-    by_labels: HashMap<LabelSet, Id>,
-    free: Vec<Id>,
+    by_labels: HashMap<LabelSet, usize>,
+    free: Vec<usize>,
+    /// Series that the store has or is about to get, with their owners. They count as long as they exist.
+    stored: HashMap<LabelSet, u32>,
 }
 
 impl Table {
-    /// The entry of a publisher's metric; `None`: it has no name, another kind than others of that name, or its owner has
+    /// Counts the series of programs in the store. A user may have more of them than the limit.
+    pub(super) fn learn(
+        &mut self,
+        store: &Store,
+        owner: impl Fn(&[u8]) -> Option<u32>,
+        budgets: &mut Budgets,
+    ) {
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let (known, next) = store.known(first);
+            for series in known.iter().filter(|series| labels::is_ours(&series.name)) {
+                let owner = owner(&label_set::value(&series.name, "user"));
+                if let (Some(uid), Ok(labels)) = (owner, LabelSet::parse(&series.name))
+                    && self.stored.insert(labels, uid).is_none()
+                {
+                    budgets.add_series(uid, 1, 0);
+                }
+            }
+            from = next;
+        }
+    }
+
+    /// Gives back the budget of a user's removed series, and forgets their totals. True if there were any.
+    pub(super) fn forget_removed(
+        &mut self,
+        store: &Store,
+        uid: u32,
+        budgets: &mut Budgets,
+        retired: &mut Retired,
+    ) -> bool {
+        // Series of programs that live begin again with their next value.
+        let live = self
+            .entries
+            .iter()
+            .flatten()
+            .flat_map(|entry| &entry.series);
+        let live: HashSet<&LabelSet> = live.collect();
+        let silent = self.stored.iter();
+        let silent = silent.filter(|(labels, owner)| **owner == uid && !live.contains(labels));
+        let silent: Vec<LabelSet> = silent.map(|(labels, _)| labels.clone()).collect();
+        let has = store.has(&silent);
+        let gone = silent.iter().zip(has).filter(|(_, has)| !has);
+        let gone = gone.map(|(labels, _)| self.stored.remove(labels)).count();
+        budgets.give_series(uid, gone, 0);
+        let is_gone = |labels: &LabelSet, total: &Total| {
+            total.uid == uid
+                && !self.by_labels.contains_key(labels)
+                && labels::of_total(labels, total.kind)
+                    .iter()
+                    .all(|series| !self.stored.contains_key(series))
+        };
+        let totals = retired.totals();
+        let totals = totals.filter(|(labels, total)| is_gone(labels, total));
+        let totals: Vec<LabelSet> = totals.map(|(labels, _)| labels.clone()).collect();
+        for labels in &totals {
+            for total in retired.forget(labels) {
+                budgets.give_series(uid, 0, total.kind.cells());
+            }
+        }
+        gone > 0 || !totals.is_empty()
+    }
+
+    /// The entry of a publisher's metric; `None`: it has no name, others of that name have other series, or its owner has
     /// as many as he may.
     pub(super) fn join(
         &mut self,
@@ -60,90 +137,119 @@ impl Table {
     ) -> Option<Id> {
         let description = &metric.description;
         let labels = labels::of_metric(whose, description)?;
-        if let Some(&id) = self.by_labels.get(&labels) {
-            let entry = self.entries.get_mut(id)?.as_mut()?;
-            let is_like =
-                entry.kind == metric.kind && entry.scale.to_bits() == description.scale.to_bits();
-            entry.publishers += usize::from(is_like);
-            return is_like.then_some(id);
+        let form = CellForm::of(metric.kind, description.scale);
+        let cells = match retired.has(&labels, &form) {
+            true => 0,
+            false => metric.kind.cells(),
+        };
+        if let Some(&number) = self.by_labels.get(&labels) {
+            let entry = self.entries.get_mut(number)?.as_mut()?;
+            let form = entry.join(form, || budgets.take_series(uid, 0, cells))?;
+            return Some(Id {
+                entry: number,
+                form,
+            });
         }
         let series = labels::series(whose, description, metric.kind)?;
-        let is_kept = retired.total(&labels).is_some();
-        if !is_kept && !budgets.take_set(uid, metric.kind.cells(), false) {
+        let new = series.iter();
+        let new = new
+            .filter(|labels| !self.stored.contains_key(labels))
+            .count();
+        if !budgets.take_series(uid, new, cells) {
             return None;
         }
+        let stored = series.iter().map(|labels| (labels.clone(), uid));
+        self.stored.extend(stored);
         let entry = Summed {
             labels: labels.clone(),
             uid,
-            kind: metric.kind,
-            scale: description.scale,
-            publishers: 1,
-            cells: vec![0; metric.kind.cells()],
-            gauge: 0.0,
-            before: None,
+            forms: vec![Some(Formed::new(form))],
             series,
             is_defined: false,
         };
-        let id = self.free.pop().unwrap_or(self.entries.len());
-        match self.entries.get_mut(id) {
+        let number = self.free.pop().unwrap_or(self.entries.len());
+        match self.entries.get_mut(number) {
             Some(place) => *place = Some(entry),
             None => self.entries.push(Some(entry)),
         }
-        self.by_labels.insert(labels, id);
-        Some(id)
+        self.by_labels.insert(labels, number);
+        Some(Id {
+            entry: number,
+            form: 0,
+        })
+    }
+
+    /// What is written next of a metric.
+    #[cfg(test)]
+    pub(super) fn next_values(&mut self, field: &str, retired: &Retired) -> Vec<f64> {
+        let is_meant = |entry: &&mut Summed| {
+            *label_set::value(entry.labels.text(), "field") == *field.as_bytes()
+        };
+        let entry = self.entries.iter_mut().flatten().find(is_meant);
+        entry.expect("a metric").values(retired)
+    }
+
+    fn formed(&mut self, id: Id) -> Option<&mut Formed> {
+        let entry = self.entries.get_mut(id.entry)?.as_mut()?;
+        entry.forms.get_mut(id.form)?.as_mut()
     }
 
     /// A publisher has it no more.
     pub(super) fn leave(&mut self, id: Id) {
-        if let Some(Some(entry)) = self.entries.get_mut(id) {
-            entry.publishers -= 1;
+        if let Some(formed) = self.formed(id) {
+            formed.publishers -= 1;
         }
     }
 
-    /// Forgets what no publisher has, once its last value was written.
+    /// Forgets metrics without publishers, once their last value was written. Their series stay in the store, and count.
     pub(super) fn sweep(&mut self, budgets: &mut Budgets, retired: &Retired) {
-        for (id, place) in self.entries.iter_mut().enumerate() {
-            let Some(entry) = place.take_if(|entry| entry.publishers == 0) else {
+        for (number, place) in self.entries.iter_mut().enumerate() {
+            let Some(entry) = place else {
                 continue;
             };
-            if retired.total(&entry.labels).is_none() {
-                budgets.give_set(entry.uid, entry.kind.cells());
+            for formed in &mut entry.forms {
+                if let Some(gone) = formed.take_if(|formed| formed.publishers == 0)
+                    && !retired.has(&entry.labels, &gone.form)
+                {
+                    budgets.give_series(entry.uid, 0, gone.cells.len());
+                }
             }
-            self.by_labels.remove(&entry.labels);
-            self.free.push(id);
+            if entry.forms.iter().all(Option::is_none) {
+                self.by_labels.remove(&entry.labels);
+                self.free.push(number);
+                *place = None;
+            }
         }
     }
 
     /// A scan begins.
     pub(super) fn begin(&mut self) {
-        for entry in self.entries.iter_mut().flatten() {
-            entry.cells.fill(0);
-            entry.gauge = 0.0;
+        let entries = self.entries.iter_mut().flatten();
+        for formed in entries.flat_map(|entry| entry.forms.iter_mut().flatten()) {
+            formed.cells.fill(0);
+            formed.gauge = 0.0;
         }
     }
 
     /// Adds what a publisher has.
     pub(super) fn add(&mut self, id: Id, cells: &[u64], gauge: f64) {
-        let Some(Some(entry)) = self.entries.get_mut(id) else {
-            return;
-        };
-        for (sum, cell) in entry.cells.iter_mut().zip(cells) {
-            *sum = sum.wrapping_add(*cell);
+        if let Some(formed) = self.formed(id) {
+            add_cells(&mut formed.cells, cells);
+            formed.gauge += gauge;
         }
-        entry.gauge += gauge;
     }
 
     /// What a publisher leaves of it; `None`: a gauge has no total.
     pub(super) fn legacy(&self, id: Id, cells: &[u64]) -> Option<(LabelSet, Total)> {
-        let entry = self.entries.get(id)?.as_ref()?;
+        let entry = self.entries.get(id.entry)?.as_ref()?;
+        let CellForm { kind, scale } = entry.forms.get(id.form)?.as_ref()?.form;
         let total = Total {
             uid: entry.uid,
-            kind: entry.kind,
-            scale: entry.scale,
+            kind,
+            scale,
             cells: cells.to_vec(),
         };
-        let is_total = !matches!(entry.kind, MetricKind::Gauge(_));
-        is_total.then(|| (entry.labels.clone(), total))
+        has_total(kind).then(|| (entry.labels.clone(), total))
     }
 
     /// Writes a value of each series; why not, if it failed.
@@ -156,11 +262,17 @@ impl Table {
         self.define(store, real_ns / 1_000_000_000 - i64::from(STEP_S))?;
         let mut values = Vec::new();
         for entry in self.entries.iter_mut().flatten() {
-            let of_entry = entry.values(retired);
-            let pairs = entry.series.iter().zip(of_entry);
+            let is_unknown = retired.doubt() != Doubt::None && entry.kind().is_some_and(has_total);
+            let mut of_entry = entry.values(retired);
+            if let Some(total) = of_entry.first_mut().filter(|_| is_unknown) {
+                // The keeper writes unknown, so that no rate is computed across the gap.
+                *total = f64::NAN;
+            }
+            let pairs = (0..).zip(entry.series.iter().zip(of_entry));
             values.extend(
                 pairs
-                    .filter(|(_, value)| value.is_finite())
+                    .filter(|(number, (_, value))| value.is_finite() || is_unknown && *number == 0)
+                    .map(|(_, pair)| pair)
                     .map(|(labels, value)| LabelledValues {
                         labels: labels.clone(),
                         stamps_ms: vec![real_ns / 1_000_000],
@@ -168,7 +280,7 @@ impl Table {
                     }),
             );
         }
-        let refused = write::write(store, &values);
+        let refused = write::write(store, &may_write, &values);
         let first = values.iter().zip(refused).find_map(|(values, outcome)| {
             let why = outcome.err()?;
             Some((values.labels.clone(), why))
@@ -191,7 +303,7 @@ impl Table {
         if definitions.is_empty() {
             return Ok(());
         }
-        let outcomes = write::define(store, &definitions);
+        let outcomes = write::define(store, &may_write, &definitions);
         new.into_iter().for_each(|entry| entry.is_defined = true);
         let failed = definitions.iter().zip(outcomes);
         match failed
@@ -204,12 +316,72 @@ impl Table {
     }
 }
 
+fn may_write(name: SeriesName) -> Result<(), String> {
+    match Input::Programs.may_write(name) {
+        true => Ok(()),
+        false => Err("it is another input's".into()),
+    }
+}
+
+/// Whether what ended programs counted is part of the series.
+fn has_total(kind: MetricKind) -> bool {
+    match kind {
+        MetricKind::Counter | MetricKind::Histogram(_) => true,
+        MetricKind::Gauge(_) => false,
+    }
+}
+
+impl Formed {
+    fn new(form: CellForm) -> Formed {
+        Formed {
+            form,
+            publishers: 1,
+            cells: vec![0; form.kind.cells()],
+            gauge: 0.0,
+            before: None,
+        }
+    }
+}
+
 impl Summed {
+    /// The place of a form that a publisher has, if its series are the same as those of the others, and there is room.
+    fn join(&mut self, form: CellForm, has_room: impl FnOnce() -> bool) -> Option<usize> {
+        let mut known = self.forms.iter_mut().flatten();
+        if !known.all(|known| known.form.is_akin(&form)) {
+            return None;
+        }
+        for (place, known) in self.forms.iter_mut().enumerate() {
+            if let Some(known) = known.as_mut().filter(|known| known.form.is_like(&form)) {
+                known.publishers += 1;
+                return Some(place);
+            }
+        }
+        let free = self.forms.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.forms.len());
+        if place >= FORMS_MAX || !has_room() {
+            return None;
+        }
+        if free.is_none() {
+            self.forms.push(None);
+        }
+        self.forms[place] = Some(Formed::new(form));
+        Some(place)
+    }
+
+    /// What it is; its form may be another one.
+    fn kind(&self) -> Option<MetricKind> {
+        let first = self.forms.iter().flatten().next();
+        first.map(|formed| formed.form.kind)
+    }
+
     fn definitions(&self, start: i64) -> impl Iterator<Item = LabelledSeries> + '_ {
+        let is_gauge = !self.kind().is_some_and(has_total);
         self.series.iter().enumerate().map(move |(number, labels)| {
-            let is_gauge = matches!(self.kind, MetricKind::Gauge(_)) || number > 0;
             // A counter is a double here: most have another scale than 1.
-            let kind: &[u8] = if is_gauge { b"GAUGE" } else { b"DDERIVE" };
+            let kind: &[u8] = match is_gauge || number > 0 {
+                true => b"GAUGE",
+                false => b"DDERIVE",
+            };
             LabelledSeries {
                 labels: labels.clone(),
                 step: STEP_S,
@@ -220,42 +392,74 @@ impl Summed {
         })
     }
 
-    /// What lives and what has ended, together.
-    fn all(&self, retired: &Retired) -> Vec<u64> {
-        let mut cells = self.cells.clone();
-        if let Some(total) = retired.total(&self.labels)
-            && total.kind == self.kind
-        {
-            for (cell, more) in cells.iter_mut().zip(&total.cells) {
-                *cell = cell.wrapping_add(*more);
-            }
-        }
-        cells
-    }
-
     /// One for each series; NaN: there is none.
     fn values(&mut self, retired: &Retired) -> Vec<f64> {
-        let all = self.all(retired);
-        match self.kind {
-            MetricKind::Counter => {
-                vec![all.first().map_or(f64::NAN, |&cell| cell as f64) * self.scale]
+        let kept = retired.of(&self.labels);
+        match self.kind() {
+            Some(MetricKind::Counter) => vec![self.sum(kept, |cells, scale| {
+                cells.first().map_or(0.0, |&cell| cell as f64) * scale
+            })],
+            Some(MetricKind::Histogram(_)) => {
+                let count = self.sum(kept, |cells, _| {
+                    let weights = cells.get(quantile::BEFORE..).unwrap_or_default();
+                    quantile::sum(weights) as f64
+                });
+                let quantiles = quantile::of_all(&self.gains(kept));
+                std::iter::once(count).chain(quantiles).collect()
             }
-            // Of programs that have ended there is none.
-            MetricKind::Gauge(_) if self.publishers == 0 => vec![f64::NAN],
-            MetricKind::Gauge(_) => vec![self.gauge * self.scale],
-            MetricKind::Histogram(buckets) => {
-                let zero = vec![0; all.len()];
-                let count = quantile::gain(buckets, &zero, &all).count;
-                let quantiles = match self.before.replace(all) {
-                    Some(before) => {
-                        let now = self.before.as_deref().unwrap_or_default();
-                        let Gain { quantiles, .. } = quantile::gain(buckets, &before, now);
-                        quantiles.map(|value| value * self.scale)
-                    }
-                    None => [f64::NAN; 3],
-                };
-                std::iter::once(count as f64).chain(quantiles).collect()
+            Some(MetricKind::Gauge(_)) => {
+                let forms = self.forms.iter().flatten();
+                let mut living = forms.filter(|formed| formed.publishers > 0).peekable();
+                // Of programs that have ended there is none.
+                match living.peek().is_some() {
+                    true => vec![living.map(|formed| formed.gauge * formed.form.scale).sum()],
+                    false => vec![f64::NAN],
+                }
             }
+            None => vec![f64::NAN; self.series.len()],
         }
     }
+
+    /// The sum over all forms of what lives and what has ended, together.
+    fn sum(&self, kept: &[Total], value: impl Fn(&[u64], f64) -> f64) -> f64 {
+        let forms = || self.forms.iter().flatten();
+        let living = forms().map(|formed| value(&all(formed, kept), formed.form.scale));
+        let has = |is: fn(&CellForm, &CellForm) -> bool, total: &Total| {
+            forms().any(|formed| is(&formed.form, &total.form()))
+        };
+        let ended = kept
+            .iter()
+            .filter(|total| has(CellForm::is_akin, total) && !has(CellForm::is_like, total));
+        let ended = ended.map(|total| value(&total.cells, total.scale));
+        living.chain(ended).sum()
+    }
+
+    /// What each form has more than when it was written last.
+    fn gains(&mut self, kept: &[Total]) -> Vec<Spread> {
+        let forms = self.forms.iter_mut().flatten();
+        let gains = forms.filter_map(|formed| {
+            let MetricKind::Histogram(buckets) = formed.form.kind else {
+                return None;
+            };
+            let now = all(formed, kept);
+            let before = formed.before.replace(now)?;
+            let now = formed.before.as_deref().unwrap_or_default();
+            Some(Spread {
+                buckets,
+                scale: formed.form.scale,
+                weights: quantile::more(&before, now),
+            })
+        });
+        gains.collect()
+    }
+}
+
+/// What lives and what has ended of a form, together.
+fn all(formed: &Formed, kept: &[Total]) -> Vec<u64> {
+    let mut cells = formed.cells.clone();
+    let form = &formed.form;
+    if let Some(total) = kept.iter().find(|total| total.form().is_like(form)) {
+        add_cells(&mut cells, &total.cells);
+    }
+    cells
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kymo_shm::{Activity, Header, State};
-use kymo_wire::keeper::{ActiveSlot, Life, Publisher, ServerActivity, ServerSession};
+use kymo_wire::keeper::{ActiveSlot, Blockers, Life, Publisher, ServerActivity, ServerSession};
 
-use super::publisher::{Moment, number};
+use super::answer_bytes::{PUBLISHER_BYTES, labels_bytes, slot_bytes};
+use super::publisher::{Moment, is_at_work, number};
 
 /// Servers that are remembered.
 const SERVERS_MAX: usize = 64;
@@ -19,8 +20,9 @@ const IDLE_NS: u64 = 15_000_000_000;
 const PUBLISHER: &[u8] = b"postgresql";
 const SQL: u8 = 1;
 
-/// By what a session is known: its process, and when it began.
-type Identity = (u32, u64);
+/// Key of a session: the user of its server, its process or the number of its prepared transaction, and its start. A
+/// publisher of another user may claim to be that process; kymo does not believe it.
+type Identity = (u32, u32, u32, u64);
 
 /// The last of each server, and when it came.
 #[derive(Default)]
@@ -54,7 +56,7 @@ impl Servers {
         let mut known = HashMap::new();
         for (place, server) in servers.iter().enumerate() {
             for session in &server.sessions {
-                known.insert((session.pid, session.started_ns), (place, session));
+                known.insert(session.identity(server.uid), (place, session));
             }
         }
         Sessions {
@@ -81,6 +83,7 @@ impl<'a> Sessions<'a> {
     pub(super) fn complete(
         &mut self,
         slot: &mut ActiveSlot,
+        uid: u32,
         header: &Header,
         activity: &Activity,
         texts: bool,
@@ -90,7 +93,7 @@ impl<'a> Sessions<'a> {
         let started_ns = header.stamp_clock.unix_ns(stamp, 0)?;
         let stamp = activity.command.as_ref().map_or(0, |command| command.stamp);
         let command_ns = header.stamp_clock.unix_ns(stamp, 0).unwrap_or(0);
-        let identity = (slot.pid, started_ns);
+        let identity = (uid, slot.pid, 0, started_ns);
         self.add(slot, identity, activity.state, command_ns, texts)
     }
 
@@ -108,8 +111,13 @@ impl<'a> Sessions<'a> {
         self.shown.insert(identity);
         match state {
             State::Active if session.command_ns == command_ns => session.add_wait(slot),
+            // The library is set to say nothing.
+            State::None => {
+                session.overwrite(slot, texts);
+                session.add_wait(slot);
+            }
             // It waits before the library could see the command. Of one that the library has seen it knows more, and sooner.
-            State::None | State::Idle | State::IdleInTransaction
+            State::Idle | State::IdleInTransaction | State::IdleInAbortedTransaction
                 if session.is_active() && session.command_ns > command_ns =>
             {
                 session.overwrite(slot, texts);
@@ -120,7 +128,16 @@ impl<'a> Sessions<'a> {
         Some(place)
     }
 
-    /// Sessions of these servers that have no slot and are not idle.
+    /// Adds to the labels of a publisher what its server is called in the configuration, and its port.
+    pub(super) fn name(&self, labels: &mut Vec<(Vec<u8>, Vec<u8>)>, places: &HashSet<usize>) {
+        if let Some(server) = places.iter().min().and_then(|&at| self.servers.get(at)) {
+            let own = labels_of(server);
+            labels.retain(|(name, _)| own.iter().all(|(label, _)| label != name));
+            labels.extend(own);
+        }
+    }
+
+    /// Sessions of these servers without a slot that work, have a transaction open, or hold others up; and prepared transactions.
     pub(super) fn others(
         &mut self,
         places: &HashSet<usize>,
@@ -131,14 +148,33 @@ impl<'a> Sessions<'a> {
         places.sort_unstable();
         let mut slots = Vec::new();
         for server in places.into_iter().filter_map(|at| self.servers.get(at)) {
+            let mut blockers = Blockers::default();
             for session in &server.sessions {
-                if session.is_active() && self.shown.insert(session.identity()) {
+                blockers.add(&session.blocked_by, &session.blocked_by_xids);
+            }
+            for session in &server.sessions {
+                let is_wanted =
+                    is_at_work(session.state) || blockers.have(session.pid, session.xid);
+                if is_wanted && self.shown.insert(session.identity(server.uid)) {
                     let place = first.saturating_add(number(slots.len()));
                     slots.push(session.slot(place, texts));
                 }
             }
         }
         slots
+    }
+
+    /// Most bytes of an answer for sessions of servers, by the servers' users.
+    pub(super) fn bytes(&self, texts: bool) -> impl Iterator<Item = (u32, usize)> {
+        self.servers.iter().map(move |server| {
+            let sessions = server.sessions.iter();
+            let sessions = sessions.map(|session| slot_bytes(&session.slot(0, texts)));
+            let labels = labels_bytes(&labels_of(server));
+            (
+                server.uid,
+                PUBLISHER_BYTES + labels + sessions.sum::<usize>(),
+            )
+        })
     }
 
     /// Servers that do not publish, as publishers without metrics; with what stands for the epoch of a file.
@@ -168,32 +204,33 @@ fn epoch(server: &ServerActivity) -> [u8; 16] {
 fn publisher(server: &ServerActivity, user: Vec<u8>, texts: bool) -> Publisher {
     let slots = server.sessions.iter().enumerate();
     let slots: Vec<ActiveSlot> = slots
-        .map(|(place, session)| {
-            let mut slot = session.slot(number(place), texts);
-            let server = (b"server".to_vec(), server.server.clone());
-            slot.labels.extend(texts.then_some(server));
-            slot
-        })
+        .map(|(place, session)| session.slot(number(place), texts))
         .collect();
     Publisher {
         name: PUBLISHER.to_vec(),
+        labels: labels_of(server),
         user,
         uid: server.uid,
-        pid: 0,
         started_ns: server.started_ns,
         life: Life::Alive,
         slots_used: number(slots.len()),
-        cells: 0,
-        refused: 0,
-        metrics: Vec::new(),
         slots,
         slots_left_out: server.left_out,
+        ..Publisher::default()
     }
+}
+
+fn labels_of(server: &ServerActivity) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let port = server.port.to_string().into_bytes();
+    vec![
+        (b"server".to_vec(), server.server.clone()),
+        (b"port".to_vec(), port),
+    ]
 }
 
 /// What becomes of a session in an answer.
 trait Shown {
-    fn identity(&self) -> Identity;
+    fn identity(&self, uid: u32) -> Identity;
     fn is_active(&self) -> bool;
     fn add_wait(&self, slot: &mut ActiveSlot);
     fn overwrite(&self, slot: &mut ActiveSlot, texts: bool);
@@ -201,8 +238,8 @@ trait Shown {
 }
 
 impl Shown for ServerSession {
-    fn identity(&self) -> Identity {
-        (self.pid, self.started_ns)
+    fn identity(&self, uid: u32) -> Identity {
+        (uid, self.pid, self.xid, self.started_ns)
     }
 
     fn is_active(&self) -> bool {
@@ -213,6 +250,7 @@ impl Shown for ServerSession {
         if self.is_active() {
             slot.wait.clone_from(&self.wait);
             slot.blocked_by.clone_from(&self.blocked_by);
+            slot.blocked_by_xids.clone_from(&self.blocked_by_xids);
         }
     }
 
@@ -235,19 +273,13 @@ impl Shown for ServerSession {
         let mut slot = ActiveSlot {
             number,
             pid: self.pid,
+            xid: self.xid,
             leader: self.leader,
-            state: 0,
-            kind: 0,
-            since_ns: 0,
-            commands: 0,
             labels: match texts {
                 true => self.labels.clone(),
                 false => Vec::new(),
             },
-            text: Vec::new(),
-            is_cut: false,
-            wait: Vec::new(),
-            blocked_by: Vec::new(),
+            ..ActiveSlot::default()
         };
         self.overwrite(&mut slot, texts);
         self.add_wait(&mut slot);
@@ -258,6 +290,7 @@ impl Shown for ServerSession {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_wire::keeper::PREPARED;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -302,20 +335,20 @@ mod tests {
         state: State,
         command_ns: u64,
         said: &ServerSession,
-        started_ns: u64,
+        (uid, started_ns): (u32, u64),
     ) -> ActiveSlot {
         let mut servers = Servers::default();
         servers.take(activity("main", said.clone()), at(0));
         let mut sessions = servers.current(at(SECOND_NS));
         let mut slot = slot(state);
-        let identity = (slot.pid, started_ns);
+        let identity = (uid, slot.pid, 0, started_ns);
         sessions.add(&mut slot, identity, state, command_ns, true);
         slot
     }
 
     #[test]
     fn who_knows_the_newer_command_is_believed() {
-        use State::{Active, Idle, IdleInTransaction};
+        use State::{Active, Idle, IdleInAbortedTransaction, IdleInTransaction};
         // The slot's state and its command's start; the server's; whether its text is shown, and whether its wait is.
         for (state, command_ns, said, said_ns, text, wait) in [
             (Idle, 10, Active, 20, true, true),
@@ -327,17 +360,60 @@ mod tests {
             (Active, 20, Active, 20, false, true),
             (Active, 30, Active, 20, false, false),
             (Active, 20, Idle, 20, false, false),
+            (IdleInAbortedTransaction, 10, Active, 20, true, true),
+            // It is set to publish nothing.
+            (State::None, 30, Active, 20, true, true),
         ] {
-            let slot = completed(state, command_ns, &session(said, said_ns), 5);
+            let slot = completed(state, command_ns, &session(said, said_ns), (0, 5));
             let what = format!("{state:?} {command_ns}, {said:?} {said_ns}");
             assert_eq!(slot.text == b"SELECT ?", text, "{what}");
             assert_eq!(!slot.wait.is_empty(), wait, "{what}");
             assert_eq!(!slot.blocked_by.is_empty(), wait, "{what}");
             assert_eq!(slot.state, if text { 2 } else { state.byte() }, "{what}");
         }
-        // Another session had the process's number before.
-        let slot = completed(Idle, 10, &session(Active, 20), 6);
-        assert!(slot.text.is_empty() && slot.wait.is_empty());
+        // Neither an earlier session of the same process number nor a publisher of another user matches.
+        for identity in [(0, 6), (1, 5)] {
+            let slot = completed(Idle, 10, &session(Active, 20), identity);
+            assert!(slot.text.is_empty() && slot.wait.is_empty());
+        }
+    }
+
+    /// Those that hold others up were chosen by their state: an idle one with a lock was not there.
+    #[test]
+    fn sessions_without_a_slot_are_shown_for_what_they_hold_up() {
+        let others = |waiting: ServerSession| {
+            let of = |pid, state: u8| ServerSession {
+                pid,
+                state,
+                ..ServerSession::default()
+            };
+            let prepared = ServerSession {
+                xid: 731,
+                ..of(0, PREPARED)
+            };
+            let sessions = vec![of(1, 1), of(2, 0), of(3, 3), prepared, waiting];
+            let activity = ServerActivity {
+                sessions,
+                ..activity("main", ServerSession::default())
+            };
+            let mut servers = Servers::default();
+            servers.take(activity, at(0));
+            let mut sessions = servers.current(at(0));
+            let slots = sessions.others(&HashSet::from([0]), 0, true);
+            let found = slots.iter().map(|slot| (slot.pid, slot.xid));
+            found.collect::<Vec<_>>()
+        };
+        let waiting = |blocked_by: &[u32]| ServerSession {
+            blocked_by: blocked_by.to_vec(),
+            ..session(State::Active, 1)
+        };
+        let at_work = [(3, 0), (0, 731), (7, 0)];
+        assert_eq!(others(waiting(&[])), at_work);
+        for blocker in [1, 2] {
+            let mut wanted = vec![(blocker, 0)];
+            wanted.extend(at_work);
+            assert_eq!(others(waiting(&[blocker])), wanted);
+        }
     }
 
     #[test]
@@ -350,7 +426,7 @@ mod tests {
             let shown = sessions.publishers(true, |_| Vec::new());
             let found: Vec<_> = shown
                 .iter()
-                .map(|(_, publisher)| publisher.slots[0].labels[1].1.clone())
+                .map(|(_, publisher)| publisher.labels[0].1.clone())
                 .collect();
             let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
             assert_eq!(found, names, "after {seconds} s");

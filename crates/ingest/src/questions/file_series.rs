@@ -8,6 +8,8 @@ use kymo_rrd::create::{self, Create};
 use kymo_store::{Definition, Redefinition, Refusal, SeriesName, Store, keep_points};
 use kymo_wire::keeper::{Fault, FileSeries, FileValues, Refused, Taken};
 
+use super::role::Author;
+
 /// Steps that are taken: up to an hour.
 const STEP_MAX: u32 = 3600;
 /// The parameter of a data source that is its maximum.
@@ -17,17 +19,16 @@ const MAXIMUM: usize = 2;
 type Headers<'a> = HashMap<(u32, u32, &'a [Vec<u8>]), Result<Header, String>>;
 
 /// What became of them.
-pub(super) fn create(store: &Store, series: &[FileSeries]) -> Taken {
+pub(super) fn create(store: &Store, author: &Author, series: &[FileSeries]) -> Taken {
     let (mut headers, mut taken) = (Headers::new(), Taken::default());
     let (mut places, mut definitions) = (Vec::new(), Vec::new());
     for (place, series) in (0..).zip(series) {
-        match header(series, &mut headers) {
+        let name = SeriesName::File(&series.name);
+        let may = author.may_write(name);
+        match may.and_then(|()| header(series, &mut headers)) {
             Ok(header) => {
                 places.push((place, series));
-                definitions.push(Definition {
-                    name: SeriesName::File(&series.name),
-                    header,
-                });
+                definitions.push(Definition { name, header });
             }
             Err(why) => taken
                 .refused
@@ -145,11 +146,14 @@ fn made(
 }
 
 /// One write of the journal for all.
-pub(super) fn update(store: &Store, values: &FileValues) -> Taken {
+pub(super) fn update(store: &Store, author: &Author, values: &FileValues) -> Taken {
     let mut taken = Taken::default();
     let mut batch = store.write_batch();
+    batch.by(author.writer);
     for (place, (name, arguments)) in (0..).zip(values.iter()) {
-        if let Err(refusal) = batch.update(name, arguments) {
+        if let Err(why) = author.may_write(SeriesName::File(name)) {
+            taken.refused.push(refused("update", place, name, &why));
+        } else if let Err(refusal) = batch.update(name, arguments) {
             let mut refused = refused("update", place, name, &worded(&refusal));
             refused.fault = match refusal {
                 Refusal::Untouched => Fault::Missing,

@@ -1,10 +1,14 @@
-//! What may be asked on a socket, and by whom.
+//! The role of a client of the keeper: the questions that a socket takes, its users, and the names that each user may
+//! write.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
+use kymo_store::{SeriesName, Writer};
+use kymo_sys::ancestry;
 use kymo_sys::listen::{self, Peer};
 use kymo_sys::machine::{self, ROOT};
-use kymo_wire::keeper::Question;
+
+use crate::name_space::Input;
 
 /// What may be asked on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,38 +22,117 @@ pub enum Role {
         /// The number of the user who asks database servers.
         postgres: u32,
     },
-    /// What is stored, and that series go. Only root and this user are answered.
+    /// Questions, and removal of series. The keeper answers only root and this user, and no process of kymo serve
+    /// itself.
     Admin {
         /// His number.
         owner: u32,
+        /// The process that has started the keeper, and all others of kymo serve.
+        guardian: u32,
     },
 }
 
+/// The client of a connection, as a writer.
+#[derive(Clone, Debug)]
+pub(super) struct Author {
+    /// Users may be one: then he is each of these.
+    inputs: Vec<Input>,
+    /// The client as the store knows it.
+    pub writer: Writer,
+}
+
+impl Author {
+    /// Refuses a name that this client may not write.
+    pub(super) fn may_write(&self, name: SeriesName) -> Result<(), String> {
+        match self.inputs.iter().any(|input| input.may_write(name)) {
+            true => Ok(()),
+            false => Err("series of this name are written by another process".into()),
+        }
+    }
+}
+
 impl Role {
+    /// The client of a connection of a socket that takes values.
+    pub(super) fn author(self, connection: impl AsFd) -> Option<Author> {
+        let Role::Write { poller, postgres } = self else {
+            return None;
+        };
+        let Some(Peer::User(peer)) = listen::peer(connection) else {
+            return None;
+        };
+        Some(Role::author_of(peer, machine::user(), poller, postgres))
+    }
+
+    fn author_of(peer: u32, hub: u32, poller: u32, postgres: u32) -> Author {
+        let users = [
+            (hub, Input::Hub),
+            (poller, Input::Poller),
+            (postgres, Input::Postgres),
+        ];
+        let inputs = users
+            .into_iter()
+            .filter(|(user, _)| peer == ROOT || peer == *user);
+        Author {
+            inputs: inputs.map(|(_, input)| input).collect(),
+            writer: Writer::uid(peer),
+        }
+    }
+
     /// Whether who is at the other end may ask at all.
     pub(super) fn admits(self, connection: impl AsFd) -> bool {
         let users = match self {
             Role::Read => return true,
             Role::Write { poller, postgres } => [machine::user(), poller, postgres],
-            Role::Admin { owner } => [owner; 3],
+            Role::Admin { owner, .. } => [owner; 3],
         };
+        let connection = connection.as_fd();
         match listen::peer(connection) {
-            Some(Peer::User(peer)) => peer == ROOT || users.contains(&peer),
-            Some(Peer::Address(_)) | None => false,
+            Some(Peer::User(peer)) if peer == ROOT || users.contains(&peer) => {
+                self.admits_process(connection, peer)
+            }
+            Some(Peer::User(_) | Peer::Address(_)) | None => false,
         }
     }
 
-    /// Whether this may be asked.
-    pub(super) fn takes(self, question: &Question) -> bool {
-        match question {
-            Question::Define(_)
-            | Question::Write(_)
-            | Question::Create(_)
-            | Question::Update(_)
-            | Question::Notify(_)
-            | Question::Activity(_) => matches!(self, Role::Write { .. }),
-            Question::Remove(_) => matches!(self, Role::Admin { .. }),
-            _ => true,
+    /// Processes of one user may be an administrator and a hub that was taken over.
+    fn admits_process(self, connection: BorrowedFd<'_>, user: u32) -> bool {
+        let guardian = match self {
+            Role::Read | Role::Write { .. } => return true,
+            Role::Admin { guardian, .. } => guardian,
+        };
+        match ancestry::descends_from(connection, guardian) {
+            Some(is_own) => !is_own,
+            // The process is in another container. It cannot be the hub unless the hub is root.
+            None => user == ROOT && machine::user() != ROOT,
+        }
+    }
+
+    /// True if clients of the socket may remove series.
+    pub(super) fn may_remove(self) -> bool {
+        match self {
+            Role::Admin { .. } => true,
+            Role::Read | Role::Write { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_writes_the_names_of_his_processes() {
+        use Input::{Hub, Poller, Postgres};
+        for (peer, [hub, poller, postgres], inputs) in [
+            (1, [1, 2, 3], &[Hub][..]),
+            (2, [1, 2, 3], &[Poller]),
+            (3, [1, 2, 3], &[Postgres]),
+            (0, [1, 2, 3], &[Hub, Poller, Postgres]),
+            (1, [1, 1, 3], &[Hub, Poller]),
+            (4, [1, 2, 3], &[]),
+        ] {
+            let author = Role::author_of(peer, hub, poller, postgres);
+            assert_eq!(author.inputs, inputs, "{peer}");
         }
     }
 }

@@ -7,6 +7,9 @@ use kymo_rrd::create::{self, Create};
 use kymo_store::{Definition, Refusal, SeriesName, Store, keep_points};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
+/// Refuses a name that the client may not write.
+pub(crate) type MayWrite<'a> = &'a dyn Fn(SeriesName) -> Result<(), String>;
+
 /// Seconds of the rows of archives, and how many there are: 60 days and two years.
 const ARCHIVES: [(u32, u32); 2] = [(300, 17_280), (3600, 17_520)];
 /// What a row is of the values in it.
@@ -17,11 +20,16 @@ const POINTS_KEPT_S: u32 = 15 * 86_400;
 const STEP_MAX: u32 = 3600;
 
 /// For each whether it is there now, or why not.
-pub(crate) fn define(store: &Store, series: &[LabelledSeries]) -> Vec<Result<(), String>> {
+pub(crate) fn define(
+    store: &Store,
+    may_write: MayWrite,
+    series: &[LabelledSeries],
+) -> Vec<Result<(), String>> {
     let mut headers = HashMap::new();
     let made: Vec<Result<Header, String>> = series
         .iter()
         .map(|series| {
+            may_write(SeriesName::Labels(&series.labels))?;
             let key = (series.step, series.heartbeat, &series.columns);
             let plain = headers.entry(key).or_insert_with(|| header(series));
             let plain = plain.as_ref().map_err(Clone::clone)?;
@@ -105,9 +113,14 @@ fn begun(plain: &Header, start: i64) -> Result<Header, String> {
 }
 
 /// One write of the journal for all; for each whether its values were taken. What a series has already is passed over.
-pub(crate) fn write(store: &Store, series: &[LabelledValues]) -> Vec<Result<(), String>> {
+pub(crate) fn write(
+    store: &Store,
+    may_write: MayWrite,
+    series: &[LabelledValues],
+) -> Vec<Result<(), String>> {
     let mut batch = store.write_batch();
     let taken = series.iter().map(|series| {
+        may_write(SeriesName::Labels(&series.labels))?;
         let width = series.cells.len().checked_div(series.stamps_ms.len());
         let rows = series.cells.chunks_exact(width.unwrap_or(0).max(1));
         for (&stamp_ms, cells) in series.stamps_ms.iter().zip(rows) {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use kymo_store::{Position, Writer};
+use kymo_sys::listen::Peer;
 use kymo_wire::rrdcached::{Answers, Permissions};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -21,6 +22,8 @@ const IDLE_BYTES: usize = 4096;
 pub(super) struct Connection {
     pub socket: OwnedFd,
     pub permissions: Permissions,
+    /// The client that limits count for.
+    pub peer: Option<Peer>,
     /// Who it is.
     pub writer: Writer,
     /// What came; the first `consumed` bytes have been served.
@@ -68,10 +71,16 @@ pub(super) enum Came {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd, permissions: Permissions, writer: Writer) -> Connection {
+    pub(super) fn new(
+        socket: OwnedFd,
+        permissions: Permissions,
+        peer: Option<Peer>,
+        writer: Writer,
+    ) -> Connection {
         Connection {
             socket,
             permissions,
+            peer,
             writer,
             input: Vec::new(),
             consumed: 0,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use kymo_base::limits::{CONNECTIONS_MAX, HELD_MAX, STALL_SECONDS};
 use kymo_store::{Store, Writer};
 use kymo_sys::listen::{self, Peer};
+use kymo_sys::tcp_owner::{self, TcpOwners};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -18,13 +19,17 @@ use super::connection::{Came, Connection, READ_SIZE};
 use super::held::Held;
 use super::names::Names;
 use super::quick::{Stop, serve_batch};
+use super::shares::{self, Share};
 use super::syncer::{Group, Syncer};
 use super::wake::{News, Synced, Wake};
 use super::workers::Workers;
-use super::{ListeningSocket, Rrdcached, SAY_EVERY, Severity, Shared};
+use super::{ListeningSocket, Rrdcached, SAY_EVERY, Severity, Shared, Writers};
 use crate::listener;
 
-/// What an event is of: the end, the other threads, listeners from there on, connections from there on.
+/// The writer's name of all clients that share series.
+const PROTOCOL: &str = "rrdcached";
+
+/// Sources of events: the end, the other threads, then listeners, then connections.
 const STOP: u64 = 0;
 const WAKE: u64 = 1;
 const LISTENERS: u64 = 2;
@@ -80,6 +85,8 @@ struct EventLoop<'a> {
     /// Who waits for it.
     group: Group,
     sockets: Vec<ListeningSocket>,
+    /// Finds the user of a TCP connection; `None`: all users of this machine who come by TCP are one client.
+    owners: Option<TcpOwners>,
     /// Until when no clients are taken.
     paused: Option<Instant>,
     said: Option<Instant>,
@@ -123,6 +130,7 @@ impl<'a> EventLoop<'a> {
         }
         Ok(EventLoop {
             workers: Workers::new(Arc::clone(&shared), Arc::clone(&wake)),
+            owners: TcpOwners::open().ok(),
             shared,
             stop,
             poll,
@@ -257,7 +265,7 @@ impl<'a> EventLoop<'a> {
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
-            if self.connections.len() - self.vacant.len() + self.away >= CONNECTIONS_MAX {
+            if self.is_full() && !self.make_place() {
                 let text = format!("there are {CONNECTIONS_MAX}, and no more may be");
                 return self.pause_accepting(&io::Error::other(text));
             }
@@ -273,34 +281,66 @@ impl<'a> EventLoop<'a> {
                 Ok(None) => return,
                 Ok(Some(client)) => {
                     listen::send_at_once(&client);
-                    let writer = match self.shared.settings.one_writer {
-                        true => writer(&client),
-                        false => Some(Writer::ANYBODY),
-                    };
-                    // It has gone already, and who it was is not known.
+                    let writer = writer(&client, self.shared.settings.writers);
+                    // The client has gone already.
                     let Some(writer) = writer else { continue };
-                    let connection = Connection::new(client, *permissions, writer);
+                    let peer = tcp_owner::share(&client, self.owners.as_ref());
+                    let connection = Connection::new(client, *permissions, peer, writer);
                     let place = self.place(Box::new(connection));
                     self.watch_new(place);
                 }
-                Err(error) => return self.pause_accepting(&error),
+                Err(error) => {
+                    // Out of files, say.
+                    self.make_place();
+                    return self.pause_accepting(&error);
+                }
             }
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.connections.len() - self.vacant.len() + self.away >= CONNECTIONS_MAX
+    }
+
+    /// Closes some connections of the client with more than half of all. True if there was one.
+    fn make_place(&mut self) -> bool {
+        let go = shares::make_place(self.shares());
+        go.iter().for_each(|&place| self.close(place));
+        if !go.is_empty() {
+            let text = "closed connections of the client with most of them, to make room";
+            self.say(text);
+        }
+        !go.is_empty()
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        let there = self.connections.iter().enumerate();
+        let share = |(place, connection): (usize, &Option<Box<Connection>>)| {
+            connection.as_ref().map(|connection| Share {
+                place,
+                peer: connection.peer,
+                bytes: connection.counted,
+            })
+        };
+        there.filter_map(share).collect()
     }
 
     /// Takes no clients for a moment: there are no files or no memory left for them, and asking on would only
     /// take the CPU from those who are there.
     fn pause_accepting(&mut self, error: &io::Error) {
+        let now = self.say(&format!("cannot accept a connection: {error}"));
+        self.paused = Some(now + ACCEPT_PAUSE);
+        self.listen_for(EventFlags::empty());
+    }
+
+    /// Says why clients cannot be taken, but not each time; when it was.
+    fn say(&mut self, text: &str) -> Instant {
         let now = Instant::now();
         if self.said.is_none_or(|said| now - said > SAY_EVERY) {
             self.said = Some(now);
-            self.shared.log(
-                Severity::Error,
-                &format!("cannot accept a connection: {error}"),
-            );
+            self.shared.log(Severity::Error, text);
         }
-        self.paused = Some(now + ACCEPT_PAUSE);
-        self.listen_for(EventFlags::empty());
+        now
     }
 
     fn accept_again(&mut self) {
@@ -346,16 +386,12 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Where all together hold too much those go that hold most.
+    /// Closes connections of the clients that hold most, while all together hold too much.
     fn make_room(&mut self) {
         if !self.held.is_too_much() {
             return;
         }
-        let there = self.connections.iter().enumerate();
-        let sizes = there.filter_map(|(place, c)| c.as_ref().map(|c| (c.counted, place)));
-        let mut sizes: Vec<(usize, usize)> = sizes.collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, place) in sizes {
+        for place in shares::make_memory(self.shares()) {
             if self.held.is_enough() {
                 break;
             }
@@ -611,10 +647,16 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// A user where the kernel knows who it is, else an address; `None`: it has gone.
-fn writer(client: &OwnedFd) -> Option<Writer> {
-    Some(match listen::peer(client)? {
-        Peer::User(uid) => Writer::uid(uid),
-        Peer::Address(address) => Writer::address(address),
+/// The writer that a client counts as; `None`: the client has gone.
+fn writer(client: &OwnedFd, writers: Writers) -> Option<Writer> {
+    let peer = match writers {
+        Writers::Anybody => return Some(Writer::ANYBODY),
+        Writers::Shared | Writers::One => listen::peer(client)?,
+    };
+    Some(match (peer, writers) {
+        (Peer::User(uid), Writers::One) => Writer::uid(uid),
+        (Peer::Address(address), Writers::One) => Writer::address(address),
+        (Peer::User(_), Writers::Anybody | Writers::Shared) => Writer::local_clients(PROTOCOL),
+        (Peer::Address(_), Writers::Anybody | Writers::Shared) => Writer::remote_clients(PROTOCOL),
     })
 }

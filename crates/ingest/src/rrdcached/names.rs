@@ -4,14 +4,18 @@
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 
+use kymo_store::SeriesName;
 use kymo_store::names::{is_beneath, join};
 
-use super::Settings;
+use super::{Settings, Writers};
+use crate::name_space::Input;
 
 /// The base folder, as far as names go.
 pub(super) struct Names {
     base: Option<Vec<u8>>,
     beneath: bool,
+    /// True if other inputs have names of their own.
+    closes_names: bool,
 }
 
 impl Names {
@@ -20,6 +24,7 @@ impl Names {
         Names {
             base: base.map(|base| base.as_os_str().as_bytes().to_vec()),
             beneath: settings.beneath,
+            closes_names: settings.writers != Writers::Anybody,
         }
     }
 
@@ -40,6 +45,13 @@ impl Names {
     pub(super) fn allowed(&self, name: &[u8]) -> bool {
         let base = self.base.as_deref().filter(|_| self.beneath);
         base.is_none_or(|base| is_beneath(base, name))
+    }
+
+    /// True if a name belongs to another input: clients may read it, and not change it.
+    pub(super) fn is_foreign(&self, name: &[u8]) -> bool {
+        let base = self.base.as_deref().unwrap_or_default();
+        let below = name.strip_prefix(base).unwrap_or(name);
+        self.closes_names && !Input::Rrdcached.may_write(SeriesName::File(below))
     }
 }
 
@@ -74,6 +86,23 @@ mod tests {
             assert_eq!(names.spelled(name.as_bytes()), spelled.as_bytes());
             assert_eq!(names.allowed(name.as_bytes()), allowed, "{name}");
             assert!(open.allowed(name.as_bytes()));
+        }
+        // Names of other inputs are closed, however a client spells them.
+        settings.beneath = true;
+        assert!(!Names::new(&settings).is_foreign(b"mrtg/a.rrd"));
+        settings.writers = Writers::Shared;
+        let shared = Names::new(&settings);
+        for (name, foreign) in [
+            ("mrtg/a.rrd", true),
+            (".//mrtg/a.rrd", true),
+            ("/b/db/mrtg/a.rrd", true),
+            ("/b/db/./mrtg/a.rrd", true),
+            ("/b/db//mrtg", true),
+            ("mrtg2/a.rrd", false),
+            ("a/mrtg/a.rrd", false),
+            ("/b/db/a/mrtg/a.rrd", false),
+        ] {
+            assert_eq!(shared.is_foreign(name.as_bytes()), foreign, "{name}");
         }
         let none = Names::new(&Settings::default());
         assert_eq!(none.spelled(b"a.rrd"), &b"a.rrd"[..]);

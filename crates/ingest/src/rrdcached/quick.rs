@@ -13,7 +13,7 @@ use kymo_wire::rrdcached::{
 };
 
 use super::connection::{Connection, Mark};
-use super::refusals::{denied, no_journal, refuse};
+use super::refusals::{denied, foreign, held, no_journal, refuse};
 use super::{SAY_EVERY, Severity, Shared};
 
 /// Bytes of answers after which nothing more is read from a client until it has taken them.
@@ -220,6 +220,8 @@ impl<'a> Service<'a> {
     fn update(&mut self, name: &[u8], values: Fields, answers: &mut Answers) -> Done {
         if !self.shared.names.allowed(name) {
             denied(answers, &self.shared.names.spelled(name));
+        } else if self.shared.names.is_foreign(name) {
+            foreign(answers, &self.shared.names.spelled(name));
         } else if let Some(error) = self.broken {
             no_journal(answers, error);
         } else {
@@ -236,6 +238,10 @@ impl<'a> Service<'a> {
     fn forget(&mut self, name: &[u8], answers: &mut Answers) -> Done {
         if !self.shared.names.allowed(name) {
             denied(answers, &self.shared.names.spelled(name));
+        } else if self.shared.names.is_foreign(name) {
+            foreign(answers, &self.shared.names.spelled(name));
+        } else if self.batch.is_held(name) {
+            held(answers);
         } else if let Some(error) = self.broken {
             no_journal(answers, error);
         } else if self.batch.forget(name) {
@@ -278,6 +284,8 @@ impl<'a> Service<'a> {
     ) -> Done {
         let spelled = self.shared.names.spelled(name);
         match self.broken {
+            _ if self.shared.names.is_foreign(name) => foreign(answers, &spelled),
+            _ if self.batch.is_held(name) => held(answers),
             Some(error) => no_journal(answers, error),
             None => match switch(&mut self.batch, name) {
                 Switched::Now => answers.ok(&[&spelled, words[0]]),
@@ -353,9 +361,7 @@ fn refuse_values(answers: &mut Answers, refusal: &StoreRefusal) {
             );
             answers.error(&[text.as_bytes()]);
         }
-        StoreRefusal::Held => {
-            answers.error(&[b"illegal attempt to update what another client writes"])
-        }
+        StoreRefusal::Held => held(answers),
         StoreRefusal::NoValues | StoreRefusal::Untouched => answers.error(&[b"No values updated."]),
     }
 }

@@ -29,6 +29,19 @@ pub(super) fn denied(answers: &mut Answers, spelled: &[u8]) {
     answers.error(&[spelled, b": Permission denied"]);
 }
 
+/// A name that another input writes.
+pub(super) fn foreign(answers: &mut Answers, spelled: &[u8]) {
+    answers.error(&[
+        spelled,
+        b": Permission denied: only the poller writes there",
+    ]);
+}
+
+/// A series that another writer keeps.
+pub(super) fn held(answers: &mut Answers) {
+    answers.error(&[b"illegal attempt to update what another client writes"]);
+}
+
 /// A journal that takes nothing.
 pub(super) fn no_journal(answers: &mut Answers, error: &io::Error) {
     answers.error(&[

@@ -11,7 +11,7 @@ use kymo_rrd::cf::Cf;
 use kymo_rrd::fetch::{self, Fetched};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{info, tune};
-use kymo_store::{FetchError, FileError, Flushed, Fresh, Opened};
+use kymo_store::{FetchError, FileError, Flushed, Fresh, Opened, Writer};
 use kymo_sys::disk::NameKind;
 use kymo_wire::rrdcached::{
     Answers, ColumnRefusal, Fetch, Fields, Request, Table, TuneRefusal, Verb, atoi, columns, parse,
@@ -21,7 +21,7 @@ use kymo_wire::rrdcached::{
 use super::Shared;
 use super::connection::Connection;
 use super::quick::{PENDING, context};
-use super::refusals::{denied, rrd_error, strerror_of, untouchable};
+use super::refusals::{denied, foreign, held, rrd_error, strerror_of, untouchable};
 
 mod create;
 mod list;
@@ -87,6 +87,7 @@ fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields, lane
         // Cannot be: such lines are answered before they come here.
         return After::Close;
     };
+    let writer = connection.writer;
     let answers = &mut connection.answers;
     match request {
         Request::Update { name, .. } => return touch(shared, name, answers),
@@ -103,9 +104,11 @@ fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields, lane
         Request::First { name, index } => first(shared, name, index, answers),
         Request::Last(name) => last(shared, name, answers),
         Request::Create { name, rest } => {
-            return create::create_file(shared, name, rest, answers, lane);
+            return create::create_file(shared, writer, name, rest, answers, lane);
         }
-        Request::Tune { name, rest } => return tune_file(shared, name, rest, answers, lane),
+        Request::Tune { name, rest } => {
+            return tune_file(shared, writer, name, rest, answers, lane);
+        }
         Request::List(rest) => {
             let _alone = alone(shared);
             list::list(shared, rest, answers);
@@ -359,16 +362,35 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     }
 }
 
+/// Answers a client that may not change a file; whether it did.
+fn refuse_change(shared: &Shared, writer: Writer, name: &[u8], answers: &mut Answers) -> bool {
+    let is_held = || {
+        let mut batch = shared.store.write_batch();
+        batch.by(writer);
+        batch.is_held(name)
+    };
+    if !shared.names.allowed(name) {
+        denied(answers, &shared.names.spelled(name));
+    } else if shared.names.is_foreign(name) {
+        foreign(answers, &shared.names.spelled(name));
+    } else if is_held() {
+        held(answers);
+    } else {
+        return false;
+    }
+    true
+}
+
 fn tune_file(
     shared: &Shared,
+    writer: Writer,
     name: &[u8],
     rest: Fields,
     answers: &mut Answers,
     lane: Lane,
 ) -> After {
     let spelled = shared.names.spelled(name);
-    if !shared.names.allowed(name) {
-        denied(answers, &spelled);
+    if refuse_change(shared, writer, name, answers) {
         return After::Next;
     }
     match tune_words(rest) {

@@ -68,7 +68,7 @@ impl Group {
         Some(Ok(position))
     }
 
-    /// The sync is done: so many were answered, so many wait for the next. At most half its time is waited for others.
+    /// The sync is done: it answered `answered` updates, and `waiting` wait for the next. At most half its time is waited for others.
     pub(super) fn done(&mut self, now: Instant, answered: usize, waiting: usize) {
         let took = self.begun.take().map(|begun| now - begun);
         self.begin_by = took.map(|took| now + took / 2);

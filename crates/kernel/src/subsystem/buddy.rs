@@ -183,6 +183,8 @@ pub static BUDDY: Subsystem = Subsystem {
     layout,
     summary: Summary::Rows,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -61,6 +61,11 @@ const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
+/// A sum over devices, which go and take along what they counted.
+const fn summed(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::CounterMayStepBack, unit, help)
+}
+
 /// Version 2's names; version 1 says most of it in other words and units.
 const FIELDS: &[Field] = &[
     gauge("groups", Unit::Count, "The group and all below it"),
@@ -97,10 +102,10 @@ const FIELDS: &[Field] = &[
     counter("max", Unit::Count, "Times it was at its limit of memory"),
     counter("oom", Unit::Count, "Times it had no memory left"),
     counter("oom_kill", Unit::Count, "Processes killed for memory"),
-    counter("rbytes", Unit::Bytes, "Read from disks"),
-    counter("wbytes", Unit::Bytes, "Written to disks"),
-    counter("rios", Unit::Count, "Reads from disks"),
-    counter("wios", Unit::Count, "Writes to disks"),
+    summed("rbytes", Unit::Bytes, "Read from disks"),
+    summed("wbytes", Unit::Bytes, "Written to disks"),
+    summed("rios", Unit::Count, "Reads from disks"),
+    summed("wios", Unit::Count, "Writes to disks"),
     time("cpu_some", "Some task waited for a CPU"),
     time("cpu_full", "All tasks waited for a CPU"),
     time("memory_some", "Some task waited for memory"),
@@ -464,6 +469,8 @@ pub static CGROUPS: Subsystem = Subsystem {
         among: |now| now[GROUPS] == 1.0,
         otherwise: b"/",
     }),
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -59,7 +59,12 @@ const TIME_FIELDS: [Field; TIMES] = [
     ),
     time("irq", Rule::Counter64, "Serving interrupts"),
     time("softirq", Rule::Counter64, "Serving softirqs"),
-    time("steal", Rule::Counter64, "Taken by the hypervisor"),
+    time(
+        "steal",
+        // Some Xen kernels count it down.
+        Rule::CounterMayStepBack,
+        "Taken by the hypervisor",
+    ),
     time("guest", Rule::Counter64, "Running a guest"),
     time("guest_nice", Rule::Counter64, "Running a niced guest"),
 ];
@@ -81,7 +86,13 @@ const GLOBALS: &[Field] = &{
         h,
         i,
         j,
-        global("intr", Rule::Counter64, Unit::Count, "Interrupts served"),
+        // A sum of 32-bit counters, each of which goes round by itself.
+        global(
+            "intr",
+            Rule::CounterMayStepBack,
+            Unit::Count,
+            "Interrupts served",
+        ),
         global("ctxt", Rule::Counter64, Unit::Count, "Context switches"),
         global("processes", Rule::Counter64, Unit::Count, "Tasks created"),
         global(
@@ -141,7 +152,8 @@ const INTERRUPTS: usize = at(FIELDS, "interrupts");
 const FIELDS: &[Field] = &{
     let [a, b, c, d, e, f, g, h, i, j] = TIME_FIELDS;
     let served = "Interrupts it served, of all kinds; read where interrupts (j) are";
-    let interrupts = global("interrupts", Rule::Counter64, Unit::Count, served);
+    // Devices go, and what was counted of them.
+    let interrupts = global("interrupts", Rule::CounterMayStepBack, Unit::Count, served);
     [a, b, c, d, e, f, g, h, i, j, interrupts]
 };
 
@@ -155,21 +167,95 @@ fn sum(cells: &Cells, times: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     sum.unwrap_or(f64::NAN)
 }
 
-/// Share of a time in the whole, in percent.
+/// The times that together are all there is.
+const WHOLE: [usize; 8] = [USER, NICE, SYS, IDLE, WAIT, IRQ, SOFT, STEAL];
+
+/// CPUs that the times are of; NaN where it is not known.
+fn cpus(cells: &Cells) -> f64 {
+    match cells.now.get(CPUS) {
+        // A row is one CPU.
+        None => 1.0,
+        Some(cpus) if !cpus.is_nan() => *cpus,
+        Some(_) => {
+            let cpus = cells.context.number("cpus");
+            cpus.map_or(f64::NAN, |cpus| cpus as f64)
+        }
+    }
+}
+
+/// No kernel has fewer ticks a second than this.
+const TICKS_A_SECOND_MIN: f64 = 100.0;
+
+/// What shares are of.
+struct Basis {
+    whole: f64,
+    /// More than this is no time.
+    most: f64,
+}
+
+impl Basis {
+    /// The sum of the times, as collectl has it. Where one of them is not known, or jumped, or stands still though it
+    /// should not, the others would pass for the whole: there it is the time that passed.
+    fn of(cells: &Cells) -> Basis {
+        let sum_of_all = sum(cells, &WHOLE, |time| cells.delta[time]);
+        // Ticks come late: twice the time that passed, and a second, can be.
+        let can_be = (2.0 * cells.elapsed + 1.0) * cpus(cells);
+        if cells.delta[IDLE] > 0.0 && sum_of_all <= can_be * TICKS_A_SECOND_MIN {
+            return Basis {
+                whole: sum_of_all,
+                most: f64::INFINITY,
+            };
+        }
+        let hz = cells.context.hz();
+        let passed = cells.elapsed * cpus(cells) * hz;
+        let most = match passed.is_nan() {
+            true => f64::INFINITY,
+            false => can_be * hz,
+        };
+        let known = WHOLE.map(|time| cells.delta[time]);
+        let known = known.into_iter().filter(|&ticks| ticks <= most);
+        let known: f64 = known.sum();
+        let is_whole = sum_of_all <= most && (cells.delta[IDLE] > 0.0 || known >= passed / 2.0);
+        let whole = match is_whole || passed.is_nan() {
+            true => sum_of_all,
+            false => known.max(passed),
+        };
+        Basis { whole, most }
+    }
+
+    /// Share of a time, in percent.
+    fn share(&self, cells: &Cells, time: usize) -> f64 {
+        let ticks = cells.delta[time];
+        let whole = if self.whole == 0.0 { 1.0 } else { self.whole };
+        match ticks > self.most {
+            true => f64::NAN,
+            false => 100.0 * ticks / whole,
+        }
+    }
+
+    /// Share of several times; where one of them is not known, all but the share of the others.
+    fn share_of(&self, cells: &Cells, times: &[usize]) -> f64 {
+        let known = sum(cells, times, |time| self.share(cells, time));
+        if !known.is_nan() {
+            return known;
+        }
+        let others = WHOLE.into_iter().filter(|time| !times.contains(time));
+        let others: Vec<usize> = others.collect();
+        (100.0 - sum(cells, &others, |time| self.share(cells, time))).clamp(0.0, 100.0)
+    }
+}
+
 fn share(cells: &Cells, time: usize) -> f64 {
-    let times = [USER, NICE, SYS, IDLE, WAIT, IRQ, SOFT, STEAL];
-    let whole = sum(cells, &times, |time| cells.delta[time]);
-    100.0 * cells.delta[time] / if whole == 0.0 { 1.0 } else { whole }
+    Basis::of(cells).share(cells, time)
 }
 
 /// Share of all that is neither idle nor waiting.
 fn busy(cells: &Cells) -> f64 {
-    let times = [USER, NICE, SYS, IRQ, SOFT, STEAL];
-    sum(cells, &times, |time| share(cells, time))
+    Basis::of(cells).share_of(cells, &[USER, NICE, SYS, IRQ, SOFT, STEAL])
 }
 
 fn in_kernel(cells: &Cells) -> f64 {
-    sum(cells, &[SYS, IRQ, SOFT, STEAL], |time| share(cells, time))
+    Basis::of(cells).share_of(cells, &[SYS, IRQ, SOFT, STEAL])
 }
 
 /// Runnable tasks without the one that reads.
@@ -385,6 +471,8 @@ pub static CPU: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
@@ -621,17 +709,74 @@ mod tests {
                 labels: &[],
                 context: &Context::default(),
             };
-            let column = |name| {
-                COLUMNS
-                    .iter()
-                    .find(|column| column.name == name)
-                    .map(|c| c.value)
-            };
-            let got = ["user", "idle", "total", "kernel"].map(|name| match column(name) {
-                Some(kymo_base::column::Value::Number(value)) => value(&cells),
-                _ => panic!("no {name}"),
-            });
+            let got = ["user", "idle", "total", "kernel"].map(|name| of_column(&cells, name));
             assert_eq!(format!("{got:?}"), format!("{expect:?}"), "{delta:?}");
+        }
+    }
+
+    fn of_column(cells: &Cells, name: &str) -> f64 {
+        let column = COLUMNS.iter().find(|column| column.name == name);
+        match column.map(|column| column.value) {
+            Some(kymo_base::column::Value::Number(value)) => value(cells),
+            _ => panic!("no {name}"),
+        }
+    }
+
+    /// Of two CPUs over 8 s, 1,600 ticks: what the times added, and user, idle, steal, total, kernel. The known ones never
+    /// pass for the whole: a suspended machine begins idle anew, steal falls for ever or jumps, idle jumps.
+    #[test]
+    fn shares_where_a_time_is_not_known() {
+        const NAN: f64 = f64::NAN;
+        const FAR: f64 = 1.8e19;
+        let mut now = vec![1.0; GLOBALS.len()];
+        now[CPUS] = 2.0;
+        for (delta, expect) in [
+            (
+                [80.0, 0.0, 160.0, NAN, NAN, 0.0, 0.0, 0.0],
+                [5.0, NAN, 0.0, 15.0, 10.0],
+            ),
+            (
+                [80.0, 0.0, 160.0, 1360.0, 0.0, 0.0, 0.0, NAN],
+                [5.0, 85.0, NAN, 15.0, 10.0],
+            ),
+            (
+                [80.0, 0.0, 160.0, 1360.0, 0.0, 0.0, 0.0, FAR],
+                [5.0, 85.0, NAN, 15.0, 10.0],
+            ),
+            (
+                [80.0, 0.0, 160.0, FAR, 0.0, 0.0, 0.0, 0.0],
+                [5.0, NAN, 0.0, 15.0, 10.0],
+            ),
+            // A step back that is small enough for 0.
+            (
+                [8.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+                [0.5, 0.0, 0.0, 1.0, 0.5],
+            ),
+            // Busy it may be.
+            (
+                [1500.0, 0.0, 60.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+                [1500.0 / 15.6, 0.0, 0.0, 100.0, 60.0 / 15.6],
+            ),
+            ([NAN; 8], [NAN; 5]),
+        ] {
+            let cells = Cells {
+                now: &now,
+                delta: &[&delta[..], &[NAN; 2]].concat(),
+                secs: 8.0,
+                elapsed: 8.0,
+                name: b"",
+                labels: &[],
+                context: &Context::default(),
+            };
+            let columns = ["user", "idle", "steal", "total", "kernel"];
+            let got = columns.map(|name| of_column(&cells, name));
+            let is_same = |(got, expect): (&f64, &f64)| {
+                got.is_nan() && expect.is_nan() || (got - expect).abs() < 1e-9
+            };
+            assert!(
+                got.iter().zip(&expect).all(is_same),
+                "{delta:?}: {got:?} for {expect:?}"
+            );
         }
     }
 }

@@ -1,11 +1,13 @@
 //! `d` and `D`: block devices, from /proc/diskstats, discards and flushes included.
 //!
-//! What counts in the sum is decided by relations, not by name: only whole disks at the
-//! bottom. Partitions, md, dm, loop devices and hidden nvme paths show the same bytes again.
+//! What counts in the sum is decided by relations, and by names where none are known: only whole disks at the
+//! bottom. Partitions, md, dm, loop devices and hidden nvme paths show the same bytes again. Where the head of
+//! nvme paths counts nothing, as before kernel 6.5, its paths do.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::{MISSING, Row};
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
@@ -367,6 +369,8 @@ pub static DISK: Subsystem = Subsystem {
     layout,
     summary: Summary::Rows,
     sum: None,
+    ceiling: None,
+    count: Some(count_paths),
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
@@ -440,28 +444,102 @@ fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
         key: vec![*major, *minor],
         counted: counts(name, context),
         cells,
-        labels: Vec::new(),
+        ..RowLayout::default()
     })
 }
 
 /// Whether a device counts in the sum: by its relation, or where none is known by its name.
 fn counts(name: &[u8], context: &Context) -> bool {
-    let relation = std::str::from_utf8(name)
-        .ok()
-        .and_then(|name| context.get(&format!("disk.{name}")));
-    match relation {
+    match relation(name, context) {
         Some(relation) => relation == "whole",
         None => counts_by_name(name),
     }
 }
 
-/// collectl's rule: not dm- nor psv, and no digit at the end but that of a whole nvme.
+/// What a device lies on, as `base::context` has it.
+fn relation<'a>(name: &[u8], context: &'a Context) -> Option<&'a str> {
+    let name = std::str::from_utf8(name).ok()?;
+    // Older recordings have names as sysfs spells them.
+    let as_in_sysfs = || context.get(&format!("disk.{}", name.replace('/', "!")));
+    context.get(&format!("disk.{name}")).or_else(as_in_sysfs)
+}
+
+/// The rows that somebody has named: each counts, but for those that show again what another one of them does.
+pub fn count_named(rows: &mut [Row], context: &Context) {
+    let names: Vec<Vec<u8>> = rows.iter().map(|row| row.name.clone()).collect();
+    let any_counts = rows.iter().any(|row| row.counted);
+    for row in rows.iter_mut().filter(|row| !row.counted) {
+        row.counted = match relation(&row.name, context) {
+            Some(_) => !lies_on(&row.name, &names, context, RELATIONS_DEEP),
+            None if row.name.starts_with(b"dm-") || row.name.starts_with(b"md") => !any_counts,
+            None => !names.iter().any(|disk| is_part_of(&row.name, disk)),
+        };
+    }
+}
+
+/// As deep as devices lie on one another (a guess): sysfs has no rings, a recording may.
+const RELATIONS_DEEP: usize = 8;
+
+/// Whether one of `names` is what a device lies on, or what that lies on.
+fn lies_on(name: &[u8], names: &[Vec<u8>], context: &Context, deep: usize) -> bool {
+    let Some((_, below)) = relation(name, context).and_then(|known| known.split_once(':')) else {
+        return false;
+    };
+    let mut below = below.split(',').map(str::as_bytes);
+    below.any(|disk| {
+        names.iter().any(|name| name == disk) || deep > 0 && lies_on(disk, names, context, deep - 1)
+    })
+}
+
+/// Whether a name is that of a partition of a disk: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+fn is_part_of(name: &[u8], disk: &[u8]) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else {
+        return false;
+    };
+    let is_numbered = disk.last().is_some_and(u8::is_ascii_digit);
+    let number = match is_numbered {
+        true => rest.strip_prefix(b"p").unwrap_or_default(),
+        false => rest,
+    };
+    !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
+/// A path of an nvme counts where its head is not there or has counted nothing.
+fn count_paths(rows: &mut [Row]) {
+    for at in 0..rows.len() {
+        let Some(head) = head_of_path(&rows[at].name) else {
+            continue;
+        };
+        let is_used = |row: &Row| {
+            let counters = row.values.iter().enumerate();
+            let mut counters = counters.filter(|(field, _)| *field != IN_FLIGHT);
+            counters.any(|(_, &value)| value != 0 && value != MISSING)
+        };
+        let counts = rows.iter().any(|row| row.name == head && is_used(row));
+        rows[at].counted = !counts;
+    }
+}
+
+/// `nvme3n1` of `nvme3c33n1`.
+fn head_of_path(name: &[u8]) -> Option<Vec<u8>> {
+    let rest = name.strip_prefix(b"nvme")?;
+    let path = rest.iter().position(|&b| b == b'c')?;
+    let space = path + 1 + rest[path + 1..].iter().position(|&b| b == b'n')?;
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let parts = [&rest[..path], &rest[path + 1..space], &rest[space + 1..]];
+    let is_path = parts.into_iter().all(is_number);
+    is_path.then(|| [b"nvme", &rest[..path], &rest[space..]].concat())
+}
+
+/// collectl's rule: not dm- nor psv, and no digit at the end but that of a whole nvme, or of a disk in a folder.
 fn counts_by_name(name: &[u8]) -> bool {
     if name.starts_with(b"dm-") || name.starts_with(b"psv") {
         return false;
     }
     let stem = without_digits(name);
-    stem.len() == name.len() || is_nvme(stem)
+    // `cciss/c0d0`, `etherd/e0.0`; partitions have a p.
+    let is_in_folder = name.contains(&b'/') && matches!(stem.last(), Some(b'd' | b'.'));
+    stem.len() == name.len() || is_nvme(stem) || is_in_folder
 }
 
 /// `nvme0n` of `nvme0n1`.
@@ -481,7 +559,6 @@ fn without_digits(name: &[u8]) -> &[u8] {
 mod tests {
     use super::super::testing::read;
     use super::*;
-    use kymo_base::reading::MISSING;
 
     #[test]
     fn kernels_old_and_new() {
@@ -531,6 +608,9 @@ mod tests {
             ("nvme0n1", "on:nvme0c0n1"),
             ("nvme0c0n1", "hidden"),
             ("mmcblk0", "whole"),
+            ("cciss/c0d0", "whole"),
+            ("cciss!c1d0", "whole"),
+            ("cciss/c0d0p1", "part:cciss/c0d0"),
         ] {
             context.set(&format!("disk.{name}"), relation);
         }
@@ -547,9 +627,80 @@ mod tests {
             ("nvme9n1p2", false, false),
             ("nvme12n1", true, true),
             ("sdb", true, true),
+            ("cciss/c0d0", true, true),
+            ("cciss/c1d0", true, true),
+            ("cciss/c0d0p1", false, false),
+            ("etherd/e0.0", true, true),
+            ("etherd/e0.0p1", false, false),
         ] {
             assert_eq!(counts(name.as_bytes(), &context), related, "{name}");
             assert_eq!(counts(name.as_bytes(), &none), by_name, "{name}");
+        }
+    }
+
+    /// Of disks by name, and whether they have counted: which of them count.
+    #[test]
+    fn paths_count_where_their_head_does_not() {
+        for (disks, expect) in [
+            (
+                &[("nvme3n1", 0), ("nvme3c33n1", 5)][..],
+                &["nvme3n1", "nvme3c33n1"][..],
+            ),
+            (&[("nvme3n1", 5), ("nvme3c33n1", 5)], &["nvme3n1"]),
+            (
+                &[("nvme3n2", 5), ("nvme3c33n1", 5)],
+                &["nvme3n2", "nvme3c33n1"],
+            ),
+            (&[("nvme3c33n1", 5), ("nvme3c33n1p1", 5)], &["nvme3c33n1"]),
+        ] {
+            let line = |&(name, reads): &(&str, u64)| {
+                format!("259 0 {name} {reads} 0 {reads} 0 0 0 0 0 0 0 0\n")
+            };
+            let text: String = disks.iter().map(line).collect();
+            let reading = read(&DISK, &[(kind::DISKSTATS, &text)], &Context::default());
+            let counted = reading.rows.iter().filter(|row| row.counted);
+            let counted: Vec<_> = counted
+                .map(|row| String::from_utf8_lossy(&row.name))
+                .collect();
+            assert_eq!(counted, expect, "{disks:?}");
+        }
+    }
+
+    /// Who is named counts, each byte once; with relations and without.
+    #[test]
+    fn who_is_named_counts() {
+        let mut related = Context::default();
+        for (name, relation) in [
+            ("sda", "whole"),
+            ("sda1", "part:sda"),
+            ("dm-0", "on:sda1"),
+            ("dm-1", "on:dm-0"),
+            ("loop0", "loop"),
+        ] {
+            related.set(&format!("disk.{name}"), relation);
+        }
+        for (names, expect) in [
+            (&["dm-0"][..], &["dm-0"][..]),
+            (&["sda", "sda1"], &["sda"]),
+            (&["sda1", "dm-0"], &["sda1"]),
+            (&["sda", "dm-1"], &["sda"]),
+            (&["loop0"], &["loop0"]),
+        ] {
+            for context in [&related, &Context::default()] {
+                let text: String = names
+                    .iter()
+                    .map(|name| format!("8 0 {name} 1 0 1 0 0 0 0 0 0 0 0\n"))
+                    .collect();
+                let mut reading = read(&DISK, &[(kind::DISKSTATS, &text)], context);
+                count_named(&mut reading.rows, context);
+                let counted = reading.rows.iter().filter(|row| row.counted);
+                let counted: Vec<_> = counted
+                    .map(|row| String::from_utf8_lossy(&row.name))
+                    .collect();
+                if context == &related || !names.contains(&"sda1") || names.contains(&"sda") {
+                    assert_eq!(counted, expect, "{names:?}");
+                }
+            }
         }
     }
 

@@ -303,6 +303,12 @@ mod tests {
     use super::super::ALL;
     use super::*;
 
+    #[test]
+    fn kinds_are_those_of_the_text_format() {
+        let kinds = [Kind::Counter, Kind::Gauge, Kind::Untyped];
+        assert_eq!(kinds.map(Kind::word), ["counter", "gauge", "untyped"]);
+    }
+
     /// Every family has fields, a type that suits them, a name of its own, and a field is in one family only of each unit.
     #[test]
     fn tables_agree() {

@@ -294,6 +294,8 @@ pub static FABRIC: Subsystem = Subsystem {
     layout,
     summary: Summary::Rows,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: &TRAFFIC,
     detail: DETAIL,

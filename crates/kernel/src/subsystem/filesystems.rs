@@ -166,6 +166,8 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
     layout,
     summary: Summary::None,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

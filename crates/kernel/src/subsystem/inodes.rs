@@ -103,6 +103,8 @@ pub static INODES_AND_FILES: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: COLUMNS,
     detail: &[],

@@ -128,6 +128,8 @@ pub static INTERRUPTS: Subsystem = Subsystem {
     layout: |kind, template, _: &Context| layout(kind, template),
     summary: Summary::Rows,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -182,6 +182,16 @@ const GLOBALS: &[Field] = &[
     pages("HugePages_Surp", "Huge pages beyond those set aside"),
 ];
 
+/// Free swap; unknown above the total. lxcfs says 2^64 less something where there is no swap.
+fn swap_free(cells: &Cells) -> f64 {
+    let (free, total) = (cells.now[SWAP_FREE], cells.now[SWAP_TOTAL]);
+    match (0.0..=total).contains(&free) {
+        true => free,
+        false if total == 0.0 => 0.0,
+        false => f64::NAN,
+    }
+}
+
 const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
     number(name, Unit::Kilobytes, help, value)
 }
@@ -241,9 +251,9 @@ const COLUMNS: &[Column] = &[
     }),
     size("swap_total", "Swap space", |c| c.now[SWAP_TOTAL]),
     size("swap_used", "swap_total - swap_free", |c| {
-        c.now[SWAP_TOTAL] - c.now[SWAP_FREE]
+        c.now[SWAP_TOTAL] - swap_free(c)
     }),
-    size("swap_free", "Swap space not used", |c| c.now[SWAP_FREE]),
+    size("swap_free", "Swap space not used", swap_free),
     number("swap_in", Unit::BytesPerSecond, "Swapped in", |c| {
         c.rate(PSWPIN) * c.context.page_size()
     }),
@@ -395,6 +405,8 @@ pub static MEMORY: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: COLUMNS,
     detail: &[],

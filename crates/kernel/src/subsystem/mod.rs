@@ -4,6 +4,7 @@
 use kymo_base::column::Column;
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::Row;
 use kymo_base::template::{Piece, Template};
 
 use crate::layout::{Cell, From, Layout};
@@ -81,6 +82,10 @@ pub struct Subsystem {
     pub summary: Summary,
     /// What of the sum over the rows is no sum.
     pub sum: Option<Sum>,
+    /// What its instances can count at the most, where that is known.
+    pub ceiling: Option<Ceiling>,
+    /// Decides by their numbers which instances count in the sum, where names and relations do not tell.
+    pub count: Option<fn(&mut [Row])>,
     /// Whether a service records it unless its configuration says otherwise: it costs little.
     pub in_service: bool,
     /// What the lower-case letter shows.
@@ -108,6 +113,27 @@ pub struct Sum {
     pub among: fn(&[f64]) -> bool,
     /// The instance whose numbers stand in for those that no row that counts has.
     pub otherwise: &'static [u8],
+}
+
+/// What an instance can count at the most.
+pub struct Ceiling {
+    /// Indices of the counters that it is of.
+    pub fields: &'static [usize],
+    /// A rate a second that each instance can have: below it nothing is looked up.
+    pub least: f64,
+    /// The greatest rate a second that is believed of an instance.
+    pub most: fn(name: &[u8], context: &Context) -> Most,
+    /// What is said of a rate above it.
+    pub remark: fn(name: &[u8], rate: f64, context: &Context) -> String,
+}
+
+/// A greatest rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Most {
+    /// By what the instance is.
+    Known(f64),
+    /// By what such instances usually are: what stays above it is believed.
+    Guessed(f64),
 }
 
 /// What is shown of a subsystem's instances where another one is chosen too.
@@ -474,6 +500,9 @@ pub(crate) fn value(piece: &Piece) -> Option<From> {
 }
 
 #[cfg(test)]
+mod column_values;
+
+#[cfg(test)]
 pub(crate) mod testing {
     //! A subsystem's reading of texts, for the tables of its tests.
 
@@ -507,6 +536,15 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_that_are_only_collectls() {
+        assert_eq!(only_collectls('l'), Some("Lustre"));
+        assert_eq!(only_collectls('L'), Some("Lustre"));
+        for letter in ['y', 'Y', 'c', 'q', '1'] {
+            assert_eq!(only_collectls(letter), None, "{letter}");
+        }
+    }
 
     fn places(row: &str) -> Vec<&str> {
         row.split('{')

@@ -1,15 +1,17 @@
 //! `n` and `N`: network interfaces, from /proc/net/dev. In the sum are those that are
-//! hardware; what bridges, bonds and tunnels carry passes through these.
+//! hardware; what bridges, bonds and tunnels carry passes through these. Where no interface is hardware, as in a
+//! container, the outermost ones are.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::name::DisplayName;
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
-    ratio, text,
+    Ceiling, Lines, Most, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number,
+    numbers, plot, ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -208,11 +210,7 @@ const DETAIL: &[Column] = &{
 };
 
 fn speed(cells: &Cells) -> f64 {
-    let name = String::from_utf8_lossy(cells.name);
-    cells
-        .context
-        .number(&format!("speed.{name}"))
-        .map_or(f64::NAN, |mbit| mbit as f64)
+    stated_speed(cells.name, cells.context).unwrap_or(f64::NAN)
 }
 
 const PLOT: &[Place] = &[
@@ -276,6 +274,64 @@ const EXPOSED: Exposed = Exposed {
     }],
 };
 
+/// Bytes a second of a megabit a second.
+const MEGABIT: f64 = 125_000.0;
+/// The fact that has the speed of links whose speed is not known, in megabits a second: collectl's DefNetSpeed. 0: any rate is
+/// believed of them.
+pub const USUAL_SPEED_FACT: &str = "def_net_speed";
+/// Such a speed where that fact is not.
+const USUAL_SPEED: f64 = 10_000.0;
+/// The speed of what has no link, in megabits a second: memory (a guess).
+const NO_LINK_SPEED: f64 = 1_000_000.0;
+
+/// collectl's rule: twice what the link's speed lets through is no rate.
+const CEILING: Ceiling = Ceiling {
+    fields: &[RX_BYTES, TX_BYTES],
+    // No link is slower than 10 Mbit/s.
+    least: 2.0 * 10.0 * MEGABIT,
+    most: |name, context| match (stated_speed(name, context), is_link(name, context)) {
+        (Some(speed), true) if speed > 0.0 => Most::Known(2.0 * speed * MEGABIT),
+        (_, true) => Most::Guessed(2.0 * usual_speed(context) * MEGABIT),
+        // Tunnels and bridges state speeds that they do not have.
+        (_, false) => Most::Guessed(2.0 * NO_LINK_SPEED * MEGABIT),
+    },
+    remark: |name, rate, context| {
+        let link = match stated_speed(name, context) {
+            Some(speed) => format!("a link of {speed} Mbit/s"),
+            None => "a link of unknown speed".to_string(),
+        };
+        let name = DisplayName(name);
+        let kb = rate / 1024.0;
+        format!(
+            "cannot believe {kb:.0} KB/s of {name}: it is {link}; such intervals are shown as unknown"
+        )
+    },
+};
+
+/// Megabits a second.
+fn usual_speed(context: &Context) -> f64 {
+    match context.number(USUAL_SPEED_FACT) {
+        Some(0) => f64::INFINITY,
+        Some(speed) => speed as f64,
+        None => USUAL_SPEED,
+    }
+}
+
+/// Megabits a second.
+fn stated_speed(name: &[u8], context: &Context) -> Option<f64> {
+    let name = std::str::from_utf8(name).ok()?;
+    let speed = context.number(&format!("speed.{name}"))?;
+    Some(speed as f64)
+}
+
+/// Whether an interface has a link with a speed.
+fn is_link(name: &[u8], context: &Context) -> bool {
+    match fact(name, context) {
+        Some(fact) => fact == "physical",
+        None => counts_by_name(name),
+    }
+}
+
 /// The network interfaces.
 pub static NET: Subsystem = Subsystem {
     letter: 'n',
@@ -290,6 +346,8 @@ pub static NET: Subsystem = Subsystem {
     layout,
     summary: Summary::Rows,
     sum: None,
+    ceiling: Some(CEILING),
+    count: None,
     in_service: true,
     columns: &TRAFFIC,
     detail: DETAIL,
@@ -326,10 +384,15 @@ pub static NET: Subsystem = Subsystem {
 };
 
 fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+    let mut facts = context.with_prefix("net.");
+    let by = match facts.any(|(_, fact)| COUNTED.contains(&fact)) {
+        true => By::Fact,
+        false => By::Name,
+    };
     let rows = template
         .lines()
         .iter()
-        .filter_map(|line| row(line, context))
+        .filter_map(|line| row(line, by, context))
         .collect();
     Layout {
         rows,
@@ -338,7 +401,7 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
 }
 
 /// `eth0: 112163438 7585 ...`, the name's colon perhaps against the first number.
-fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
+fn row(line: &[Piece], by: By, context: &Context) -> Option<RowLayout> {
     let [Piece::Text(name), rest @ ..] = line else {
         return None;
     };
@@ -346,25 +409,37 @@ fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
     let cells = numbers(rest, RX_BYTES, FIELDS.len());
     (!cells.is_empty()).then(|| RowLayout {
         name: name.to_vec(),
-        counted: counts(name, context),
+        counted: counts(name, by, context),
         cells,
         ..RowLayout::default()
     })
 }
 
-/// Whether an interface counts in the sum: hardware, or where that is not known by its name.
-fn counts(name: &[u8], context: &Context) -> bool {
-    let fact = std::str::from_utf8(name)
-        .ok()
-        .and_then(|name| context.get(&format!("net.{name}")));
-    match fact {
-        Some(fact) => fact == "physical",
-        None => counts_by_name(name),
+fn fact<'a>(name: &[u8], context: &'a Context) -> Option<&'a str> {
+    let name = std::str::from_utf8(name).ok()?;
+    context.get(&format!("net.{name}"))
+}
+
+/// Facts of interfaces that count in the sum.
+const COUNTED: [&str; 2] = ["physical", "outer"];
+
+/// By what is decided whether an interface counts.
+#[derive(Clone, Copy)]
+enum By {
+    Fact,
+    /// No fact tells of any that does.
+    Name,
+}
+
+fn counts(name: &[u8], by: By, context: &Context) -> bool {
+    match (by, fact(name, context)) {
+        (By::Fact, Some(fact)) => COUNTED.contains(&fact),
+        _ => counts_by_name(name),
     }
 }
 
 /// collectl's rule: names that hardware has, and no alias nor VLAN.
-fn counts_by_name(name: &[u8]) -> bool {
+pub(crate) fn counts_by_name(name: &[u8]) -> bool {
     let starts = [&b"eth"[..], b"hed", b"ib", b"em", b"en", b"wl"];
     let slot = matches!(name, [b'p', n, b'p', ..] if n.is_ascii_digit());
     !name.contains(&b'.') && (slot || starts.iter().any(|start| name.starts_with(start)))
@@ -414,7 +489,7 @@ mod tests {
             ("ifb0", false),
         ] {
             assert_eq!(
-                counts(name.as_bytes(), &Context::default()),
+                counts(name.as_bytes(), By::Name, &Context::default()),
                 expect,
                 "{name}"
             );

@@ -361,6 +361,8 @@ pub static NFS: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

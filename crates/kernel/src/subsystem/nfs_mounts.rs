@@ -354,6 +354,8 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
     layout,
     summary: Summary::None,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

@@ -206,6 +206,8 @@ pub static NUMA: Subsystem = Subsystem {
     layout,
     summary: Summary::None,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,

@@ -166,6 +166,8 @@ pub static OWN: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: &[],

@@ -157,6 +157,8 @@ pub static PRESSURE: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

@@ -484,6 +484,8 @@ pub static PROCESS: Subsystem = Subsystem {
     layout,
     summary: Summary::None,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: &[],
     detail: DETAIL,

@@ -19,6 +19,7 @@ use crate::source::kind;
 const CHIP: usize = 0;
 const LABEL: usize = 1;
 const DEVICE: usize = 2;
+const SENSOR: usize = 3;
 
 const fn level(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::None, help)
@@ -59,12 +60,23 @@ const fn amount(
 }
 
 const DETAIL: &[Column] = &[
-    text("sensor", "FOLDER/SENSOR", |c, out| {
-        out.extend_from_slice(c.name)
-    }),
+    text(
+        "sensor",
+        "DEVICE/LABEL, which stay the same over boots; of a chip without a device NUMBER/SENSOR",
+        |c, out| out.extend_from_slice(c.name),
+    ),
     text("chip", "Name of the chip, zone or driver", |c, out| {
         out.extend_from_slice(&c.labels[CHIP])
     }),
+    text(
+        "device",
+        "The chip's device, behind the chip's name if the device's does not begin with that; else the number behind the chip's name",
+        |c, out| match &c.labels[DEVICE][..] {
+            // Two zones have one type, and all CPUs one driver.
+            b"" => put_device(&c.labels[CHIP], folder_and_sensor(c.name).0, out),
+            device => put_device(&c.labels[CHIP], device, out),
+        },
+    ),
     text(
         "label",
         "What is measured, as the driver calls it",
@@ -105,11 +117,32 @@ const DETAIL: &[Column] = &[
 
 /// The driver's word, else the sensor's name.
 fn put_label(cells: &Cells, out: &mut Vec<u8>) {
-    let name = cells.name.rsplit(|&b| b == b'/').next().unwrap_or_default();
     match &cells.labels[LABEL][..] {
-        b"" => out.extend_from_slice(name),
+        b"" => out.extend_from_slice(&cells.labels[SENSOR]),
         label => out.extend_from_slice(label),
     }
+}
+
+/// `coretemp.0`, `k10temp@0000:00:18.3`: the driver's name tells what a device is, the device's which of several. The
+/// number of a hwmon folder is another one at each boot.
+fn put_device(chip: &[u8], device: &[u8], out: &mut Vec<u8>) {
+    let device = device.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    if !device.starts_with(chip) || device.is_empty() {
+        out.extend_from_slice(chip);
+        if !device.is_empty() {
+            out.push(b'@');
+        }
+    }
+    out.extend_from_slice(device);
+}
+
+/// Text as a part of a name: without blanks and `/`.
+fn part_of_name(text: &[u8]) -> Vec<u8> {
+    let plain = |&b: &u8| match b {
+        b' ' | b'/' => b'_',
+        b => b,
+    };
+    text.iter().map(plain).collect()
 }
 
 const PLOT_DETAIL: &[Place] = &[
@@ -127,7 +160,7 @@ const CHIP_LABEL: exposed::MetricLabel = exposed::MetricLabel {
 };
 const SENSOR_LABEL: exposed::MetricLabel = exposed::MetricLabel {
     name: "sensor",
-    put: |row, out| out.extend_from_slice(folder_and_sensor(row).1),
+    put: |row, out| out.extend_from_slice(text_of(row, SENSOR)),
 };
 const ZONE_LABELS: &[exposed::MetricLabel] = &[
     exposed::MetricLabel {
@@ -138,7 +171,7 @@ const ZONE_LABELS: &[exposed::MetricLabel] = &[
         name: "path",
         put: |row, out| {
             out.extend_from_slice(b"/sys/class/powercap/");
-            out.extend_from_slice(folder_and_sensor(row).0);
+            out.extend_from_slice(folder_and_sensor(&row.name).0);
         },
     },
 ];
@@ -251,10 +284,10 @@ const THERMAL: Each = Each {
         exposed::MetricLabel::text::<CHIP>("type"),
         exposed::MetricLabel {
             name: "zone",
-            put: |row, out| out.extend_from_slice(folder_and_sensor(row).0),
+            put: |row, out| out.extend_from_slice(folder_and_sensor(&row.name).0),
         },
     ],
-    shows: |row| folder_and_sensor(row).1 == b"thermal",
+    shows: |row| folder_and_sensor(&row.name).1 == b"thermal",
     families: &[level_of(
         "node_thermal_zone_temp",
         "Temperature in °C",
@@ -267,9 +300,9 @@ const THERMAL: Each = Each {
 const CPUFREQ: Each = Each {
     labels: &[exposed::MetricLabel {
         name: "cpu",
-        put: |row, out| out.extend_from_slice(folder_and_sensor(row).0),
+        put: |row, out| out.extend_from_slice(folder_and_sensor(&row.name).0),
     }],
-    shows: |row| folder_and_sensor(row).1 == b"frequency",
+    shows: |row| folder_and_sensor(&row.name).1 == b"frequency",
     families: &[
         level_of(
             "node_cpu_scaling_frequency_hertz",
@@ -319,8 +352,7 @@ const OTHER_ZONES: Each = Each {
 };
 
 /// `0` and `temp1` of `0/temp1`.
-fn folder_and_sensor(row: &Row) -> (&[u8], &[u8]) {
-    let name = &row.name[..];
+fn folder_and_sensor(name: &[u8]) -> (&[u8], &[u8]) {
     match name.iter().rposition(|&b| b == b'/') {
         Some(at) => (&name[..at], &name[at + 1..]),
         None => (name, b""),
@@ -329,11 +361,11 @@ fn folder_and_sensor(row: &Row) -> (&[u8], &[u8]) {
 
 /// The sensors of a chip are numbered; there is but one of the others.
 fn is_of_chip(row: &Row) -> bool {
-    row.name.last().is_some_and(u8::is_ascii_digit)
+    text_of(row, SENSOR).last().is_some_and(u8::is_ascii_digit)
 }
 
 fn is_zone(row: &Row) -> bool {
-    folder_and_sensor(row).1 == b"energy"
+    folder_and_sensor(&row.name).1 == b"energy"
 }
 
 /// As node_exporter names a chip: after its device, which stays the same when chips are found in another order; where
@@ -348,7 +380,7 @@ fn put_chip(row: &Row, out: &mut Vec<u8>) {
         }
         (_, _, b"") => {
             out.extend_from_slice(b"hwmon");
-            out.extend_from_slice(folder_and_sensor(row).0);
+            out.extend_from_slice(folder_and_sensor(&row.name).0);
         }
         (_, _, name) => put_clean(name, out),
     }
@@ -372,7 +404,7 @@ fn zone_name(row: &Row) -> &[u8] {
 
 /// A zone's number is in its name, or that of the package it is part of.
 fn put_index(row: &Row, out: &mut Vec<u8>) {
-    let mut of_folder = folder_and_sensor(row).0.split(|&b| b == b':');
+    let mut of_folder = folder_and_sensor(&row.name).0.split(|&b| b == b':');
     let index = match (
         zone_name_and_index(row).1,
         of_folder.nth(1),
@@ -408,10 +440,12 @@ pub static SENSORS: Subsystem = Subsystem {
     spread: false,
     globals: &[],
     fields: FIELDS,
-    labels: &["chip", "label", "device"],
+    labels: &["chip", "label", "device", "sensor"],
     layout,
     summary: Summary::None,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: &[],
     detail: DETAIL,
@@ -423,9 +457,9 @@ pub static SENSORS: Subsystem = Subsystem {
         detail: Lines {
             title: "ENVIRONMENTAL STATISTICS",
             heads: &[
-                "Chip            Sensor                     °C    RPM   Volt    Amp   Watt  Humid%    MHz",
+                "Chip                  Sensor                     °C    RPM   Volt    Amp   Watt  Humid%    MHz",
             ],
-            row: "{chip:-15s15} {label:-22s22} {celsius:6.1} {rpm:6d} {volts:6.2} {amperes:6.2} {watts:6.2}  {humidity:6.1} {mhz:6d}",
+            row: "{device:-21s21} {label:-22s22} {celsius:6.1} {rpm:6d} {volts:6.2} {amperes:6.2} {watts:6.2}  {humidity:6.1} {mhz:6d}",
         },
     },
     plot: Plot {
@@ -491,27 +525,46 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     if chip.is_empty() && kind == kind::CPUFREQ {
         chip = b"cpufreq".to_vec();
     }
+    sensors.retain(|sensor| !sensor.cells.is_empty());
+    Layout {
+        rows: rows(&chip, &device, sensors),
+        ..Layout::default()
+    }
+}
+
+/// The rows of a chip, named by its device and the sensors' labels as far as these are known and tell the sensors apart.
+fn rows(chip: &[u8], device: &[u8], sensors: Vec<Sensor>) -> Vec<RowLayout> {
+    let mut instance = None;
+    if !device.is_empty() {
+        let name: &mut Vec<u8> = instance.insert(Vec::new());
+        put_device(chip, device, name);
+        *name = part_of_name(name);
+    }
+    let labels: Vec<Vec<u8>> = sensors.iter().map(|sensor| sensor.label.clone()).collect();
+    let is_alone = |label: &[u8]| labels.iter().filter(|other| *other == label).count() == 1;
     let row = |sensor: Sensor| {
+        let has_name = instance.is_some() && !sensor.label.is_empty() && is_alone(&sensor.label);
         let fixed = |label, text: Vec<u8>| Label {
             label,
             word: Word::Fixed(text),
         };
         RowLayout {
-            name: sensor.name,
+            name: match has_name {
+                true => part_of_name(&sensor.label),
+                false => sensor.name.clone(),
+            },
+            instance: instance.clone(),
             cells: sensor.cells,
             labels: vec![
-                fixed(CHIP, chip.clone()),
+                fixed(CHIP, chip.to_vec()),
                 fixed(LABEL, sensor.label),
-                fixed(DEVICE, device.clone()),
+                fixed(DEVICE, device.to_vec()),
+                fixed(SENSOR, sensor.name),
             ],
             ..RowLayout::default()
         }
     };
-    sensors.retain(|sensor| !sensor.cells.is_empty());
-    Layout {
-        rows: sensors.into_iter().map(row).collect(),
-        ..Layout::default()
-    }
+    sensors.into_iter().map(row).collect()
 }
 
 /// Of a file's name: the sensor, what it measures, and `input` or `label`: `temp1`, `temp`, `input` of `temp1_input`.
@@ -548,8 +601,47 @@ mod tests {
     use kymo_base::reading::Reading;
     use kymo_base::track::Tracks;
 
+    /// Two sockets, each with a core 0, and a chip whose device does not tell the driver; the numbers of their folders are
+    /// others after a boot. Labels that a chip has twice name nothing.
     #[test]
-    fn a_chip_has_several_sensors() {
+    fn names_stay_the_same_over_boots() {
+        let chips = [
+            "name coretemp\ndevice platform/coretemp.0\ntemp2_label Core 0\ntemp2_input 1\n",
+            "name coretemp\ndevice platform/coretemp.1\ntemp2_label Core 0\ntemp2_input 2\n",
+            "name k10temp\ndevice pci0000:00/0000:00:18.3\ntemp1_label Tctl\ntemp1_input 3\ntemp2_label a/b\ntemp2_input 4\ntemp3_label a/b\ntemp3_input 5\n",
+        ];
+        for numbers in [["0", "1", "2"], ["2", "0", "1"]] {
+            let mut tracks = Tracks::default();
+            let grammar = source::of(kind::HWMON).expect("a known kind").grammar;
+            for (slot, (number, text)) in numbers.iter().zip(chips).enumerate() {
+                let track = tracks.get_mut(kind::HWMON);
+                track.put_text(slot, number.as_bytes(), text.as_bytes(), grammar);
+            }
+            let mut reading = Reading::default();
+            assert!(Interpreter::new(&SENSORS).read(&tracks, &Context::default(), &mut reading));
+            let temp = at(FIELDS, "temp");
+            let rows = reading.rows.iter().map(|row| {
+                format!(
+                    "{} {}",
+                    String::from_utf8_lossy(&row.name),
+                    row.values[temp]
+                )
+            });
+            assert_eq!(
+                rows.collect::<Vec<_>>(),
+                [
+                    "coretemp.0/Core_0 1",
+                    "coretemp.1/Core_0 2",
+                    "k10temp@0000:00:18.3/Tctl 3",
+                    "k10temp@0000:00:18.3/temp2 4",
+                    "k10temp@0000:00:18.3/temp3 5",
+                ],
+                "{numbers:?}"
+            );
+        }
+    }
+
+    fn sensors_of_four_kinds() -> Tracks {
         let mut tracks = Tracks::default();
         for (kind, name, text) in [
             (
@@ -574,6 +666,12 @@ mod tests {
                 .get_mut(kind)
                 .put_text(0, name.as_bytes(), text.as_bytes(), grammar);
         }
+        tracks
+    }
+
+    #[test]
+    fn a_chip_has_several_sensors() {
+        let tracks = sensors_of_four_kinds();
         let mut reading = Reading::default();
         assert!(Interpreter::new(&SENSORS).read(&tracks, &Context::default(), &mut reading));
         let rows: Vec<_> = reading
@@ -598,10 +696,10 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "0/temp1 Package id 0 temp 45000",
-                "0/temp2 Core 0 temp -1500",
-                "0/fan1  fan 1200",
-                "0/power1  power_average 35500000",
+                "coretemp.0/Package_id_0 Package id 0 temp 45000",
+                "coretemp.0/Core_0 Core 0 temp -1500",
+                "coretemp.0/fan1  fan 1200",
+                "coretemp.0/power1  power_average 35500000",
                 "0/thermal  temp 46000",
                 "intel-rapl:0/energy  energy 262143328850",
                 "0/frequency  frequency 2100000",
@@ -615,6 +713,10 @@ mod tests {
             String::from_utf8(out).expect("a name")
         });
         assert!(chips.take(4).all(|chip| chip == "platform_coretemp_0"));
+    }
+
+    #[test]
+    fn a_zone_of_power_has_a_kind_and_an_index() {
         let zone = |name: &str, what: &str| {
             let row = Row {
                 name: [name.as_bytes(), b"/energy"].concat(),

@@ -230,6 +230,8 @@ pub static SLAB: Subsystem = Subsystem {
     layout,
     summary: Summary::Rows,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -266,6 +266,8 @@ pub static SOCKETS: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: true,
     columns: COLUMNS,
     detail: DETAIL,

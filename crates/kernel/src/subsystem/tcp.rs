@@ -309,6 +309,8 @@ pub static TCP: Subsystem = Subsystem {
     layout,
     summary: Summary::Globals,
     sum: None,
+    ceiling: None,
+    count: None,
     in_service: false,
     columns: COLUMNS,
     detail: DETAIL,

@@ -7,14 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kymo_sys::listen;
+use kymo_sys::listen::{self, Peer};
 use kymo_sys::ready::{self, Bell, Interest};
+use kymo_sys::talk;
+use kymo_sys::tcp_owner::{self, TcpOwners};
 
 /// Clients that are served at a time.
 const CLIENTS_MAX: usize = 64;
 /// A client that has more bytes than that to read yet when an interval ends is dropped. A guess: an hour of one line a second, and a
 /// few seconds of a thousand processes.
 const PENDING_MAX: usize = 1 << 20;
+/// A client that takes nothing for so long is dropped.
+const STALL: Duration = Duration::from_secs(60);
 /// How long clients may take for what is left at the end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is said that clients were dropped.
@@ -75,6 +79,10 @@ impl Shared {
 /// A client, and what it has not read yet.
 struct Subscriber {
     file: File,
+    /// The client that the limits count for.
+    peer: Option<Peer>,
+    /// When it last took something, or had nothing to take.
+    took: Instant,
     pending: Vec<u8>,
     sent: usize,
     is_new: bool,
@@ -89,9 +97,11 @@ enum Health {
 }
 
 impl Subscriber {
-    fn new(socket: OwnedFd) -> Subscriber {
+    fn new(socket: OwnedFd, peer: Option<Peer>) -> Subscriber {
         Subscriber {
             file: File::from(socket),
+            peer,
+            took: Instant::now(),
             pending: Vec::new(),
             sent: 0,
             is_new: true,
@@ -103,7 +113,7 @@ impl Subscriber {
     }
 
     fn take(&mut self, batch: &Batch) -> Health {
-        if self.left() > PENDING_MAX {
+        if self.left() > PENDING_MAX || self.is_stalled() {
             return Health::Slow;
         }
         self.pending.drain(..self.sent);
@@ -115,15 +125,23 @@ impl Subscriber {
         self.flush()
     }
 
+    fn is_stalled(&self) -> bool {
+        self.left() > 0 && self.took.elapsed() > STALL
+    }
+
     fn flush(&mut self) -> Health {
         while self.left() > 0 {
             match (&self.file).write(&self.pending[self.sent..]) {
-                Ok(count) if count > 0 => self.sent += count,
+                Ok(count) if count > 0 => {
+                    self.sent += count;
+                    self.took = Instant::now();
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Health::Well,
                 _ => return Health::Gone,
             }
         }
+        self.took = Instant::now();
         Health::Well
     }
 
@@ -146,6 +164,7 @@ impl Subscriber {
 pub(super) struct Hub {
     shared: Arc<Shared>,
     listeners: Vec<OwnedFd>,
+    owners: Option<TcpOwners>,
     clients: Vec<Subscriber>,
     dropped: u64,
     refused: u64,
@@ -158,7 +177,11 @@ impl Hub {
         Hub {
             shared,
             listeners,
-            clients: clients.into_iter().map(Subscriber::new).collect(),
+            owners: TcpOwners::open().ok(),
+            clients: clients
+                .into_iter()
+                .map(|socket| Subscriber::new(socket, None))
+                .collect(),
             dropped: 0,
             refused: 0,
             said: None,
@@ -224,16 +247,24 @@ impl Hub {
                 let Ok(Some(socket)) = listen::accept(&self.listeners[at]) else {
                     break;
                 };
-                match self.clients.len() < CLIENTS_MAX {
-                    true => self.clients.push(Subscriber::new(socket)),
-                    false => {
-                        self.refused += 1;
-                        self.say();
-                    }
-                }
+                self.admit(socket);
             }
         }
         self.count();
+    }
+
+    /// Gives a client a place. If all are taken, a client of the user with most places makes room.
+    fn admit(&mut self, socket: OwnedFd) {
+        let peer = tcp_owner::share(&socket, self.owners.as_ref());
+        if self.clients.len() >= CLIENTS_MAX {
+            self.refused += 1;
+            self.say();
+            let Some(goes) = who_goes(&self.clients, peer) else {
+                return;
+            };
+            self.clients.remove(goes);
+        }
+        self.clients.push(Subscriber::new(socket, peer));
     }
 
     /// Has something done with each client; those that have gone or are slow are let go.
@@ -266,16 +297,16 @@ impl Hub {
 
     fn say_now(&self) {
         if self.dropped > 0 {
-            eprintln!(
+            talk::say(format_args!(
                 "kymo: dropped clients that did not read what was sent: {} so far",
                 self.dropped
-            );
+            ));
         }
         if self.refused > 0 {
-            eprintln!(
-                "kymo: refused clients, as {CLIENTS_MAX} are served: {} so far",
+            talk::say(format_args!(
+                "kymo: let clients go, as {CLIENTS_MAX} are served: {} so far",
                 self.refused
-            );
+            ));
         }
     }
 
@@ -294,6 +325,23 @@ impl Hub {
     }
 }
 
+/// The client that makes room for one of `peer`: of the users with most places, the client that has read nothing for
+/// longest. A client that reads goes only if its user has more places than `peer` would have.
+fn who_goes(clients: &[Subscriber], peer: Option<Peer>) -> Option<usize> {
+    let held = |of: Option<Peer>| {
+        let theirs = clients.iter().filter(|client| client.peer == of).count();
+        theirs + usize::from(of == peer)
+    };
+    let most = clients.iter().map(|client| held(client.peer)).max()?;
+    let is_more = most > held(peer);
+    let may_go = |(_, client): &(usize, &Subscriber)| {
+        held(client.peer) == most && (client.left() > 0 || is_more)
+    };
+    let may_go = clients.iter().enumerate().filter(may_go);
+    let goes = may_go.min_by_key(|(_, client)| (client.left() == 0, client.took));
+    goes.map(|(at, _)| at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,7 +357,7 @@ mod tests {
     fn pair() -> (Subscriber, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        (Subscriber::new(ours.into()), theirs)
+        (Subscriber::new(ours.into(), None), theirs)
     }
 
     #[test]
@@ -334,5 +382,52 @@ mod tests {
         let (mut client, theirs) = pair();
         drop(theirs);
         assert!(client.take(&batch("", b"y\n")) == Health::Gone);
+    }
+
+    /// 64 clients that read nothing held all places for as long as they wished.
+    #[test]
+    fn the_user_with_most_places_makes_room() {
+        let start = Instant::now();
+        // Clients are letters of their users, `!` marks a client that reads nothing; then the user who comes and the
+        // client that goes.
+        for (clients, comes, goes) in [
+            ("a a a b", 'c', Some(0)),
+            ("a a! a b", 'c', Some(1)),
+            ("a a! b", 'b', Some(1)),
+            ("a a b", 'b', None),
+            ("a! a b", 'a', Some(0)),
+            ("a a! b", 'a', Some(1)),
+            ("a a b", 'a', None),
+            ("a b c", 'd', None),
+        ] {
+            let mut others = Vec::new();
+            let clients: Vec<Subscriber> = (0..)
+                .zip(clients.split(' '))
+                .map(|(n, word)| {
+                    let (mut client, theirs) = pair();
+                    others.push(theirs);
+                    client.peer = Some(Peer::User(word.as_bytes()[0].into()));
+                    client.took = start + Duration::from_secs(n);
+                    client.pending.resize(word.len() - 1, b'x');
+                    client
+                })
+                .collect();
+            let peer = Some(Peer::User(comes as u32));
+            assert_eq!(who_goes(&clients, peer), goes, "{comes} comes");
+        }
+    }
+
+    #[test]
+    fn a_client_that_reads_nothing_is_dropped_after_a_while() {
+        let (mut client, _theirs) = pair();
+        client.pending.resize(10, b'x');
+        assert!(!client.is_stalled());
+        client.took = Instant::now() - STALL - Duration::from_secs(1);
+        assert!(client.take(&batch("", b"y\n")) == Health::Slow);
+        client.pending.clear();
+        assert!(
+            client.take(&batch("", b"y\n")) == Health::Well,
+            "there was nothing to take"
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! kymo under the name `collectl`, or as `kymo collectl`: its command line, its settings, its exit codes.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
+
+use kymo_sys::talk;
 
 use crate::cli::{self, Stop};
 use crate::collectl_words::{self, Under};
+use crate::daemon;
 
 /// Exit code of what cannot be done, as collectl's.
 const FAILED: u8 = 1;
@@ -19,21 +21,18 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
         .and_then(cli::parse_as_collectl);
     match arguments {
         Ok(arguments) => match cli::run(arguments) {
+            Ok(code) if code == ExitCode::from(daemon::FAILED) => ExitCode::from(FAILED),
             // Nothing to show is no failure to collectl.
             Ok(_) => ExitCode::SUCCESS,
             Err(error) if crate::is_closed_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => failed(&crate::said(&error)),
         },
-        Err(Stop::Say(text)) => {
-            // A closed pipe ends quietly.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Err(Stop::Say(text)) => crate::answer(&text),
         Err(Stop::Refuse(text)) => failed(&text),
     }
 }
 
 fn failed(text: &str) -> ExitCode {
-    eprintln!("collectl: {text}");
+    talk::say(format_args!("collectl: {text}"));
     ExitCode::from(FAILED)
 }

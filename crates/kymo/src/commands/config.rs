@@ -1,14 +1,14 @@
 //! `kymo config`: prints the file with every key and its default.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::config::{self, Config};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
-    std::io::stdout().write_all(config::text(&Config::default()).as_bytes())?;
+    output::put(&config::text(&Config::default()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,15 +2,16 @@
 //! shows the CPU; 30 samples a second apart show what a sample costs when caches are cold.
 //! Each is a recorder of its own, run as a child, that prints what it used.
 
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
+use kymo_sys::{machine, talk};
 
 use kymo_kernel::subsystem;
 
 use crate::options::RecordOptions;
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(options: &RecordOptions) -> Result<ExitCode> {
@@ -40,12 +41,12 @@ pub(crate) fn run(options: &RecordOptions) -> Result<ExitCode> {
 }
 
 fn heading(text: &str) -> Result<()> {
-    Ok(writeln!(std::io::stdout(), "# {text}")?)
+    Ok(output::put(&format!("# {text}\n"))?)
 }
 
 fn wait_note() -> Result<()> {
-    if std::io::stderr().is_terminal() {
-        eprintln!("kymo: this takes half a minute");
+    if machine::stderr_is_terminal() {
+        talk::say("kymo: this takes half a minute");
     }
     Ok(())
 }

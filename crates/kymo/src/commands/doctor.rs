@@ -2,7 +2,6 @@
 //! and which ones are slow, with the likely cause.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,11 +14,12 @@ use kymo_kernel::facts;
 use kymo_kernel::source::{self, Reads, Scope, Source, kind};
 use kymo_sys::kernel_file::Root;
 
+use crate::output;
 use crate::session;
 
 mod probe;
 
-use probe::Probe;
+use probe::{Probe, Spent};
 
 /// What `kymo doctor` is told.
 #[derive(Args, Clone, Debug)]
@@ -51,6 +51,7 @@ struct Price {
     files: usize,
     warm: Spread,
     cold: Spread,
+    spent: Spent,
     bytes: usize,
     errno: u16,
 }
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &DoctorOptions) -> Result<ExitCode> {
     } else {
         table(&prices, context.cpus(), &mut out);
     }
-    std::io::stdout().write_all(out.as_bytes())?;
+    output::put(&out)?;
     let slow = prices.iter().filter(|price| price.is_slow()).count();
     Ok(ExitCode::from(u8::from(slow > 0)))
 }
@@ -183,7 +184,7 @@ impl Price {
             kind::PID_CMDLINE => {
                 "the process's memory lock is held; it is mapping or faulting heavily"
             }
-            _ => "the kernel, a hypervisor or a tracer delays this read",
+            _ => "the kernel has much to add up, or a hypervisor takes the CPU away",
         }
     }
 }
@@ -256,15 +257,27 @@ fn table(prices: &[Price], cpus: u64, out: &mut String) {
         kept(prices)
     );
     for price in prices.iter().filter(|price| price.is_slow()) {
-        let worst = price.cold.median.max(price.warm.median) as f64 / 1e6;
-        let _ = writeln!(
-            out,
-            "WARNING: {} is slow to read: {worst:.1} ms, {:.1} s of CPU a day at 1 s. Likely cause: {}.",
-            price.path,
-            price.day_s(1),
-            price.cause()
-        );
+        warn(price, out);
     }
+}
+
+fn warn(price: &Price, out: &mut String) {
+    let worst = price.cold.median.max(price.warm.median) as f64 / 1e6;
+    let (costs, cause) = match price.spent.is_asleep() {
+        true => (
+            "most of it without a CPU".to_string(),
+            "a driver, a lock of the kernel or a tracer makes the reader wait",
+        ),
+        false => (
+            format!("{:.1} s of CPU a day at 1 s", price.day_s(1)),
+            price.cause(),
+        ),
+    };
+    let _ = writeln!(
+        out,
+        "WARNING: {} is slow to read: {worst:.1} ms, {costs}. Likely cause: {cause}.",
+        price.path
+    );
 }
 
 fn kept(prices: &[Price]) -> usize {

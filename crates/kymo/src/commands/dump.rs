@@ -14,6 +14,7 @@ use kymo_kernel::source;
 use kymo_query::recorded::Recorded;
 use kymo_query::source::{Moment, Source as _, Step};
 use kymo_recording::reader::Kinds;
+use kymo_sys::talk;
 
 use crate::times;
 
@@ -26,11 +27,11 @@ pub(crate) struct DumpOptions {
     /// Only this source, by its path under the root: proc/stat, proc/1/stat
     #[arg(long, value_name = "NAME")]
     pub source: Option<String>,
-    /// Begin at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
+    #[arg(long, value_name = "TIME[-THRU]", allow_hyphen_values = true)]
     pub from: Option<String>,
     /// End after this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub thru: Option<String>,
     /// Exact bytes on a terminal, too, where control bytes are shown as \xNN otherwise
     #[arg(long)]
@@ -80,7 +81,9 @@ pub(crate) fn run(options: &DumpOptions) -> Result<ExitCode> {
             Step::Sample(moment) if !moment.warmup => {
                 printed |= sample(&recorded, moment, &kinds, instance.as_deref(), &mut out)?;
             }
-            Step::Gap(message) | Step::Damage(message) => eprintln!("kymo: gap: {message}"),
+            Step::Gap(message) | Step::Damage(message) => {
+                talk::say(format_args!("kymo: gap: {message}"))
+            }
             Step::Sample(_) | Step::Event(..) => {}
         }
     }

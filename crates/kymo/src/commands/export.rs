@@ -19,6 +19,7 @@ use kymo_recording::record::{self, Head};
 use kymo_recording::writer::{Options, Place, Writer};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::{Disk as _, RealDisk};
+use kymo_sys::talk;
 
 use crate::times;
 
@@ -37,11 +38,11 @@ pub(crate) struct ExportOptions {
     /// The file to write; it must not be there
     #[arg(value_name = "FILE.kymo")]
     pub file: PathBuf,
-    /// Begin at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS][-THRU]")]
+    /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
+    #[arg(long, value_name = "TIME[-THRU]", allow_hyphen_values = true)]
     pub from: Option<String>,
     /// End after this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub thru: Option<String>,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<ExitCode> {
     let scratch = Beside::new(file)?;
     let recorded = copy(&options.from_path, range, &scratch.folder)?;
     if recorded == 0 {
-        eprintln!("kymo: nothing to export: nothing was recorded then");
+        talk::say("kymo: nothing to export: nothing was recorded then");
         return Ok(ExitCode::from(NOTHING));
     }
     join(&scratch.folder, &scratch.unfinished)?;
@@ -129,7 +130,7 @@ fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
                 samples += 1;
             }
             Item::Event { head, text } => record::push_event(&mut batch, head.stamp, text),
-            Item::Gap(gap) => eprintln!("kymo: not exported: {}", gap.message),
+            Item::Gap(gap) => talk::say(format_args!("kymo: not exported: {}", gap.message)),
         }
         if let Some(writer) = writer.as_mut().filter(|_| batch.len() > BATCH) {
             append(writer, &mut batch)?;

@@ -21,13 +21,16 @@ use kymo_query::stored::MARK;
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::kernel_file::Root;
+use kymo_sys::talk;
 use kymo_view::graphs::{self, DEFAULT_LETTERS, LINES_MAX, Plan};
 use kymo_view::svg::{self, Style, Theme};
 use kymo_view::time::{Bound, Span, Zone};
 use resvg::{tiny_skia, usvg};
 
-use super::serve::{KEEPER_SOCKET, data_folder};
+use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
 use stored::Stored;
+
+use crate::times;
 
 /// Exit code when nothing lies in the span asked for.
 const NOTHING: u8 = 1;
@@ -76,11 +79,11 @@ pub(crate) struct GraphOptions {
     /// Write this file; its name ends in .svg or .png
     #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
     pub output: PathBuf,
-    /// Begin at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
+    #[arg(long, value_name = "TIME[-THRU]", allow_hyphen_values = true)]
     pub from: Option<String>,
     /// End at this time
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub thru: Option<String>,
     /// Width of the picture in pixels
     #[arg(long, value_name = "PIXELS", default_value = "900")]
@@ -125,9 +128,9 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         Some(text) => number("--points", text, &(2..=100_000)).map_err(usage)? as usize,
         None => style.points(),
     };
-    let span = Span::parse(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
+    let span = times::span(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
     let Some(mut asked) = Asked::of(options)? else {
-        eprintln!("kymo: no series fits");
+        talk::say("kymo: no series fits");
         return Ok(ExitCode::from(NOTHING));
     };
     let extent = asked.extent()?;
@@ -142,10 +145,10 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         .all(|point| point.seconds <= 0.0)
     {
         let range = svg::range(&extent.context, from_ns, thru_ns);
-        eprintln!(
+        talk::say(format_args!(
             "kymo: cannot draw {}: nothing was recorded in {range}",
             options.output.display()
-        );
+        ));
         return Ok(ExitCode::from(NOTHING));
     }
     let text = asked.plan.svg(&series, &extent.context, &style);
@@ -164,11 +167,13 @@ fn draw_target(
     let shown = target::read(&data, name, &options.period, now).map_err(Error::msg)?;
     if shown.is_empty() {
         let output = options.output.display();
-        eprintln!("kymo: cannot draw {output}: nothing is stored of this target");
+        talk::say(format_args!(
+            "kymo: cannot draw {output}: nothing is stored of this target"
+        ));
         return Ok(ExitCode::from(NOTHING));
     }
     let root = Root::open(Path::new("/")).context("cannot open /")?;
-    let mut zone = Zone::of(&facts::gather(&root));
+    let mut zone = times::zone_of(&facts::gather(&root));
     write(&options.output, format, shown.svg(&mut zone, style))
 }
 
@@ -208,7 +213,7 @@ impl Asked {
             asked.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
         }
         if wants_stored {
-            let socket = data_folder(options.data.as_deref())?.join(KEEPER_SOCKET);
+            let socket = running_folder(options.data.as_deref())?.join(KEEPER_SOCKET);
             let stored = Stored::find(socket, &ids, &options.series).map_err(Error::msg)?;
             if stored.is_empty() {
                 return Ok(None);
@@ -353,22 +358,20 @@ impl Extent {
 
     /// The moment of a bound. One without a day is of the only day on which it lies within the recording.
     fn moment(&self, switch: &str, bound: Bound) -> Result<i64, String> {
-        let mut zone = Zone::of(&self.context);
-        let (hour, minute, second) = (
-            bound.second / 3600,
-            bound.second / 60 % 60,
-            bound.second % 60,
-        );
+        let mut zone = times::zone_of(&self.context);
+        let wall = match bound {
+            Bound::Moment(ns) => return Ok(ns),
+            Bound::Wall(wall) => wall,
+        };
+        let (hour, minute, second) = (wall.second / 3600, wall.second / 60 % 60, wall.second % 60);
         let cannot =
             |cause: &str| format!("cannot use {switch} {hour:02}:{minute:02}:{second:02}: {cause}");
-        if let Some(day) = bound.day {
-            let moment = zone.moment(day, bound.second);
+        if wall.day.is_some() {
+            let moment = bound.moment(&zone);
             return moment.ok_or_else(|| cannot("there is no such time"));
         }
         let days = self.days(&mut zone);
-        let moments = days
-            .iter()
-            .filter_map(|&day| zone.moment(day, bound.second));
+        let moments = days.iter().filter_map(|&day| zone.moment(day, wall.second));
         let within = |at_ns: &i64| (self.first_ns..=self.last_ns).contains(at_ns);
         let found: Vec<i64> = moments.clone().filter(within).collect();
         match (&found[..], &moments.collect::<Vec<i64>>()[..]) {

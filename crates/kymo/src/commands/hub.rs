@@ -7,11 +7,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use kymo_serve::{Settings, Tls, What};
 use kymo_sys::machine;
 use kymo_sys::privilege::{self, State};
+use kymo_sys::talk;
+use kymo_sys::tcp_owner::TcpOwners;
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox;
@@ -53,6 +56,7 @@ pub(crate) struct Order {
 
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
+    talk::never_wait();
     // Who tells all of kymo to flush means the recorder.
     machine::ignore_flush();
     let mut text = Vec::new();
@@ -64,8 +68,10 @@ pub(crate) fn run() -> Result<ExitCode> {
     let handed = |fd| privilege::inherited(fd).context("cannot take over a file of kymo serve");
     let listener = TcpListener::from(handed(order.listener)?);
     let mut ready = File::from(handed(order.ready)?);
+    // `shut_in` refuses new sockets.
+    let owners = TcpOwners::open().ok().map(Arc::new);
     let state = shut_in(&order)?;
-    kymo_serve::run(listener, settings(order), move || {
+    kymo_serve::run(listener, settings(order, owners), move || {
         // Without a guardian there is nobody to tell.
         let _ = ready.write_all(format!("{state}\n").as_bytes());
     })
@@ -81,7 +87,10 @@ fn shut_in(order: &Order) -> Result<String> {
     if let Some(rollups) = &order.rollups
         && let Err(error) = std::fs::create_dir_all(rollups)
     {
-        eprintln!("kymo: cannot make {}: {error}", rollups.display());
+        talk::say(format_args!(
+            "kymo: cannot make {}: {error}",
+            rollups.display()
+        ));
     }
     let read: Vec<_> = [&order.ring, &order.assets]
         .into_iter()
@@ -90,10 +99,12 @@ fn shut_in(order: &Order) -> Result<String> {
         .cloned()
         .collect();
     let write: Vec<_> = order.rollups.iter().cloned().collect();
-    Ok(format!("{words}, {}", sandbox::enter(&read, &write)))
+    let files = sandbox::enter(&read, &write);
+    let calls = sandbox::Process::Hub.confine();
+    Ok(format!("{words}, {files}, {calls}"))
 }
 
-fn settings(order: Order) -> Settings {
+fn settings(order: Order, owners: Option<Arc<TcpOwners>>) -> Settings {
     Settings {
         what: match order.ring {
             Some(dir) => What::Ring(dir),
@@ -109,6 +120,7 @@ fn settings(order: Order) -> Settings {
         rollups: order.rollups.filter(|folder| folder.is_dir()),
         keeper: order.keeper,
         keeper_writes: order.keeper_writes,
+        owners,
         assets: order.assets,
     }
 }

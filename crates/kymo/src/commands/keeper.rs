@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
-use kymo_ingest::collectd::{self, Collectd, EventKeeper, Senders, UsersInForce};
+use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
@@ -20,10 +20,13 @@ use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
-use kymo_sys::disk::RealDisk;
+use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, State};
-use kymo_wire::collectd::{Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb, read_auth_file};
+use kymo_sys::talk;
+use kymo_wire::collectd::{
+    Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb, Users, read_auth_file,
+};
 use kymo_wire::rrdcached::Permissions;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +57,8 @@ pub(crate) struct KeeperOrder {
     pub owner: String,
     /// Numbers of the listening sockets for rrdcached's protocol.
     pub rrdcached: Vec<i32>,
+    /// See [`rrdcached::Writers::One`].
+    pub one_writer: bool,
     /// Number of the listening socket for questions.
     pub questions: Option<i32>,
     /// Number of the one on which the hub adds what it reads of this machine's recording.
@@ -90,9 +95,11 @@ pub(crate) struct CollectdOrder {
     /// See [`collectd::CollectdSettings`].
     pub allow: Vec<String>,
     /// See [`collectd::CollectdSettings`].
+    pub trusted: Vec<String>,
+    /// See [`collectd::CollectdSettings`].
     pub hosts: Vec<(String, Vec<String>)>,
-    /// Texts of types.db; none: what is known of collectd 5.12.
-    pub types: Vec<Vec<u8>>,
+    /// Number of the copy of types.db, which the guardian keeps current; none: the types of collectd 5.12.
+    pub types: Option<i32>,
     /// See [`RrdSettings`].
     pub step_s: u32,
     /// See [`RrdSettings`].
@@ -121,7 +128,7 @@ impl KeeperOrder {
 
     /// Sockets for questions, and what may be asked there.
     fn for_questions(&self) -> Result<Vec<(OwnedFd, Role)>> {
-        let owner = self.admin_user;
+        let (owner, guardian) = (self.admin_user, machine::parent());
         let all = [
             (self.questions, Role::Read),
             (
@@ -131,7 +138,7 @@ impl KeeperOrder {
                     postgres: self.postgres_user,
                 },
             ),
-            (self.admin, Role::Admin { owner }),
+            (self.admin, Role::Admin { owner, guardian }),
         ];
         let there = all.into_iter().filter_map(|(fd, role)| Some((fd?, role)));
         there.map(|(fd, role)| Ok((handed(fd)?, role))).collect()
@@ -144,6 +151,7 @@ fn handed(fd: i32) -> Result<OwnedFd> {
 
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
+    talk::never_wait();
     let mut text = Vec::new();
     std::io::stdin()
         .read_to_end(&mut text)
@@ -154,9 +162,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     let sockets = order.for_rrdcached()?;
     let questions = order.for_questions()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
-    let auth_file = order.collectd.users.map(AuthCopy::take).transpose()?;
-    let users = auth_file.as_ref().map(|file| file.users.clone());
-    let collectd = collectd_listener(&order.collectd, users)?;
+    let copies = HandedCopies::take(&order.collectd)?;
+    let in_force = (copies.users.clone(), copies.types.clone());
+    let collectd = collectd_listener(&order.collectd, in_force)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings, order.programs.as_deref())?;
@@ -167,7 +175,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         }
     });
     let mut listeners: Vec<Box<dyn Listener>> = vec![Box::new(Rrdcached {
-        settings: rrdcached_settings(&settings),
+        settings: rrdcached_settings(&settings, order.one_writer),
         sockets,
         log: log.clone(),
     })];
@@ -196,57 +204,104 @@ pub(crate) fn run() -> Result<ExitCode> {
     // A guardian that has gone hears nothing.
     let _ = ready.write_all(format!("{state}\n").as_bytes());
     drop(ready);
-    let hang_up = || {
-        if let Some(file) = &auth_file {
-            file.read();
-            let count = file.users.get().len();
-            say(&format!("read auth_file again: {count} users"));
-        }
-    };
+    let hang_up = || copies.read_again();
     keeper
         .run(WRITERS, listeners, &signals, OnSignal::AsService, &hang_up)
         .map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The AuthFile's copy, and who is in force by it.
-struct AuthCopy {
-    copy: File,
-    users: UsersInForce,
+/// Copies of files that are out of reach, and their contents.
+struct HandedCopies {
+    auth_file: Option<HandedCopy>,
+    types_db: Option<HandedCopy>,
+    users: Option<InForce<Users>>,
+    types: InForce<TypesDb>,
 }
 
-impl AuthCopy {
-    fn take(number: i32) -> Result<AuthCopy> {
-        let copy = privilege::inherited(number);
-        let file = AuthCopy {
-            copy: copy
-                .context("cannot take over a file of kymo serve")?
-                .into(),
-            users: UsersInForce::default(),
+impl HandedCopies {
+    fn take(order: &CollectdOrder) -> Result<HandedCopies> {
+        let auth_file = order.users.map(HandedCopy::take).transpose()?;
+        let copies = HandedCopies {
+            users: auth_file.as_ref().map(|_| InForce::default()),
+            auth_file,
+            types_db: order.types.map(HandedCopy::take).transpose()?,
+            types: InForce::default(),
         };
-        file.read();
-        Ok(file)
+        copies.types.set(TypesDb::embedded());
+        copies.read();
+        Ok(copies)
     }
 
-    /// Wrong lines are reported and left out.
     fn read(&self) {
-        let length = self.copy.metadata().map_or(0, |stat| stat.len());
-        let mut text = vec![0; length as usize];
-        if let Err(error) = self.copy.read_exact_at(&mut text, 0) {
-            return say(&format!("cannot read auth_file: {error}"));
+        if let (Some(file), Some(users)) = (&self.auth_file, &self.users) {
+            read_users(file, users);
         }
-        let (users, bad) = read_auth_file(&text);
-        for bad in bad {
-            say(&format!("auth_file line {}: {}", bad.line, bad.why));
+        if let Some(file) = &self.types_db {
+            read_types(file, &self.types);
         }
-        self.users.set(users);
+    }
+
+    fn read_again(&self) {
+        self.read();
+        if let Some(users) = &self.users {
+            let count = users.get().len();
+            say(&format!("read auth_file again: {count} users"));
+        }
+        if self.types_db.is_some() {
+            let count = self.types.get().len();
+            say(&format!("read types.db again: {count} types"));
+        }
+    }
+}
+
+/// The copy of a file that is out of reach.
+struct HandedCopy(File);
+
+impl HandedCopy {
+    fn take(number: i32) -> Result<HandedCopy> {
+        Ok(HandedCopy(handed(number)?.into()))
+    }
+
+    fn text(&self) -> std::io::Result<Vec<u8>> {
+        let mut text = vec![0; self.0.metadata()?.len() as usize];
+        self.0.read_exact_at(&mut text, 0)?;
+        Ok(text)
+    }
+}
+
+/// Wrong lines are reported and left out.
+fn read_users(file: &HandedCopy, in_force: &InForce<Users>) {
+    let text = match file.text() {
+        Ok(text) => text,
+        Err(error) => return say(&format!("cannot read auth_file: {error}")),
+    };
+    let (users, bad) = read_auth_file(&text);
+    for bad in bad {
+        say(&format!("auth_file line {}: {}", bad.line, bad.why));
+    }
+    in_force.set(users);
+}
+
+/// Takes over types.db; wrong lines are reported and left out.
+fn read_types(file: &HandedCopy, in_force: &InForce<TypesDb>) {
+    let text = match file.text() {
+        Ok(text) => text,
+        Err(error) => return say(&format!("cannot read types.db: {error}")),
+    };
+    let mut types = TypesDb::default();
+    for bad in types.add(&text) {
+        say(&format!("types.db line {}: {}", bad.line, bad.why));
+    }
+    if types != *in_force.get() {
+        in_force.set(types);
     }
 }
 
 /// Makes the listener for collectd's datagrams once there is a log; `None`: there are no sockets for it.
 fn collectd_listener(
     order: &CollectdOrder,
-    users: Option<UsersInForce>,
+    (users, types): (Option<InForce<Users>>, InForce<TypesDb>),
 ) -> Result<Option<impl FnOnce(Senders, EventKeeper, Log) -> Collectd>> {
     if order.sockets.is_empty() {
         return Ok(None);
@@ -259,15 +314,6 @@ fn collectd_listener(
     let reported = privilege::inherited(order.reported);
     let reported = reported.context("cannot take over a file of kymo serve")?;
     let reported = collectd::Reported::new(Some(reported));
-    let mut types = TypesDb::default();
-    for text in &order.types {
-        for bad in types.add(text) {
-            say(&format!("types.db line {}: {}", bad.line, bad.why));
-        }
-    }
-    if order.types.is_empty() {
-        types = TypesDb::embedded();
-    }
     let settings = collectd::CollectdSettings {
         level: match order.security.as_str() {
             "sign" => SecurityLevel::Sign,
@@ -275,11 +321,8 @@ fn collectd_listener(
             _ => SecurityLevel::None,
         },
         users,
-        allow: order
-            .allow
-            .iter()
-            .filter_map(|text| Prefix::parse(text))
-            .collect(),
+        allow: networks(&order.allow),
+        trusted: networks(&order.trusted),
         hosts: order
             .hosts
             .iter()
@@ -307,6 +350,12 @@ fn collectd_listener(
         events,
         log,
     }))
+}
+
+/// The configuration was checked when it was read.
+fn networks(texts: &[String]) -> Vec<Prefix> {
+    let networks = texts.iter().filter_map(|text| Prefix::parse(text));
+    networks.collect()
 }
 
 /// Collects what programs publish, if there is a folder; that it cannot be done is said, and the rest goes on.
@@ -362,17 +411,24 @@ fn made(folder: &Path) -> Result<PathBuf> {
         .mode(0o750)
         .create(folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
-    std::fs::canonicalize(folder).with_context(|| format!("cannot open {}", folder.display()))
+    let real = std::fs::canonicalize(folder);
+    let real = real.with_context(|| format!("cannot open {}", folder.display()))?;
+    // Soon nothing above can be opened any more.
+    sync_names_of(&real);
+    Ok(real)
 }
 
-fn rrdcached_settings(settings: &Settings) -> rrdcached::Settings {
+fn rrdcached_settings(settings: &Settings, one_writer: bool) -> rrdcached::Settings {
     rrdcached::Settings {
         base: Some(settings.base.clone()),
         hidden: Some(settings.folder.clone()),
         beneath: true,
         make_folders: true,
         no_overwrite: false,
-        one_writer: true,
+        writers: match one_writer {
+            true => rrdcached::Writers::One,
+            false => rrdcached::Writers::Shared,
+        },
         durable: false,
     }
 }
@@ -385,5 +441,6 @@ fn shut_in(settings: &Settings, programs: Option<&Path>) -> Result<String> {
     let mut write = vec![settings.folder.clone(), settings.base.clone()];
     write.extend(programs.map(Path::to_path_buf));
     let files = sandbox::enter(&[], &write);
-    Ok(format!("{words}, {files}, {}", sandbox::refuse_sockets()))
+    let calls = sandbox::Process::Keeper.confine();
+    Ok(format!("{words}, {files}, {calls}"))
 }

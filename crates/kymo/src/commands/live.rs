@@ -1,23 +1,26 @@
 //! Live on the terminal: the sampler's records straight to a view.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Result;
-use kymo_kernel::facts;
+use kymo_base::context::Context;
+use kymo_base::track::Tracks;
 use kymo_query::live::{Live, Refresh};
-use kymo_query::source::Moment;
+use kymo_query::source::{Moment, Source, Step};
 use kymo_recording::queue::Queue;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::Signals;
+use kymo_sys::talk;
 use kymo_view::processes::Filter;
 
 use super::play::names;
 use crate::broadcast::{Audience, Broadcast, Manner};
+use crate::notices::{Notices, SLOW};
 use crate::options::{RecordOptions, ViewOptions};
+use crate::output;
 use crate::output::Pace;
 use crate::session::{self, Session, Setup, spawn, wait_for_end};
 use crate::show;
@@ -43,18 +46,18 @@ pub(crate) fn run(
         wait_for_end(&signals, &stop, &|| ())
     })?;
     session::say_waiting(&setup, options.familiar.quiet);
-    let (control, root) = (session.control.clone(), setup.root.clone());
+    let (control, facts) = (session.control.clone(), setup.facts.clone());
     let refresh = move || {
         let changed = control.devices_changed.swap(false, Ordering::Relaxed);
-        changed.then(|| facts::gather(&root))
+        changed.then(|| facts.gather())
     };
     let dir = plot_dir(options, view);
     let shown = show(
         &setup,
         (&setup.letters, view),
         (dir, clients),
-        session.queue.clone(),
-        Box::new(refresh),
+        (session.queue.clone(), Box::new(refresh)),
+        Some(Notices::default()),
     );
     (session.stopper())();
     session.join();
@@ -72,7 +75,7 @@ fn header(setup: &Setup, view: &ViewOptions) -> Result<ExitCode> {
     };
     let options = options.map_err(anyhow::Error::msg)?;
     let text = kymo_view::header(&setup.context, moment, &options);
-    std::io::stdout().write_all(text.as_bytes())?;
+    output::put(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -125,22 +128,53 @@ pub(crate) fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Re
     options.map(|_| ()).map_err(anyhow::Error::msg)
 }
 
-/// Shows `letters` of what comes out of `queue` until it is closed or has been counted.
+/// Shows `letters` of what comes out of `queue` until it is closed or has been counted. `notices`: where no writer says
+/// which files are slow.
 pub(crate) fn show(
     setup: &Setup,
     (letters, view): (&str, &ViewOptions),
     (dir, clients): (Option<&Path>, Option<Broadcast>),
-    queue: Arc<Queue>,
-    refresh: Refresh,
+    (queue, refresh): (Arc<Queue>, Refresh),
+    notices: Option<Notices>,
 ) -> Result<()> {
     let options = show::options(letters, view, dir, setup.schedule.count, Pace::Live);
     let mut options = options.map_err(anyhow::Error::msg)?;
     options.hides_private = clients.as_ref().is_some_and(Broadcast::is_open);
-    let mut live = Live::new(queue, setup.context.clone(), refresh);
+    let live = Live::new(queue, setup.context.clone(), refresh);
+    let mut live = Undisturbed { live, notices };
     let shown = show::run(&mut live, &options, view, (dir, clients), Pace::Live)?;
     if shown.samples > 0 && shown.absent.len() == letters.len() {
         let names = names(&shown.absent);
-        eprintln!("kymo: there is no {names} on this machine");
+        talk::say(format_args!("kymo: there is no {names} on this machine"));
     }
     Ok(())
+}
+
+/// Shows samples on stdout and says slow files on stderr, never between rows.
+struct Undisturbed {
+    live: Live,
+    notices: Option<Notices>,
+}
+
+impl Source for Undisturbed {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        loop {
+            match self.live.next()? {
+                Some(Step::Event(_, text)) if text.starts_with(SLOW) => {
+                    if let Some(notices) = &mut self.notices {
+                        notices.say(&text);
+                    }
+                }
+                step => return Ok(step),
+            }
+        }
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.live.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.live.context()
+    }
 }

@@ -2,15 +2,18 @@
 //! order: options, user, lock, configuration, fork, pid file, runner, and only then sandbox and threads.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use kymo_base::name::DisplayName;
+use kymo_poll::sink::KeeperConnection;
+use kymo_sys::clock::RealClock;
 use kymo_sys::privilege::{self, Account};
+use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::Config;
 
+mod awaited;
 mod bell;
 mod check;
 mod daemon;
@@ -46,10 +49,14 @@ pub(crate) struct Settings {
     pub files: Vec<PathBuf>,
     /// As they were read.
     pub configs: Vec<Config>,
+    /// Configurations that cannot be read, and are awaited under `kymo serve`.
+    pub unread: Vec<PathBuf>,
     /// The poller's own files; it holds the locks.
     pub places: Places,
     /// Whether to go on for ever.
     pub forever: bool,
+    /// True if `kymo serve` starts this process again when it ends.
+    pub is_served: bool,
     /// In the foreground, whatever the configurations say.
     pub stays: bool,
     /// Takes the place of the configurations' LogDir.
@@ -58,8 +65,8 @@ pub(crate) struct Settings {
     pub burst: bool,
     /// Stamps are whole seconds.
     pub integer_stamps: bool,
-    /// The keeper's socket for writing.
-    pub keeper: Option<PathBuf>,
+    /// The way to the keeper that stores values.
+    pub keeper: Option<KeeperConnection>,
     /// The folder below which names of the keeper's files lie.
     pub base: Option<PathBuf>,
     /// Where the page of kymo serve finds what targets are called.
@@ -92,15 +99,13 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
         Err(line) => return refuse(&format!("{line}; see kymo poll --help")),
     };
     if options.help {
-        // A closed pipe ends quietly.
-        let _ = std::io::stdout().write_all(options::HELP.as_bytes());
-        return ExitCode::SUCCESS;
+        return crate::answer(options::HELP);
     }
     prepare_and_run(options).unwrap_or_else(|line| refuse(&line))
 }
 
 fn refuse(line: &str) -> ExitCode {
-    eprintln!("kymo: {}", DisplayName(line.as_bytes()));
+    talk::say(format_args!("kymo: {}", DisplayName(line.as_bytes())));
     ExitCode::from(FAILED)
 }
 
@@ -109,9 +114,12 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     if options.files.is_empty() {
         return Err("cannot poll: no configuration is given; see kymo poll --help".into());
     }
+    if options.daemon || options.foreground {
+        talk::never_wait();
+    }
     let (account, gid) = account(&options)?;
     let owner = (account.uid, gid);
-    let places = Places::of(&options, owner)?;
+    let mut places = Places::of(&options, owner)?;
     let pid_file = match options.daemon && !options.check {
         true => Some(PollPidFile::take(&places.pid, owner)?),
         false => None,
@@ -122,16 +130,41 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     let locks = places.locks.iter().map(|path| Lock::take(path));
     let locks = locks.collect::<Result<Vec<_>, _>>()?;
     let debugging = check::Debugging::new(&options.debug, options.secrets);
+    let mut files: Vec<PathBuf> = options.files.iter().map(|file| absolute(file)).collect();
+    let mut unread = Vec::new();
+    let configs = match options.is_served() {
+        false => reading::read_all(&options.files, &debugging, &log)?,
+        true => {
+            let read = reading::read_each(&options.files, &debugging, &log);
+            let (numbers, configs): (Vec<usize>, Vec<Config>) = read.into_iter().unzip();
+            let is_read = |number: &usize| numbers.contains(number);
+            unread.extend(
+                (0..files.len())
+                    .filter(|number| !is_read(number))
+                    .map(|n| files[n].clone()),
+            );
+            files = numbers
+                .iter()
+                .map(|&number| files[number].clone())
+                .collect();
+            places.keep(&numbers);
+            configs
+        }
+    };
     let settings = Settings {
-        files: options.files.iter().map(|file| absolute(file)).collect(),
-        configs: reading::read_all(&options.files, &debugging, &log)?,
+        files,
+        configs,
+        unread,
         forever: options.daemon || options.foreground,
+        is_served: options.is_served(),
         stays: options.foreground,
         places,
         log_dir: options.log_dir,
         burst: options.burst,
         integer_stamps: options.integer_stamps,
-        keeper: options.keeper,
+        keeper: options
+            .keeper
+            .map(|socket| KeeperConnection::to(socket, Arc::new(RealClock))),
         base: options.base,
         descriptions: options.descriptions,
         on_demand: options.on_demand,
@@ -140,6 +173,10 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
         locks,
     };
     if options.check {
+        settings
+            .configs
+            .iter()
+            .try_for_each(|config| drive::keepable(config, &settings))?;
         return Ok(ExitCode::SUCCESS);
     }
     start(settings, pid_file)

@@ -4,8 +4,10 @@
 
 mod ask;
 mod columns;
+mod counted;
 mod follow;
 mod numbers;
+mod prepared;
 mod series;
 mod sessions;
 
@@ -14,13 +16,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
+use kymo_base::limits;
 use kymo_base::name::DisplayName;
 use kymo_sys::machine;
-use kymo_sys::privilege::State;
+use kymo_sys::privilege::{self, Memory, State};
+use kymo_sys::talk;
 use serde::{Deserialize, Serialize};
 
 use crate::notices::put_line;
 use crate::sandbox;
+
+/// Bytes of a line for people.
+const LINE_MAX: usize = 1000;
 
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -57,6 +64,10 @@ impl ServerOrder {
     /// A line for people about it.
     fn say(&self, line: &str) {
         let name = DisplayName(self.name.as_bytes());
+        // Some words of the line are the server's.
+        let line = line
+            .get(..line.floor_char_boundary(LINE_MAX))
+            .unwrap_or(line);
         put_line(format_args!(
             "postgres {name}: {}",
             DisplayName(line.as_bytes())
@@ -64,8 +75,16 @@ impl ServerOrder {
     }
 }
 
+/// Memory of the process, with a part for each server, so that one server cannot take the others' part.
+fn memory(servers: usize) -> Memory {
+    let servers = u64::try_from(servers).unwrap_or(u64::MAX);
+    let bytes = servers.saturating_mul(limits::PG_SERVER_MEMORY_MAX);
+    Memory::Mapped(bytes.saturating_add(limits::PG_MEMORY_MAX))
+}
+
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
+    talk::never_wait();
     // Who tells all of kymo to flush means the recorder.
     machine::ignore_flush();
     let mut text = Vec::new();
@@ -74,10 +93,13 @@ pub(crate) fn run() -> Result<ExitCode> {
         .context("cannot read what to ask")?;
     let order: PostgresOrder = serde_json::from_slice(&text)
         .context("cannot run postgres: it is started by kymo serve")?;
+    let limited = privilege::limit_memory(memory(order.servers.len()));
+    limited.context("cannot limit its memory")?;
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
     let words = own.words();
     let files = sandbox::enter(&[], &[]);
-    put_line(format_args!("postgres: {words}, {files}"));
+    let calls = sandbox::Process::Postgres.confine();
+    put_line(format_args!("postgres: {words}, {files}, {calls}"));
     let threads = order.servers.into_iter().map(|server| {
         let keeper = order.keeper.clone();
         let thread = std::thread::Builder::new().name("postgres".into());

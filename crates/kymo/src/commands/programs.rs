@@ -16,10 +16,12 @@ use kymo_query::stored::Keeper;
 use kymo_recording::folder::safe_host;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
-use kymo_view::time::{Bound, Zone};
-use kymo_wire::keeper::{ActiveSlot, Life, Metric, MetricKind, Programs, Publisher};
+use kymo_sys::talk;
+use kymo_view::time::Bound;
+use kymo_wire::keeper::{ActiveSlot, Blockers, Life, Metric, MetricKind, Programs, Publisher};
 
-use super::serve::{KEEPER_SOCKET, data_folder};
+use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
+use crate::output;
 use crate::times;
 
 /// Exit code where nothing was found.
@@ -47,7 +49,7 @@ pub(crate) struct ProgramsOptions {
     #[arg(long)]
     json: bool,
     /// What was in flight at this time, as it was recorded
-    #[arg(long, value_name = "[YYYYMMDD:]HH:MM[:SS]")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// The recording that says so; default: what kymo serve records
     #[arg(long, value_name = "PATH", requires = "at")]
@@ -62,7 +64,7 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
     if let Some(at) = &options.at {
         return show_recorded(options, at);
     }
-    let keeper = Keeper::at(data_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
+    let keeper = Keeper::at(running_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
     let lines = machine::terminal_lines().map(usize::from);
     if let (Some(lines), false) = (lines, options.once || options.json) {
         return watch(&keeper, options, lines);
@@ -73,20 +75,12 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
         true => format!("{}\n", kymo_serve::programs_json(&programs, now_ns)),
         false => page(&programs, now_ns),
     };
-    print(&text)?;
+    output::put(&text)?;
     if programs.publishers.is_empty() {
-        writeln!(io::stderr(), "kymo: no program publishes anything")?;
+        talk::say("kymo: no program publishes anything");
         return Ok(ExitCode::from(NOTHING));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A reader that has gone has read enough.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// What a recording says of a moment.
@@ -105,12 +99,12 @@ fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
     let at_ns = moment(at, recordings.only_recording().unwrap_or(&path))?;
     let recorded = activity::at(&recordings, at_ns).map_err(Error::msg)?;
     let Some(mut recorded) = recorded else {
-        writeln!(io::stderr(), "kymo: nothing was recorded of programs then")?;
+        talk::say("kymo: nothing was recorded of programs then");
         return Ok(ExitCode::from(NOTHING));
     };
     keep_named(&mut recorded.programs, &options.names);
     let now_ns = i64::try_from(recorded.at_ns).unwrap_or(0);
-    print(&match options.json {
+    output::put(&match options.json {
         true => format!("{}\n", kymo_serve::recorded_programs_json(&recorded)),
         false => page(&recorded.programs, now_ns),
     })?;
@@ -121,16 +115,16 @@ fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
 
 /// The moment that a time is in the zone of a recording; without a day the last one that has been, there.
 fn moment(at: &str, path: &Path) -> Result<i64> {
-    let bound = Bound::parse("--at", at, 0).map_err(anyhow::Error::msg)?;
+    let now_ns = RealClock.now().real_ns;
+    let mut bound = Bound::parse("--at", at, now_ns).map_err(anyhow::Error::msg)?;
     let (context, _) = times::beginning(path)?;
-    let mut zone = Zone::of(&context);
-    let last_ns = times::last_ns(path)?;
-    let of_day = |zone: &Zone, day| zone.moment(day, bound.second);
-    let moment = match bound.day {
-        Some(day) => of_day(&zone, day),
-        None => {
+    let mut zone = times::zone_of(&context);
+    let moment = match bound.of_every_day().map(|wall| wall.second) {
+        None => bound.moment(&zone),
+        Some(second) => {
+            let last_ns = times::last_ns(path)?;
             let days = [last_ns, last_ns - DAY_NS].map(|ns| zone.local(ns).day);
-            let moments = days.map(|day| of_day(&zone, day));
+            let moments = days.map(|day| zone.moment(day, second));
             moments.into_iter().flatten().find(|ns| *ns <= last_ns)
         }
     };
@@ -209,7 +203,9 @@ fn page(programs: &Programs, now_ns: i64) -> String {
 }
 
 fn head(publisher: &Publisher, now_ns: i64) -> String {
-    let name = format!("{} of {}", shown(&publisher.name), shown(&publisher.user));
+    let name = shown(&publisher.name);
+    let labels = label_words(&publisher.labels);
+    let name = format!("{name}{labels} of {}", shown(&publisher.user));
     let life = match publisher.life {
         Life::Alive => "alive",
         Life::Ended => "ended",
@@ -240,27 +236,31 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
         "PID", "COMMANDS", "FOR", "STATE"
     );
     let mut slots: Vec<&ActiveSlot> = publisher.slots.iter().collect();
-    // What works comes first, and what began first.
-    slots.sort_by_key(|slot| (slot.state != ACTIVE, slot.since_ns, slot.number));
+    let blockers = Blockers::of(&publisher.slots);
+    // What works, or holds others up, comes first, and what began first.
+    let rests = |slot: &ActiveSlot| slot.state != ACTIVE && !blockers.have(slot.pid, slot.xid);
+    slots.sort_by_key(|slot| (rests(slot), slot.since_ns, slot.number));
     for slot in slots {
-        let labels = slot.labels.iter().filter(|(_, value)| !value.is_empty());
-        let labels: Vec<String> = labels
-            .map(|(name, value)| format!("{}={}", shown(name), shown(value)))
-            .collect();
-        let text = match (slot.kind, slot.is_cut) {
-            (3, _) => "(secret)".to_string(),
-            (_, true) => format!("{}...", shown(&slot.text)),
-            (_, false) => shown(&slot.text),
+        let text = match (slot.xid, slot.kind, slot.is_cut) {
+            (1.., _, _) => transaction_words(slot.xid),
+            (_, 3, _) => "(secret)".to_string(),
+            (_, _, true) => format!("{}...", shown(&slot.text)),
+            (_, _, false) => shown(&slot.text),
+        };
+        let pid = match slot.xid {
+            0 => slot.pid.to_string(),
+            _ => "-".into(),
         };
         let _ = writeln!(
             out,
-            "  {:>8} {:>10} {:>8}  {:<26}  {text}{}{}{}",
-            slot.pid,
+            "  {pid:>8} {:>10} {:>8}  {:<26}  {text}{}{}",
             slot.commands,
             since(slot.since_ns, now_ns),
             kymo_serve::program_state(slot.state),
-            if labels.is_empty() { "" } else { "  " },
-            labels.join(" "),
+            match &*label_words(&slot.labels) {
+                "" => String::new(),
+                labels => format!(" {labels}"),
+            },
             waits(slot)
         );
     }
@@ -269,17 +269,30 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
     }
 }
 
+/// Those that have a value, each after a blank.
+fn label_words(labels: &[(Vec<u8>, Vec<u8>)]) -> String {
+    let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+    let words = labels.map(|(name, value)| format!(" {}={}", shown(name), shown(value)));
+    words.collect()
+}
+
 /// What it waits for, and for whom.
 fn waits(slot: &ActiveSlot) -> String {
     let mut words = String::new();
     if !slot.wait.is_empty() {
         let _ = write!(words, "  waits for {}", shown(&slot.wait));
     }
-    if !slot.blocked_by.is_empty() {
-        let pids: Vec<String> = slot.blocked_by.iter().map(u32::to_string).collect();
-        let _ = write!(words, "  blocked by {}", pids.join(", "));
+    let pids = slot.blocked_by.iter().map(u32::to_string);
+    let transactions = slot.blocked_by_xids.iter().copied().map(transaction_words);
+    let blockers: Vec<String> = pids.chain(transactions).collect();
+    if !blockers.is_empty() {
+        let _ = write!(words, "  blocked by {}", blockers.join(", "));
     }
     words
+}
+
+fn transaction_words(xid: u32) -> String {
+    format!("transaction {xid}")
 }
 
 fn put_metrics(out: &mut String, publisher: &Publisher) {
@@ -354,7 +367,7 @@ fn shown(name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_wire::keeper::Latency;
+    use kymo_wire::keeper::{Latency, PREPARED};
 
     #[test]
     fn a_page_is_safe_to_show_and_has_what_is_known() {
@@ -372,32 +385,37 @@ mod tests {
             },
         };
         let slot = |kind, state, text: &[u8]| ActiveSlot {
-            number: 0,
             pid: 7,
-            leader: 0,
             state,
             kind,
             since_ns: 1_000_000_000,
             commands: 9,
-            labels: Vec::new(),
             text: text.to_vec(),
             is_cut: true,
             wait: b"Lock:relation".to_vec(),
             blocked_by: vec![5, 6],
+            blocked_by_xids: vec![731],
+            ..ActiveSlot::default()
+        };
+        let prepared = ActiveSlot {
+            xid: 731,
+            state: PREPARED,
+            ..ActiveSlot::default()
         };
         let publisher = Publisher {
             name: b"example".to_vec(),
+            labels: vec![(b"port".to_vec(), b"5432".to_vec())],
             user: b"ada".to_vec(),
-            uid: 1,
             pid: 7,
             started_ns: 1_000_000_000,
-            life: Life::Alive,
-            slots_used: 2,
-            cells: 1,
             refused: 1,
             metrics: vec![metric],
-            slots: vec![slot(3, 1, b""), slot(1, ACTIVE, b"SELECT \x1b[2J")],
-            slots_left_out: 0,
+            slots: vec![
+                slot(3, 1, b""),
+                slot(1, ACTIVE, b"SELECT \x1b[2J"),
+                prepared,
+            ],
+            ..Publisher::default()
         };
         let programs = Programs {
             publishers: vec![publisher],
@@ -407,15 +425,17 @@ mod tests {
         let lines: Vec<&str> = page.lines().collect();
         assert_eq!(
             lines[0],
-            "example of ada, pid 7, alive, for 2.500s, 1 active of 2, 1 metrics left out"
+            "example port=5432 of ada, pid 7, alive, for 2.500s, 1 active of 3, 1 metrics left out"
         );
         assert!(
-            lines[2].contains("active")
-                && lines[2]
-                    .ends_with("SELECT \\x1b[2J...  waits for Lock:relation  blocked by 5, 6")
+            lines[3].contains("active")
+                && lines[3].ends_with(
+                    "SELECT \\x1b[2J...  waits for Lock:relation  blocked by 5, 6, transaction 731"
+                )
         );
-        assert!(lines[3].contains("(secret)"));
-        assert!(lines[5].contains("commands_total{kind=\\x1b[2J}"), "{page}");
-        assert!(lines[5].contains(" 0.250 ") && !page.contains('\x1b'));
+        assert!(lines[2].contains("prepared") && lines[2].ends_with("transaction 731"));
+        assert!(lines[4].contains("(secret)"));
+        assert!(lines[6].contains("commands_total{kind=\\x1b[2J}"), "{page}");
+        assert!(lines[6].contains(" 0.250 ") && !page.contains('\x1b'));
     }
 }

@@ -8,22 +8,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kymo_base::limits;
-use kymo_kernel::facts;
 use kymo_kernel::sampler::PAUSELESS_SAMPLE_NS;
 use kymo_recording::beat::Control;
+use kymo_recording::folder::boot_folder;
 use kymo_recording::queue::{Queue, Taken};
 use kymo_recording::record;
 use kymo_recording::writer::{Counters, Options, Place, Writer};
 use kymo_sys::clock::{Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
-use kymo_sys::kernel_file::Root;
 use kymo_sys::machine::{self, Signals};
 use kymo_sys::privilege;
+use kymo_sys::sure_folder;
+use kymo_sys::talk;
 
 use crate::cost::{self, RunCost};
-use crate::notices::Notices;
-use crate::options::{RecordOptions, ViewOptions};
-use crate::session::{self, LETTERS, Session, Setup, spawn, wait_for_end};
+use crate::notices::{Notices, put_line};
+use crate::options::{RecordOptions, ViewOptions, size_words};
+use crate::session::{self, MachineFacts, Session, Setup, spawn, wait_for_end};
 use crate::show;
 
 /// How long a read may run before the watchdog speaks up.
@@ -35,15 +36,14 @@ const GATHERED_SAMPLES: u64 = 60;
 
 /// Runs the command; with `view`, also shows what is recorded.
 pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
+    talk::never_wait();
     machine::forget_start();
     let signals = Signals::block();
     let mut setup = Setup::new(options, view)?;
     setup.schedule.announced = true;
-    if let Some(fd) = options.activity_fd {
-        let pipe = privilege::inherited(fd);
-        let pipe = pipe.with_context(|| format!("cannot read file descriptor {fd}"))?;
-        setup.plan.activity = Some(Arc::new(pipe));
-    }
+    let activity = options.activity_fd.map(privilege::inherited).transpose();
+    let activity = activity.context("cannot read the pipe of the keeper")?;
+    setup.plan.activity = activity.map(Arc::new);
     if let Some(view) = view {
         super::live::check(
             &show::beside_recording(&setup.letters, view),
@@ -51,6 +51,7 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
             super::live::plot_dir(options, view),
         )?;
     }
+    confine(options)?;
     let start = Instant::now();
     let clock = Arc::new(RunClock::new(setup.schedule.interval.is_zero()));
     let writer = open_writer(options, &setup, clock.clone())?;
@@ -64,9 +65,8 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
         tee_lost: false,
         interval: setup.schedule.interval,
         ack_fd: options.ack_fd,
-        root: setup.root.clone(),
-        letters: setup.letters.clone(),
-        facts: setup.context.text(),
+        facts: setup.facts.clone(),
+        recorded_facts: setup.context.text(),
         clock,
         cost: options.cost.then(RunCost::default),
         notices: Notices::default(),
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
             let letters = show::beside_recording(&setup.letters, view);
             let to = (super::live::plot_dir(options, view), None);
             let refresh = Box::new(|| None);
-            let shown = super::live::show(&setup, (&letters, view), to, tee, refresh);
+            let shown = super::live::show(&setup, (&letters, view), to, (tee, refresh), None);
             (session.stopper())();
             shown
         }
@@ -96,14 +96,33 @@ pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result
     };
     let control = session.control.clone();
     session.join();
-    let end = writer
+    let (counters, dropped, run) = writer
         .join()
-        .map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))?;
-    let (counters, dropped, run) = end?;
+        .map_err(|_| anyhow::anyhow!("cannot go on recording: the writer failed"))??;
     if let Some(run) = run {
         cost::print(&run, &control, &counters, dropped, start.elapsed())?;
     }
     shown.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(not(feature = "serve"))]
+fn confine(_: &RecordOptions) -> Result<()> {
+    Ok(())
+}
+
+/// Gives up rights that a recorder of kymo serve does not need, while there is one thread.
+#[cfg(feature = "serve")]
+fn confine(options: &RecordOptions) -> Result<()> {
+    if !options.confined {
+        return Ok(());
+    }
+    // The list of calls below refuses raising a limit.
+    machine::raise_open_files();
+    let own = privilege::State::of(std::process::id()).context("cannot read /proc/self/status")?;
+    let calls = crate::sandbox::Process::Recorder.confine();
+    let words = own.words();
+    crate::notices::put_line(format_args!("recorder: {words}, {calls}"));
+    Ok(())
 }
 
 fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> Result<Writer> {
@@ -117,15 +136,23 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
         sync_interval: Duration::from_nanos(options.sync_ns().map_err(usage)?),
         ..Options::default()
     };
-    if let Some(bytes) = options.seal_bytes().map_err(usage)? {
-        writing.seal_bytes = bytes;
-        writing.tail_bytes = bytes;
-    }
     let disk = Arc::new(RealDisk);
     writing.cap_bytes = match options.cap_bytes().map_err(usage)? {
         Some(bytes) => bytes,
-        None => default_cap(&dir),
+        None => {
+            let cap = DefaultCap::of(&dir);
+            if let Some(words) = cap.words() {
+                put_line(format_args!("recordings in {} take {words}", dir.display()));
+            }
+            cap.bytes
+        }
     };
+    let block_bytes = match options.seal_bytes().map_err(usage)? {
+        Some(bytes) => bytes,
+        None => block_bytes(writing.cap_bytes),
+    };
+    writing.seal_bytes = block_bytes;
+    writing.tail_bytes = block_bytes;
     let place = Place {
         host: setup.context.get("host").unwrap_or("localhost").to_string(),
         boot_id: setup
@@ -136,18 +163,67 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
         context: setup.context.text(),
         dir,
     };
+    let folder = boot_folder(&place.dir, &place.host, &place.boot_id);
+    // Root would record to the target of another user's link.
+    sure_folder::refuse_links(&folder)
+        .with_context(|| format!("cannot record to {}", folder.display()))?;
     Ok(Writer::open(disk, clock, place, writing)?)
 }
 
-/// 1 GiB, or 5 % of the file system if that is less.
-pub(crate) fn default_cap(dir: &std::path::Path) -> u64 {
-    let existing = dir
-        .ancestors()
-        .find(|path| path.exists() && !path.as_os_str().is_empty());
-    let size = existing
-        .or(Some(".".as_ref()))
-        .and_then(machine::file_system_bytes);
-    size.map_or(1 << 30, |bytes| (bytes / 20).min(1 << 30))
+/// The cap of recordings without --cap.
+pub(crate) struct DefaultCap {
+    pub(crate) bytes: u64,
+    file_system_bytes: Option<u64>,
+}
+
+impl DefaultCap {
+    pub(crate) fn of(dir: &std::path::Path) -> DefaultCap {
+        let existing = dir
+            .ancestors()
+            .find(|path| path.exists() && !path.as_os_str().is_empty());
+        let size = existing
+            .or(Some(".".as_ref()))
+            .and_then(machine::file_system_bytes)
+            // A file system without a size, such as /proc, takes no files.
+            .filter(|&bytes| bytes > 0);
+        DefaultCap {
+            bytes: size.map_or(CAP_MAX, cap_of),
+            file_system_bytes: size,
+        }
+    }
+
+    /// A message if the cap is more than a 20th of the file system.
+    pub(crate) fn words(&self) -> Option<String> {
+        let size = self
+            .file_system_bytes
+            .filter(|size| size / 20 < self.bytes)?;
+        let hours = (self.bytes / HOUR_BYTES).max(1);
+        Some(format!(
+            "{} at most, some {hours} h of a small machine at a sample a second, for the file system has only {}; --cap says otherwise",
+            size_words(self.bytes),
+            size_words(size)
+        ))
+    }
+}
+
+const CAP_MAX: u64 = 1 << 30;
+/// A ring that takes more than a 20th of its file system is no larger.
+const CAP_OF_SMALL: u64 = 8 << 20;
+const CAP_MIN: u64 = 1 << 20;
+const BLOCK_MAX: u64 = 1 << 20;
+const BLOCK_MIN: u64 = 128 << 10;
+/// Bytes an hour of `kymo serve`: 106 kB in 150 s with 2 CPUs and 122 processes (2026-11-25).
+const HOUR_BYTES: u64 = 5 << 19;
+
+/// A 20th of the file system, 1 GiB at most; of a small one an eighth, as far as the ring is small.
+fn cap_of(file_system_bytes: u64) -> u64 {
+    let least = (file_system_bytes / 8).clamp(CAP_MIN, CAP_OF_SMALL);
+    (file_system_bytes / 20).clamp(least, CAP_MAX)
+}
+
+/// Eight blocks fit into a cap: those of a small one are smaller.
+fn block_bytes(cap_bytes: u64) -> u64 {
+    (cap_bytes / 8).clamp(BLOCK_MIN, BLOCK_MAX) & !4095
 }
 
 /// The writer's clock. Without pause between samples each counts as 10 s, so that syncs and
@@ -190,10 +266,9 @@ struct Drain {
     tee_lost: bool,
     interval: Duration,
     ack_fd: Option<i32>,
-    root: Arc<Root>,
-    letters: String,
+    facts: MachineFacts,
     /// As they were recorded last.
-    facts: String,
+    recorded_facts: String,
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
@@ -207,6 +282,15 @@ struct Drain {
     capability_named: bool,
 }
 
+/// A capability is named as the cause only where it is missing.
+fn forbidden_line(forbidden: u64, processes: u64, may_trace: bool) -> String {
+    let cause = match may_trace {
+        true => "the kernel refuses it, although kymo has CAP_SYS_PTRACE",
+        false => "kymo lacks CAP_SYS_PTRACE",
+    };
+    format!("kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: {cause}")
+}
+
 impl Drain {
     /// Says once what cannot be read, and what it would take.
     fn name_capability(&mut self) {
@@ -214,9 +298,9 @@ impl Drain {
             [&self.control.processes, &self.control.forbidden].map(|n| n.load(Ordering::Relaxed));
         if forbidden > 0 && !self.capability_named {
             self.capability_named = true;
-            eprintln!(
-                "kymo: cannot read proc/PID/io of {forbidden} of {processes} processes: kymo lacks CAP_SYS_PTRACE"
-            );
+            let own = privilege::State::of(std::process::id());
+            let may_trace = own.is_some_and(|own| own.may_trace());
+            talk::say(forbidden_line(forbidden, processes, may_trace));
         }
     }
 
@@ -248,7 +332,7 @@ impl Drain {
         }
         self.say_overflow();
         if self.dropping {
-            eprintln!("kymo: cannot record {} records", self.dropped);
+            talk::say(format_args!("kymo: cannot record {} records", self.dropped));
         }
         let dropped = self.overflowed;
         let counters = self.writer.close();
@@ -277,10 +361,8 @@ impl Drain {
 
     /// Records what the machine has now, where that is not what it had.
     fn record_facts(&mut self) -> Result<()> {
-        let mut context = facts::gather(&self.root);
-        context.set(LETTERS, &self.letters);
-        let facts = context.text();
-        if facts == self.facts {
+        let facts = self.facts.gather().text();
+        if facts == self.recorded_facts {
             return Ok(());
         }
         let appended = self.writer.set_context(&facts)?;
@@ -290,7 +372,7 @@ impl Drain {
             tee.push(&record);
         }
         if appended.dropped == 0 {
-            self.facts = facts;
+            self.recorded_facts = facts;
         }
         Ok(())
     }
@@ -432,4 +514,48 @@ fn acknowledge(fd: i32, batch: &[u8]) -> Result<()> {
     }
     machine::write_fd(fd, lines.as_bytes())
         .with_context(|| format!("cannot write to file descriptor {fd}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_is_named_only_where_it_is_missing() {
+        for (may_trace, cause) in [
+            (
+                true,
+                "the kernel refuses it, although kymo has CAP_SYS_PTRACE",
+            ),
+            (false, "kymo lacks CAP_SYS_PTRACE"),
+        ] {
+            let line = forbidden_line(1, 109, may_trace);
+            assert_eq!(
+                line,
+                format!("kymo: cannot read proc/PID/io of 1 of 109 processes: {cause}")
+            );
+        }
+    }
+
+    /// Over a file system below 160 MB nothing was recorded: 5 % were less than eight blocks.
+    #[test]
+    fn small_file_systems_have_small_rings() {
+        for (size_mib, cap_kib, block_kib) in [
+            (1 << 20, 1 << 20, 1024),
+            (1000, 51_200, 1024),
+            (160, 8192, 1024),
+            (150, 8192, 1024),
+            (64, 8192, 1024),
+            (32, 4096, 512),
+            (16, 2048, 256),
+            (4, 1024, 128),
+        ] {
+            let cap = cap_of(size_mib << 20);
+            assert_eq!(
+                (cap >> 10, block_bytes(cap) >> 10),
+                (cap_kib, block_kib),
+                "{size_mib} MiB"
+            );
+        }
+    }
 }

@@ -35,6 +35,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::ExitCode;
 
+use kymo_sys::talk;
 use message::Message;
 use session::Session;
 
@@ -86,7 +87,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
                 "error flushing output: {}",
                 kymo_base::errno::strerror(&error)
             );
-            Message::from(text).print(&mut std::io::stderr());
+            Message::from(text).tell();
             ExitCode::FAILURE
         }
         _ => ExitCode::from(code),
@@ -97,13 +98,9 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
 fn on_store(done: Result<ExitCode, store::Stop>) -> ExitCode {
     match done {
         Ok(code) => code,
-        Err(store::Stop::Say(text)) => {
-            // A closed pipe ends quietly.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Err(store::Stop::Say(text)) => crate::answer(&text),
         Err(store::Stop::Refuse(line)) => {
-            eprintln!("{line}");
+            talk::say(line);
             ExitCode::from(2)
         }
     }
@@ -119,7 +116,7 @@ fn once(session: &mut Session, words: &[&[u8]]) -> u8 {
         return 0;
     };
     let _ = session.out.flush();
-    message.print(&mut std::io::stderr());
+    message.tell();
     1
 }
 

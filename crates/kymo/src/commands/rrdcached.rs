@@ -9,6 +9,7 @@ use kymo_ingest::rrdcached::{ListeningSocket, Rrdcached};
 use kymo_store::{Claim, Settings as StoreSettings};
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, Side};
+use kymo_sys::talk;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -26,6 +27,8 @@ use log::DaemonLog;
 use options::{Options, Stop};
 use pid_file::PidFile;
 
+use crate::output;
+
 /// Runs the daemon with the words behind its name.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
@@ -33,11 +36,13 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let options = match options::read(&words, &mut complain) {
         Ok(options) => options,
         Err(Stop { code, help }) => {
-            if help {
-                // A closed pipe ends quietly.
-                let _ = std::io::stdout().write_all(options::help().as_bytes());
-            }
-            return ExitCode::from(code);
+            return match help.then(|| output::put(&options::help())) {
+                Some(Err(error)) => {
+                    complain(&format!("rrdcached: {}", crate::cannot_print(error)));
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::from(code),
+            };
         }
     };
     start(options).unwrap_or_else(|()| {
@@ -48,7 +53,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
 
 /// A line for whoever starts the daemon.
 fn complain(line: &str) {
-    eprintln!("{}", DisplayName(line.as_bytes()));
+    talk::say(DisplayName(line.as_bytes()));
 }
 
 /// What a daemon has before anybody may rely on it. The store comes first, and goes last: whoever has it may replace
@@ -140,6 +145,7 @@ fn serve(
     log: Arc<DaemonLog>,
     ready: impl FnOnce(),
 ) -> ExitCode {
+    talk::never_wait();
     let Prepared {
         settings,
         claim,

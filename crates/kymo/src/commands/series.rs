@@ -3,6 +3,8 @@
 mod json;
 mod opened;
 
+pub(crate) use opened::place;
+
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,15 +13,17 @@ use anyhow::{Error, Result, bail};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_query::stored::{self, Keeper};
 use kymo_rrd::at_time;
 use kymo_rrd::calendar::Calendar;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::{machine, talk};
+use kymo_view::time::{Bound, Span, Zone};
 use kymo_wire::keeper::{EventRange, Range, Rows, SeriesInfo};
 
-use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, data_folder};
+use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, running_folder};
+use crate::days;
 
 /// Exit code where nothing was found.
 const NOTHING: u8 = 1;
@@ -39,7 +43,7 @@ enum SeriesCommand {
     Show(Show),
     /// Print what the senders of series wanted to be heard
     Events(Events),
-    /// Remove stored series, with their values and .rrd files
+    /// Remove stored series, with their values and .rrd files; or the values of a range of time
     Rm(Remove),
 }
 
@@ -77,6 +81,22 @@ struct Remove {
     /// Which of them, as ls takes it
     #[arg(required = true, value_name = "MATCHER")]
     matchers: Vec<String>,
+    /// Only values from this time on, as show takes it: rows that overlap the range become unknown, in .rrd files too
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "thru",
+        allow_hyphen_values = true
+    )]
+    from: Option<String>,
+    /// Up to this time
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "from",
+        allow_hyphen_values = true
+    )]
+    thru: Option<String>,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -100,22 +120,17 @@ struct Show {
 
 #[derive(Args, Clone, Debug)]
 struct Times {
-    /// Begin at this time, as rrdtool reads it
+    /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now; or as rrdtool reads it. With the end: 14:30-15:00
     #[arg(
         long,
-        value_name = "TIME",
+        value_name = "TIME[-THRU]",
         default_value = "-1h",
         allow_hyphen_values = true
     )]
     from: String,
-    /// End at this time
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "now",
-        allow_hyphen_values = true
-    )]
-    thru: String,
+    /// End at this time, not now
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    thru: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -161,7 +176,7 @@ fn reader(place: &WhichStore) -> Result<Keeper> {
 }
 
 fn folder(place: &DataFolder) -> Result<PathBuf> {
-    data_folder(place.data.as_deref())
+    running_folder(place.data.as_deref())
 }
 
 fn keeper(place: &DataFolder) -> Result<Keeper> {
@@ -170,11 +185,10 @@ fn keeper(place: &DataFolder) -> Result<Keeper> {
 
 /// Series that all matchers pick; none is a line on stderr.
 fn select(keeper: &Keeper, texts: &[String]) -> Result<Vec<SeriesInfo>> {
-    let matchers = texts.iter().map(|text| Matcher::parse(text));
-    let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Error::msg)?;
+    let matchers = keeper.matchers(texts).map_err(Error::msg)?;
     let found = keeper.select(&matchers).map_err(Error::msg)?;
     if found.is_empty() {
-        writeln!(io::stderr(), "kymo: no series fits")?;
+        talk::say("kymo: no series fits");
     }
     Ok(found)
 }
@@ -217,6 +231,14 @@ fn run_list(list: &List) -> Result<ExitCode> {
 }
 
 fn run_remove(remove: &Remove) -> Result<ExitCode> {
+    let times = remove.from.clone().zip(remove.thru.clone());
+    let range = times.map(|(from, thru)| {
+        range(&Times {
+            from,
+            thru: Some(thru),
+        })
+    });
+    let range = range.transpose()?;
     let socket = folder(&remove.place)?.join(ADMIN_SOCKET);
     let keeper = Keeper::of_administrator(socket);
     let found = select(&keeper, &remove.matchers)?;
@@ -228,40 +250,56 @@ fn run_remove(remove: &Remove) -> Result<ExitCode> {
         writeln!(out, "{}", shown(&info.name))?;
     }
     out.flush()?;
-    if !remove.yes && !is_wanted(found.len())? {
+    if !remove.yes && !is_wanted(found.len(), range)? {
         return Ok(ExitCode::from(NOTHING));
     }
     let names: Vec<Vec<u8>> = found.into_iter().map(|info| info.name).collect();
-    let outcomes = keeper.remove(&names).map_err(Error::msg)?;
-    let mut stderr = io::stderr().lock();
+    let outcomes = match range {
+        None => keeper.remove(&names),
+        Some(range) => keeper.erase(&names, range),
+    };
+    let outcomes = outcomes.map_err(Error::msg)?;
     let (mut gone, mut code) = (0, ExitCode::SUCCESS);
     for outcome in outcomes {
         match outcome {
             Ok(()) => gone += 1,
             Err(why) => {
-                writeln!(stderr, "kymo: {}", shown(why.as_bytes()))?;
+                talk::say(format_args!("kymo: {}", shown(why.as_bytes())));
                 code = ExitCode::from(NOTHING);
             }
         }
     }
-    writeln!(stderr, "kymo: removed {gone} series")?;
+    match range {
+        None => talk::say(format_args!("kymo: removed {gone} series")),
+        Some((from, thru)) => talk::say(format_args!(
+            "kymo: removed the values of {gone} series {}",
+            words(from, thru)
+        )),
+    }
     Ok(code)
 }
 
 /// Asks on a terminal; elsewhere a switch says it.
-fn is_wanted(count: usize) -> Result<bool> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+fn is_wanted(count: usize, range: Option<(i64, i64)>) -> Result<bool> {
+    if !(io::stdin().is_terminal() && machine::stderr_is_terminal()) {
         bail!("cannot ask whether to remove {count} series: there is no terminal; use --yes");
     }
-    let mut stderr = io::stderr();
-    write!(
-        stderr,
-        "Remove these {count} series and all their values? [y/N] "
-    )?;
-    stderr.flush()?;
+    let question = match range {
+        None => format!("Remove these {count} series and all their values? [y/N] "),
+        Some((from, thru)) => format!(
+            "Remove the values of these {count} series {}? [y/N] ",
+            words(from, thru)
+        ),
+    };
+    talk::put(question.as_bytes());
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn words(from: i64, thru: i64) -> String {
+    let zone = TimeZone::system();
+    format!("from {} to {}", stamp(from, &zone), stamp(thru, &zone))
 }
 
 fn shown(name: &[u8]) -> String {
@@ -316,7 +354,7 @@ fn run_show(show: &Show) -> Result<ExitCode> {
         match answer {
             Ok(rows) => print(&mut out, name, &rows)?,
             Err(why) => {
-                writeln!(io::stderr(), "kymo: {}", shown(why.as_bytes()))?;
+                talk::say(format_args!("kymo: {}", shown(why.as_bytes())));
                 code = ExitCode::from(NOTHING);
             }
         }
@@ -337,7 +375,7 @@ fn run_events(events: &Events) -> Result<ExitCode> {
     });
     let found = found.map_err(Error::msg)?;
     if found.is_empty() {
-        writeln!(io::stderr(), "kymo: there are no such events")?;
+        talk::say("kymo: there are no such events");
         return Ok(ExitCode::from(NOTHING));
     }
     let (mut out, zone) = (io::BufWriter::new(io::stdout().lock()), TimeZone::system());
@@ -363,15 +401,36 @@ fn stamp(second: i64, zone: &TimeZone) -> String {
     )
 }
 
-/// `--from` and `--thru` in seconds since 1970.
+/// The moment of a bound; one without a day is of today, as rrdtool has it.
+fn of_today(mut bound: Bound, now_ns: i64, zone: &mut Zone) -> Option<i64> {
+    if let Some(wall) = bound.of_every_day() {
+        wall.day = Some(zone.local(now_ns).day);
+    }
+    bound.moment(zone)
+}
+
+/// `--from` and `--thru` in seconds since 1970: as all commands read them, else as rrdtool does.
 fn range(times: &Times) -> Result<(i64, i64)> {
-    let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
+    let now_ns = RealClock.now().real_ns;
+    let now = now_ns.div_euclid(1_000_000_000);
+    let mut zone = days::zone()?;
     let mut calendar = Calendar::system();
-    let mut time = |switch: &str, text: &str| {
+    let mut time = |switch: &str, text: &str, bound: Option<Bound>| {
+        let own = bound.and_then(|bound| of_today(bound, now_ns, &mut zone));
+        let seconds = own.map(|ns| ns.div_euclid(1_000_000_000).to_string());
+        let text = seconds.as_deref().unwrap_or(text);
         let time = at_time::parse(text.as_bytes(), now, &mut calendar);
         time.map_err(|error| Error::msg(format!("cannot use {switch} {text:?}: {}", error.text)))
     };
-    let (from, thru) = (time("--from", &times.from)?, time("--thru", &times.thru)?);
+    let span = |from, thru| Span::parse(from, thru, now_ns).unwrap_or_default();
+    let both = span(Some(times.from.as_str()), None);
+    if both.thru.is_some() && times.thru.is_some() {
+        return Err(Error::msg("cannot use --thru: --from has both times"));
+    }
+    let end = times.thru.as_deref().unwrap_or("now");
+    let from = time("--from", &times.from, both.from)?;
+    let thru = both.thru.or_else(|| span(None, Some(end)).thru);
+    let thru = time("--thru", end, thru)?;
     let range = at_time::range(&from, &thru, &mut calendar);
     let (from, thru) = range.map_err(|error| Error::msg(error.text))?;
     if from >= thru {
@@ -415,6 +474,39 @@ fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `--from` may have the end, too, as everywhere.
+    #[test]
+    fn one_switch_takes_both_times() {
+        let between = |from: &str, thru: Option<&str>| {
+            let times = Times {
+                from: from.into(),
+                thru: thru.map(String::from),
+            };
+            range(&times).map_err(|error| error.to_string())
+        };
+        for (both, from, thru) in [
+            (
+                "20261121:10:00-20261121:11:30",
+                "20261121:10:00",
+                "20261121:11:30",
+            ),
+            (
+                "2026-11-21T10:00Z-2026-11-21T11:30Z",
+                "1795255200",
+                "1795260600",
+            ),
+        ] {
+            let seconds = |(from, thru): (i64, i64)| (from, thru / 10);
+            let expect = between(from, Some(thru)).map(seconds);
+            assert_eq!(between(both, None).map(seconds), expect, "{both}");
+            assert!(expect.is_ok(), "{both}: {expect:?}");
+            let refused = between(both, Some("now")).unwrap_err();
+            assert_eq!(refused, "cannot use --thru: --from has both times");
+        }
+        // Times as rrdtool reads them mean what they meant before.
+        assert!(between("end-1h", Some("now")).is_ok());
+    }
 
     #[test]
     fn lengths_of_time() {

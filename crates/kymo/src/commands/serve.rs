@@ -2,7 +2,6 @@
 //! here, before anything is started.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -10,23 +9,26 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
+use kymo_base::limits;
 use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
 use kymo_sys::datagrams::UdpSocket;
-use kymo_sys::disk::RealDisk;
+use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine;
-use kymo_sys::privilege::{Account, Keep, Role};
+use kymo_sys::privilege::{Account, Keep, Memory, Role};
 
 use super::hub::Order;
 use super::{keeper, record};
 use crate::config::{self, Config};
-use crate::guardian::{self, AuthFile, Keeper, Plan, Recorder};
+use crate::guardian::{self, HandedFile, Keeper, Plan, Recorder, Watched};
+use crate::output;
 use crate::{options, secret};
 
 mod place;
 mod poller;
 mod postgres;
 mod programs;
+mod running;
 mod sockets;
 
 use sockets::Sockets;
@@ -69,7 +71,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode> {
         if let Some((cert, key)) = tls {
             Tls { cert, key }.check().map_err(anyhow::Error::msg)?;
         }
-        std::io::stdout().write_all(config::text(&config).as_bytes())?;
+        output::put(&config::text(&config))?;
         return Ok(ExitCode::SUCCESS);
     }
     machine::set_umask(UMASK);
@@ -98,10 +100,23 @@ fn effective(options: &ServeOptions) -> Result<Config> {
     Ok(config)
 }
 
-/// The folder of a `kymo serve` that is asked something.
+/// The folder whose files a command reads: the named one, that of a serve that runs, or the default one.
 pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf> {
-    let folder = named.map(Path::to_path_buf).or_else(default_data);
+    let folder = running_folder(named).ok().or_else(default_data);
     folder.context("cannot find the folder of kymo serve: there is no home folder; use --data DIR")
+}
+
+/// The folder of the `kymo serve` that a command asks: the named one, else that of a serve that runs.
+pub(crate) fn running_folder(named: Option<&Path>) -> Result<PathBuf> {
+    let running = || running::find(default_data());
+    named
+        .map(Path::to_path_buf)
+        .or_else(running)
+        .with_context(|| {
+            let default = default_data().map(|folder| format!(" in {}", folder.display()));
+            let place = default.unwrap_or_default();
+            format!("cannot find a kymo serve that runs{place}: name its folder by --data DIR")
+        })
 }
 
 /// The service manager's choice, the system's, or the user's.
@@ -142,19 +157,24 @@ fn read_tls(config: &Config) -> Result<Option<(String, String)>> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).map_err(|error| match error.kind() {
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => anyhow!("cannot listen on {address}: address in use"),
         _ => anyhow!("cannot listen on {address}: {error}"),
-    })
+    })?;
+    // std's listeners have room for 128 clients that wait to be taken.
+    kymo_sys::listen::listen(&listener).with_context(|| format!("cannot listen on {address}"))?;
+    Ok(listener)
 }
 
 fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener) -> Result<Plan> {
     let dir = config.data.clone().unwrap_or_default();
     let account = place::prepare(&dir, &config.user)?;
+    sync_names_of(&dir);
     let token_path = dir.join("token");
     let mut recorder = recorder(config, &dir, account.clone())?;
     let mut keeper = keeper(config, &dir, account.clone())?;
     programs::record(&mut keeper, &mut recorder);
+    running::announce(&dir);
     let order = Order {
         ring: Some(dir.clone()),
         rollups: Some(dir.join("rollups")),
@@ -168,7 +188,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         pollers: poller::pollers(config, &dir, account.as_ref())?,
         postgres: postgres::plan(config, &dir, account.as_ref())?,
         order,
-        hub_role: role_without_rights(account),
+        hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
         listener,
         token_path: Some(token_path),
@@ -190,9 +210,7 @@ fn open_plan(
     let token_path = options.data.as_ref().map(|dir| dir.join("token"));
     let token = match (&options.data, &token_path) {
         (Some(dir), Some(path)) => {
-            let stat = dir.metadata();
-            let stat = stat.with_context(|| format!("cannot open {}", dir.display()))?;
-            place::refuse_shared(dir, &stat)?;
+            place::sure(dir)?;
             secret::token_of(path)?
         }
         _ => secret::fresh_token()?,
@@ -208,7 +226,7 @@ fn open_plan(
         pollers: Vec::new(),
         postgres: None,
         order,
-        hub_role: role_without_rights(account),
+        hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
         listener,
         token_path,
@@ -260,8 +278,9 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
 }
 
 /// For the hub and the keeper: neither needs a capability, and both end with the guardian.
-fn role_without_rights(account: Option<Account>) -> Role {
+fn role_without_rights(account: Option<Account>, memory_bytes: u64) -> Role {
     Role {
+        memory: Memory::Own(memory_bytes),
         account,
         groups: Vec::new(),
         keep: Keep::Nothing,
@@ -276,8 +295,12 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     let published = programs::prepare(account.as_ref());
     let published = published.map_err(|error| sockets.notices.push(format!("{error:#}")));
     let published = published.ok();
-    let auth_file = config.collectd.auth_file.as_deref();
-    let auth_file = auth_file.map(AuthFile::open).transpose()?;
+    let open = |name, paths| HandedFile::open(name, paths);
+    let auth_file = config.collectd.auth_file.clone();
+    let auth_file = auth_file.map(|path| open("auth_file", vec![path]));
+    let types = config.collectd.types_db.clone().or_else(installed_types);
+    let types = types.map(|paths| open("types_db", paths)).transpose()?;
+    let auth_file = auth_file.transpose()?;
     let store = &config.store;
     let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
     let owner = sockets.shown.first();
@@ -290,6 +313,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
+            one_writer: config.rrdcached.one_writer,
             questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
             writes: sockets.writes.as_ref().map(AsRawFd::as_raw_fd),
             admin: sockets.admin.as_ref().map(AsRawFd::as_raw_fd),
@@ -298,11 +322,17 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .map_or(machine::user(), |one| one.uid),
             postgres_user: postgres::user(config, account.as_ref())?
                 .map_or(machine::user(), |one| one.uid),
-            collectd: collectd_order(config, &sockets, auth_file.as_ref())?,
+            collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
         },
+        watched: config::silence_limit(&store.silence)
+            .map_err(anyhow::Error::msg)?
+            .map(|limit| Watched {
+                socket: dir.join(sockets::QUESTIONS),
+                limit,
+            }),
         shown: shown(&sockets),
         names: sockets.names,
         files: files_of(
@@ -319,12 +349,13 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .chain(published.map(|folder| folder.lock)),
         ),
         auth_file,
+        types,
         notices: sockets.notices,
         configured: config.store != config::Store::default()
             || config.listen.rrdcached.is_some()
             || config.listen.collectd.is_some()
             || config.collectd != config::Collectd::default(),
-        role: role_without_rights(account),
+        role: role_without_rights(account, limits::KEEPER_MEMORY_MAX),
     })
 }
 
@@ -365,20 +396,19 @@ fn shown(sockets: &Sockets) -> Vec<String> {
     lines
 }
 
-/// Files that the keeper may not read are read now.
+/// The types.db that collectd brings along, where it is.
+fn installed_types() -> Option<Vec<PathBuf>> {
+    let path = PathBuf::from(TYPES_DB);
+    path.exists().then(|| vec![path])
+}
+
+/// Files that the keeper may not read are handed to it.
 fn collectd_order(
     config: &Config,
     sockets: &Sockets,
-    auth_file: Option<&AuthFile>,
+    (auth_file, types): (Option<&HandedFile>, Option<&HandedFile>),
 ) -> Result<keeper::CollectdOrder> {
-    let read = |path: &PathBuf| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-    };
     let keys = &config.collectd;
-    let types = match &keys.types_db {
-        Some(paths) => paths.iter().map(read).collect::<Result<Vec<_>>>()?,
-        None => std::fs::read(TYPES_DB).into_iter().collect(),
-    };
     if keys.security != config::Security::None && keys.auth_file.is_none() {
         bail!("cannot use [collectd] security: it takes auth_file");
     }
@@ -389,14 +419,15 @@ fn collectd_order(
         sockets: sockets.collectd.iter().map(socket).collect(),
         reported: sockets.reported.as_raw_fd(),
         security: keys.security.word().into(),
-        users: auth_file.map(AuthFile::number),
+        users: auth_file.map(HandedFile::number),
         allow: keys.allow.clone(),
+        trusted: keys.trusted.clone(),
         hosts: config
             .users
             .iter()
             .map(|(name, user)| (name.clone(), user.hosts.clone()))
             .collect(),
-        types,
+        types: types.map(HandedFile::number),
         step_s: keys.step,
         heartbeat_s: keys.heartbeat,
         rows: keys.rows,
@@ -416,12 +447,12 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
         .into_iter()
         .map(Into::into)
         .collect();
-    words.extend(["-f".into(), dir.into()]);
+    words.extend(["--confined".into(), "-f".into(), dir.into()]);
     Ok(Recorder {
         place: format!(
             "{} (cap {})",
             dir.display(),
-            size_words(cap_bytes.unwrap_or_else(|| record::default_cap(dir)))
+            options::size_words(cap_bytes.unwrap_or_else(|| record::DefaultCap::of(dir).bytes))
         ),
         lock: dir.join(format!("{}.lock", safe_host(&machine::host()))),
         words,
@@ -430,24 +461,11 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
             account,
             groups: Vec::new(),
             keep: Keep::Reading,
+            memory: Memory::Own(limits::RECORDER_MEMORY_MAX),
             ends_with_parent: false,
             inherits: Vec::new(),
         },
     })
-}
-
-/// `1 GiB`, `512 MiB`.
-fn size_words(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "bytes")];
-    let (shift, unit) = units
-        .into_iter()
-        .find(|(shift, _)| bytes >> shift > 0)
-        .unwrap_or((0, "bytes"));
-    let tenths = bytes.saturating_mul(10) >> shift;
-    match tenths % 10 {
-        0 => format!("{} {unit}", tenths / 10),
-        tenth => format!("{}.{tenth} {unit}", tenths / 10),
-    }
 }
 
 /// What to type into a browser. An address that stands for all is reached by the machine's name.
@@ -466,19 +484,6 @@ fn url(address: SocketAddr, config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_in_words() {
-        for (bytes, words) in [
-            (1 << 30, "1 GiB"),
-            (100 << 20, "100 MiB"),
-            (3 << 29, "1.5 GiB"),
-            (1000, "1000 bytes"),
-            (0, "0 bytes"),
-        ] {
-            assert_eq!(size_words(bytes), words);
-        }
-    }
 
     #[test]
     fn who_must_show_a_token() {

@@ -18,7 +18,7 @@ use super::verify::folder_of;
 /// What `kymo status` is told.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StatusOptions {
-    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// For programs: one JSON object

@@ -14,12 +14,13 @@ use kymo_base::track::State;
 use kymo_kernel::source;
 use kymo_query::open::{MadeBy, Recordings, open_raw};
 use kymo_query::recorded::Recorded;
-use kymo_query::source::{Moment, Source as _, Step};
+use kymo_query::source::{Source as _, Step};
 use kymo_recording::collectl::{self, LineKind, Lines};
 use kymo_recording::reader::Kinds;
+use kymo_sys::talk;
 use kymo_view::Options;
 use kymo_view::options::Stamp;
-use kymo_view::time::{Place, Span, Zone};
+use kymo_view::time::{Place, PlayedZone, Span, Zone};
 use regex_lite::Regex;
 
 use super::dump::Spelled;
@@ -80,11 +81,7 @@ pub(crate) fn run(
             (MadeBy::Kymo, _, Some(to)) => extract_own(path, to, span)?,
             (MadeBy::Collectl, ..) => header_raw(path, &mut out)?,
             (MadeBy::Kymo, ..) => {
-                let (context, real_ns) = times::beginning(path)?;
-                let moment = Moment {
-                    real_ns,
-                    ..Moment::default()
-                };
+                let (context, moment) = times::beginning(path)?;
                 let header = kymo_view::header(&context, moment, view);
                 write!(out, "{}\n{header}\n", path.display())?;
                 true
@@ -111,7 +108,7 @@ pub(crate) struct Between<'a> {
 
 impl Between<'_> {
     fn span(&self) -> Result<Span> {
-        Span::parse(self.from, self.thru).map_err(anyhow::Error::msg)
+        times::span(self.from, self.thru).map_err(anyhow::Error::msg)
     }
 }
 
@@ -129,7 +126,7 @@ fn regex(pattern: &str) -> Result<Regex> {
 fn open(path: &Path) -> Result<(Lines, Zone)> {
     let context = collectl::header(open_raw(path).map_err(anyhow::Error::msg)?)?;
     let lines = Lines::open(open_raw(path).map_err(anyhow::Error::msg)?)?;
-    Ok((lines, Zone::of(&context)))
+    Ok((lines, times::zone_of(&context)))
 }
 
 /// The next line; what is wrong with a file is said, and ends it.
@@ -137,7 +134,7 @@ fn next(lines: &mut Lines) -> Option<(LineKind, &[u8])> {
     match lines.next_line() {
         Ok(line) => line,
         Err(why) => {
-            eprintln!("kymo: {why}");
+            talk::say(format_args!("kymo: {why}"));
             None
         }
     }
@@ -168,7 +165,7 @@ fn grep_raw(
         match sort {
             LineKind::Marker(real_ns) => {
                 let real_ns = real_ns.saturating_add(times.offset_ns);
-                within = span.place(zone.local(real_ns)) == Place::Within;
+                within = span.place(real_ns, zone.local(real_ns)) == Place::Within;
                 put_stamp(&mut stamp, real_ns, &mut zone, view);
             }
             LineKind::Text if within && matches(wanted, line) => {
@@ -192,21 +189,22 @@ fn grep_own(
     let range = times::range(times.from, times.thru, path)?;
     let mut recorded = Recorded::open(path, range, Kinds::ALL).map_err(anyhow::Error::msg)?;
     let (mut stamp, mut text, mut found) = (Vec::new(), Vec::new(), false);
+    let mut zones = PlayedZone::default();
     while let Some(step) = recorded.next().map_err(anyhow::Error::msg)? {
         let moment = match step {
             Step::Sample(moment) if !moment.warmup => moment,
             Step::Gap(why) | Step::Damage(why) => {
-                eprintln!("kymo: gap: {why}");
+                talk::say(format_args!("kymo: gap: {why}"));
                 continue;
             }
             Step::Sample(_) | Step::Event(..) => continue,
         };
-        let mut zone = Zone::of(recorded.context());
+        let zone = zones.of(recorded.context());
         let real_ns = moment.real_ns.saturating_add(times.offset_ns);
-        if span.place(zone.local(real_ns)) != Place::Within {
+        if span.place(real_ns, zone.local(real_ns)) != Place::Within {
             continue;
         }
-        put_stamp(&mut stamp, real_ns, &mut zone, view);
+        put_stamp(&mut stamp, real_ns, zone, view);
         for &(kind, _) in recorded.costs() {
             let Some(source) = source::of(kind) else {
                 continue;
@@ -265,6 +263,11 @@ fn put_stamp(out: &mut Vec<u8>, real_ns: i64, zone: &mut Zone, view: &Options) {
 /// Where an extract goes: into a folder under the same name, or under a name that begins so.
 fn extract_path(from: &Path, to: &Path, ending: &str) -> PathBuf {
     let name = from.file_name().unwrap_or_default().to_string_lossy();
+    // An extract is packed by gzip or not at all.
+    let name = match name.ends_with(".gz") {
+        true => &name[..],
+        false => collectl::unpacked_name(&name),
+    };
     match to.is_dir() {
         true => to.join(format!("{name}{ending}")),
         false => {
@@ -292,7 +295,8 @@ fn extract_raw(path: &Path, to: &Path, times: Between) -> Result<bool> {
     while let Some((sort, line)) = next(&mut lines) {
         let mut ends = false;
         if let LineKind::Marker(real_ns) = sort {
-            let place = span.place(zone.local(real_ns.saturating_add(times.offset_ns)));
+            let real_ns = real_ns.saturating_add(times.offset_ns);
+            let place = span.place(real_ns, zone.local(real_ns));
             ends = within && place != Place::Within;
             within = place == Place::Within;
             found |= within;
@@ -307,7 +311,7 @@ fn extract_raw(path: &Path, to: &Path, times: Between) -> Result<bool> {
     if !found {
         std::fs::remove_file(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }
-    eprintln!(
+    talk::say(format_args!(
         "kymo: {}",
         match found {
             true => format!("extracted into {}", to.display()),
@@ -316,7 +320,7 @@ fn extract_raw(path: &Path, to: &Path, times: Between) -> Result<bool> {
                 path.display()
             ),
         }
-    );
+    ));
     Ok(found)
 }
 

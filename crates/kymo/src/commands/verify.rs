@@ -1,56 +1,112 @@
-//! `kymo verify`: every block and every record in a store's folder, checked.
+//! `kymo verify`: reads and checks a folder: a store, the keeper's files beside it, and a recording with its
+//! roll-ups.
 
-use std::io::Write;
+mod recorded;
+
+use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use kymo_base::name::DisplayName;
+use kymo_ingest::kept::{self, Checked};
 use kymo_store::verify::{self, Event, Finding, Summary, Weight};
 use kymo_sys::disk::{Disk, RealDisk};
 
 use crate::progress::Progress;
+use recorded::Recorded;
 
 /// What `kymo verify` is told.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct VerifyOptions {
-    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+/// Counts and lines of a run.
+struct Report {
+    out: StdoutLock<'static>,
+    progress: Progress,
+    said: io::Result<()>,
+    damaged: u64,
+}
+
+impl Report {
+    fn found(&mut self, finding: &Finding) {
+        self.damaged += u64::from(finding.weight == Weight::Damage);
+        self.progress.clear();
+        let line = writeln!(self.out, "{}", line_of(finding));
+        self.said = std::mem::replace(&mut self.said, Ok(())).and(line);
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Found(finding) => self.found(finding),
+            Event::Progress {
+                done_bytes,
+                of_bytes,
+            } => self.progress.show(|| {
+                let (done, of) = (done_bytes >> 20, of_bytes.div_ceil(1 << 20));
+                format!("checked {done} of {of} MiB")
+            }),
+        }
+    }
 }
 
 /// Runs the command.
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     let disk = Arc::new(RealDisk);
-    let folder = folder_of(&*disk, &options.dir)?;
-    let mut out = std::io::stdout().lock();
-    let (mut progress, mut said) = (Progress::new(), Ok(()));
-    let summary = verify::verify(disk, &folder, &mut |event| match event {
-        Event::Found(finding) => {
-            progress.clear();
-            let line = writeln!(out, "{}", line_of(&finding));
-            said = std::mem::replace(&mut said, Ok(())).and(line);
-        }
-        Event::Progress {
-            done_bytes,
-            of_bytes,
-        } => progress.show(|| {
-            let (done, of) = (done_bytes >> 20, of_bytes.div_ceil(1 << 20));
-            format!("checked {done} of {of} MiB")
-        }),
-    });
-    progress.clear();
-    let summary = summary?;
-    said?;
-    writeln!(out, "{}", text_of(&summary))?;
-    Ok(ExitCode::from(u8::from(summary.damaged > 0)))
+    let has_recording = recorded::is_there(&*disk, &options.dir);
+    let store = match folder_of(&*disk, &options.dir) {
+        Err(_) if has_recording => None,
+        found => Some(found?),
+    };
+    let mut report = Report {
+        out: io::stdout().lock(),
+        progress: Progress::new(),
+        said: Ok(()),
+        damaged: 0,
+    };
+    let mut texts = Vec::new();
+    if let Some(folder) = store {
+        let summary = verify::verify(disk.clone(), &folder, &mut |event| report.event(&event))?;
+        let kept = kept::check(&*disk, &folder, &mut |finding| report.found(&finding));
+        let kept =
+            kept.with_context(|| format!("cannot check the files in {}", folder.display()))?;
+        texts.push(text_of(&summary, &kept));
+    }
+    if has_recording {
+        let recorded = recorded::check(&(disk as Arc<dyn Disk>), &options.dir, &mut |finding| {
+            report.found(&finding)
+        })?;
+        texts.push(text_of_recorded(&recorded));
+    }
+    report.progress.clear();
+    let found = match report.damaged {
+        0 => "no damage".to_string(),
+        1 => "1 place is damaged".to_string(),
+        many => format!("{many} places are damaged"),
+    };
+    let said = report
+        .said
+        .and_then(|()| writeln!(report.out, "{found}: {}", texts.join(", ")));
+    match said {
+        // Damage is damage, even if the reader of the output has closed it.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::from(u8::from(report.damaged > 0))),
+    }
 }
 
 /// The store's folder that is meant by `dir`.
 pub(crate) fn folder_of(disk: &dyn Disk, dir: &Path) -> Result<PathBuf> {
-    let found = kymo_store::store_folder(disk, dir)?;
+    let of_serve = dir.join("store");
+    let found = match kymo_store::store_folder(disk, dir)? {
+        None if disk.metadata(&of_serve).is_ok() => kymo_store::store_folder(disk, &of_serve)?,
+        found => found,
+    };
     let none = || anyhow::anyhow!("cannot open {}: there is no store in it", dir.display());
     found.ok_or_else(none)
 }
@@ -67,7 +123,7 @@ fn line_of(finding: &Finding) -> String {
     format!("{path} byte {offset}: {what}{note}")
 }
 
-fn text_of(summary: &Summary) -> String {
+fn text_of(summary: &Summary, kept: &Checked) -> String {
     let Summary {
         segments,
         blocks,
@@ -75,15 +131,20 @@ fn text_of(summary: &Summary) -> String {
         journal_files,
         journal_frames,
         bytes,
-        damaged,
+        ..
     } = summary;
-    let found = match damaged {
-        0 => "no damage".to_string(),
-        1 => "1 place is damaged".to_string(),
-        many => format!("{many} places are damaged"),
-    };
+    let (bytes, others) = (bytes + kept.bytes, kept.files);
     format!(
-        "{found}: {bytes} bytes, segments {segments}, blocks {blocks}, frames {frames}, \
-         journal files {journal_files}, records {journal_frames}"
+        "{bytes} bytes, segments {segments}, blocks {blocks}, frames {frames}, \
+         journal files {journal_files}, records {journal_frames}, other files {others}"
     )
+}
+
+fn text_of_recorded(recorded: &Recorded) -> String {
+    let Recorded {
+        samples,
+        bytes,
+        rollups,
+    } = recorded;
+    format!("recording of {bytes} bytes, samples {samples}, roll-ups {rollups}")
 }

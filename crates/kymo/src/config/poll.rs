@@ -11,7 +11,7 @@ use super::{File, quoted};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Poll {
-    /// Configurations, absolute paths whose last part may have `*`; none: nothing is polled.
+    /// Configurations, absolute paths that may have `*`; none: nothing is polled.
     #[serde(deserialize_with = "patterns")]
     pub mrtg: Vec<String>,
     /// User to run as when started by root; empty: as all of serve.
@@ -49,13 +49,9 @@ impl FilesWritten {
 
 fn patterns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
-    let is_plain = |text: &String| {
-        let folder = text.rsplit_once('/').map(|(folder, _)| folder);
-        folder.is_some_and(|folder| text.starts_with('/') && !folder.contains('*'))
-    };
-    match texts.iter().find(|text| !is_plain(text)) {
+    match texts.iter().find(|text| !text.starts_with('/')) {
         Some(text) => Err(D::Error::custom(format!(
-            "{text:?} is not a file's absolute path such as /etc/mrtg/*.cfg"
+            "{text:?} is not a file's absolute path such as /etc/mrtg/*.cfg or /etc/mrtg/*/*.cfg"
         ))),
         None => Ok(texts),
     }

@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use kymo_base::name::DisplayName;
 use kymo_sys::privilege::{self, Role};
 
 use super::ward::Ward;
@@ -68,7 +69,8 @@ impl Answering {
             return None;
         }
         self.was_ready = true;
-        Some(String::from_utf8_lossy(&line[..length]).trim_end().into())
+        // A child that was taken over says it, maybe: the terminal obeys none of it.
+        Some(DisplayName(line[..length].trim_ascii_end()).to_string())
     }
 
     /// Whether it runs and has said that it is ready.

@@ -1,4 +1,4 @@
-//! What a service manager is told (sd_notify(3)): a datagram to the socket it names.
+//! Messages to a service manager (sd_notify(3)): datagrams to the socket that it names.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;

@@ -107,6 +107,14 @@ impl Ward {
         }
     }
 
+    /// Has it end whatever it does, without waiting for that.
+    pub(super) fn send_kill(&mut self) {
+        if let State::Running { child, .. } = &mut self.state {
+            // Fails only when it is gone.
+            let _ = child.kill();
+        }
+    }
+
     /// Ends it whatever it does.
     pub(super) fn kill(&mut self) {
         if let State::Running { child, .. } = &mut self.state {

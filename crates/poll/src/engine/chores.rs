@@ -7,6 +7,7 @@ use kymo_wire::mrtg_cfg::Magic;
 use kymo_wire::snmp::Message;
 
 use super::decimal::Decimal;
+use super::empty::Empty;
 use super::pdu::has_bulk;
 use super::walk::{Next, Walk};
 use super::{Engine, Link};
@@ -88,7 +89,7 @@ impl Engine {
                 let _ = write!(text, "{counted}");
                 Decimal::of(&text)
             }
-            (None, Next::End | Next::Broken, _) => Decimal::Unknown,
+            (None, Next::End | Next::Looped | Next::Broken, _) => Decimal::Unknown,
         };
         self.chore_done(number, value, now, link);
     }
@@ -104,6 +105,9 @@ impl Engine {
         let cycle = &mut self.devices[number].cycle;
         cycle.walk = None;
         if let Some((reading, side)) = cycle.chores.pop_front() {
+            if value == Decimal::Unknown {
+                self.blame(number, reading, Empty::NoNumber);
+            }
             self.settle(reading, side, value, now);
         }
         self.next_chore(number, now, link);

@@ -10,8 +10,8 @@ use super::exchanges::Purpose;
 use super::interfaces::Found;
 use super::pdu;
 use super::plan::{NAMES_MAX, Planner};
-use super::walk::Walk;
-use super::{Due, Engine, Happening, Link};
+use super::walk::{Walk, Walked};
+use super::{Due, Engine, Happening, Link, seconds};
 
 impl Engine {
     pub(super) fn begin_cycle(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
@@ -28,6 +28,8 @@ impl Engine {
         let late_ns = now.mono_ns.saturating_sub(device.due_ns);
         device.due_ns = next_ns;
         device.cycle = Cycle {
+            began_ns: now.mono_ns,
+            names_before: device.names_max,
             account: Account {
                 session: device.session,
                 late_ns,
@@ -36,13 +38,8 @@ impl Engine {
             ..Cycle::default()
         };
         device.pdus.truncate(device.planned);
-        for reference in &mut device.references {
-            reference.is_refuted = false;
-            reference.absent.1 = reference.absent.1.saturating_sub(1);
-        }
-        let dropped = device.dropped.len();
-        device.dropped.retain(|_, until_ns| *until_ns > now.mono_ns);
-        device.is_plan_stale |= device.dropped.len() < dropped;
+        device.count_down();
+        self.hosts.begin(number);
         let end_ns = now.mono_ns + self.interval_ns / 10 * 8;
         self.timers
             .set(end_ns, Due::CycleEnd(number, device.cycles));
@@ -113,7 +110,7 @@ impl Engine {
     pub(super) fn walk_smaller(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         let walk = device.cycle.walk.as_mut();
-        let Some(walk) = walk.filter(|walk| walk.repetitions > 1) else {
+        let Some(walk) = walk.filter(|walk| walk.repetitions > 0) else {
             return self.walk_failed(number, now, link);
         };
         walk.repetitions /= 2;
@@ -124,7 +121,7 @@ impl Engine {
     /// There is no outcome of the walk at hand.
     pub(super) fn walk_failed(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         match self.devices[number].cycle.stage {
-            Stage::Walking => self.walked(number, false, now, link),
+            Stage::Walking => self.walked(number, Walked::Broken, now, link),
             _ => self.chore_done(number, Decimal::Unknown, now, link),
         }
     }
@@ -135,7 +132,7 @@ impl Engine {
         let Some(walk) = &self.devices[number].cycle.walk else {
             return;
         };
-        let ask = match pdu::has_bulk(session) {
+        let ask = match pdu::has_bulk(session) && walk.repetitions > 0 {
             true => Ask::GetBulk {
                 non_repeaters: 0,
                 max_repetitions: walk.repetitions,
@@ -147,41 +144,39 @@ impl Engine {
         self.send(exchange, now, link);
     }
 
-    /// A column was walked, or could not be.
-    pub(super) fn walked(
-        &mut self,
-        number: usize,
-        is_whole: bool,
-        now: Stamp,
-        link: &mut dyn Link,
-    ) {
+    /// A column was walked, as far as could be: what came before a break counts.
+    pub(super) fn walked(&mut self, number: usize, how: Walked, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         device.cycle.walk = None;
-        if let (true, Some(&column)) = (is_whole, device.cycle.walked.last()) {
+        if let Some(&column) = device.cycle.walked.last() {
             let rows = std::mem::take(&mut device.cycle.rows);
-            device.interfaces.begin(column);
-            for (key, index) in rows {
-                device.interfaces.add(column, key, index);
-            }
-            self.is_cache_changed = true;
+            self.is_cache_changed |= how == Walked::Whole || !rows.is_empty();
+            device.interfaces.learn(column, rows, how);
+            device.columns.insert(column, how);
         }
         self.walk_on(number, now, link);
     }
 
     /// Whatever is open, and can be asked, is asked.
     fn poll(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
-        self.resolve(number);
         let device = &mut self.devices[number];
+        device.resolve();
         device.cycle.stage = Stage::Polling;
         let is_first = !std::mem::replace(&mut device.cycle.has_polled, true);
         if device.is_plan_stale || !is_first {
+            let open = self.open_readings(number);
+            let names_max = self.devices[number].names_max;
+            let mut pdus = self.plan(number, names_max, open);
+            let (device, session) = (&self.devices[number], self.session(number));
+            if is_first && self.asks_uptime() && !pdus.is_empty() {
+                let uptime = Planner::uptime_alone(session, device);
+                uptime.into_iter().for_each(|pdu| pdus.insert(0, pdu));
+            }
+            let device = &mut self.devices[number];
             if is_first {
                 device.pdus.clear();
             }
             let from = device.pdus.len();
-            let open = self.open_readings(number);
-            let pdus = self.plan(number, open);
-            let device = &mut self.devices[number];
             device.pdus.extend(pdus);
             device.is_plan_stale = !is_first;
             if is_first {
@@ -194,7 +189,12 @@ impl Engine {
         self.pump(number, now, link);
     }
 
-    pub(super) fn plan(&self, number: usize, readings: Vec<usize>) -> Vec<pdu::Pdu> {
+    pub(super) fn plan(
+        &self,
+        number: usize,
+        names_max: usize,
+        readings: Vec<usize>,
+    ) -> Vec<pdu::Pdu> {
         let settings = (self.config.globals().single_request, self.asks_uptime());
         let device = &self.devices[number];
         Planner::plan(
@@ -202,6 +202,7 @@ impl Engine {
             device,
             &self.sides,
             settings,
+            names_max,
             readings.into_iter(),
         )
     }
@@ -211,23 +212,6 @@ impl Engine {
         readings
             .filter(|&reading| self.sides.is_any_open(reading))
             .collect()
-    }
-
-    /// Gives references their index, and says which have none.
-    fn resolve(&mut self, number: usize) {
-        let device = &mut self.devices[number];
-        let before: Vec<bool> = device.references.iter().map(|of| of.is_wanted()).collect();
-        device.resolve();
-        for (reference, was_wanted) in device.references.iter().zip(before) {
-            // Once, when it is missed for the first time.
-            if was_wanted && reference.index.is_none() && reference.absent.0 == 1 {
-                self.happenings.push(Happening::NoInterface {
-                    session: device.session,
-                    column: reference.column,
-                    key: reference.key.to_vec(),
-                });
-            }
-        }
     }
 
     /// Nothing is on its way, and nothing is to be sent: what comes next?
@@ -270,13 +254,18 @@ impl Engine {
     pub(super) fn end_cycle(&mut self, number: usize, now: Stamp) {
         // Of a short interval the end comes before the timeout.
         let cycle = &mut self.devices[number].cycle;
-        cycle.account.losses += u32::try_from(cycle.exchanges.len()).unwrap_or(u32::MAX);
+        let open = cycle
+            .exchanges
+            .iter()
+            .filter(|&&of| self.exchanges.is_asked(of));
+        cycle.account.losses += u32::try_from(open.count()).unwrap_or(u32::MAX);
         while let Some(&exchange) = self.devices[number].cycle.exchanges.last() {
             self.forget(exchange);
         }
         let readings = std::mem::take(&mut self.devices[number].readings);
         for &reading in &readings {
             if self.sides.is_any_open(reading) {
+                self.blame_open(number, reading);
                 for side in 0..2 {
                     self.sides.close(reading, side);
                 }
@@ -292,8 +281,9 @@ impl Engine {
         cycle.account.answered = cycle.answered_ns.is_some();
         cycle.account.seen_ns = device.seen_ns;
         cycle.account.was_reset = cycle.was_reset;
-        let (answered, was_dead) = (cycle.account.answered, device.dead_cycles > 0);
-        let was_asked = answered || cycle.account.losses > 0;
+        let (was_restarted, was_reset) = (cycle.was_restarted, cycle.was_reset);
+        let answered = cycle.account.answered;
+        let was_asked = answered || cycle.account.losses > 0 || cycle.is_given_up;
         device.dead_cycles = match (answered, was_asked) {
             (true, _) => 0,
             (false, true) => device.dead_cycles.saturating_add(1),
@@ -302,17 +292,20 @@ impl Engine {
         if answered {
             device.grow(limit);
         }
+        self.is_cache_changed |= device.note_limits(seconds(now.real_ns));
         if device.cycles == 0 {
             self.unpolled = self.unpolled.saturating_sub(1);
         }
         device.cycles += 1;
         self.accounts.push(device.cycle.account);
         let session = device.session;
-        match (answered, was_dead) {
-            (true, true) => self.happenings.push(Happening::Back { session }),
-            (false, false) if was_asked => self.happenings.push(Happening::Silent { session }),
-            _ => {}
+        match (was_restarted, was_reset) {
+            (true, true) => self.happenings.push(Happening::Restarted { session }),
+            (true, false) => self.happenings.push(Happening::AgentRestarted { session }),
+            (false, _) => {}
         }
+        self.hosts.end(number);
+        self.end_with(number, now);
     }
 
     /// One side of a reading has its outcome.
@@ -329,8 +322,10 @@ impl Engine {
     /// A reading has all that it will have.
     fn complete(&mut self, reading: usize, now: Stamp) {
         if let Some(device) = self.sides.device(reading) {
-            let was_reset = self.devices[device].cycle.was_reset;
-            self.outcomes.given(reading).was_reset = was_reset;
+            let cycle = &mut self.devices[device].cycle;
+            if cycle.was_restarted {
+                cycle.was_reset |= self.outcomes.note_restart(reading);
+            }
         }
         self.outcomes
             .complete(reading, now.real_ns, &self.config, &mut self.batch);

@@ -34,11 +34,43 @@ impl Decimal {
             Decimal::Long(text) => Some(text),
         }
     }
+
+    /// Whether both are known, and this one is less than the one before.
+    pub(crate) fn is_less(&self, before: &Decimal) -> bool {
+        let number = |of: &Decimal| {
+            let text = std::str::from_utf8(of.text()?).ok()?;
+            Some((text.parse::<i128>().ok(), text.parse::<f64>().ok()?))
+        };
+        match (number(self), number(before)) {
+            (Some((Some(new), _)), Some((Some(old), _))) => new < old,
+            (Some((_, new)), Some((_, old))) => new < old,
+            (None, _) | (_, None) => false,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_less_as_a_number() {
+        for (new, old, is_less) in [
+            ("9", "10", true),
+            ("10", "9", false),
+            ("10", "10", false),
+            ("-5", "3", true),
+            ("1.5", "2", true),
+            ("18446744073709551614", "18446744073709551615", true),
+            ("18446744073709551615", "18446744073709551614", false),
+            ("x", "1", false),
+        ] {
+            let (new, old) = (Decimal::of(new.as_bytes()), Decimal::of(old.as_bytes()));
+            assert_eq!(new.is_less(&old), is_less, "{new:?} {old:?}");
+        }
+        let known = Decimal::of(b"1");
+        assert!(!Decimal::Unknown.is_less(&known) && !known.is_less(&Decimal::Unknown));
+    }
 
     #[test]
     fn texts_of_any_length_come_back() {

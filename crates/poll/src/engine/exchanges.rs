@@ -29,6 +29,10 @@ pub(crate) struct Exchange {
     pub serial: u32,
     /// It counts among those whose answers may come in a moment, all at once.
     pub is_fresh: bool,
+    /// An attempt waits until its agent may be asked.
+    pub is_queued: bool,
+    /// The agent that is asked nothing else before it has answered, or time has passed.
+    pub agent: Option<usize>,
 }
 
 /// All of them, by number.
@@ -54,6 +58,8 @@ impl Exchanges {
             attempts: self.spare.pop().unwrap_or_default(),
             serial: self.serials,
             is_fresh: false,
+            is_queued: false,
+            agent: None,
         };
         match self.free.pop() {
             Some(number) => {
@@ -82,6 +88,19 @@ impl Exchanges {
     pub(crate) fn is_out(&self, number: usize, serial: u32) -> bool {
         let place = self.places.get(number).and_then(Option::as_ref);
         place.is_some_and(|exchange| exchange.serial == serial)
+    }
+
+    /// A request waits until its agent may be asked.
+    pub(crate) fn queue(&mut self, number: usize) {
+        if let Some(exchange) = self.get(number) {
+            exchange.is_queued = true;
+        }
+    }
+
+    /// True while the session waits for an answer to a request.
+    pub(crate) fn is_asked(&self, number: usize) -> bool {
+        let place = self.places.get(number).and_then(Option::as_ref);
+        place.is_some_and(|exchange| !exchange.is_queued)
     }
 
     /// It is over.

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
+use super::walk::Walked;
+
 /// How an interface is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Column {
@@ -86,34 +88,88 @@ pub(super) fn eth_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The interfaces of one device.
+/// How much a device answers to at once, where that is less than usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Names of a GET.
+    pub names: Option<u16>,
+    /// Rows of a GETBULK; 0: it is asked by GETNEXT.
+    pub rows: Option<u16>,
+    /// When more was tried last, seconds since 1970.
+    pub tried_s: Option<u32>,
+}
+
+/// The word of lines in MRTG's file that have limits, and their keys. MRTG keeps such lines as they are.
+const LIMIT: &str = "Limit";
+const LIMIT_NAMES: &[u8] = b"names";
+const LIMIT_ROWS: &[u8] = b"rows";
+const LIMIT_TRIED: &[u8] = b"tried";
+
+/// The interfaces of one device, and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interfaces(BTreeMap<Column, BTreeMap<Vec<u8>, Found>>);
+pub struct Interfaces {
+    columns: BTreeMap<Column, BTreeMap<Vec<u8>, Found>>,
+    /// See [`Limits`].
+    pub limits: Limits,
+}
 
 impl Interfaces {
     /// Where a clean key leads.
     pub fn find(&self, column: Column, key: &[u8]) -> Option<Found> {
-        self.0.get(&column)?.get(key).copied()
+        self.columns.get(&column)?.get(key).copied()
     }
 
     /// Forgets one that turned out to be another.
     pub fn forget(&mut self, column: Column, key: &[u8]) {
-        if let Some(keys) = self.0.get_mut(&column) {
+        if let Some(keys) = self.columns.get_mut(&column) {
             keys.remove(key);
         }
     }
 
-    /// Begins a column again; its rows follow.
-    pub fn begin(&mut self, column: Column) {
-        self.0.insert(column, BTreeMap::new());
+    /// Rows of a column, in the place of those that were known. Of a column that has no end, keys that are not among the rows
+    /// stay as they were.
+    pub fn learn(&mut self, column: Column, rows: Vec<(Vec<u8>, u32)>, how: Walked) {
+        let mut new: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
+        for (key, index) in rows {
+            let known = new.entry(key).or_insert(Found::Index(index));
+            if *known != Found::Index(index) {
+                *known = Found::Duplicate;
+            }
+        }
+        let keys = self.columns.entry(column).or_default();
+        if how == Walked::Whole {
+            keys.clear();
+        }
+        keys.extend(new);
+    }
+}
+
+impl Limits {
+    fn read(&mut self, key: &[u8], number: &[u8]) {
+        let number = std::str::from_utf8(number).ok();
+        let number: Option<u32> = number.and_then(|number| number.parse().ok());
+        let small = number.and_then(|number| u16::try_from(number).ok());
+        match key {
+            LIMIT_NAMES => self.names = small.filter(|&names| names > 0),
+            LIMIT_ROWS => self.rows = small,
+            LIMIT_TRIED => self.tried_s = number,
+            _ => {}
+        }
     }
 
-    /// A row of it.
-    pub fn add(&mut self, column: Column, key: Vec<u8>, index: u32) {
-        let keys = self.0.entry(column).or_default();
-        let known = keys.entry(key).or_insert(Found::Index(index));
-        if *known != Found::Index(index) {
-            *known = Found::Duplicate;
+    fn put(self, host: &[u8], out: &mut Vec<u8>) {
+        for (key, number) in [
+            (LIMIT_NAMES, self.names.map(u32::from)),
+            (LIMIT_ROWS, self.rows.map(u32::from)),
+            (LIMIT_TRIED, self.tried_s),
+        ] {
+            if let Some(number) = number {
+                for part in [host, b"\t", LIMIT.as_bytes(), b"\t", key] {
+                    out.extend(part);
+                }
+                // Writing to memory does not fail.
+                let _ = writeln!(out, "\t{number}");
+            }
         }
     }
 }
@@ -138,13 +194,18 @@ impl Cache {
             ) else {
                 continue;
             };
+            if !wanted.contains(host) {
+                continue;
+            }
+            if method == LIMIT.as_bytes() {
+                let interfaces = cache.0.entry(host.to_vec()).or_default();
+                interfaces.limits.read(key, index);
+                continue;
+            }
             let mut columns = Column::ALL.into_iter();
             let Some(column) = columns.find(|column| column.word().as_bytes() == method) else {
                 continue;
             };
-            if !wanted.contains(host) {
-                continue;
-            }
             let index = std::str::from_utf8(index).ok();
             let Some(found) = index.and_then(|index| match index {
                 "Dup" => Some(Found::Duplicate),
@@ -153,7 +214,7 @@ impl Cache {
                 continue;
             };
             let interfaces = cache.0.entry(host.to_vec()).or_default();
-            let keys = interfaces.0.entry(column).or_default();
+            let keys = interfaces.columns.entry(column).or_default();
             keys.insert(clean(key), found);
         }
         cache
@@ -163,7 +224,8 @@ impl Cache {
     pub fn text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (host, interfaces) in &self.0 {
-            let mut columns: Vec<_> = interfaces.0.iter().collect();
+            interfaces.limits.put(host, &mut out);
+            let mut columns: Vec<_> = interfaces.columns.iter().collect();
             columns.sort_by_key(|(column, _)| column.word());
             for (column, keys) in columns {
                 for (key, found) in keys {
@@ -208,20 +270,25 @@ mod tests {
     #[test]
     fn two_interfaces_of_one_name_are_none() {
         let mut interfaces = Interfaces::default();
-        interfaces.begin(Column::Name);
-        for (key, index) in [(&b"a"[..], 1), (b"b", 2), (b"a", 3), (b"b", 2)] {
-            interfaces.add(Column::Name, key.to_vec(), index);
-        }
+        let rows = [(&b"a"[..], 1), (b"b", 2), (b"a", 3), (b"b", 2)];
+        let rows = rows.map(|(key, index)| (key.to_vec(), index)).to_vec();
+        interfaces.learn(Column::Name, rows, Walked::Whole);
         assert_eq!(interfaces.find(Column::Name, b"a"), Some(Found::Duplicate));
         assert_eq!(interfaces.find(Column::Name, b"b"), Some(Found::Index(2)));
         assert_eq!(interfaces.find(Column::Descr, b"b"), None);
+        // A column that breaks off changes no other interface.
+        interfaces.learn(Column::Name, vec![(b"a".to_vec(), 4)], Walked::Looped);
+        assert_eq!(interfaces.find(Column::Name, b"a"), Some(Found::Index(4)));
+        assert_eq!(interfaces.find(Column::Name, b"b"), Some(Found::Index(2)));
         interfaces.forget(Column::Name, b"b");
         assert_eq!(interfaces.find(Column::Name, b"b"), None);
+        interfaces.learn(Column::Name, Vec::new(), Walked::Whole);
+        assert_eq!(interfaces.find(Column::Name, b"a"), None);
     }
 
     #[test]
     fn mrtgs_file_is_read_and_written() {
-        let text = b"public@h_161_2\tDescr\teth 0\t1\npublic@h_161_2\tDescr\tlo\tDup\npublic@h_161_2\tName\teth0\t7\n";
+        let text = b"public@h_161_2\tLimit\tnames\t12\npublic@h_161_2\tLimit\trows\t0\npublic@h_161_2\tLimit\ttried\t1800000000\npublic@h_161_2\tDescr\teth 0\t1\npublic@h_161_2\tDescr\tlo\tDup\npublic@h_161_2\tName\teth0\t7\n";
         let wanted = BTreeSet::from([b"public@h_161_2".to_vec()]);
         let cache = Cache::read(text, &wanted);
         assert_eq!(cache.text(), text);

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use kymo_wire::mrtg_cfg::{Config, Direction, LogFormat, Rounding, SourceKind};
 
 use super::decimal::Decimal;
+use super::empty::{Blame, Blames};
 use crate::batch::Batch;
 
 /// How stamps are written.
@@ -23,8 +24,12 @@ pub(crate) struct Given {
     pub values: [Decimal; 2],
     /// When, nanoseconds since 1970; 0: never.
     pub real_ns: i64,
-    /// The device was started since the reading before.
+    /// A counter is less than before, and the device's uptime says why.
     pub was_reset: bool,
+    /// Why a number is unknown.
+    pub blame: Option<Blame>,
+    /// In and out of the cycle before.
+    before: [Decimal; 2],
 }
 
 /// Which targets wait for which readings.
@@ -36,6 +41,9 @@ pub(crate) struct Outcomes {
     needed: Vec<usize>,
     missing: Vec<usize>,
     given: Vec<Given>,
+    /// By reading: some target takes it for a counter.
+    counts: Vec<bool>,
+    pub blames: Blames,
     stamps: Stamps,
     /// Below this interval there is no room for a second stamp.
     has_room: bool,
@@ -53,9 +61,13 @@ impl Outcomes {
         let readings = config.readings().len();
         let mut pairs = Vec::new();
         let mut needed = Vec::new();
+        let mut counts = vec![false; readings];
         for (target, of) in config.targets().enumerate() {
             let own = config.readings_of(of.expression());
             needed.push(own.len());
+            for &reading in own.iter() {
+                counts[index(reading)] |= counts_up(of.source_kind());
+            }
             pairs.extend(own.iter().map(|&reading| (index(reading), target)));
         }
         pairs.sort_unstable();
@@ -69,6 +81,8 @@ impl Outcomes {
             missing: needed.clone(),
             needed,
             given: vec![Given::default(); readings],
+            counts,
+            blames: Blames::new(config.targets().len()),
             stamps,
             has_room: config.globals().interval_s >= 10,
             done: 0,
@@ -84,7 +98,19 @@ impl Outcomes {
 
     /// A reading begins again.
     pub(crate) fn begin(&mut self, reading: usize) {
-        *self.given(reading) = Given::default();
+        let given = self.given(reading);
+        *given = Given {
+            before: std::mem::take(&mut given.values),
+            ..Given::default()
+        };
+    }
+
+    /// A device's uptime began again: says whether a number of this reading, which some target counts with, did so, too.
+    pub(crate) fn note_restart(&mut self, reading: usize) -> bool {
+        let given = &mut self.given[reading];
+        let mut pairs = given.values.iter().zip(&given.before);
+        given.was_reset = self.counts[reading] && pairs.any(|(new, old)| new.is_less(old));
+        given.was_reset
     }
 
     /// A reading is complete, as far as it will be: targets that waited for it alone go into the batch.
@@ -132,10 +158,7 @@ impl Outcomes {
             0 => now_ns,
             _ => i64::try_from(sum / count).unwrap_or(now_ns),
         };
-        let counts_up = matches!(
-            target.source_kind(),
-            SourceKind::Counter | SourceKind::Derive
-        );
+        let counts_up = counts_up(target.source_kind());
         if was_reset && counts_up && self.has_room {
             let before_ns = real_ns.saturating_sub(1_000_000_000);
             batch.push(number, |out| {
@@ -167,9 +190,17 @@ impl Outcomes {
         }
         batch.push(number, |out| out.extend_from_slice(&text));
         self.text = text;
+        let blame = given().find_map(|given| given.blame.as_ref());
+        self.blames
+            .note(number, blame.filter(|_| unknown > 0).cloned());
         self.done += 1;
         self.unknown += usize::from(unknown > 0);
     }
+}
+
+/// Whether a number less than the one before would be a rate that never was.
+fn counts_up(kind: SourceKind) -> bool {
+    matches!(kind, SourceKind::Counter | SourceKind::Derive)
 }
 
 /// A number of the configuration as a place.

@@ -35,10 +35,9 @@ pub(crate) struct Pdu {
 }
 
 impl Pdu {
-    /// Whether it asks for one reading and nothing else.
-    pub(crate) fn is_least(&self) -> bool {
-        let mut uses = self.uses.iter();
-        self.readings().len() < 2 && !uses.any(|(_, what)| *what == Use::Uptime)
+    /// True if the PDU asks for sysUpTime.
+    pub(crate) fn asks_for_uptime(&self) -> bool {
+        self.uses.iter().any(|(_, what)| *what == Use::Uptime)
     }
 
     /// The readings it has numbers of, each once.

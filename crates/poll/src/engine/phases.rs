@@ -1,9 +1,11 @@
 //! When in an interval each device is polled: the same moment each time, spread over the interval, and the same one for devices
-//! whose numbers are summed.
+//! whose numbers are summed, and for all sessions of a host.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kymo_wire::mrtg_cfg::{Config, Source};
+
+use super::hosts;
 
 /// By session, then by reading that is a command's: nanoseconds after the interval's beginning.
 pub(crate) struct Phases {
@@ -30,17 +32,22 @@ impl Phases {
             Source::Command(_) => sessions + reading as usize,
         };
         let mut groups = Groups::new(sessions + config.readings().len());
+        let hosts = hosts::firsts(config);
+        for (session, &first) in hosts.iter().enumerate() {
+            groups.join(session, first);
+        }
         for target in config.targets() {
             let readings = config.readings_of(target.expression());
             for pair in readings.windows(2) {
                 groups.join(node(pair[0]), node(pair[1]));
             }
         }
+        let names = hosts::device_names(config);
         let phase = |of: usize| {
             // The group's lowest number stands for it; its key does not change when others come or go.
             let mut hasher = DefaultHasher::new();
             match of.checked_sub(sessions) {
-                None => config.sessions()[of].mrtg_key.reveal().hash(&mut hasher),
+                None => names[of].hash(&mut hasher),
                 Some(reading) => config
                     .text(config.readings()[reading].text)
                     .hash(&mut hasher),

@@ -16,7 +16,7 @@ const REPLY_BYTES_MAX: usize = 1400;
 /// Bytes of a value, estimated: a Counter64.
 const VALUE_BYTES: usize = 9;
 /// Where fewer names are asked for at a time, sysUpTime stays away.
-const UPTIME_FROM: usize = 5;
+const UPTIME_FROM: usize = 6;
 /// ifTableLastChange.0
 const CHANGE: [u32; 10] = [1, 3, 6, 1, 2, 1, 31, 1, 5, 0];
 /// ifNumber.0
@@ -27,8 +27,6 @@ pub(crate) struct Planner<'a> {
     pub config: &'a Config,
     pub device: &'a Device,
     pub sides: &'a Sides,
-    /// Each name has a PDU of its own.
-    pub single: bool,
     /// sysUpTime comes along.
     pub uptime: bool,
     pub names_max: usize,
@@ -45,6 +43,7 @@ impl<'a> Planner<'a> {
         device: &'a Device,
         sides: &'a Sides,
         settings: (bool, bool),
+        names_max: usize,
         readings: impl Iterator<Item = usize>,
     ) -> Vec<Pdu> {
         let (single, uptime) = settings;
@@ -52,30 +51,50 @@ impl<'a> Planner<'a> {
             config,
             device,
             sides,
-            single,
-            uptime: uptime && device.has_uptime && device.names_max >= UPTIME_FROM,
-            names_max: device.names_max,
+            uptime: uptime && !device.is_uptime_alone && names_max >= UPTIME_FROM,
+            names_max: if single { 1 } else { names_max },
             pdus: Vec::new(),
             names: Vec::new(),
             uses: Vec::new(),
             bytes: 0,
         };
+        let mut alone = Vec::new();
         for reading in readings {
-            planner.add_reading(reading);
+            match !single && device.alone.contains(&reading) {
+                true => alone.push(reading),
+                false => planner.add_reading(reading),
+            }
         }
         planner.close();
-        if planner.pdus.is_empty() && device.watches_table() {
+        for reading in alone {
+            let wanted = planner.wanted(reading);
+            planner.put_alone(wanted);
+        }
+        if planner.pdus.is_empty() && device.watches_table() && planner.names_max >= UPTIME_FROM {
             planner.open();
             planner.close();
         }
         planner.pdus
     }
 
+    /// sysUpTime in a PDU of its own, where it does not come along with others.
+    pub(crate) fn uptime_alone(session: &Session, device: &Device) -> Option<Pdu> {
+        if !device.is_uptime_alone && device.names_max >= UPTIME_FROM {
+            return None;
+        }
+        Some(Pdu {
+            request: request(session, Ask::Get, &[Oid::of_arcs(&UPTIME)?]),
+            uses: vec![(0, Use::Uptime)],
+            names: 1,
+        })
+    }
+
     fn session(&self) -> &'a Session {
         &self.config.sessions()[self.device.session]
     }
 
-    fn add_reading(&mut self, reading: usize) {
+    /// The names for a reading, checks first: without its check a value does not count.
+    fn wanted(&self, reading: usize) -> Vec<(Oid, Use)> {
         let mut wanted: Vec<(Oid, Use)> = Vec::new();
         for side in 0..2u8 {
             if !self.sides.is_open(reading, side) {
@@ -86,14 +105,26 @@ impl<'a> Planner<'a> {
                 wanted.push((name, Use::Value { reading, side }));
             }
         }
-        // Checks first: a value without them is none.
         wanted.sort_by_key(|(_, what)| matches!(what, Use::Value { .. }));
-        if self.single {
-            for (name, what) in wanted {
-                self.put(name, what);
+        wanted
+    }
+
+    /// Names that share their PDUs with nothing else, in as few as may be.
+    fn put_alone(&mut self, wanted: Vec<(Oid, Use)>) {
+        self.close();
+        for (name, what) in wanted {
+            self.put(name, what);
+            if self.names.len() >= self.names_max {
                 self.close();
             }
-            return;
+        }
+        self.close();
+    }
+
+    fn add_reading(&mut self, reading: usize) {
+        let wanted = self.wanted(reading);
+        if wanted.len() > self.names_max {
+            return self.put_alone(wanted);
         }
         let new = wanted.iter().filter(|(name, _)| !self.names.contains(name));
         let (mut count, mut bytes) = (0, 0);
@@ -123,7 +154,7 @@ impl<'a> Planner<'a> {
         };
         let asked = source.asked[usize::from(side)];
         let is_got = matches!(asked.magic, Magic::Get | Magic::IsOne);
-        if !is_got || self.device.dropped.contains_key(&(reading, side)) {
+        if !is_got {
             return None;
         }
         let mut arcs = self.config.oid(asked.oid).to_vec();
@@ -149,9 +180,13 @@ impl<'a> Planner<'a> {
         if self.uptime {
             self.put_arcs(&UPTIME, Use::Uptime);
         }
-        if self.pdus.is_empty() && self.device.watches_table() {
-            self.put_arcs(&CHANGE, Use::Table(0));
-            self.put_arcs(&NUMBER, Use::Table(1));
+        let has_room = self.names_max >= UPTIME_FROM;
+        if self.pdus.is_empty() && self.device.watches_table() && has_room {
+            for (which, name) in [(0, &CHANGE[..]), (1, &NUMBER[..])] {
+                if self.device.has_table[usize::from(which)] {
+                    self.put_arcs(name, Use::Table(which));
+                }
+            }
         }
     }
 

@@ -7,15 +7,15 @@ use kymo_wire::mrtg_cfg::Magic;
 use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue};
 
 use super::decimal::Decimal;
+use super::empty::Empty;
 use super::exchanges::Purpose;
 use super::interfaces::{self, Column};
 use super::pdu::{self, Use};
 use super::plan::NAMES_MAX;
-use super::walk::{Next, place_of};
-use super::{Engine, Happening, Link, SECOND_NS};
+use super::transmit::Cause;
+use super::walk::{Next, Walked, place_of};
+use super::{Engine, Link};
 
-/// A name that v1 said is not there is asked for again after an hour.
-const DROPPED_NS: u64 = 3600 * SECOND_NS;
 /// An uptime may be behind the clock by so much without a restart, in hundredths of a second.
 const UPTIME_SLACK: i64 = 1000;
 
@@ -65,6 +65,7 @@ impl Engine {
         cycle.account.answers += 1;
         let round_trip_ns = came.mono_ns.saturating_sub(sent_ns);
         cycle.account.round_trip_ns += round_trip_ns;
+        self.agents.answered(number, came.mono_ns, round_trip_ns);
         // The middle between sending and receiving is the best guess at when the device looked.
         let stamp_ns = came.real_ns - (round_trip_ns / 2) as i64;
         match answered {
@@ -106,7 +107,7 @@ impl Engine {
             return self.walk_smaller(number, now, link);
         }
         for pdu in std::mem::take(&mut cycle.suspects) {
-            self.halve(number, pdu, now);
+            self.split_silent(number, pdu, now);
         }
         self.pump(number, now, link);
     }
@@ -127,14 +128,19 @@ impl Engine {
             return;
         };
         let rows = &mut cycle.rows;
+        let repetitions = walk.repetitions;
         let next = walk.take(reply, |behind, value| {
             rows.extend(row_of(column, behind, value));
             true
         });
+        if walk.repetitions < repetitions {
+            self.devices[number].rows_max = walk.repetitions;
+        }
         match next {
             Next::More => self.ask_rows(number, now, link),
-            Next::End => self.walked(number, true, now, link),
-            Next::Broken => self.walked(number, false, now, link),
+            Next::End => self.walked(number, Walked::Whole, now, link),
+            Next::Looped => self.walked(number, Walked::Looped, now, link),
+            Next::Broken => self.walked(number, Walked::Broken, now, link),
         }
     }
 
@@ -149,8 +155,11 @@ impl Engine {
     ) {
         self.devices[number].cycle.in_flight -= 1;
         match reply.error_status() {
-            ErrorStatus::NO_ERROR => self.take_values(number, pdu, reply, stamp_ns, now),
-            ErrorStatus::TOO_BIG => self.halve(number, pdu, now),
+            ErrorStatus::NO_ERROR => {
+                self.take_values(number, pdu, reply, stamp_ns, now);
+                self.rejoin(number, pdu);
+            }
+            ErrorStatus::TOO_BIG => self.split(number, pdu, Cause::Size, now),
             status => self.take_error(number, pdu, status, reply.head.index, now),
         }
         self.pump(number, now, link);
@@ -166,39 +175,66 @@ impl Engine {
         now: Stamp,
     ) {
         let device = &mut self.devices[number];
-        device.cycle.had_error = true;
         let of = &device.pdus[pdu];
+        device.cycle.had_error |= of.names > 1;
         let place = usize::try_from(index).ok().and_then(|at| at.checked_sub(1));
         let Some(place) = place.filter(|&place| place < usize::from(of.names)) else {
-            return self.halve(number, pdu, now);
+            let cause = match status {
+                ErrorStatus::NO_SUCH_NAME => Cause::Name,
+                _ => Cause::Size,
+            };
+            device.is_uptime_alone |= of.asks_for_uptime();
+            return self.split(number, pdu, cause, now);
         };
+        let names = usize::from(of.names);
         let spoilt = of.uses.iter().filter(|(at, _)| usize::from(*at) == place);
         let spoilt: Vec<Use> = spoilt.map(|&(_, what)| what).collect();
         let readings = of.readings();
+        device.names_proven = device.names_proven.max(names);
         for what in spoilt {
-            self.without(number, what, status, now);
+            self.without(number, what, now);
         }
-        let open = readings
-            .into_iter()
-            .filter(|&reading| self.sides.is_any_open(reading));
-        let open: Vec<usize> = open.collect();
-        self.ask_again(number, open);
+        let names_max = self.devices[number].names_max;
+        self.ask_again(number, names_max, readings);
     }
 
-    /// The device has no such thing.
-    fn without(&mut self, number: usize, what: Use, status: ErrorStatus, now: Stamp) {
+    /// The device refused a PDU for this name: from the next cycle on it spoils no other one.
+    pub(super) fn without(&mut self, number: usize, what: Use, now: Stamp) {
         let device = &mut self.devices[number];
-        device.is_plan_stale = true;
         match what {
-            Use::Uptime => device.has_uptime = false,
-            Use::Table(_) => device.has_table = false,
+            Use::Uptime => {
+                device.is_plan_stale |= !std::mem::replace(&mut device.is_uptime_alone, true);
+            }
+            Use::Table(which) => {
+                let has_it = &mut device.has_table[usize::from(which)];
+                device.is_plan_stale |= std::mem::replace(has_it, false);
+            }
             Use::Check(reference) => self.refute(number, reference),
             Use::Value { reading, side } => {
-                if status == ErrorStatus::NO_SUCH_NAME {
-                    let until_ns = now.mono_ns + DROPPED_NS;
-                    device.dropped.insert((reading, side), until_ns);
+                device.cycle.spoilt.insert(reading);
+                if device.alone.insert(reading) {
+                    // The name was the cause, not how many there were.
+                    device.names_max = device.names_max.max(device.cycle.names_before);
+                    device.is_plan_stale = true;
                 }
+                self.blame(number, reading, Empty::NoObject);
                 self.settle(reading, side, Decimal::Unknown, now);
+            }
+        }
+    }
+
+    /// A PDU was answered: what had one of its own, and did not spoil it, goes with others again.
+    fn rejoin(&mut self, number: usize, pdu: usize) {
+        let device = &mut self.devices[number];
+        if device.pdus[pdu].asks_for_uptime() {
+            device.is_plan_stale |= std::mem::take(&mut device.is_uptime_alone);
+        }
+        if device.alone.is_empty() {
+            return;
+        }
+        for reading in device.pdus[pdu].readings() {
+            if !device.cycle.spoilt.contains(&reading) {
+                device.is_plan_stale |= device.alone.remove(&reading);
             }
         }
     }
@@ -214,12 +250,29 @@ impl Engine {
         let of = &self.devices[number].pdus[pdu];
         let mut values = [None; NAMES_MAX + 8];
         gather(of.request.bytes(), reply, &mut values);
-        let uses = of.uses.len();
+        let (uses, names) = (of.uses.len(), usize::from(of.names));
+        let came = values.iter().take(names).flatten().count();
+        if reply.varbinds.clone().next().is_none() {
+            return self.split(number, pdu, Cause::Size, now);
+        }
+        let is_part = (1..names).contains(&came);
         for at in 0..uses {
             let (place, what) = self.devices[number].pdus[pdu].uses[at];
             let value = values.get(usize::from(place)).copied().flatten();
-            self.take_value(number, what, value, stamp_ns, now);
+            if value.is_some() || !is_part {
+                self.take_value(number, what, value, stamp_ns, now);
+            }
         }
+        let device = &mut self.devices[number];
+        if !is_part {
+            device.names_proven = device.names_proven.max(names);
+            return;
+        }
+        if names > device.names_proven {
+            device.shrink_to(came);
+        }
+        let readings = device.pdus[pdu].readings();
+        self.ask_again(number, came, readings);
     }
 
     fn take_value(
@@ -234,13 +287,7 @@ impl Engine {
             (Use::Uptime, Some(ObjectValue::TimeTicks(ticks))) => {
                 self.take_uptime(number, ticks as u32, now);
             }
-            (Use::Uptime, value) => {
-                let device = &mut self.devices[number];
-                if value.is_some_and(ObjectValue::is_exception) && device.has_uptime {
-                    device.has_uptime = false;
-                    device.is_plan_stale = true;
-                }
-            }
+            (Use::Uptime, _) => {}
             (Use::Table(which), value) => self.take_table(number, which, value),
             (Use::Check(reference), value) => {
                 let of = &self.devices[number].references[reference];
@@ -255,6 +302,15 @@ impl Engine {
                     return;
                 }
                 let decimal = self.decimal(reading, side, value);
+                if decimal == Decimal::Unknown {
+                    let is_there = value.is_some_and(|value| !value.is_exception());
+                    let why = if is_there {
+                        Empty::NoNumber
+                    } else {
+                        Empty::NoObject
+                    };
+                    self.blame(number, reading, why);
+                }
                 self.outcomes.given(reading).real_ns = stamp_ns;
                 self.settle(reading, side, decimal, now);
             }
@@ -280,7 +336,8 @@ impl Engine {
         }
     }
 
-    /// Whether the device was started again; after 497 days its clock begins again without that.
+    /// Whether the device or its agent was started again: it is time to see whether counters were. After 497 days its clock begins
+    /// again without that.
     fn take_uptime(&mut self, number: usize, ticks: u32, now: Stamp) {
         let device = &mut self.devices[number];
         let before = device.uptime.replace((ticks, now.mono_ns));
@@ -293,11 +350,10 @@ impl Engine {
         let wrapped = expected - (1 << 32);
         let is_wrap = (wrapped - i64::from(ticks)).abs() <= passed / 10 + UPTIME_SLACK;
         if is_back && !is_wrap {
-            device.cycle.was_reset = true;
+            device.cycle.was_restarted = true;
             device.cycle.has_moved = true;
-            device.dropped.clear();
-            let session = device.session;
-            self.happenings.push(Happening::Restarted { session });
+            device.is_plan_stale |= device.has_table.contains(&false);
+            device.has_table = [true; 2];
         }
     }
 

@@ -3,3 +3,4 @@
 mod faults;
 mod network;
 mod polls;
+mod shared;

@@ -4,19 +4,33 @@
 use kymo_sys::clock::Stamp;
 use kymo_wire::snmp::{Ask, Oid};
 
-use super::decimal::Decimal;
 use super::device::Stage;
 use super::exchanges::Purpose;
 use super::ids::Attempt;
-use super::pdu::{self, UPTIME, Use};
+use super::pdu::{self, UPTIME};
+use super::walk::Walk;
 use super::{Due, Engine, Link, SECOND_NS};
 
 /// PDUs of a device that are on their way.
-const WINDOW: u32 = 3;
+pub(super) const WINDOW: u32 = 3;
 /// Between two of them.
 pub const GAP_NS: u64 = 10_000_000;
 /// Attempts to hear from a device that was silent.
 const PROBES: u32 = 2;
+/// Attempts of a PDU that is larger than any that was answered, if the device answers to others.
+const ATTEMPTS_LARGE: u32 = 2;
+
+/// An attempt that another one follows is waited for up to this part of its time less, by chance.
+const JITTER_PART: u64 = 8;
+
+/// Why a PDU is asked again in parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// There were too many names for the device.
+    Size,
+    /// One of its names is refused, or lost.
+    Name,
+}
 
 impl Engine {
     /// Sends what may be sent of a device's queue.
@@ -34,7 +48,9 @@ impl Engine {
                 }
                 return;
             }
-            let window = if cycle.is_lossy || is_single {
+            // A value that comes before its check has no proof.
+            let has_parts = device.names_max < 3;
+            let window = if cycle.is_lossy || is_single || has_parts {
                 1
             } else {
                 WINDOW
@@ -64,6 +80,7 @@ impl Engine {
 
     /// Who waited for room goes on as far as there is some.
     pub(super) fn use_room(&mut self, now: Stamp, link: &mut dyn Link) {
+        self.use_agents(now, link);
         while let Some((exchange, serial)) = self.lane.take_stale(now.mono_ns) {
             if let Some(exchange) = self.exchanges.same(exchange, serial)
                 && std::mem::take(&mut exchange.is_fresh)
@@ -80,8 +97,8 @@ impl Engine {
         }
     }
 
-    /// Sends the next attempt of an exchange.
-    pub(super) fn send(&mut self, exchange: usize, now: Stamp, link: &mut dyn Link) {
+    /// Sends the next attempt of an exchange now.
+    pub(super) fn transmit(&mut self, exchange: usize, now: Stamp, link: &mut dyn Link) {
         let Some(of) = self.exchanges.get(exchange) else {
             return;
         };
@@ -89,7 +106,7 @@ impl Engine {
         let device = &mut self.devices[number];
         let session = &self.config.sessions()[device.session];
         let attempt = of.attempts.len() as u8;
-        if attempt == 0 {
+        if !device.cycle.exchanges.contains(&exchange) {
             device.cycle.exchanges.push(exchange);
         }
         let width = pdu::width(session);
@@ -116,7 +133,11 @@ impl Engine {
         }
         let patience_s = session.timeout_s * session.backoff.powi(i32::from(attempt));
         // A day is as long as for ever.
-        let patience_ns = (patience_s.clamp(0.001, 86_400.0) * SECOND_NS as f64) as u64;
+        let mut patience_ns = (patience_s.clamp(0.001, 86_400.0) * SECOND_NS as f64) as u64;
+        // Jitter: requests that were lost together are not sent again together.
+        if u32::from(attempt) + 1 < session.attempts {
+            patience_ns -= patience_ns / JITTER_PART * u64::from(id.unsigned_abs() % 256) / 256;
+        }
         let due = Due::Answer(exchange, serial, attempt);
         self.timers.set(now.mono_ns + patience_ns, due);
     }
@@ -132,6 +153,9 @@ impl Engine {
         if of.is_fresh {
             self.lane.leave();
         }
+        if let Some(agent) = of.agent {
+            self.agents.leave(agent);
+        }
         let own = &mut self.devices[of.device].cycle.exchanges;
         own.retain(|&other| other != exchange);
         self.exchanges.done_with(of);
@@ -143,7 +167,7 @@ impl Engine {
             return;
         };
         let cycle = &mut self.devices[number].cycle;
-        (cycle.is_probing, cycle.was_probed) = (true, true);
+        (cycle.is_probing, cycle.probed_ns) = (true, Some(now.mono_ns));
         let request = pdu::request(self.session(number), Ask::Get, &[name]);
         let exchange = self.exchanges.add(number, Purpose::Probe(request));
         self.send(exchange, now, link);
@@ -164,9 +188,21 @@ impl Engine {
         if of.attempts.len() != usize::from(attempt) + 1 {
             return;
         }
+        if let Some(agent) = of.agent.take() {
+            self.agents.leave(agent);
+        }
         let (number, made) = (of.device, u32::from(attempt) + 1);
         let is_probe = matches!(of.purpose, Purpose::Probe(_));
+        let first_ns = of.attempts.first().map_or(0, |attempt| attempt.1);
         let device = &mut self.devices[number];
+        let is_large = match of.purpose {
+            Purpose::Pdu(pdu) => device.is_large(pdu),
+            Purpose::Walk(_) => device.cycle.walk.as_ref().is_some_and(Walk::is_large),
+            Purpose::Probe(_) => false,
+        };
+        let cycle = &device.cycle;
+        let is_alive = cycle.answered_ns.is_some_and(|at_ns| at_ns >= first_ns);
+        let was_probed = cycle.probed_ns.is_some_and(|at_ns| at_ns >= first_ns);
         device.cycle.account.losses += 1;
         device.cycle.is_lossy = true;
         let allowed = self.config.sessions()[device.session].attempts;
@@ -174,13 +210,20 @@ impl Engine {
         let allowed = match (is_probe, is_first_word) {
             (true, true) => PROBES.min(allowed),
             (true, false) => 1,
+            (false, _) if is_large && is_alive => ATTEMPTS_LARGE.min(allowed),
             (false, _) => allowed,
         };
         if made >= allowed.max(1) {
             return self.silent(exchange, now, link);
         }
-        // With the last attempt it is asked whether anybody is there at all. Its silence is known first.
-        if !is_probe && made + 1 == allowed && !device.cycle.was_probed {
+        let waiting = (exchange, serial);
+        if !self.agents.may_ask_again(number, first_ns, waiting) {
+            return self.exchanges.queue(exchange);
+        }
+        // With the last attempt it is asked whether anybody is there at all, and that silence is known first; where there may
+        // be a limit, with the second.
+        let asks = made + 1 == allowed || is_large && !was_probed;
+        if !is_probe && !is_alive && asks && !device.cycle.is_probing {
             self.probe(number, now, link);
         }
         self.send(exchange, now, link);
@@ -201,11 +244,12 @@ impl Engine {
         self.forget(exchange);
         let cycle = &mut self.devices[number].cycle;
         let is_alive = cycle.answered_ns.is_some_and(|at_ns| at_ns >= first_ns);
+        let was_probed = cycle.probed_ns.is_some_and(|at_ns| at_ns >= first_ns);
         match pdu {
             Some(pdu) => {
                 cycle.in_flight -= 1;
-                match (is_alive, cycle.is_probing, cycle.was_probed) {
-                    (true, ..) => self.halve(number, pdu, now),
+                match (is_alive, cycle.is_probing, was_probed) {
+                    (true, ..) => self.split_silent(number, pdu, now),
                     (false, true, _) => cycle.suspects.push(pdu),
                     (false, false, true) => return self.end_cycle(number, now),
                     (false, false, false) => {
@@ -217,37 +261,56 @@ impl Engine {
             }
             None if is_probe => {
                 cycle.is_probing = false;
-                let is_last = !cycle.suspects.is_empty() || cycle.walk_waits;
-                if cycle.answered_ns.is_none() || is_last {
+                let is_waited_for = !cycle.suspects.is_empty() || cycle.walk_waits;
+                if cycle.stage == Stage::Probing || is_waited_for {
                     self.end_cycle(number, now);
                 }
             }
             None if is_alive => self.walk_smaller(number, now, link),
             None if cycle.is_probing => cycle.walk_waits = true,
+            None if !was_probed => {
+                cycle.walk_waits = true;
+                self.probe(number, now, link);
+            }
             None if cycle.answered_ns.is_none() => self.end_cycle(number, now),
             None => self.walk_failed(number, now, link),
         }
     }
 
-    /// A PDU was too large for the device: its readings are asked in smaller ones, from now on. One reading alone is given up.
-    pub(super) fn halve(&mut self, number: usize, pdu: usize, now: Stamp) {
+    /// A PDU got no answer from a device that answers to others.
+    pub(super) fn split_silent(&mut self, number: usize, pdu: usize, now: Stamp) {
+        let device = &self.devices[number];
+        let is_new = usize::from(device.pdus[pdu].names) > device.names_proven;
+        let cause = if is_new { Cause::Size } else { Cause::Name };
+        self.split(number, pdu, cause, now);
+    }
+
+    /// Asks for the names of a PDU in halves, down to one name, which is given up. If size was the cause, later PDUs
+    /// are no larger.
+    pub(super) fn split(&mut self, number: usize, pdu: usize, cause: Cause, now: Stamp) {
         let device = &mut self.devices[number];
-        let of = &device.pdus[pdu];
-        let (names, readings) = (usize::from(of.names), of.readings());
-        if of.is_least() {
-            let values: Vec<(usize, u8)> = values_of(of).collect();
-            for (reading, side) in values {
-                self.settle(reading, side, Decimal::Unknown, now);
+        let names = usize::from(device.pdus[pdu].names);
+        if names <= 1 {
+            for (_, what) in device.pdus[pdu].uses.clone() {
+                self.without(number, what, now);
             }
             return;
         }
-        device.shrink(names);
-        self.ask_again(number, readings);
+        let mut readings = device.pdus[pdu].readings();
+        if cause == Cause::Size {
+            device.shrink_to(names / 2);
+            readings.extend(device.take_larger());
+        }
+        self.ask_again(number, names / 2, readings);
     }
 
     /// What is open of these readings is asked in PDUs of their own, next.
-    pub(super) fn ask_again(&mut self, number: usize, readings: Vec<usize>) {
-        let pdus = self.plan(number, readings);
+    pub(super) fn ask_again(&mut self, number: usize, names_max: usize, mut readings: Vec<usize>) {
+        readings.sort_unstable();
+        readings.dedup();
+        readings.retain(|&reading| self.sides.is_any_open(reading));
+        let names_max = self.devices[number].names_max.min(names_max).max(1);
+        let pdus = self.plan(number, names_max, readings);
         let device = &mut self.devices[number];
         let from = device.pdus.len();
         device.pdus.extend(pdus);
@@ -255,12 +318,4 @@ impl Engine {
             device.cycle.queue.push_front(pdu);
         }
     }
-}
-
-/// The numbers that a PDU asks for: reading and side.
-pub(super) fn values_of(pdu: &pdu::Pdu) -> impl Iterator<Item = (usize, u8)> {
-    pdu.uses.iter().filter_map(|&(_, what)| match what {
-        Use::Value { reading, side } => Some((reading, side)),
-        _ => None,
-    })
 }

@@ -1,11 +1,12 @@
-//! A walk down a column, request by request. An agent that goes round in circles, or on for ever, is found out.
+//! A walk down a column, request by request. Agents give rows in any order, and some rows twice: a walk goes on while a reply
+//! has a row that is new. An agent that goes round in circles, or on for ever, is found out.
 
-use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, Oid, compare_oids};
+use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, Oid};
 
 /// Rows of one column that are believed.
-const ROWS_MAX: u32 = 1 << 17;
+const ROWS_MAX: usize = 1 << 17;
 
 /// How far a walk has come.
 #[derive(Debug)]
@@ -13,8 +14,9 @@ pub(crate) struct Walk {
     column: Oid,
     /// The last row that was seen, the column itself at first.
     at: Oid,
-    rows: u32,
-    /// Rows that a reply is asked for.
+    /// The sub-identifiers behind the column, of each row.
+    seen: HashSet<Box<[u8]>>,
+    /// Rows that a reply is asked for; 0: the next one, by GETNEXT.
     pub repetitions: u16,
 }
 
@@ -25,7 +27,20 @@ pub(crate) enum Next {
     More,
     /// That was all.
     End,
+    /// All rows of the reply came before: those behind them cannot be had.
+    Looped,
     /// What the device says cannot be.
+    Broken,
+}
+
+/// How the walk of a column ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walked {
+    /// At the column's end.
+    Whole,
+    /// Among rows that came before.
+    Looped,
+    /// By silence, an error, or an answer without a row.
     Broken,
 }
 
@@ -35,9 +50,14 @@ impl Walk {
         Walk {
             at: column.clone(),
             column,
-            rows: 0,
-            repetitions: repetitions.max(1),
+            seen: HashSet::new(),
+            repetitions,
         }
+    }
+
+    /// True if the walk asks for more than one row, and none has come yet.
+    pub(crate) fn is_large(&self) -> bool {
+        self.repetitions > 1 && self.seen.is_empty()
     }
 
     /// What to ask for the next one of.
@@ -54,13 +74,17 @@ impl Walk {
         match reply.error_status() {
             ErrorStatus::NO_ERROR => {}
             ErrorStatus::NO_SUCH_NAME => return Next::End,
-            ErrorStatus::TOO_BIG if self.repetitions > 1 => {
-                self.repetitions /= 2;
+            status if self.repetitions > 0 => {
+                self.repetitions = match status {
+                    ErrorStatus::TOO_BIG => self.repetitions / 2,
+                    _ => 0,
+                };
                 return Next::More;
             }
             _ => return Next::Broken,
         }
         let (mut last, column): (Option<&[u8]>, &[u8]) = (None, self.column.as_ref());
+        let mut is_empty = true;
         for varbind in reply.varbinds {
             let Ok((name, value)) = varbind else {
                 return Next::Broken;
@@ -71,9 +95,11 @@ impl Walk {
             if value == ObjectValue::EndOfMibView {
                 return Next::End;
             }
-            let before = last.unwrap_or(self.at.as_ref());
-            self.rows += 1;
-            if compare_oids(before, name) != Ordering::Less || self.rows > ROWS_MAX {
+            is_empty = false;
+            if !self.seen.insert(behind.into()) {
+                continue;
+            }
+            if self.seen.len() > ROWS_MAX {
                 return Next::Broken;
             }
             last = Some(name);
@@ -82,7 +108,7 @@ impl Walk {
             }
         }
         let Some(last) = last else {
-            return Next::End;
+            return if is_empty { Next::End } else { Next::Looped };
         };
         self.at = Oid::of_bytes(last);
         Next::More

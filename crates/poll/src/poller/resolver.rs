@@ -30,7 +30,9 @@ impl Resolver {
         let (questions, asked) = channel::<Question>();
         let (answered, answers) = channel();
         let (woken, wakes) = io::pipe()?;
-        let named = thread::Builder::new().name("resolver".into());
+        let named = thread::Builder::new()
+            .name("resolver".into())
+            .stack_size(super::STACK_BYTES);
         named.spawn(move || resolve(&asked, &answered, wakes))?;
         Ok(Resolver {
             questions,

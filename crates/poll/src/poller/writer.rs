@@ -72,7 +72,9 @@ impl Writer {
         let (orders, ordered) = sync_channel(QUEUE);
         let (answers, written) = channel();
         let (woken, wakes) = io::pipe()?;
-        let named = thread::Builder::new().name("writer".into());
+        let named = thread::Builder::new()
+            .name("writer".into())
+            .stack_size(super::STACK_BYTES);
         let work = move || {
             let mut thread = Thread {
                 sinks,

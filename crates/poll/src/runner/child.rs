@@ -20,6 +20,7 @@ use rustix::net::{RecvFlags, recv};
 use super::commands::{Commands, Programs};
 use super::frame::{Answer, Ask, PACKET_BYTES, Say};
 use super::job::Job;
+use super::trusted;
 use super::unsent::Unsent;
 use crate::threshold::Action;
 
@@ -41,6 +42,7 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
     let mut work = Work {
         socket,
         commands: Commands::default(),
+        path: Vec::new(),
         generation: 0,
         refused: None,
         wanted: VecDeque::new(),
@@ -69,6 +71,8 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
 struct Work {
     socket: OwnedFd,
     commands: Commands,
+    /// `PATH` of commands.
+    path: Vec<u8>,
     generation: u32,
     /// Why nothing is run.
     refused: Option<String>,
@@ -107,6 +111,14 @@ impl Work {
         if let Some(why) = &self.refused {
             let line = format!("cannot run the commands of the configuration as root: {why}");
             self.say(Say::Line(line.into_bytes()));
+        }
+        let mut said = Vec::new();
+        let path_add = self.commands.path_add.as_deref();
+        let mut say = |line: String| said.push(line);
+        self.path = trusted::search_path(path_add, machine::is_root(), &mut say);
+        if self.refused.is_none() && !self.commands.is_empty() {
+            said.into_iter()
+                .for_each(|line| self.say(Say::Line(line.into_bytes())));
         }
         let fingerprint = self.commands.fingerprint();
         self.say(Say::Loaded {
@@ -159,8 +171,18 @@ impl Work {
             let line = format!("cannot run {name}: {PROGRAMS_MAX} others wait");
             return self.say(Say::Line(line.into_bytes()));
         }
-        let command = with_path(command, self.commands.path_add.as_deref());
+        let program = command.get_program().as_bytes();
+        if let Some(why) = self.refusal_of(|path| trusted::refusal(program, path)) {
+            let line = format!("cannot run {name} as root: {why}");
+            return self.say(Say::Line(line.into_bytes()));
+        }
+        let command = with_path(command, &self.path);
         self.programs_wanted.push_back((name, command));
+    }
+
+    /// Why it is not run as root. A file may have got another owner since the last time.
+    fn refusal_of(&self, refusal: impl FnOnce(&[u8]) -> Option<String>) -> Option<String> {
+        machine::is_root().then(|| refusal(&self.path)).flatten()
     }
 
     fn start_wanted(&mut self) {
@@ -194,9 +216,12 @@ impl Work {
         let Some(text) = self.commands.commands.get(&number).map(|c| &c.text) else {
             return;
         };
+        if let Some(why) = self.refusal_of(|path| trusted::refusal_of_text(text, path)) {
+            return self.failed(number, format!("it is not run as root: {why}"));
+        }
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(OsStr::from_bytes(text));
-        let mut command = with_path(command, self.commands.path_add.as_deref());
+        let mut command = with_path(command, &self.path);
         match Program::start(&mut command, Output::Kept) {
             Ok(program) => {
                 self.commands_running
@@ -379,17 +404,7 @@ fn threshold_command(programs: &Programs, action: &Action) -> Option<Command> {
     Some(command)
 }
 
-/// `PathAdd` comes before what the PATH has.
-fn with_path(mut command: Command, path_add: Option<&[u8]>) -> Command {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| PATH.into());
-    let mut whole = path_add.unwrap_or_default().to_vec();
-    if !whole.is_empty() {
-        whole.push(b':');
-    }
-    whole.extend(path.as_bytes());
-    command.env("PATH", OsStr::from_bytes(&whole));
+fn with_path(mut command: Command, path: &[u8]) -> Command {
+    command.env("PATH", OsStr::from_bytes(path));
     command
 }
-
-/// Where the environment has none.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -22,7 +22,12 @@ struct Folder(PathBuf);
 
 impl Case {
     fn new(name: &str, commands: &[&str]) -> Case {
-        let folder = std::env::temp_dir().join(format!("kymo-{name}-{}", std::process::id()));
+        // Root runs only programs that no other user can change.
+        let top = match kymo_sys::machine::is_root() {
+            true => "/run".into(),
+            false => std::env::temp_dir(),
+        };
+        let folder = top.join(format!("kymo-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("commands"), commands.join("\n")).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -7,6 +7,7 @@ mod connection;
 mod devices;
 mod events;
 
+pub use connection::KeeperConnection;
 pub use devices::DeviceReading;
 
 use super::backlog::{Backlog, all};
@@ -14,22 +15,18 @@ use super::files::seconds;
 use super::rates::{BEGINS_BEFORE_S, Rates};
 use super::{Counts, Report, Series, index};
 use crate::batch::{Batch, Update};
-use connection::Connection;
 use devices::Devices;
 use events::Events;
-use kymo_sys::clock::Clock;
 use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};
 use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Series that are defined together.
 const DEFINED_TOGETHER: usize = 250;
 
 /// Hands values to the keeper.
 pub struct Keeper {
-    connection: Connection,
+    connection: KeeperConnection,
     series: Vec<Series>,
     /// Of each series, whether the keeper was asked to have it.
     is_defined: Vec<bool>,
@@ -54,10 +51,10 @@ struct Together {
 }
 
 impl Keeper {
-    /// The keeper that answers on this socket, `keeper-write.sock`. Nothing is connected yet.
-    pub fn at(socket: PathBuf, clock: Arc<dyn Clock>) -> Keeper {
+    /// The keeper at the other end of the connection.
+    pub fn on(connection: KeeperConnection) -> Keeper {
         Keeper {
-            connection: Connection::to(socket, clock),
+            connection,
             series: Vec::new(),
             is_defined: Vec::new(),
             backlog: Backlog::default(),
@@ -93,7 +90,9 @@ impl Keeper {
         match sent {
             Ok(()) => self.backlog = Backlog::default(),
             Err(error) => {
-                report.troubles.extend(self.connection.failed(&error));
+                report
+                    .troubles
+                    .extend(self.connection.lock().failed(&error));
                 self.may_be_heard = true;
                 let waited = self.backlog.len();
                 self.backlog.drop_first(done.min(waited));
@@ -105,7 +104,7 @@ impl Keeper {
     pub(super) fn counts(&self) -> Counts {
         Counts {
             waiting: self.backlog.len() as u64,
-            reconnected: self.connection.reconnected(),
+            reconnected: self.connection.lock().reconnected(),
             ..self.counts
         }
     }
@@ -209,9 +208,12 @@ impl Keeper {
         }
         let taken = taken?;
         self.counts.kept += self.question.targets.len() as u64;
+        let mut said = HashSet::new();
         for refused in taken.refused {
             let place = refused.place as usize;
-            let Some(&target) = self.question.targets.get(place) else {
+            let target = self.question.targets.get(place);
+            // A value is refused once.
+            let Some(&target) = target.filter(|_| said.insert(place)) else {
                 continue;
             };
             if refused.fault == Fault::Past && self.may_be_heard {
@@ -259,7 +261,10 @@ impl Keeper {
     }
 
     fn ask(&mut self, question: &Question) -> io::Result<Taken> {
-        let answers = self.connection.ask(question, 1, &mut self.may_be_heard)?;
+        let answers = self
+            .connection
+            .lock()
+            .ask(question, 1, &mut self.may_be_heard)?;
         match answers.into_iter().next() {
             Some(Answer::Taken(taken)) => Ok(taken),
             Some(Answer::Refused(why)) => Err(io::Error::other(why)),
@@ -293,6 +298,61 @@ fn definition(series: &Series, first_s: i64) -> FileSeries {
         points_kept_s: series.points_kept_s,
         words: words.chain(series.archives.iter().cloned()).collect(),
     }
+}
+
+/// Takes any bytes as the keeper's answer to values: each value counts as kept or as refused.
+#[cfg(any(test, feature = "testing"))]
+pub fn fuzz_keeper(input: &[u8]) {
+    use kymo_sys::clock::RealClock;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    let (Ok((asks, mut answers)), Some((&first, rest))) = (UnixStream::pair(), input.split_first())
+    else {
+        return;
+    };
+    let sent = match first & 0x80 {
+        0 => kymo_wire::fuzz::keeper_frames(rest),
+        _ => rest.to_vec(),
+    };
+    let series = |n: u8| Series {
+        path: PathBuf::from(format!("/logs/{n}.rrd")),
+        folder_bytes: 6,
+        name: format!("{n}.rrd").into_bytes(),
+        step_s: 300,
+        heartbeat_s: 600,
+        kind: super::Kind::Gauge,
+        max: [None; 2],
+        archives: super::Archives::default(),
+        points_kept_s: 0,
+        max_age_s: None,
+    };
+    let mut batch = Batch::default();
+    let values = first % 5;
+    for target in 0..values {
+        batch.push(usize::from(target), |text| text.extend(b"1700000000:1:2"));
+    }
+    let connection = KeeperConnection::to("/nowhere".into(), Arc::new(RealClock));
+    let mut keeper = Keeper::on(connection);
+    keeper.begin((0..4).map(series).collect(), &[]);
+    keeper.connection.lock().use_stream(asks);
+    let counts = std::thread::scope(|scope| {
+        let hears = answers.try_clone();
+        scope.spawn(move || {
+            let _reset = hears.map(|mut hears| hears.read_to_end(&mut Vec::new()));
+        });
+        scope.spawn(move || {
+            let _heard = answers.write_all(&sent);
+            let _gone = answers.shutdown(std::net::Shutdown::Write);
+        });
+        keeper.write(&batch, &mut Report::default());
+        let counts = keeper.counts();
+        drop(keeper);
+        counts
+    });
+    assert!(counts.kept <= u64::from(values) && counts.refused <= 2 * u64::from(values));
 }
 
 #[cfg(test)]

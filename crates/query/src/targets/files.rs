@@ -6,10 +6,12 @@ use std::path::Path;
 
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode};
-use kymo_wire::targets::{DescribedTarget, LINE_MAX, SUFFIX, TargetsHead};
+use kymo_wire::targets::{
+    DescribedTarget, LINE_MAX, REASONS_SUFFIX, Reason, ReasonsHead, SUFFIX, TargetsHead,
+};
 
 /// Files that are read at most.
-pub const FILES_MAX: usize = 256;
+pub const FILES_MAX: usize = 10_000;
 /// Targets of all of them at most.
 pub const TARGETS_MAX: usize = 200_000;
 /// Bytes that are read at a time; no line is longer.
@@ -20,6 +22,7 @@ const PIECE: usize = LINE_MAX + 1;
 pub struct TargetsFile {
     /// Its name without its end: that of the configuration.
     pub stem: String,
+    suffix: &'static str,
     inode: u64,
     mtime_ns: i64,
     size_bytes: u64,
@@ -32,31 +35,47 @@ pub struct LinePlace {
     bytes: usize,
 }
 
-/// The files of a folder, by their names. A folder that is not there, or cannot be listed, has none.
+/// The files of targets in a folder, by their names. A folder that is not there, or cannot be listed, has none.
 pub fn list(disk: &dyn Disk, folder: &Path) -> Vec<TargetsFile> {
+    list_of(disk, folder, SUFFIX).0
+}
+
+/// Likewise, with the number of files that are too many.
+pub fn list_and_count(disk: &dyn Disk, folder: &Path) -> (Vec<TargetsFile>, usize) {
+    list_of(disk, folder, SUFFIX)
+}
+
+/// Likewise the files that say why targets have no value.
+pub fn list_reasons(disk: &dyn Disk, folder: &Path) -> Vec<TargetsFile> {
+    list_of(disk, folder, REASONS_SUFFIX).0
+}
+
+fn list_of(disk: &dyn Disk, folder: &Path, suffix: &'static str) -> (Vec<TargetsFile>, usize) {
     let mut names = Vec::new();
     let listed = disk.list(folder, &mut |name, kind| {
-        let stem = name.strip_suffix(SUFFIX).filter(|stem| is_stem(stem));
+        let stem = name.strip_suffix(suffix).filter(|stem| is_stem(stem));
         if let Some(stem) = stem.filter(|_| kind == NameKind::File) {
             names.push(stem.to_string());
         }
     });
     if listed.is_err() {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     names.sort();
+    let left_out = names.len().saturating_sub(FILES_MAX);
     names.truncate(FILES_MAX);
     let stat = |stem: String| {
-        let metadata = disk.metadata(&folder.join(format!("{stem}{SUFFIX}")));
+        let metadata = disk.metadata(&folder.join(format!("{stem}{suffix}")));
         let metadata = metadata.ok()?;
         Some(TargetsFile {
             stem,
+            suffix,
             inode: metadata.inode,
             mtime_ns: metadata.mtime_ns,
             size_bytes: metadata.size_bytes,
         })
     };
-    names.into_iter().filter_map(stat).collect()
+    (names.into_iter().filter_map(stat).collect(), left_out)
 }
 
 /// It is part of a target's id: as much of it as is in sight.
@@ -92,6 +111,30 @@ impl TargetsFile {
         head.map_err(|why| self.cannot(&why))
     }
 
+    /// Reads why targets have no value, in the order of the file.
+    pub fn read_reasons(
+        &self,
+        disk: &dyn Disk,
+        folder: &Path,
+        each: &mut dyn FnMut(&str, String),
+    ) -> Result<(), String> {
+        let (mut lines, mut targets) = (0, 0);
+        let file = self.open(disk, folder)?;
+        let read = each_line(&*file, &mut |_, line| {
+            lines += 1;
+            if lines == 1 {
+                return ReasonsHead::is(line);
+            }
+            let reason = Reason::parse(line).unwrap_or_default();
+            targets += reason.targets.len();
+            for target in reason.targets {
+                each(&reason.why, target);
+            }
+            lines < TARGETS_MAX && targets < TARGETS_MAX
+        });
+        read.map_err(|error| self.cannot(&error))
+    }
+
     /// Reads one target. A file that was written again has it elsewhere: then whatever is there, or nothing.
     pub fn target(
         &self,
@@ -107,14 +150,14 @@ impl TargetsFile {
     }
 
     fn open(&self, disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, String> {
-        let path = folder.join(format!("{}{SUFFIX}", self.stem));
+        let path = folder.join(format!("{}{}", self.stem, self.suffix));
         let file = disk.open(&path, OpenMode::Read);
         file.map_err(|error| self.cannot(&error))
     }
 
     fn cannot(&self, why: &dyn std::fmt::Display) -> String {
         let name = DisplayName(self.stem.as_bytes());
-        format!("cannot read {name}{SUFFIX}: {why}")
+        format!("cannot read {name}{}: {why}", self.suffix)
     }
 }
 
@@ -221,6 +264,37 @@ mod tests {
             ),
         ] {
             assert_eq!(read(text.as_bytes()), (Err(why.to_string()), vec![]));
+        }
+    }
+
+    #[test]
+    fn reasons_are_read_as_far_as_they_make_sense() {
+        let names: Vec<String> = (0..100).map(|n| format!("t{n}")).collect();
+        let reason = Reason {
+            why: "sw1 is <b>away</b>".into(),
+            targets: names.clone(),
+        };
+        let text = ReasonsHead::line() + "rubbish\n" + &reason.lines();
+        for (text, count) in [
+            (text.as_str(), 100),
+            (&reason.lines(), 0),
+            ("", 0),
+            (&text[..text.len() - 1], 80),
+        ] {
+            let disk = SimDisk::new(1);
+            disk.create_dir_all(folder()).unwrap();
+            disk.set_bytes(&folder().join("a.reasons"), text.as_bytes().to_vec());
+            disk.set_bytes(&folder().join("b.targets"), head().into_bytes());
+            let [file] = &list_reasons(&disk, folder())[..] else {
+                panic!("one file");
+            };
+            let mut read = Vec::new();
+            let mut each = |why: &str, target| {
+                assert_eq!(why, reason.why);
+                read.push(target);
+            };
+            file.read_reasons(&disk, folder(), &mut each).unwrap();
+            assert_eq!(read, names[..count], "{text}");
         }
     }
 

@@ -4,6 +4,9 @@
 use super::Gap;
 use crate::record::{Head, RecordType};
 
+/// Says of a hole that nothing is damaged there.
+pub(super) const NOT_WRITTEN: &str = "the records were not written";
+
 /// How far the records were given.
 #[derive(Default)]
 pub(super) struct Chain {
@@ -60,7 +63,7 @@ impl Chain {
             first_missing_seq: expected,
             last_missing_seq: Some(head.seq.wrapping_sub(1)),
             kind: None,
-            message: damage.unwrap_or_else(|| "the records were not written".to_string()),
+            message: damage.unwrap_or_else(|| NOT_WRITTEN.to_string()),
         });
         if head.record_type == RecordType::Sample {
             self.broken = false;

@@ -27,6 +27,29 @@ pub fn begin_hole(header: &mut Header) {
     lose_rows(header, |_| true);
 }
 
+/// Nothing is known any more of the time from one second to another: the point and the rows in the making that have a part of
+/// it are unknown. If the last update is in it so is all up to the next reading.
+pub fn lose_between(header: &mut Header, from: i64, thru: i64) {
+    let last = header.last_up;
+    if from <= last + 1 && last <= thru {
+        return begin_hole(header);
+    }
+    let step = header.pdp_step;
+    let begun = |length: u64| match i64::try_from(length) {
+        Ok(length @ 1..) => last - last.rem_euclid(length),
+        _ => 0,
+    };
+    if from > last {
+        return;
+    }
+    if begun(step) < thru {
+        for pdp in &mut header.pdp_prep {
+            pdp.scratch[UNKNOWN_SEC] = LOST_POINT;
+        }
+    }
+    lose_rows(header, |pdp_cnt| begun(step.saturating_mul(pdp_cnt)) < thru);
+}
+
 /// Whether a hole is open.
 pub fn in_hole(header: &Header) -> bool {
     let first = header.pdp_prep.first();

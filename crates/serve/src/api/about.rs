@@ -3,79 +3,94 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use kymo_sys::clock::{Clock as _, RealClock};
 use serde_json::{Value, json};
 
-use super::{Asker, Hub};
-use crate::answer::{self, Answer};
+use super::{Asked, Hub};
+use crate::access::Scopes;
+use crate::answer::Answer;
 use crate::cost::{self, Cost};
 use crate::number::seconds;
 use crate::tally::Tally;
+use crate::turns::Lane;
 
-pub(super) async fn status(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    headers: HeaderMap,
-) -> Answer {
-    let body = hub
-        .ask(move |hub| {
-            // A recording that is not there yet is no reason not to answer.
-            let (extent, error) = match hub.archive.extent() {
-                Ok(extent) => (extent, None),
-                Err(error) => (Default::default(), Some(error)),
-            };
-            let recorder = hub
-                .archive
-                .what
-                .ring()
-                .and_then(|ring| cost::recorder_pid(ring));
-            let now_ns = RealClock.now().real_ns;
-            Ok(json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "host": extent.context.get("host"),
-                "kernel": extent.context.get("kernel"),
-                "cpus": extent.context.number("cpus"),
-                "mem_kb": extent.context.number("mem_kb"),
-                "tz": extent.context.get("tz"),
-                "mode": if hub.archive.what.ring().is_some() { "live" } else { "file" },
-                "now": seconds(now_ns),
-                "from": time(hub.begins_ns(extent.from_ns, now_ns)),
-                "recorded_from": time(extent.from_ns),
-                "thru": time(extent.thru_ns),
-                "interval": span(extent.interval_ns),
-                "scan_interval": span(extent.scan_interval_ns),
-                "scopes": scopes.names(),
-                "error": error,
-                "path": hub.archive.what.name(),
-                "recorder": {
-                    "alive": recorder.is_some(),
-                    "since": recorder.and_then(kymo_sys::procs::age_of)
-                        .map(|age| seconds(now_ns - (age * 1e9) as i64)),
-                },
-            })
-            .to_string())
+/// Most senders of wrong tokens in an answer.
+const GUESSERS_MAX: usize = 20;
+
+pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let scopes = asked.scopes;
+    let status = move |hub: &Hub| {
+        // A recording that is not there yet is no reason not to answer.
+        let (extent, error) = match hub.archive.extent() {
+            Ok(extent) => (extent, None),
+            Err(error) => (Default::default(), Some(error)),
+        };
+        let recorder = hub
+            .archive
+            .what
+            .ring()
+            .and_then(|ring| cost::recorder_pid(ring));
+        let now_ns = RealClock.now().real_ns;
+        Ok(json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": extent.context.get("host"),
+            "kernel": extent.context.get("kernel"),
+            "cpus": extent.context.number("cpus"),
+            "mem_kb": extent.context.number("mem_kb"),
+            "tz": extent.context.get("tz"),
+            "mode": if hub.archive.what.ring().is_some() { "live" } else { "file" },
+            "now": seconds(now_ns),
+            "from": time(hub.begins_ns(extent.from_ns, now_ns)),
+            "recorded_from": time(extent.from_ns),
+            "thru": time(extent.thru_ns),
+            "interval": span(extent.interval_ns),
+            "scan_interval": span(extent.scan_interval_ns),
+            "scopes": scopes.names(),
+            "error": error,
+            "path": hub.archive.what.name(),
+            "recorder": {
+                "alive": recorder.is_some(),
+                "since": recorder.and_then(kymo_sys::procs::age_of)
+                    .map(|age| seconds(now_ns - (age * 1e9) as i64)),
+            },
+            "wrong_tokens": hub.wrong_tokens(scopes),
         })
-        .await?;
-    Ok(answer::json(&headers, body))
+        .to_string())
+    };
+    hub.answer_json(Lane::Short, &asked, status).await
 }
 
-pub(super) async fn cost(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
-    let body = hub
-        .ask(|hub| {
-            let (cost, tally) = hub.cost();
-            let mut body = serde_json::to_value(&cost).unwrap_or_default();
-            body["missed"] = json!(tally.missed);
-            body["dropped"] = json!(tally.dropped);
-            Ok(body.to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let cost = |hub: &Hub| {
+        let (cost, tally) = hub.cost();
+        let mut body = serde_json::to_value(&cost).unwrap_or_default();
+        body["missed"] = json!(tally.missed);
+        body["dropped"] = json!(tally.dropped);
+        Ok(body.to_string())
+    };
+    hub.answer_json(Lane::Short, &asked, cost).await
 }
 
 impl Hub {
+    /// The number of wrong tokens. With the scope `texts` also their origins, because these name users.
+    fn wrong_tokens(&self, scopes: Scopes) -> Value {
+        let now_ns = RealClock.now().real_ns;
+        let (total, guessed) = self.access.guesses.all();
+        let from = guessed.iter().take(GUESSERS_MAX).map(|guessed| {
+            let age_ns = i64::try_from(guessed.age.as_nanos()).unwrap_or(i64::MAX);
+            json!({
+                "from": guessed.origin.words(),
+                "count": guessed.wrong,
+                "last": seconds(now_ns.saturating_sub(age_ns)),
+            })
+        });
+        match scopes.tells_of_people() {
+            true => json!({ "count": total, "from": from.collect::<Vec<_>>() }),
+            false => json!({ "count": total }),
+        }
+    }
+
     /// What kymo costs, and what its recorder has done.
     pub(crate) fn cost(&self) -> (Cost, Tally) {
         let extent = self.archive.extent().unwrap_or_default();

@@ -3,36 +3,34 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_query::marks::{Mark, Origin};
 use serde_json::{Value, json};
 
-use super::{Hub, Params};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params};
+use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
+use crate::turns::Lane;
 
 /// Marks in one answer; the latest are kept.
 const MARKS_MAX: usize = 2000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
-    let (from_ns, thru_ns) = Params::of(&uri).range()?;
-    let body = hub
-        .ask(move |hub| {
-            let mut marks = hub
-                .archive
-                .marks(from_ns, thru_ns)
-                .map_err(Refusal::unavailable)?;
-            if let Some(stored) = &hub.stored {
-                let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
-                // A keeper that does not answer leaves what is known of this machine.
-                marks.extend(stored.marks(range, Vec::new()).unwrap_or_default());
-                marks.sort_by_key(|mark| mark.from_ns);
-            }
-            Ok(json!({ "marks": list(&marks) }).to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let (from_ns, thru_ns) = Params::of(&asked.uri).range()?;
+    let events = move |hub: &Hub| {
+        let mut marks = hub
+            .archive
+            .marks(from_ns, thru_ns)
+            .map_err(Refusal::unavailable)?;
+        if let Some(stored) = &hub.stored {
+            let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
+            // Without the keeper the answer has this machine's events alone.
+            marks.extend(stored.marks_if_awake(range, Vec::new()));
+            marks.sort_by_key(|mark| mark.from_ns);
+        }
+        Ok(json!({ "marks": list(&marks) }).to_string())
+    };
+    hub.answer_json(Lane::Long, &asked, events).await
 }
 
 /// Marks as the API has them.

@@ -3,62 +3,65 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use kymo_base::column::{Column, Value};
 use kymo_base::name::DisplayName;
 use kymo_base::reading::{MISSING, Reading};
 use kymo_kernel::interpret::Interpreter;
-use kymo_kernel::subsystem;
+use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::{Value as Json, json};
 
-use super::{Asker, Hub};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub};
+use crate::access::Scopes;
+use crate::answer::{Answer, Refusal};
+use crate::turns::Lane;
 
 /// Names of instances, by subsystem; of what is not recorded there are none.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    headers: HeaderMap,
-) -> Answer {
-    let body = hub
-        .ask(move |hub| {
-            let instances = instances(hub).map_err(Refusal::unavailable)?;
-            let subsystems: Vec<Json> = subsystem::ALL
-                .iter()
-                .map(|subsystem| {
-                    let shows = scopes.texts && subsystem.is_private();
-                    let named = instances
-                        .get(subsystem.name)
-                        .filter(|_| shows || !subsystem.is_private());
-                    json!({
-                        "name": subsystem.name,
-                        "letter": subsystem.letter.to_string(),
-                        "help": subsystem.help,
-                        "recorded": instances.contains_key(subsystem.name),
-                        "instances": named.cloned().unwrap_or_default(),
-                        "columns": columns(subsystem.columns, false),
-                        "each": columns(subsystem.detail, shows),
-                    })
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let scopes = asked.scopes;
+    // A file is read from its last minutes on.
+    let lane = match hub.archive.what.ring() {
+        Some(_) => Lane::Short,
+        None => Lane::Long,
+    };
+    let fields = move |hub: &Hub| {
+        let instances = instances(hub).map_err(Refusal::unavailable)?;
+        let subsystems: Vec<Json> = subsystem::ALL
+            .iter()
+            .map(|subsystem| {
+                let named = instances.get(subsystem.name);
+                let named = named.filter(|_| scopes.shows_instances(subsystem));
+                json!({
+                    "name": subsystem.name,
+                    "letter": subsystem.letter.to_string(),
+                    "help": subsystem.help,
+                    "recorded": instances.contains_key(subsystem.name),
+                    "instances": named.cloned().unwrap_or_default(),
+                    "columns": columns(subsystem.columns, |column| !column.private),
+                    "each": columns(subsystem.detail, |column| is_offered(subsystem, column, scopes)),
                 })
-                .collect();
-            Ok(json!({ "subsystems": subsystems }).to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+            })
+            .collect();
+        Ok(json!({ "subsystems": subsystems }).to_string())
+    };
+    hub.answer_json(lane, &asked, fields).await
+}
+
+/// Process columns are offered only if they need no token.
+fn is_offered(subsystem: &Subsystem, column: &Column, scopes: Scopes) -> bool {
+    !column.private || subsystem.is_private() && scopes.shows(column)
 }
 
 /// Numbers only: texts cannot be drawn.
-fn columns(columns: &[Column], with_private: bool) -> Vec<Json> {
+fn columns(columns: &[Column], is_offered: impl Fn(&Column) -> bool) -> Vec<Json> {
     columns
         .iter()
         .filter(|column| matches!(column.value, Value::Number(_)))
-        .filter(|column| with_private || !column.private)
+        .filter(|column| is_offered(column))
         .map(|column| json!({ "name": column.name, "unit": column.unit.symbol(), "help": column.help }))
         .collect()
 }

@@ -3,39 +3,33 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_view::graphs::{DEFAULT_LETTERS, Plan};
 use kymo_view::svg::{Style, Theme};
 
-use super::{Asker, Hub, Params, series};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params, series};
+use crate::answer::{Answer, Refusal};
+use crate::guarded::Picks;
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let words = match params.fields() {
         words if words.is_empty() => vec![DEFAULT_LETTERS.to_string()],
         words => words,
     };
     let plan = Plan::new(words.iter().map(String::as_str)).map_err(Refusal::missing)?;
-    series::check(plan.picks(), scopes)?;
+    let picks = Picks::new(plan.picks().to_vec(), asked.scopes)?;
     let (from_ns, thru_ns) = params.range()?;
     let style = style(&params)?;
-    let body = hub
-        .ask(move |hub| {
-            let points = params.count("points", style.points(), 11_000)?;
-            let (series, _) = hub.series(plan.picks(), from_ns, thru_ns, points)?;
-            let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
-            Ok(plan.svg(&series, &extent.context, &style))
-        })
-        .await?;
-    Ok(answer::tagged(&headers, "image/svg+xml", body.into_bytes()))
+    let lane = series::lane(&picks, from_ns, thru_ns);
+    let graph = move |hub: &Hub| {
+        let points = params.count("points", style.points(), 11_000)?;
+        let (series, _) = hub.series(&picks, from_ns, thru_ns, points)?;
+        let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
+        let svg = plan.svg(&series, &extent.context, &style);
+        Ok(svg.into_bytes())
+    };
+    hub.answer(lane, &asked, "image/svg+xml", graph).await
 }
 
 fn style(params: &Params) -> Result<Style, Refusal> {

@@ -2,25 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 
-use super::table::Asked;
-use super::{Asker, Hub, Params};
-use crate::answer::{self, Answer};
+use super::table::Wanted;
+use super::{Asked, Hub, Params};
+use crate::answer::Answer;
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    scopes.need_texts()?;
-    let asked = Asked::new(&Params::of(&uri), scopes, &CGROUPS, &["group"], &[])?;
-    let body = hub
-        .ask(move |hub| asked.read(hub, "cannot show control groups: none were recorded then"))
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    asked.scopes.need_texts()?;
+    let params = Params::of(&asked.uri);
+    let rows = Wanted::new(&params, asked.scopes, &CGROUPS, &["group"], &[])?;
+    let lane = rows.lane();
+    let rows =
+        move |hub: &Hub| rows.read(hub, "cannot show control groups: none were recorded then");
+    hub.answer_json(lane, &asked, rows).await
 }

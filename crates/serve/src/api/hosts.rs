@@ -3,35 +3,47 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Accounts, Count, HostAccount, SenderAccount, SocketAccount};
+use kymo_wire::keeper::{Accounts, Count, HostAccount, OddType, SenderAccount, SocketAccount};
 use serde_json::{Value as Json, json};
 
-use super::Hub;
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub};
+use crate::answer::{Answer, Refusal};
 use crate::number;
+use crate::turns::Lane;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, headers: HeaderMap) -> Answer {
-    let body = hub
-        .ask(move |hub| {
-            let accounts = match &hub.stored {
-                Some(stored) => stored.accounts().map_err(Refusal::unavailable)?,
-                None => Accounts::default(),
-            };
-            Ok(body(&accounts, RealClock.now().real_ns))
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let hosts = |hub: &Hub| {
+        let accounts = match &hub.stored {
+            Some(stored) => stored.accounts().map_err(Refusal::unavailable)?,
+            None => Accounts::default(),
+        };
+        Ok(body(&accounts, RealClock.now().real_ns))
+    };
+    hub.answer_json(Lane::Keeper, &asked, hosts).await
 }
 
 fn body(accounts: &Accounts, now_ns: i64) -> String {
-    let Accounts { sockets, hosts } = accounts;
+    let Accounts {
+        sockets,
+        hosts,
+        types,
+    } = accounts;
     let sockets: Vec<Json> = sockets.iter().map(|each| socket(each, now_ns)).collect();
     let hosts: Vec<Json> = hosts.iter().map(|each| host(each, now_ns)).collect();
+    let types: Vec<Json> = types.iter().map(odd_type).collect();
     let now = number::seconds(now_ns);
-    json!({ "now": now, "sockets": sockets, "hosts": hosts }).to_string()
+    json!({ "now": now, "sockets": sockets, "hosts": hosts, "types": types }).to_string()
+}
+
+fn odd_type(odd: &OddType) -> Json {
+    json!({
+        "type": shown(&odd.name),
+        "series": shown(&odd.series),
+        "known": odd.known,
+        "values": odd.came,
+    })
 }
 
 fn socket(socket: &SocketAccount, now_ns: i64) -> Json {
@@ -99,10 +111,16 @@ mod tests {
         let accounts = Accounts {
             sockets: Vec::new(),
             hosts: vec![host],
+            types: vec![OddType {
+                name: b"t<".to_vec(),
+                series: b"a/t.rrd".to_vec(),
+                known: 0,
+                came: 2,
+            }],
         };
         assert_eq!(
             body(&accounts, 10_000_000_000),
-            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"now":10.0,"sockets":[]}"#
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"now":10.0,"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
         );
     }
 }

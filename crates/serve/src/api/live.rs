@@ -6,30 +6,32 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use kymo_query::sheet::{Line, Of, Pick, id};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::BroadcastStream;
 
-use super::{Asker, Hub, Params, events, series};
+use super::{Asked, Hub, Params, events, series};
 use crate::answer::{Answer, Endless, Refusal};
+use crate::guarded::Picks;
 use crate::now::{News, Sample};
 use crate::number;
+use crate::turns::Lane;
 
 const ALIVE: Duration = Duration::from_secs(15);
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }
-    let mut wanted = Wanted::new(series::picks(&Params::of(&uri).fields(), scopes)?);
-    let news = BroadcastStream::new(hub.now.clone().listen().await);
+    let mut wanted = Wanted::new(series::picks(
+        &Params::of(&asked.uri).fields(),
+        asked.scopes,
+    )?);
+    let listens = |hub: &Hub| Ok(hub.now.listen());
+    let news = hub.ask(Lane::Short, asked.visitor.asker, listens).await?;
+    let news = BroadcastStream::new(news);
     let events = news.filter_map(move |news| {
         Some(Ok::<Event, Infallible>(match news {
             Ok(News::Sample(sample)) => Event::default()
@@ -49,13 +51,13 @@ pub(super) async fn answer(
 
 /// The fields that one listener wants.
 struct Wanted {
-    picks: Vec<Pick>,
+    picks: Picks,
     /// Which of the lines are wanted; made again when there are more lines.
     lines: Vec<bool>,
 }
 
 impl Wanted {
-    fn new(picks: Vec<Pick>) -> Wanted {
+    fn new(picks: Picks) -> Wanted {
         Wanted {
             picks,
             lines: Vec::new(),

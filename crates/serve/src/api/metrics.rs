@@ -3,32 +3,29 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use kymo_base::cost::decode;
 use kymo_base::reading::Reading;
 use kymo_kernel::source;
 use kymo_kernel::subsystem::Subsystem;
 use kymo_view::prometheus::{self, Process};
 
-use super::{Asker, Hub};
+use super::{Asked, Hub};
 use crate::access::Scopes;
-use crate::answer::{self, Answer, Refusal};
+use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
+use crate::turns::Lane;
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    headers: HeaderMap,
-) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing(
             "cannot expose metrics: a recording that was opened from a file has no newest sample",
         ));
     }
-    let text = hub.ask(move |hub| text(hub, scopes)).await?;
-    Ok(answer::tagged(&headers, prometheus::CONTENT_TYPE, text))
+    let scopes = asked.scopes;
+    let text = move |hub: &Hub| text(hub, scopes);
+    hub.answer(Lane::Short, &asked, prometheus::CONTENT_TYPE, text)
+        .await
 }
 
 fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
@@ -64,9 +61,8 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
             scrape_seconds: start.elapsed().as_secs_f64(),
             ..prometheus::Cost::UNKNOWN
         };
-        let is_shown = |(subsystem, _): &(&'static Subsystem, &Reading)| {
-            scopes.texts || !subsystem.is_private()
-        };
+        let is_shown =
+            |(subsystem, _): &(&'static Subsystem, &Reading)| scopes.shows_instances(subsystem);
         let readings = newest.readings.iter().copied().filter(is_shown);
         if let Ok(mut floor) = hub.floor.lock() {
             floor.write(&mut out, readings, newest.context, &own);

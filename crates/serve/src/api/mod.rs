@@ -25,29 +25,32 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::prometheus::Floor;
-use tokio::sync::Semaphore;
 
-use crate::access::{self, Access, Scopes};
-use crate::answer::{Answer, Refusal};
+use crate::access::{self, Access, Denied, Scopes};
+use crate::answer::{Answer, Made, Refusal, Wishes};
 use crate::archive::Archive;
+use crate::asker::{self, Asker};
 use crate::cost::Meter;
 use crate::history::{Begin, Feeder};
 use crate::now::Now;
+use crate::places::Place;
 use crate::rollups::Rollups;
+use crate::room::Room;
 use crate::stored::Stored;
 use crate::tally::Counter;
 use crate::targets::Targets;
+use crate::turns::{Lane, Lanes};
+use crate::visitor::Visitor;
 use crate::{Settings, assets, number};
 
-/// Questions that read the recording at a time; more wait.
-pub(crate) const READING_MAX: usize = 2;
-/// How long they wait.
+/// Longest wait of a question for its turn.
 const WAIT: Duration = Duration::from_secs(10);
 /// Bytes of a request's body.
 const BODY_BYTES: usize = 16 << 10;
@@ -67,7 +70,8 @@ pub(crate) struct Hub {
     counter: Counter,
     /// What counters have shown: they never go back.
     floor: Mutex<Floor>,
-    reading: Arc<Semaphore>,
+    lanes: Lanes,
+    room: Arc<Room>,
     prefix: String,
     assets: Option<PathBuf>,
 }
@@ -100,7 +104,8 @@ impl Hub {
             meter: Meter::default(),
             counter: Counter::default(),
             floor: Mutex::default(),
-            reading: Arc::new(Semaphore::new(READING_MAX)),
+            lanes: Lanes::default(),
+            room: Arc::default(),
             prefix: settings.prefix,
             assets: settings.assets,
         }
@@ -123,21 +128,34 @@ impl Hub {
         }
     }
 
-    /// Lets a request in: for this host, from no foreign page, its prefix taken off, with the scopes it has.
-    pub(crate) fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
+    /// Admits a request: checks its host and its origin, takes off the prefix, and adds the asker and its scopes.
+    pub(crate) fn admit(
+        &self,
+        mut request: Request<Body>,
+        place: &Arc<Place>,
+    ) -> Result<Request<Body>, Denied> {
         self.access.check_target(request.uri())?;
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
-        let scopes = self.access.scopes(request.headers())?;
+        let headers = request.headers();
+        let origin = asker::of_request(place.origin, headers, self.access.proxies());
+        let scopes = self.access.scopes(headers, origin)?;
+        let asker = Asker {
+            origin,
+            has_token: scopes.tells_of_people(),
+        };
+        place.is_of(asker);
         let path = request.uri().path();
         let open = path == "/api/v1/session" || !(path.starts_with("/api/") || path == "/metrics");
-        if !scopes.read && !open {
-            return Err(Refusal::new(
-                StatusCode::UNAUTHORIZED,
-                "cannot answer: the request has no valid token",
-            ));
+        if !scopes.may_read_numbers() && !open {
+            let text = "cannot answer: the request has no valid token";
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, text).into());
         }
-        request.extensions_mut().insert(scopes);
+        request.extensions_mut().insert(Visitor {
+            asker,
+            scopes,
+            place: place.clone(),
+        });
         Ok(request)
     }
 
@@ -154,22 +172,73 @@ impl Hub {
         Ok(())
     }
 
-    /// Has `question` answered by a thread that may read for long. Who asks when too many do is told so.
+    /// Answers `question` on a reader thread when the asker's turn comes. The hub refuses a question that would wait
+    /// for longer than [`WAIT`].
     async fn ask<T: Send + 'static>(
         self: Arc<Hub>,
+        lane: Lane,
+        asker: Asker,
         question: impl FnOnce(&Hub) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let busy = || Refusal::unavailable("cannot answer now: too many questions at once");
-        let permit = tokio::time::timeout(WAIT, self.reading.clone().acquire_owned()).await;
-        let permit = permit.map_err(|_| busy())?.map_err(|_| busy())?;
+        let turn = tokio::time::timeout(WAIT, self.lanes.of(lane).wait(asker)).await;
+        let turn = turn.ok().flatten().ok_or_else(busy)?;
         let answer = tokio::task::spawn_blocking(move || {
             let answer = question(&self);
-            drop(permit);
+            drop(turn);
             answer
         });
         answer
             .await
             .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot answer: a bug"))?
+    }
+
+    /// Has a question answered by a body, which is made, compressed and tagged there as well.
+    async fn answer(
+        self: Arc<Hub>,
+        lane: Lane,
+        asked: &Asked,
+        media_type: &'static str,
+        question: impl FnOnce(&Hub) -> Result<Vec<u8>, Refusal> + Send + 'static,
+    ) -> Answer {
+        let (room, wishes) = (self.room.clone(), Wishes::of(&asked.headers));
+        let made = move |hub: &Hub| Ok(Made::tagged(&wishes, media_type, question(hub)?));
+        let made = self.ask(lane, asked.visitor.asker, made).await?;
+        made.response(&room, &asked.visitor)
+    }
+
+    /// Answers with a body of JSON.
+    async fn answer_json(
+        self: Arc<Hub>,
+        lane: Lane,
+        asked: &Asked,
+        question: impl FnOnce(&Hub) -> Result<String, Refusal> + Send + 'static,
+    ) -> Answer {
+        let question = |hub: &Hub| Ok(question(hub)?.into_bytes());
+        self.answer(lane, asked, "application/json", question).await
+    }
+}
+
+/// A request and its asker.
+pub(crate) struct Asked {
+    visitor: Visitor,
+    scopes: Scopes,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Asked, Refusal> {
+        let visitor = parts.extensions.get::<Visitor>().cloned();
+        let visitor = visitor.ok_or_else(|| Refusal::unavailable("cannot answer: a bug"))?;
+        Ok(Asked {
+            scopes: visitor.scopes,
+            visitor,
+            uri: parts.uri.clone(),
+            headers: parts.headers.clone(),
+        })
     }
 }
 
@@ -288,21 +357,22 @@ impl Params {
         })
     }
 
-    /// A moment in nanoseconds since 1970: seconds, `now`, or `-90` before now; never before 1970.
+    /// A moment in nanoseconds since 1970: seconds, which may have a fraction, or one that needs no zone (`-90`, `-1h`, `now`);
+    /// never before 1970.
     pub(crate) fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
         let text = self.text(name).unwrap_or(default);
-        if text == "now" {
-            return Ok(self.now_ns);
-        }
         let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < SECONDS_MAX);
         match seconds {
             Some(seconds) if text.starts_with('-') => {
                 Ok((self.now_ns + number::nanoseconds(seconds)).max(0))
             }
             Some(seconds) => Ok(number::nanoseconds(seconds)),
-            None => Err(Refusal::bad(format!(
-                "cannot use {name} {text:?}: a time is in seconds since 1970, or now, or -90"
-            ))),
+            None => match kymo_view::time::moment(text, self.now_ns) {
+                Some(moment_ns) => Ok(moment_ns.max(0)),
+                None => Err(Refusal::bad(format!(
+                    "cannot use {name} {text:?}: a time is in seconds since 1970, or now, or -1h"
+                ))),
+            },
         }
     }
 
@@ -315,6 +385,3 @@ impl Params {
         }
     }
 }
-
-/// The scopes that [`Hub::admit`] found.
-type Asker = axum::Extension<Scopes>;

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_base::reading::MISSING;
 use kymo_kernel::subsystem::process::{PROCESS, STARTTIME};
 
-use super::table::{Asked, More};
-use super::{Asker, Hub, Params};
-use crate::answer::{self, Answer};
+use super::table::{More, Wanted};
+use super::{Asked, Hub, Params};
+use crate::answer::Answer;
 use crate::number;
 
 /// Columns whose texts are searched, of those that the asker may see.
@@ -34,15 +32,10 @@ const MORE: &[More] = &[
     },
 ];
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let asked = Asked::new(&Params::of(&uri), scopes, &PROCESS, SEARCHED, MORE)?;
-    let body = hub
-        .ask(move |hub| asked.read(hub, "cannot show processes: none were recorded then"))
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
+    let rows = Wanted::new(&params, asked.scopes, &PROCESS, SEARCHED, MORE)?;
+    let lane = rows.lane();
+    let rows = move |hub: &Hub| rows.read(hub, "cannot show processes: none were recorded then");
+    hub.answer_json(lane, &asked, rows).await
 }

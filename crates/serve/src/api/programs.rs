@@ -2,65 +2,57 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_base::name::DisplayName;
-use kymo_query::activity;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::activity::Recorded;
 use kymo_wire::keeper::{
-    ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher,
+    ActiveSlot, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{Asker, Hub, Params};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params};
+use crate::access::Scopes;
+use crate::answer::{Answer, Refusal};
+use crate::guarded::UNTOLD;
+use crate::turns::Lane;
 
 const QUANTILES: [&str; 3] = ["0.5", "0.9", "0.99"];
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
+    let scopes = asked.scopes;
     let at_ns = match params.text("at") {
         None | Some("now") => None,
         Some(_) => Some(params.time("at", "now")?),
     };
-    let body = hub
-        .ask(move |hub| {
-            let stored = match (at_ns, &hub.stored) {
-                (None, Some(stored)) => stored,
-                (Some(at_ns), _) => return recorded(hub, at_ns, scopes.texts),
-                // Of recordings that are only looked at there is no other now than their end.
-                (None, None) => {
-                    let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
-                    return recorded(hub, extent.thru_ns, scopes.texts);
-                }
-            };
-            // Without the scope the keeper does not even send texts.
-            let programs = stored.programs(scopes.texts);
-            let programs = programs.map_err(Refusal::unavailable)?;
-            Ok(body(&programs, RealClock.now().real_ns).to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+    let lane = match (at_ns, &hub.stored) {
+        (None, Some(_)) => Lane::Keeper,
+        _ => Lane::Long,
+    };
+    let programs = move |hub: &Hub| {
+        let stored = match (at_ns, &hub.stored) {
+            (None, Some(stored)) => stored,
+            (Some(at_ns), _) => return recorded(hub, at_ns, scopes),
+            // A recording without a recorder has no newer moment than its end.
+            (None, None) => {
+                let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
+                return recorded(hub, extent.thru_ns, scopes);
+            }
+        };
+        let programs = stored.programs(scopes);
+        let programs = programs.map_err(Refusal::unavailable)?;
+        Ok(body(&programs, RealClock.now().real_ns).to_string())
+    };
+    hub.answer_json(lane, &asked, programs).await
 }
 
 /// What the recording has of that moment.
-fn recorded(hub: &Hub, at_ns: i64, texts: bool) -> Result<String, Refusal> {
-    let recordings = hub.archive.what.recordings();
-    let recordings = recordings.map_err(Refusal::unavailable)?;
-    let recorded = activity::at(&recordings, at_ns).map_err(Refusal::unavailable)?;
-    let mut recorded = recorded
+fn recorded(hub: &Hub, at_ns: i64, scopes: Scopes) -> Result<String, Refusal> {
+    let recorded = hub.archive.programs(at_ns).map_err(Refusal::unavailable)?;
+    let recorded = recorded
         .ok_or_else(|| Refusal::missing("cannot show programs: none were recorded then"))?;
-    if !texts {
-        recorded.hide_texts();
-    }
-    Ok(recorded_body(&recorded).to_string())
+    Ok(recorded_body(&recorded.seen_by(scopes)).to_string())
 }
 
 /// As JSON: what [`body`] has, its `now` being the moment of the sample, and `at`, the same.
@@ -89,8 +81,9 @@ fn publisher(publisher: &Publisher) -> Json {
     let slots: Vec<Json> = publisher.slots.iter().map(slot).collect();
     json!({
         "name": shown(&publisher.name),
+        "labels": labels(&publisher.labels),
         "user": shown(&publisher.user),
-        "uid": publisher.uid,
+        "uid": Some(publisher.uid).filter(|&uid| uid != UNTOLD),
         "pid": publisher.pid,
         "started": seconds(publisher.started_ns),
         "life": match publisher.life {
@@ -137,6 +130,7 @@ fn slot(slot: &ActiveSlot) -> Json {
     json!({
         "slot": slot.number,
         "pid": slot.pid,
+        "xid": slot.xid,
         "leader": slot.leader,
         "state": state_words(slot.state),
         "kind": kind_words(slot.kind),
@@ -147,6 +141,7 @@ fn slot(slot: &ActiveSlot) -> Json {
         "cut": slot.is_cut,
         "wait": shown(&slot.wait),
         "blocked_by": slot.blocked_by,
+        "blocked_by_xids": slot.blocked_by_xids,
     })
 }
 
@@ -170,6 +165,7 @@ pub fn state_words(state: u8) -> &'static str {
         2 => "active",
         3 => "idle in transaction",
         4 => "idle in failed transaction",
+        PREPARED => "prepared",
         _ => "",
     }
 }

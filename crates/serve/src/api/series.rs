@@ -2,64 +2,78 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::stored::{MARK, StoredField};
 
-use super::{Asker, Hub, Params, events};
+use super::{Asked, Hub, Params, events};
 use crate::POINTS_MAX;
 use crate::access::Scopes;
-use crate::answer::{self, Answer, Refusal};
+use crate::answer::{Answer, Refusal};
+use crate::guarded::Picks;
 use crate::history;
 use crate::number;
 use crate::stored::grid;
+use crate::turns::Lane;
 
 /// Points of a line at most.
 const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
 
-pub(super) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let (stored, own): (Vec<String>, Vec<String>) = params
         .fields()
         .into_iter()
         .partition(|id| id.starts_with(MARK));
     let picks = match (own.is_empty(), stored.is_empty()) {
-        (true, false) => Vec::new(),
-        _ => picks(&own, scopes)?,
+        (true, false) => Picks::NONE,
+        _ => picks(&own, asked.scopes)?,
     };
     let stored = stored_fields(&stored)?;
     let (from_ns, thru_ns) = params.range()?;
     let points = params.count("points", 600, LINE_POINTS_MAX)?;
-    let body = hub
-        .ask(move |hub| {
-            let (mut series, mut resolution_ns) = match picks.is_empty() {
-                true => (Series::new(grid(from_ns, thru_ns, points), 0), 0),
-                false => hub.series(&picks, from_ns, thru_ns, points)?,
-            };
-            if !stored.is_empty() {
-                let finest_ns = hub.add_stored(&stored, &mut series)?;
-                resolution_ns = finest_ns
-                    .filter(|_| picks.is_empty())
-                    .unwrap_or(resolution_ns);
-            }
-            Ok(body(&series, resolution_ns))
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+    let lane = match stored.is_empty() {
+        true => lane(&picks, from_ns, thru_ns),
+        false => Lane::Keeper,
+    };
+    let scopes = asked.scopes;
+    let rows = move |hub: &Hub| {
+        let (mut series, mut resolution_ns) = match picks.is_empty() {
+            true => (Series::new(grid(from_ns, thru_ns, points), 0), 0),
+            false => hub.series(&picks, from_ns, thru_ns, points)?,
+        };
+        if !stored.is_empty() {
+            let finest_ns = hub.add_stored(&stored, scopes, &mut series)?;
+            resolution_ns = finest_ns
+                .filter(|_| picks.is_empty())
+                .unwrap_or(resolution_ns);
+        }
+        Ok(body(&series, resolution_ns))
+    };
+    hub.answer_json(lane, &asked, rows).await
 }
 
+/// The lane of a question for these fields.
+pub(super) fn lane(picks: &[Pick], from_ns: i64, thru_ns: i64) -> Lane {
+    let is_short = thru_ns.saturating_sub(from_ns) <= SHORT_NS
+        && picks.len() <= SHORT_FIELDS_MAX
+        && !picks.iter().any(|pick| pick.subsystem.is_of_processes());
+    match is_short {
+        true => Lane::Short,
+        false => Lane::Long,
+    }
+}
+
+/// A question with a shorter range and fewer fields is short. Guesses: some ten milliseconds.
+const SHORT_NS: i64 = 900_000_000_000;
+const SHORT_FIELDS_MAX: usize = 64;
+
 /// The fields that were asked for, if the asker may see them.
-pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Vec<Pick>, Refusal> {
+pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Picks, Refusal> {
     if ids.is_empty() || ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
             "cannot answer: fields has to name 1 to {FIELDS_MAX} fields"
@@ -68,9 +82,7 @@ pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Vec<Pick>, Refusal
     let picks = ids
         .iter()
         .map(|id| Pick::parse(id).map_err(Refusal::missing));
-    let picks: Vec<Pick> = picks.collect::<Result<_, _>>()?;
-    check(&picks, scopes)?;
-    Ok(picks)
+    Picks::new(picks.collect::<Result<_, _>>()?, scopes)
 }
 
 /// Fields of the store that were asked for.
@@ -84,19 +96,12 @@ fn stored_fields(ids: &[String]) -> Result<Vec<StoredField>, Refusal> {
     fields.collect::<Result<_, _>>().map_err(Refusal::missing)
 }
 
-/// What tells of people needs the scope `texts`, as a number, too.
-pub(super) fn check(picks: &[Pick], scopes: Scopes) -> Result<(), Refusal> {
-    match picks.iter().any(|pick| pick.column.private) {
-        true => scopes.need_texts(),
-        false => Ok(()),
-    }
-}
-
 impl Hub {
     /// Adds the lines of stored series; with the nanoseconds of the finest row.
     fn add_stored(
         &self,
         fields: &[StoredField],
+        scopes: Scopes,
         series: &mut Series,
     ) -> Result<Option<i64>, Refusal> {
         let Some(stored) = &self.stored else {
@@ -107,14 +112,14 @@ impl Hub {
         if (series.lines.len() + fields.len()) * series.grid.count > POINTS_MAX {
             return Err(too_much());
         }
-        let finest = stored.add(fields, series).map_err(Refusal::unavailable)?;
+        let finest = stored.add(fields, scopes, series)?;
         Ok(finest.map(|step| i64::from(step) * 1_000_000_000))
     }
 
     /// Reads fields over a range; with the length of what was read, in nanoseconds.
     pub(crate) fn series(
         &self,
-        picks: &[Pick],
+        picks: &Picks,
         from_ns: i64,
         thru_ns: i64,
         points: usize,
@@ -150,7 +155,8 @@ impl Hub {
             return;
         };
         if let Ok(extent) = self.archive.extent() {
-            let _ = history::add(stored, picks, extent.from_ns, series);
+            let add = || history::add(stored, picks, extent.from_ns, series);
+            let _added = stored.if_awake(add);
         }
     }
 }

@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use serde::Deserialize;
 
-use super::Hub;
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub};
+use crate::answer::{Answer, Made, Refusal};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct Keys {
     code: Option<String>,
     token: Option<String>,
 }
 
-pub(super) async fn begin(State(hub): State<Arc<Hub>>, headers: HeaderMap, body: Bytes) -> Answer {
+pub(super) async fn begin(State(hub): State<Arc<Hub>>, asked: Asked, body: Bytes) -> Answer {
     // A form of a foreign page cannot send this type without asking first.
-    let is_json = headers
+    let is_json = asked
+        .headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.split(';').next() == Some("application/json"));
@@ -29,13 +30,22 @@ pub(super) async fn begin(State(hub): State<Arc<Hub>>, headers: HeaderMap, body:
             "cannot begin a session: Content-Type has to be application/json",
         ));
     }
-    let asked: Asked = serde_json::from_slice(&body)
+    let keys: Keys = serde_json::from_slice(&body)
         .map_err(|error| Refusal::bad(format!("cannot begin a session: {error}")))?;
-    let token = hub
+    let origin = asked.visitor.asker.origin;
+    let begun = hub
         .access
-        .begin_session(asked.code.as_deref(), asked.token.as_deref())?;
+        .begin_session(keys.code.as_deref(), keys.token.as_deref(), origin);
+    let token = match begun {
+        Ok(token) => token,
+        Err(denied) => {
+            tokio::time::sleep(denied.wait).await;
+            return Err(denied.refusal);
+        }
+    };
     let body = serde_json::json!({ "token": token, "scopes": ["read", "texts"] });
-    let mut response = answer::json(&HeaderMap::new(), body.to_string());
+    let made = Made::plain("application/json", body.to_string().into_bytes());
+    let mut response = made.response(&hub.room, &asked.visitor)?;
     let never = header::HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, never);
     Ok(response)

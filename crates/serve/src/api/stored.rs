@@ -4,42 +4,42 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_base::labels::Matcher;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
 use kymo_wire::keeper::SeriesInfo;
 use serde_json::{Value as Json, json};
 
-use super::{Hub, Params};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params};
+use crate::answer::{Answer, Refusal};
 use crate::history::is_own;
 use crate::number;
+use crate::turns::Lane;
 use kymo_query::stored::unit;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let matchers = params.all("match").map(Matcher::parse);
     let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Refusal::bad)?;
-    let body = hub
-        .ask(move |hub| {
-            let Some(stored) = &hub.stored else {
-                return Ok(body(&mut std::iter::empty(), &HashSet::new()));
-            };
-            let listed = stored.list().map_err(Refusal::unavailable)?;
-            // This machine's own fields have no need of a second name.
-            let host = machine::host();
-            let picked = |info: &&SeriesInfo| {
-                let is_picked = matchers.iter().all(|matcher| matcher.picks(&info.name));
-                is_picked && !is_own(&info.name, &host)
-            };
-            let targets = hub.targets.as_ref().map(|targets| targets.listed());
-            let targets = targets.iter().flat_map(|listed| &listed.targets);
-            let polled = targets.map(|target| target.series.as_bytes()).collect();
-            Ok(body(&mut listed.iter().filter(picked), &polled))
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+    let scopes = asked.scopes;
+    let list = move |hub: &Hub| {
+        let Some(stored) = &hub.stored else {
+            return Ok(body(&mut std::iter::empty(), &HashSet::new()));
+        };
+        let listed = stored.list().map_err(Refusal::unavailable)?;
+        let listed = listed.seen_by(scopes);
+        // The list has this machine's own fields already.
+        let host = machine::host();
+        let picked = |info: &&SeriesInfo| {
+            let is_picked = matchers.iter().all(|matcher| matcher.picks(&info.name));
+            is_picked && !is_own(&info.name, &host)
+        };
+        let targets = hub.targets.as_ref().map(|targets| targets.listed());
+        let targets = targets.iter().flat_map(|listed| &listed.targets);
+        let polled = targets.map(|target| target.series.as_bytes()).collect();
+        Ok(body(&mut listed.iter().filter(picked), &polled))
+    };
+    hub.answer_json(Lane::Keeper, &asked, list).await
 }
 
 /// Definitions once, and for each series its name, the number of its definition, when its last value was, and that it is one of

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
 use kymo_base::reading::Row;
+use kymo_kernel::choice;
 use kymo_kernel::subsystem::Subsystem;
 use kymo_query::table::Table;
 use serde_json::json;
@@ -13,10 +14,14 @@ use super::{Hub, Params};
 use crate::access::Scopes;
 use crate::answer::Refusal;
 use crate::number::{self, seconds};
+use crate::turns::Lane;
 
 const ROWS_MAX: usize = 10_000;
 /// Longest span of rates, in seconds.
 const OVER_MAX: usize = 3600;
+
+/// Rates over no longer a span than this, up to now, take no long reading.
+const SHORT_NS: i64 = 60_000_000_000;
 
 /// A cell of the table.
 enum Cell {
@@ -34,9 +39,10 @@ pub(super) struct More {
 }
 
 /// What is wanted of the table.
-pub(super) struct Asked {
+pub(super) struct Wanted {
     subsystem: &'static Subsystem,
     more: &'static [More],
+    lane: Lane,
     at_ns: i64,
     over_ns: Option<i64>,
     columns: Vec<&'static Column>,
@@ -47,7 +53,7 @@ pub(super) struct Asked {
     limit: usize,
 }
 
-impl Asked {
+impl Wanted {
     /// Reads the parameters; `searched` are names of columns.
     pub(super) fn new(
         params: &Params,
@@ -55,7 +61,7 @@ impl Asked {
         subsystem: &'static Subsystem,
         searched: &[&str],
         more: &'static [More],
-    ) -> Result<Asked, Refusal> {
+    ) -> Result<Wanted, Refusal> {
         let at_ns = params.time("at", "now")?;
         let over_ns = match params.text("over") {
             None => None,
@@ -64,7 +70,7 @@ impl Asked {
         let columns: Vec<&Column> = subsystem
             .detail
             .iter()
-            .filter(|column| scopes.texts || !column.private)
+            .filter(|column| scopes.shows(column))
             .collect();
         let sort = params.text("sort").map(|sort| {
             let (name, turned) = match sort.strip_prefix('-') {
@@ -78,7 +84,11 @@ impl Asked {
         });
         let filter = params.text("filter").filter(|filter| !filter.is_empty());
         let is_searched = |&at: &usize| searched.contains(&columns[at].name);
-        Ok(Asked {
+        Ok(Wanted {
+            lane: match (params.text("at"), over_ns) {
+                (None | Some("now"), None | Some(0..=SHORT_NS)) => Lane::Short,
+                _ => Lane::Long,
+            },
             subsystem,
             more,
             at_ns,
@@ -89,6 +99,11 @@ impl Asked {
             filter: filter.map(str::to_lowercase),
             limit: params.count("limit", ROWS_MAX, ROWS_MAX)?,
         })
+    }
+
+    /// The lane of this question.
+    pub(super) fn lane(&self) -> Lane {
+        self.lane
     }
 
     /// The answer; `none` says what is missing where nothing was recorded near the moment.
@@ -140,7 +155,7 @@ impl Asked {
             .map(|c| column(c.name, c.unit.symbol(), c.help))
             .chain(self.more.iter().map(|m| column(m.name, m.unit, m.help)));
         let from_ns = table.from.map(|from| from.real_ns);
-        json!({
+        let mut head = json!({
             "at": seconds(table.at.real_ns),
             "from": from_ns.map(seconds),
             "elapsed": table.elapsed(),
@@ -149,8 +164,12 @@ impl Asked {
             "previous": table.previous_ns.map(seconds),
             "next": table.next_ns.map(seconds),
             "columns": columns.collect::<Vec<_>>(),
-        })
-        .to_string()
+        });
+        let not_recorded = choice::not_recorded(&table.context);
+        if let Some(what) = not_recorded.filter(|_| self.subsystem.is_of_processes()) {
+            head["not_recorded"] = what.into();
+        }
+        head.to_string()
     }
 
     fn row(&self, cells: &Cells) -> Vec<Cell> {

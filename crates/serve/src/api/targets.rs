@@ -6,15 +6,15 @@ mod order;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_base::name::DisplayName;
 use kymo_query::targets::percent;
 use kymo_sys::clock::{Clock as _, RealClock};
 use serde_json::{Value as Json, json};
 
-use super::{Hub, Params};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params};
+use crate::answer::{Answer, Refusal};
 use crate::targets::{Known, ListedTarget, Targets};
+use crate::turns::Lane;
 
 pub(super) use graphs::answer as graphs;
 use order::{DeviceLine, Sort};
@@ -25,47 +25,43 @@ const TARGETS_MAX: usize = 1000;
 const DEVICES_MAX: usize = 10_000;
 
 /// Targets, a part of them at a time.
-pub(super) async fn list(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let limit = params.count("limit", 200, TARGETS_MAX)?;
     let from = match params.text("first") {
         Some(_) => params.count("first", 1, usize::MAX >> 1)? - 1,
         None => 0,
     };
-    let asked = Asked::of(&params)?;
+    let meant = Meant::of(&params)?;
     let device = params.text("device").map(String::from);
-    let body = hub
-        .ask(move |hub| {
-            let known = hub.known_targets()?;
-            let found = asked.targets(&known, device.as_deref());
-            let shown = found.iter().skip(from).take(limit);
-            let shown: Vec<Json> = shown.map(|&at| target(&known, at)).collect();
-            let mut body = head(&known, found.len());
-            body["first"] = (from + 1).into();
-            body["units"] = known.listed.units.iter().map(graphs::unit).collect();
-            body["targets"] = shown.into();
-            Ok(body.to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+    let list = move |hub: &Hub| {
+        let known = hub.known_targets()?;
+        let found = meant.targets(&known, device.as_deref());
+        let shown = found.iter().skip(from).take(limit);
+        let shown: Vec<Json> = shown.map(|&at| target(&known, at)).collect();
+        let mut body = head(&known, found.len());
+        body["first"] = (from + 1).into();
+        body["units"] = known.listed.units.iter().map(graphs::unit).collect();
+        body["targets"] = shown.into();
+        Ok(body.to_string())
+    };
+    hub.answer_json(Lane::Keeper, &asked, list).await
 }
 
 /// Devices with their targets added up.
-pub(super) async fn devices(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
-    let params = Params::of(&uri);
-    let asked = Asked::of(&params)?;
-    let body = hub
-        .ask(move |hub| {
-            let known = hub.known_targets()?;
-            let lines = asked.devices(&known);
-            let shown = lines.iter().take(DEVICES_MAX);
-            let shown: Vec<Json> = shown.map(|line| device(&known, line)).collect();
-            let mut body = head(&known, lines.iter().map(|line| line.targets).sum());
-            body["devices"] = shown.into();
-            Ok(body.to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn devices(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
+    let meant = Meant::of(&params)?;
+    let list = move |hub: &Hub| {
+        let known = hub.known_targets()?;
+        let lines = meant.devices(&known);
+        let shown = lines.iter().take(DEVICES_MAX);
+        let shown: Vec<Json> = shown.map(|line| device(&known, line)).collect();
+        let mut body = head(&known, lines.iter().map(|line| line.targets).sum());
+        body["devices"] = shown.into();
+        Ok(body.to_string())
+    };
+    hub.answer_json(Lane::Keeper, &asked, list).await
 }
 
 impl Hub {
@@ -81,17 +77,17 @@ impl Hub {
 }
 
 /// What is asked of lists.
-struct Asked {
+struct Meant {
     /// In lower case.
     words: Vec<String>,
     sort: Sort,
 }
 
-impl Asked {
-    fn of(params: &Params) -> Result<Asked, Refusal> {
+impl Meant {
+    fn of(params: &Params) -> Result<Meant, Refusal> {
         let words = params.text("q").unwrap_or_default().to_lowercase();
         let sort = params.text("sort").unwrap_or("name");
-        Ok(Asked {
+        Ok(Meant {
             words: words.split_whitespace().map(String::from).collect(),
             sort: Sort::parse(sort).ok_or_else(|| {
                 Refusal::bad(format!(
@@ -157,6 +153,7 @@ fn target(known: &Known, at: usize) -> Json {
         "used": used.map(rounded),
         "missing": recent.missing,
         "rows": recent.rows,
+        "problem": known.reasons.why(&known.listed.id(target)).map(shown),
     })
 }
 

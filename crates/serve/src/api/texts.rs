@@ -2,95 +2,77 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
-use axum::response::IntoResponse as _;
+use axum::http::{HeaderValue, header};
 use kymo_base::track::{Instance, State as Read, Track};
-use kymo_kernel::source::{self, Scope};
+use kymo_kernel::source;
 use kymo_query::source::{Moment, Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::json;
 
-use super::{Asker, Hub, Params};
-use crate::answer::{self, Answer, Refusal};
+use super::{Asked, Hub, Params};
+use crate::answer::{Answer, Made, Refusal};
 use crate::number::{self, seconds};
+use crate::turns::Lane;
 
 /// How far around the moment a text is looked for.
 const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
 
-pub(super) async fn sources(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let at_ns = Params::of(&uri).time("at", "now")?;
-    let body = hub
-        .ask(move |hub| {
-            let names = |source: &dyn Source| {
-                let mut names = Vec::new();
-                let is_shown =
-                    |known: &&source::Source| scopes.texts || known.scope != Scope::Cgroup;
-                for known in source::ALL.iter().filter(is_shown) {
-                    let track = source.tracks().get(known.kind);
-                    let read = track.instances().filter(|(_, one)| has_text(one));
-                    names.extend(read.map(|(_, one)| {
-                        known.path_of(&kymo_base::name::DisplayName(&one.name).text())
-                    }));
-                }
-                names
-            };
-            let found = covering(hub, Kinds::ALL, at_ns, &names, |_| true)?;
-            let (moment, names) = found.ok_or_else(nothing)?;
-            Ok(json!({ "at": seconds(moment.real_ns), "sources": names }).to_string())
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+pub(super) async fn sources(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let at_ns = Params::of(&asked.uri).time("at", "now")?;
+    let scopes = asked.scopes;
+    let sources = move |hub: &Hub| {
+        let names = |source: &dyn Source| {
+            let mut names = Vec::new();
+            let is_shown = |known: &&source::Source| scopes.lists(known);
+            for known in source::ALL.iter().filter(is_shown) {
+                let track = source.tracks().get(known.kind);
+                let read = track.instances().filter(|(_, one)| has_text(one));
+                names.extend(read.map(|(_, one)| {
+                    known.path_of(&kymo_base::name::DisplayName(&one.name).text())
+                }));
+            }
+            names
+        };
+        let found = covering(hub, Kinds::ALL, at_ns, &names, |_| true)?;
+        let (moment, names) = found.ok_or_else(nothing)?;
+        Ok(json!({ "at": seconds(moment.real_ns), "sources": names }).to_string())
+    };
+    hub.answer_json(Lane::Long, &asked, sources).await
 }
 
-pub(super) async fn text(
-    State(hub): State<Arc<Hub>>,
-    Extension(scopes): Asker,
-    uri: Uri,
-) -> Answer {
-    let params = Params::of(&uri);
+pub(super) async fn text(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let at_ns = params.time("at", "now")?;
     let name = params.text("source").unwrap_or_default().to_string();
     let (known, instance) = source::find(&name)
         .ok_or_else(|| Refusal::missing(format!("cannot find source {name:?}")))?;
-    if known.scope != Scope::Machine {
-        scopes.need_texts()?;
-    }
+    asked.scopes.may_read(known)?;
     let (kind, instance) = (known.kind, instance.as_bytes().to_vec());
-    let (moment, text) = hub
-        .ask(move |hub| {
-            let render = |source: &dyn Source| {
-                let track = source.tracks().get(kind);
-                let mut text = Vec::new();
-                if let Some(one) = of_name(track, &instance) {
-                    track.render(one, &mut text);
-                }
-                text
-            };
-            let is_there = |source: &dyn Source| {
-                let track = source.tracks().get(kind);
-                of_name(track, &instance).is_some_and(has_text)
-            };
-            let kinds = Kinds::from_iter([kind]);
-            covering(hub, kinds, at_ns, &render, is_there)?.ok_or_else(nothing)
-        })
-        .await?;
-    let is_text = std::str::from_utf8(&text).is_ok();
-    let mut response = Body::from(text).into_response();
-    answer::set_type(
-        &mut response,
-        match is_text {
-            true => "text/plain; charset=utf-8",
-            false => "application/octet-stream",
-        },
-    );
+    let room = hub.room.clone();
+    let read = move |hub: &Hub| {
+        let render = |source: &dyn Source| {
+            let track = source.tracks().get(kind);
+            let mut text = Vec::new();
+            if let Some(one) = of_name(track, &instance) {
+                track.render(one, &mut text);
+            }
+            text
+        };
+        let is_there = |source: &dyn Source| {
+            let track = source.tracks().get(kind);
+            of_name(track, &instance).is_some_and(has_text)
+        };
+        let kinds = Kinds::from_iter([kind]);
+        covering(hub, kinds, at_ns, &render, is_there)?.ok_or_else(nothing)
+    };
+    let (moment, text) = hub.ask(Lane::Long, asked.visitor.asker, read).await?;
+    let media_type = match std::str::from_utf8(&text) {
+        Ok(_) => "text/plain; charset=utf-8",
+        Err(_) => "application/octet-stream",
+    };
+    let made = Made::plain(media_type, text);
+    let mut response = made.response(&room, &asked.visitor)?;
     let mut time = String::new();
     number::push_time(&mut time, moment.real_ns);
     if let Ok(time) = HeaderValue::from_str(&time) {

@@ -48,7 +48,7 @@ pub(crate) struct ListedTarget {
 impl Listed {
     /// The files as they are now; `None`: as they were.
     pub(super) fn again(&self, disk: &dyn Disk, folder: &Path) -> Option<Listed> {
-        let files = files::list(disk, folder);
+        let (files, left_out) = files::list_and_count(disk, folder);
         if self.files.iter().map(|(file, _)| file).eq(files.iter()) {
             return None;
         }
@@ -56,14 +56,21 @@ impl Listed {
             number: self.number + 1,
             ..Listed::default()
         };
-        let mut known = HashMap::new();
+        if left_out > 0 {
+            let line = format!("{left_out} configurations are not shown: there are too many");
+            listed.problems.push(line);
+        }
+        let (mut known, mut more) = (HashMap::new(), 0);
         for file in files {
             let number = listed.files.len();
-            let read = file.read(disk, folder, &mut |place, target| {
-                if listed.targets.len() < TARGETS_MAX {
-                    listed.add((number, place), target, &mut known);
-                }
-            });
+            let read = file.read(
+                disk,
+                folder,
+                &mut |place, target| match listed.targets.len() < TARGETS_MAX {
+                    true => listed.add((number, place), target, &mut known),
+                    false => more += 1,
+                },
+            );
             let interval_s = match read {
                 Ok(head) => head.interval_s,
                 Err(why) => {
@@ -72,6 +79,10 @@ impl Listed {
                 }
             };
             listed.files.push((file, interval_s));
+        }
+        if more > 0 {
+            let line = format!("{more} targets are not shown: there are more than {TARGETS_MAX}");
+            listed.problems.push(line);
         }
         listed.sort_devices();
         Some(listed)

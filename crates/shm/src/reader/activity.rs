@@ -4,11 +4,12 @@ use crate::head::{Head, Kind, Owner, State, halves};
 use crate::header::Header;
 use crate::layout::{
     GENERATION, HEAD_WORDS, IDENTITY, IDENTITY_AT, IDENTITY_FIXED, LABEL_BYTES, LIVE_BYTES,
-    LIVE_SLOTS, TAKEN_AT, TEXT_FIXED,
+    TAKEN_AT, TEXT_FIXED,
 };
 use crate::mapping::as_bytes;
 use crate::reader::bytes::{Bytes, ReadError};
-use crate::reader::totals::Scratch;
+use crate::reader::lives::{Lives, Tenure};
+use crate::reader::totals::{Scratch, slots_in};
 use crate::version::{Memory, read_whole};
 
 /// Heads that are read at once.
@@ -67,6 +68,9 @@ pub struct Identity {
 pub struct Activity {
     /// The process that has it.
     pub owner: Option<Owner>,
+    /// Whether that process has ended without giving the slot back: what is here is the last that it did. Also while a process is just
+    /// taking the slot.
+    pub has_ended: bool,
     /// Commands that ever began in this slot, under any owner.
     pub commands: u64,
     /// What it does.
@@ -102,6 +106,7 @@ pub(crate) struct Activities {
 
 const UNUSED: Activity = Activity {
     owner: None,
+    has_ended: false,
     commands: 0,
     state: State::None,
     command: None,
@@ -116,13 +121,12 @@ impl Activities {
         &mut self,
         bytes: &Bytes,
         header: &Header,
+        most: usize,
+        lives: &mut Lives,
         scratch: &mut Scratch,
     ) -> Result<Sampled, ReadError> {
-        let mut live = [0; LIVE_BYTES / 8];
-        bytes.read(header.live, &mut live)?;
-        let used = usize::try_from(live[LIVE_SLOTS])
-            .unwrap_or(usize::MAX)
-            .min(header.slots);
+        lives.begin();
+        let used = slots_in_use(bytes, header)?.min(most);
         self.slots.resize(used, UNUSED);
         let mut sampled = Sampled::default();
         let stride = usize::try_from(header.heads.stride / 8).map_err(|_| ReadError::Short)?;
@@ -144,10 +148,24 @@ impl Activities {
                     slot: (first + number) as u64,
                 };
                 slot.update(&place, head, scratch, &mut sampled)?;
+                let tenure = lives.of(first + number, &head, header, bytes);
+                let has_ended = matches!(tenure, Tenure::Ended | Tenure::Begins);
+                if slot.has_ended != has_ended {
+                    sampled.changed += usize::from(!slot.is_changed);
+                    (slot.has_ended, slot.is_changed) = (has_ended, true);
+                }
             }
         }
+        lives.end();
         Ok(sampled)
     }
+}
+
+/// Slots that the publisher says are in use.
+pub(crate) fn slots_in_use(bytes: &Bytes, header: &Header) -> Result<usize, ReadError> {
+    let mut live = [0; LIVE_BYTES / 8];
+    bytes.read(header.live, &mut live)?;
+    Ok(slots_in(&live, header))
 }
 
 /// A slot of a file.

@@ -2,13 +2,13 @@
 
 use kymo_base::limits::SHM_METRICS_MAX;
 
+use crate::head::Head;
 use crate::header::Header;
-use crate::layout::{
-    HEAD_WORDS, LIVE_BYTES, LIVE_CLOSED, LIVE_METRICS, LIVE_SLOTS, METRIC_FIXED, OWNER,
-};
+use crate::layout::{HEAD_WORDS, LIVE_BYTES, LIVE_CLOSED, LIVE_METRICS, LIVE_SLOTS, METRIC_FIXED};
 use crate::mapping::as_bytes;
 use crate::metric::{GaugeType, Metric, MetricKind};
 use crate::reader::bytes::{Bytes, ReadError};
+use crate::reader::lives::{Lives, Tenure};
 use crate::version::Memory;
 
 /// Words that are read at once, but for slots that have more.
@@ -20,6 +20,7 @@ const LIVE_WORDS: usize = LIVE_BYTES / 8;
 pub struct Scratch {
     pub(crate) words: Vec<u64>,
     heads: Vec<u64>,
+    /// Slots whose owner lives.
     owned: Vec<bool>,
 }
 
@@ -32,7 +33,7 @@ impl Scratch {
     }
 }
 
-/// A gauge: its cell, how it is read, and its sum over the slots that have an owner.
+/// A gauge: its cell, how it is read, and its sum over the slots whose owner lives.
 struct GaugeSum {
     cell: usize,
     kind: GaugeType,
@@ -69,28 +70,28 @@ impl Table {
         &mut self,
         bytes: &Bytes,
         header: &Header,
+        most: usize,
+        lives: &mut Lives,
         scratch: &mut Scratch,
     ) -> Result<(), ReadError> {
         let stride =
             usize::try_from(header.cell_section.stride / 8).map_err(|_| ReadError::Short)?;
         let at_once = (CHUNK_WORDS / stride.max(1)).max(1);
         // The live section, and the cells of as many slots as were in use before.
-        let expected = self.slots_used.min(at_once).min(header.slots);
+        let expected = self.slots_used.min(at_once).min(header.slots).min(most);
         let words = scratch.room(LIVE_WORDS + expected * stride);
         bytes.read(header.live, words)?;
         bytes.acquire();
         let described = words[LIVE_METRICS];
         self.closed = words[LIVE_CLOSED] != 0;
-        self.slots_used = usize::try_from(words[LIVE_SLOTS])
-            .unwrap_or(usize::MAX)
-            .min(header.slots);
+        self.slots_used = slots_in(words, header).min(most);
         if described > self.described && !self.bad {
             self.describe(bytes, header, described.min(header.metrics_room))?;
         }
         if self.gauges.is_empty() {
             scratch.owned.clear();
         } else {
-            read_owners(bytes, header, self.slots_used, scratch)?;
+            read_owners(bytes, header, self.slots_used, lives, scratch)?;
         }
         self.totals.fill(0);
         self.gauges.iter_mut().for_each(|gauge| gauge.sum = 0);
@@ -173,13 +174,21 @@ impl Table {
     }
 }
 
-/// Which slots have an owner.
+/// Slots in use, by the live section.
+pub(crate) fn slots_in(live: &[u64], header: &Header) -> usize {
+    let said = usize::try_from(live[LIVE_SLOTS]).unwrap_or(usize::MAX);
+    said.min(header.slots)
+}
+
+/// Which slots have an owner that lives.
 fn read_owners(
     bytes: &Bytes,
     header: &Header,
     slots: usize,
+    lives: &mut Lives,
     scratch: &mut Scratch,
 ) -> Result<(), ReadError> {
+    lives.begin();
     scratch.owned.clear();
     let stride = usize::try_from(header.heads.stride / 8)
         .map_err(|_| ReadError::Short)?
@@ -191,10 +200,15 @@ fn read_owners(
         let at = header.heads.offset + header.heads.stride * first as u64;
         scratch.heads.resize(count * stride, 0);
         bytes.read(at, &mut scratch.heads)?;
+        bytes.acquire();
         let heads = scratch.heads.chunks_exact(stride);
-        scratch
-            .owned
-            .extend(heads.map(|head| head[OWNER] & u64::from(u32::MAX) != 0));
+        for (slot, words) in (first..).zip(heads) {
+            let mut head = Head::default();
+            head.0.copy_from_slice(&words[..HEAD_WORDS]);
+            let tenure = lives.of(slot, &head, header, bytes);
+            scratch.owned.push(tenure == Tenure::Lives);
+        }
     }
+    lives.end();
     Ok(())
 }

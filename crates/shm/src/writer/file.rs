@@ -1,11 +1,13 @@
 //! Makes a publisher's file: in which folder, and in which order, so that who sees its name sees all of it.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use kymo_base::limits::SHM_ENDED_MAX;
+use kymo_base::limits::{
+    SHM_ENDED_MAX, SHM_ENDED_REMOVED, SHM_ENDED_YOUNG_MAX, SHM_ENDED_YOUNG_NS,
+};
 use rustix::fs::{
     Access, AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, accessat,
     fallocate, fchmod, flock, fstat, fstatfs, lstat, mkdir, openat, renameat, unlinkat,
@@ -34,7 +36,7 @@ pub(super) fn create(
     room: &Room,
     layout: &Layout,
     table: &[u8],
-) -> Result<(Mapping, PathBuf), CreateError> {
+) -> Result<(Mapping, OpenFile, PathBuf), CreateError> {
     let folder = schema.folder.clone().map_or_else(usual_folder, Ok)?;
     let failed = |verb| {
         let path = folder.clone();
@@ -47,9 +49,9 @@ pub(super) fn create(
         let cause = "it is not in memory (tmpfs)";
         return Err(CreateError::Folder { folder, cause });
     }
-    remove_oldest(&opened);
-    let own = || Origin::own().map_err(failed("find random bytes for"));
-    let origin = schema.origin.map_or_else(own, Ok)?;
+    let own = Origin::own().map_err(failed("find random bytes for"))?;
+    remove_oldest(&opened, own.created_ns);
+    let origin = schema.origin.unwrap_or(own);
     let name = file_name(&origin.epoch);
     let new = hidden(&name);
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -62,7 +64,12 @@ pub(super) fn create(
     });
     // The mapping holds the open file, and with it the lock, until the last process that inherited it has ended.
     match named {
-        Ok(mapping) => Ok((mapping, folder.join(name))),
+        // The path stays right when the process changes its folder.
+        Ok(mapping) => {
+            let path = folder.join(name);
+            let file = OpenFile::new(file).map_err(failed("look at a file in"))?;
+            Ok((mapping, file, std::path::absolute(&path).unwrap_or(path)))
+        }
         Err(error) => {
             remove(&opened, &new);
             Err(error)
@@ -70,14 +77,63 @@ pub(super) fn create(
     }
 }
 
+/// The file of a publisher, for who asks for locks.
+pub(super) struct OpenFile {
+    opened: Option<OwnedFd>,
+    /// Its device and its number there.
+    inode: (u64, u64),
+}
+
+impl OpenFile {
+    fn new(file: OwnedFd) -> Result<OpenFile, Errno> {
+        Ok(OpenFile {
+            inode: inode(&file)?,
+            opened: Some(file),
+        })
+    }
+
+    /// The file as it was opened first, or a second time if the program has closed that, as one in the background does.
+    pub(super) fn open(&self, path: &Path) -> Option<OwnedFd> {
+        match self.is_still_open() {
+            true => self.opened.as_ref()?.try_clone().ok(),
+            false => self.again(path),
+        }
+    }
+
+    /// Opened a second time, for a lock that is not shared with a parent; `None` where it cannot be reached any more.
+    pub(super) fn again(&self, path: &Path) -> Option<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = openat(CWD, path, flags, Mode::empty()).ok()?;
+        (inode(&file) == Ok(self.inode)).then_some(file)
+    }
+
+    fn is_still_open(&self) -> bool {
+        let opened = self.opened.as_ref();
+        opened.is_some_and(|file| inode(file) == Ok(self.inode))
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if !self.is_still_open() {
+            // Its number is another file's.
+            std::mem::forget(self.opened.take());
+        }
+    }
+}
+
+fn inode(file: impl AsFd) -> Result<(u64, u64), Errno> {
+    fstat(file).map(|found| (found.st_dev, found.st_ino))
+}
+
 fn remove(folder: &OwnedFd, name: &OsStr) {
     // What is left is not locked any more, and is removed by who collects.
     let _left = unlinkat(folder, name, AtFlags::empty());
 }
 
-/// Removes the oldest file of this user's ended programs if a folder has as many as it keeps: a program that is started again and
+/// Removes the oldest files of this user's ended programs if there are more than a folder keeps: a program that is started again and
 /// again must not fill the memory while none collects.
-fn remove_oldest(folder: &OwnedFd) {
+fn remove_oldest(folder: &OwnedFd, now_ns: u64) {
     let Ok(entries) = Dir::read_from(folder) else {
         return;
     };
@@ -86,8 +142,16 @@ fn remove_oldest(folder: &OwnedFd) {
     let ended = ours.filter_map(|name| Some((ended(folder, &name)?, name)));
     let mut ended: Vec<(u64, CString)> = ended.collect();
     ended.sort();
-    if ended.len() >= SHM_ENDED_MAX {
-        remove(folder, OsStr::from_bytes(ended[0].1.to_bytes()));
+    let young_ns = now_ns.saturating_sub(SHM_ENDED_YOUNG_NS);
+    for (at, (created_ns, name)) in ended.iter().enumerate().take(SHM_ENDED_REMOVED) {
+        let most = match *created_ns >= young_ns {
+            true => SHM_ENDED_YOUNG_MAX,
+            false => SHM_ENDED_MAX,
+        };
+        if ended.len() - at < most {
+            return;
+        }
+        remove(folder, OsStr::from_bytes(name.to_bytes()));
     }
 }
 
@@ -220,17 +284,17 @@ fn usual_folder() -> Result<PathBuf, CreateError> {
         return Ok(folder.into());
     }
     let shared = Path::new("/run/kymo/pub");
-    if accessat(
-        CWD,
-        shared,
-        Access::WRITE_OK | Access::EXEC_OK,
-        AtFlags::EACCESS,
-    )
-    .is_ok()
-    {
-        return Ok(shared.to_path_buf());
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, shared, wanted, AtFlags::EACCESS) {
+        Ok(()) => Ok(shared.to_path_buf()),
+        // A file elsewhere would not be collected.
+        Err(cause @ Errno::ROFS) => Err(CreateError::System {
+            verb: "publish in",
+            path: shared.to_path_buf(),
+            cause,
+        }),
+        Err(_) => own_folder(Path::new("/dev/shm")),
     }
-    own_folder(Path::new("/dev/shm"))
 }
 
 /// The folder of this user alone beneath another one.

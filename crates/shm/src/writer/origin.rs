@@ -1,9 +1,9 @@
 //! Who publishes: a process, in a boot, with an epoch of its own.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, openat, stat};
 use rustix::io::{Errno, read};
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -47,10 +47,24 @@ pub(super) fn own_pid() -> u32 {
     rustix::process::getpid().as_raw_pid().cast_unsigned()
 }
 
-/// Field 22 of this process's stat; 0 if it cannot be read.
 pub(super) fn own_start() -> u64 {
+    start(c"/proc/self/stat")
+}
+
+/// The start of another process in this one's namespace; 0 if it cannot be known.
+pub(super) fn start_of(pid: u32) -> u64 {
+    CString::new(format!("/proc/{pid}/stat")).map_or(0, |path| start(&path))
+}
+
+/// The namespace in which this process has its pid.
+pub(super) fn own_pids() -> Option<u64> {
+    stat("/proc/self/ns/pid").ok().map(|found| found.st_ino)
+}
+
+/// Field 22 of a process's stat; 0 if it cannot be read.
+fn start(path: &CStr) -> u64 {
     let mut room = [0; 1024];
-    let text = read_small(c"/proc/self/stat", &mut room);
+    let text = read_small(path, &mut room);
     // Behind the program's name, which may contain anything, is field 3.
     let end = text.iter().rposition(|byte| *byte == b')');
     let fields = text.get(end.map_or(0, |end| end + 2)..).unwrap_or_default();

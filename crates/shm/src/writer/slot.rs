@@ -7,15 +7,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
-
 use super::origin::{own_pid, own_start};
 use super::{Counter, Gauge, Histogram, Shared, forks, use_slot};
 use crate::head::{Kind, State, halves, word_of};
 use crate::histogram::BEFORE_BUCKETS;
 use crate::layout::{
-    GENERATION, HEAD_WORDS, IDENTITY, IDENTITY_AT, IDENTITY_FIXED, LABEL_BYTES, OWNER, START,
+    GENERATION, HEAD_WORDS, IDENTITY, IDENTITY_AT, IDENTITY_FIXED, LABEL_BYTES, LIFE, OWNER, START,
     STATE, TAKEN_AT, TEXT_FIXED,
 };
 use crate::metric::GaugeType;
@@ -203,24 +200,36 @@ impl Slot {
 
     /// Takes a slot that is free, or whose process has ended.
     pub(super) fn take(shared: &Arc<Shared>, index: usize) -> Option<Slot> {
-        let head = shared.head(index);
-        let seen = AtomicU64::load(&head[OWNER], Ordering::Acquire);
-        let [pid, taken] = halves(seen);
-        if pid != 0 && lives(pid) {
-            return None;
+        let seen = AtomicU64::load(&shared.head(index)[OWNER], Ordering::Acquire);
+        let [pid, _] = halves(seen);
+        match pid == 0 || shared.has_ended(index, seen) {
+            true => Slot::take_from(shared, index, seen),
+            false => None,
         }
-        let mine = word_of(own_pid(), taken.wrapping_add(1));
+    }
+
+    /// Takes a slot from the owner that was seen there; `None`: somebody else was quicker.
+    pub(super) fn take_from(shared: &Arc<Shared>, index: usize, seen: u64) -> Option<Slot> {
+        let head = shared.head(index);
+        let taken = halves(seen)[1].wrapping_add(1);
+        let mine = word_of(own_pid(), taken);
         let swapped = head[OWNER].compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Relaxed);
         swapped.ok()?;
-        let generation = head[GENERATION].get();
+        let (places, generation) = (places(shared, index), head[GENERATION].get());
+        for cell in shared.gauge_cells() {
+            // A gauge is of who has the slot: what the last owner left of it goes.
+            places.cells[cell].put(0);
+        }
         head[START].put(own_start());
         head[TAKEN_AT].put(generation);
         head[IDENTITY_AT].put(head[IDENTITY].get());
-        head[STATE].publish(State::None.word(generation));
+        head[STATE].put(State::None.word(generation));
+        // Last: from now on the owner is there.
+        head[LIFE].publish(word_of(shared.life(), taken));
         use_slot(shared, index);
         Some(Slot {
             forks: forks::count(),
-            places: places(shared, index),
+            places,
             shared: Some(shared.clone()),
             one_writer: PhantomData,
         })
@@ -311,10 +320,4 @@ fn places(shared: &Shared, index: usize) -> Places {
         short_bytes: room.text_bytes.min(SHORT_BYTES),
         labels: room.labels,
     }
-}
-
-/// Whether there is a process of this number, this user's or not.
-fn lives(pid: u32) -> bool {
-    let pid = Pid::from_raw(pid.cast_signed());
-    pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }

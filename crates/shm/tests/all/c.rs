@@ -33,65 +33,85 @@ pub(crate) fn compile(source: &str, folder: &Path, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// The header alone, by compilers and versions of the languages that programs use.
+/// Sources that use all of the header, by languages.
+const SOURCES: [(&str, &str); 3] = [
+    ("c", "examples/publish.c"),
+    ("c", "tests/all/programs/owners.c"),
+    ("c++", "tests/all/programs/header.cc"),
+];
+
+/// Whoever includes the header may turn warnings into errors. What is found depends on what is inlined, so all levels are tried with
+/// programs that call what there is.
 #[test]
 fn the_header_compiles_without_warnings() {
     let folder = crate::folder::Folder::new("header");
-    for (compiler, language, flags) in [
-        ("cc", "c", &["-std=c11", "-O2"][..]),
-        (
-            "cc",
-            "c",
-            &[
-                "-std=c11",
-                "-O0",
-                "-Wshadow",
-                "-Wcast-align",
-                "-Wconversion",
-            ][..],
-        ),
-        ("cc", "c", &["-std=gnu17", "-O3", "-D_GNU_SOURCE"][..]),
-        // As PostgreSQL compiles its extensions.
-        (
-            "cc",
-            "c",
-            &[
-                "-std=gnu99",
-                "-O2",
-                "-fPIC",
-                "-fwrapv",
-                "-Wmissing-prototypes",
-                "-Wdeclaration-after-statement",
-                "-Wvla",
-            ][..],
-        ),
-        ("c++", "c++", &["-std=c++17", "-O2"][..]),
-        ("c++", "c++", &["-std=gnu++20", "-O2"][..]),
+    let object = folder.path().join("header.o");
+    let flags_of_postgres =
+        "-fPIC -fwrapv -Wmissing-prototypes -Wdeclaration-after-statement -Wvla";
+    let versions = [
+        ("c", "-std=c99"),
+        ("c", "-std=c11"),
+        ("c", "-std=c17 -Wshadow -Wcast-align -Wconversion"),
+        ("c", "-std=gnu99"),
+        ("c", "-std=gnu11"),
+        ("c++", "-std=c++11 -Wshadow"),
+        ("c++", "-std=gnu++20 -Wconversion"),
+    ];
+    for (language, version) in versions {
+        for (of, source) in SOURCES.iter().filter(|(of, _)| *of == language) {
+            for compiler in ["gcc", "clang"] {
+                for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+                    check(compiler, of, &format!("{version} {level}"), source, &object);
+                }
+            }
+        }
+    }
+    for (compiler, version) in [
+        ("gcc", "-std=c99"),
+        ("clang", "-std=c11"),
+        ("gcc", "-std=gnu99"),
     ] {
-        let (source, object) = (
-            folder.path().join("header.src"),
-            folder.path().join("header.o"),
-        );
-        std::fs::write(
-            &source,
-            "#include \"kymo.h\"\nint main(void) { return 0; }\n",
-        )
-        .expect("a source");
-        let output = Command::new(compiler)
-            .args(flags)
-            .args(STRICT)
-            .arg("-I")
-            .arg(crate_folder().join("../../include"))
-            .args(["-x", language, "-c"])
-            .arg(&source)
-            .arg("-o")
-            .arg(&object)
-            .output()
-            .expect("a compiler");
-        assert!(
-            output.status.success(),
-            "{flags:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
+        let flags = format!("{version} {flags_of_postgres} -O2");
+        check(
+            compiler,
+            "c",
+            &flags,
+            "tests/all/programs/header.c",
+            &object,
         );
     }
+}
+
+fn check(compiler: &str, language: &str, flags: &str, source: &str, object: &Path) {
+    let output = Command::new(compiler)
+        .args(flags.split_ascii_whitespace())
+        .args(STRICT)
+        .arg("-I")
+        .arg(crate_folder().join("../../include"))
+        .args(["-x", language, "-c"])
+        .arg(crate_folder().join(source))
+        .arg("-o")
+        .arg(object)
+        .output();
+    let output = output.unwrap_or_else(|why| panic!("cannot run {compiler}: {why}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{compiler} {flags} {source}: {said}"
+    );
+}
+
+/// A thread's memory, with its slot, is gone when the process forks: the handler of fork wrote into it.
+#[test]
+fn a_slot_whose_thread_has_ended_is_not_touched() {
+    let folder = crate::folder::Folder::new("thread-slot");
+    let flags = ["-fsanitize=address", "-pthread"];
+    let program = compile("tests/all/programs/thread_slot.c", folder.path(), &flags);
+    let mut command = Command::new(program);
+    let output = command
+        .env("KYMO_DIR", folder.path())
+        .output()
+        .expect("it runs");
+    let [text, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success() && text == "done\n", "{text}{said}");
 }

@@ -1,5 +1,5 @@
-//! Both writers make the same file, byte for byte, and readers of all later versions read it: `fixtures/shm-1.0`. It is written again
-//! with `KYMO_BLESS=1`, by the writer in C.
+//! Both writers make the same file, byte for byte: `fixtures/shm-1.1`, which is written again with `KYMO_BLESS=1`, by the writer in C.
+//! Readers of all later versions read it, and the one of version 1.0.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,8 +12,8 @@ use kymo_shm::{
 use crate::c::{compile, crate_folder};
 use crate::folder::Folder;
 
-fn fixture() -> PathBuf {
-    crate_folder().join("tests/fixtures/shm-1.0")
+fn fixture(minor: u16) -> PathBuf {
+    crate_folder().join(format!("tests/fixtures/shm-1.{minor}"))
 }
 
 fn numbers(first: u8) -> [u8; 16] {
@@ -80,7 +80,7 @@ fn write(folder: &Folder) -> (Publisher, Slot, Slot) {
     (publisher, first, second)
 }
 
-/// A golden file, but for the processes that have slots: their pid is 1, and their start 2.
+/// A golden file, but for the processes that have slots: their pid is 1, their start 2, and they have no lock.
 fn without_processes(mut bytes: Vec<u8>) -> Vec<u8> {
     // The third entry of the section table is that of heads.
     let entry = 512 + 2 * 32;
@@ -96,6 +96,8 @@ fn without_processes(mut bytes: Vec<u8>) -> Vec<u8> {
         if head[..4] != [0; 4] {
             head[..4].copy_from_slice(&1u32.to_le_bytes());
             head[40..48].copy_from_slice(&2u64.to_le_bytes());
+            assert_eq!(head[56..60], 1u32.to_le_bytes(), "the first life");
+            head[56..60].fill(0);
         }
     }
     bytes
@@ -120,12 +122,12 @@ fn both_writers_make_the_same_file() {
     };
     let made_by_c = read(&by_c);
     if std::env::var_os("KYMO_BLESS").is_some() {
-        std::fs::write(fixture(), &made_by_c).expect("the fixture");
+        std::fs::write(fixture(1), &made_by_c).expect("the fixture");
     }
-    let golden = std::fs::read(fixture()).expect("the fixture");
+    let golden = std::fs::read(fixture(1)).expect("the fixture");
     assert!(
         made_by_c == golden,
-        "kymo.h makes another file than version 1.0 is"
+        "kymo.h makes another file than version 1.1 is"
     );
     let _publisher = write(&by_rust);
     let made_by_rust = read(&by_rust);
@@ -136,72 +138,78 @@ fn both_writers_make_the_same_file() {
 }
 
 #[test]
-fn version_1_0_is_read() {
-    let folder = Folder::new("golden-read");
-    let name = file_name(&numbers(0xe0));
-    std::fs::copy(fixture(), folder.path().join(&name)).expect("a copy");
-    let opened = std::fs::File::open(folder.path()).expect("the folder");
-    for access in [Access::Read, Access::MapOwn] {
-        let mut reader = Reader::open(&opened, name.as_ref(), access).expect("a publisher");
-        let header = reader.header();
-        assert_eq!(
-            (header.pid, header.start, header.created_ns),
-            (4711, 123_456, 1_700_000_000_000_000_001)
-        );
-        assert_eq!((header.boot, header.epoch), (numbers(0xb0), numbers(0xe0)));
-        assert_eq!(
-            (header.slots, header.text_bytes, header.stamp_clock),
-            (3, 104, StampClock::Postgres)
-        );
-        let labels: Vec<&[u8]> = header.label_names.iter().map(Vec::as_slice).collect();
-        assert_eq!(
-            labels,
-            [
-                &b"database"[..],
-                b"user",
-                b"a name of thirty-one characters"
-            ]
-        );
-        let mut scratch = Scratch::default();
-        reader.scan(&mut scratch).expect("a scan");
-        let values: Vec<Value> = reader
-            .metrics()
-            .iter()
-            .map(|metric| reader.value(metric))
-            .collect();
-        assert_eq!(
-            values[..4],
-            [
-                Value::Counter(450),
-                Value::Gauge(-2.0),
-                Value::Gauge(0.75),
-                Value::Gauge(17.0)
-            ]
-        );
-        let Value::Histogram(duration) = values[4] else {
-            panic!("no histogram");
-        };
-        let all = 0..150u64;
-        assert_eq!((duration.samples, duration.count()), (150, 300));
-        assert_eq!(
-            duration.sum,
-            all.map(|number| number * number * 500 * (number % 3 + 1))
-                .sum::<u64>()
-        );
-        assert_eq!(duration.weights[0], 1 + 2, "0 and 500 are below 1024");
-        assert_eq!(values[5], Value::Counter(u64::MAX));
-        let described = &reader.metrics()[0].description;
-        assert_eq!(
-            described.labels,
-            [
-                (b"kind".to_vec(), b"select".to_vec()),
-                (b"db".to_vec(), Vec::new())
-            ]
-        );
-        assert_eq!(reader.metrics()[4].description.scale, 1e-9);
-        assert!(!reader.has_bad_metrics() && !reader.is_closed());
-        check_activities(&mut reader, &mut scratch);
+fn all_versions_are_read() {
+    for minor in [0, 1] {
+        let folder = Folder::new(&format!("golden-read-{minor}"));
+        let name = file_name(&numbers(0xe0));
+        std::fs::copy(fixture(minor), folder.path().join(&name)).expect("a copy");
+        for access in [Access::Read, Access::MapOwn] {
+            check(&mut folder.open(access), minor);
+        }
     }
+}
+
+fn check(reader: &mut Reader, minor: u16) {
+    let header = reader.header();
+    assert_eq!(header.minor, minor);
+    assert_eq!(
+        (header.pid, header.start, header.created_ns),
+        (4711, 123_456, 1_700_000_000_000_000_001)
+    );
+    assert_eq!((header.boot, header.epoch), (numbers(0xb0), numbers(0xe0)));
+    assert_eq!(
+        (header.slots, header.text_bytes, header.stamp_clock),
+        (3, 104, StampClock::Postgres)
+    );
+    let labels: Vec<&[u8]> = header.label_names.iter().map(Vec::as_slice).collect();
+    assert_eq!(
+        labels,
+        [
+            &b"database"[..],
+            b"user",
+            b"a name of thirty-one characters"
+        ]
+    );
+    let mut scratch = Scratch::default();
+    reader.scan(&mut scratch).expect("a scan");
+    let values: Vec<Value> = reader
+        .metrics()
+        .iter()
+        .map(|metric| reader.value(metric))
+        .collect();
+    assert_eq!(
+        values[..4],
+        [
+            Value::Counter(450),
+            Value::Gauge(-2.0),
+            Value::Gauge(0.75),
+            // A slot that is taken again begins its gauges at 0, since version 1.1.
+            Value::Gauge(if minor == 0 { 17.0 } else { 0.0 })
+        ]
+    );
+    let Value::Histogram(duration) = values[4] else {
+        panic!("no histogram");
+    };
+    let all = 0..150u64;
+    assert_eq!((duration.samples, duration.count()), (150, 300));
+    assert_eq!(
+        duration.sum,
+        all.map(|number| number * number * 500 * (number % 3 + 1))
+            .sum::<u64>()
+    );
+    assert_eq!(duration.weights[0], 1 + 2, "0 and 500 are below 1024");
+    assert_eq!(values[5], Value::Counter(u64::MAX));
+    let described = &reader.metrics()[0].description;
+    assert_eq!(
+        described.labels,
+        [
+            (b"kind".to_vec(), b"select".to_vec()),
+            (b"db".to_vec(), Vec::new())
+        ]
+    );
+    assert_eq!(reader.metrics()[4].description.scale, 1e-9);
+    assert!(!reader.has_bad_metrics() && !reader.is_closed());
+    check_activities(reader, &mut scratch);
 }
 
 fn check_activities(reader: &mut Reader, scratch: &mut Scratch) {

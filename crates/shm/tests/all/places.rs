@@ -34,7 +34,7 @@ fn has_namespaces() -> bool {
         .status()
         .is_ok_and(|status| status.success());
     if !has {
-        eprintln!("skipped: needs root and unshare");
+        kymo_sys::skipped::skipped("needs root and unshare");
     }
     has
 }
@@ -154,6 +154,18 @@ fn a_program_goes_on_where_no_file_can_be() {
         (
             "head -c 1048576 /dev/zero >/dev/shm/full || true",
             "cannot allocate a file in /dev/shm/kymo-0: No space left on device",
+        ),
+        (
+            "mkdir -p /run/kymo/pub; mount -t tmpfs -o ro none /run/kymo/pub",
+            "cannot publish in /run/kymo/pub: it is read-only here; mount it read-write",
+        ),
+        (
+            "mount -o remount,ro /dev/shm",
+            "cannot make folder /dev/shm/kymo-0: it is read-only here",
+        ),
+        (
+            "mkdir /run/chosen; mount -t tmpfs -o ro none /run/chosen; export KYMO_DIR=/run/chosen",
+            "cannot make a file in /run/chosen: it is read-only here",
         ),
         (
             "mount -o remount,nr_inodes=2 /dev/shm",

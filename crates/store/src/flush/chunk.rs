@@ -9,6 +9,7 @@ use crate::engine::Inner;
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::state::State;
+use crate::names;
 use crate::segment::block::States;
 use crate::segment::builder::Builder;
 use crate::segment::catalog::{CatalogHead, Line, put_catalog};
@@ -143,7 +144,7 @@ impl Inner {
         let blocks = self.segments.pin(chunk_id);
         let schema = chunk.schema.clone();
         let slots = chunk.members.len() as u16;
-        let mut members = Vec::new();
+        let (base, mut members) = (state.journal.base.clone(), Vec::new());
         for (slot, id) in chunk.members.iter().enumerate() {
             let Some(series) = id.and_then(|id| state.series.get_mut(id)) else {
                 continue;
@@ -165,7 +166,7 @@ impl Inner {
                 line: Line {
                     slot: slot as u8,
                     id: id.unwrap_or_default(),
-                    path: series.path.to_vec(),
+                    path: names::stored(&base, &series.path),
                     forgotten: series.forgotten,
                     create_unsynced: series.file.is_create_unsynced(),
                     applied: series.values.applied,

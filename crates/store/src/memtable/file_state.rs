@@ -48,6 +48,8 @@ pub(crate) struct FileState {
     unseen: bool,
     /// Since when it is missing, monotonic.
     gone_since: Option<u64>,
+    /// The file is missing, and whoever asks for it has it made again.
+    removed: bool,
     /// Monotonic nanoseconds when it is to be brought up to date.
     due_ns: u64,
 }
@@ -70,6 +72,7 @@ impl FileState {
             queued: false,
             unseen: false,
             gone_since: None,
+            removed: false,
             due_ns: 0,
         }
     }
@@ -160,7 +163,7 @@ impl FileState {
         self.upto = left.upto;
         self.redo = false;
         self.writing = false;
-        self.gone_since = None;
+        self.come_back();
         self.due_ns = due_ns;
     }
 
@@ -187,7 +190,7 @@ impl FileState {
     /// Others put the same in its place, or touched it: it has what it had.
     pub(super) fn confirm(&mut self, identity: Identity) {
         self.left = Some(identity);
-        self.gone_since = None;
+        self.come_back();
     }
 
     /// It is missing; since when does not change until it is there again.
@@ -203,12 +206,18 @@ impl FileState {
     /// It is there again.
     pub(crate) fn come_back(&mut self) {
         self.gone_since = None;
+        self.removed = false;
     }
 
     /// Somebody has looked at it, and what was left is there or has been taken in.
     pub(crate) fn look(&mut self) {
-        self.gone_since = None;
+        self.come_back();
         self.unseen = false;
+    }
+
+    /// The file is missing, and is to be made when somebody asks for it.
+    pub(crate) fn remove(&mut self) {
+        self.removed = true;
     }
 
     /// It is missing, and is to be made: what it had on the disk does not count. Only where blocks have all its rows.
@@ -314,7 +323,7 @@ impl FileState {
 
     /// Whether it has everything up to a stamp, and all of it is whole.
     pub(crate) fn has(&self, stamp: f64) -> bool {
-        self.left.is_some() && stamp <= self.upto && !self.redo
+        self.left.is_some() && stamp <= self.upto && !self.redo && !self.removed
     }
 
     /// A write may have been cut short.
@@ -337,15 +346,14 @@ impl FileState {
     pub(crate) fn was_cut_short(&self, seen: &Identity) -> bool {
         self.redo
             && self.left.is_some_and(|left| {
-                let same = left.place() == seen.place() && left.size_bytes == seen.size_bytes;
+                let same = left.may_be(seen) && left.size_bytes == seen.size_bytes;
                 same && (self.writing || seen.mtime_ns <= left.mtime_ns)
             })
     }
 
     /// Whether this is a file that we made, of which the power left less than all.
     pub(crate) fn was_cut_off(&self, seen: &Identity) -> bool {
-        let is_less =
-            |left: Identity| left.place() == seen.place() && seen.size_bytes < left.size_bytes;
+        let is_less = |left: Identity| left.may_be(seen) && seen.size_bytes < left.size_bytes;
         self.redo && self.left.is_some_and(is_less)
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct SeriesTable {
     by_path: HashMap<Arc<[u8]>, u32>,
     /// Files as they were left, by device and inode.
     by_inode: HashMap<(u64, u64), u32>,
+    /// The devices that files were on before the start: their numbers may have changed since.
+    devices_before: BTreeSet<u64>,
     /// Those with a START that no checkpoint has settled: few where files are seldom written.
     started: BTreeSet<u32>,
     /// Names that wait for a series which takes another's place.
@@ -74,8 +76,13 @@ impl SeriesTable {
         self.by_path.get(path).copied()
     }
 
+    /// The series whose file was left at this place, or was left there before the start, when the device may have had
+    /// another number. A number may be another file's.
     pub(crate) fn by_inode(&self, device: u64, inode: u64) -> Option<u32> {
-        self.by_inode.get(&(device, inode)).copied()
+        let on = |device: &u64| self.by_inode.get(&(*device, inode)).copied();
+        let is_unseen = |id: &u32| self.get(*id).is_some_and(|it| it.file.is_unseen());
+        let before = || self.devices_before.iter().filter_map(on).find(is_unseen);
+        on(&device).or_else(before)
     }
 
     /// [`FileState::begin_write`], with START in this journal file.
@@ -131,6 +138,7 @@ impl SeriesTable {
             self.by_path.insert(series.path.clone(), id);
             if let Some(left) = series.file.left() {
                 self.by_inode.insert(left.place(), id);
+                self.devices_before.insert(left.device);
             }
         }
     }

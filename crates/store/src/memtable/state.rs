@@ -6,6 +6,7 @@ use crate::memtable::chunks::Chunks;
 use crate::memtable::epochs::Epochs;
 use crate::memtable::file_state::Left;
 use crate::memtable::series::SeriesTable;
+use crate::names;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::wal::live::Live;
@@ -16,7 +17,7 @@ use crate::wal::writer::Journal;
 use kymo_base::random::next_random;
 use kymo_sys::clock::Clock;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +79,8 @@ pub(crate) struct State {
     pub(crate) random: u64,
     pub(crate) stats: Stats,
     pub(crate) notices: Vec<String>,
+    /// Series of which the disk has another name than is written now.
+    pub(crate) to_rename: BTreeSet<u32>,
     /// Something that was promised is damaged, so that a file which is taken over may lack values.
     pub(crate) has_lost: bool,
 }
@@ -142,6 +145,7 @@ impl State {
             random: now.real_ns as u64,
             stats: Stats::default(),
             notices: Vec::new(),
+            to_rename: BTreeSet::new(),
             has_lost: false,
         }
     }
@@ -234,6 +238,16 @@ impl State {
         if let Some(chunk) = self.chunks.get_mut(chunk) {
             chunk.touch(sequence, 0);
         }
+    }
+
+    /// The path of a series of which the disk has this name; `None`: it is none.
+    pub(crate) fn restored(&mut self, id: u32, name: &[u8]) -> Option<Vec<u8>> {
+        let path = names::restored(&self.journal.base, name)?.into_owned();
+        match names::stored(&self.journal.base, &path) == name {
+            true => self.to_rename.remove(&id),
+            false => self.to_rename.insert(id),
+        };
+        Some(path)
     }
 
     /// Says which paths the files of these series have.

@@ -22,6 +22,16 @@ impl Writer {
         Writer::of(ADDRESS, address)
     }
 
+    /// All clients of one protocol that come by a unix socket, taken for one.
+    pub fn local_clients(protocol: &str) -> Writer {
+        Writer::of(UID, protocol)
+    }
+
+    /// All clients of one protocol that come by the network, taken for one.
+    pub fn remote_clients(protocol: &str) -> Writer {
+        Writer::of(ADDRESS, protocol)
+    }
+
     /// A process of this user, as the kernel says.
     pub fn uid(uid: u32) -> Writer {
         Writer::of(UID, uid)
@@ -40,6 +50,12 @@ impl Writer {
         Writer(rank << RANK_SHIFT | hash)
     }
 
+    /// Clients that share a name are one writer, by whatever way they come.
+    fn is_same(self, other: Writer) -> bool {
+        const WHO: u32 = (1 << RANK_SHIFT) - 1;
+        self.0 & WHO == other.0 & WHO
+    }
+
     fn rank(self) -> u32 {
         self.0 >> RANK_SHIFT
     }
@@ -56,13 +72,19 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Whether a writer may write; then the series is its own.
-    pub(crate) fn admits(&mut self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
+    /// Whether a writer may change the series now.
+    pub(crate) fn allows(&self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
         let silent_s = now_ns.saturating_sub(self.heard_ns) / SECOND_NS;
-        let may = self.writer == writer
+        writer == Writer::ANYBODY
+            || self.writer.is_same(writer)
             || self.writer.rank() < writer.rank()
-            || silent_s >= interval_s.saturating_mul(2);
-        if may {
+            || silent_s >= interval_s.saturating_mul(2)
+    }
+
+    /// Whether a writer may write; then the series is the writer's own.
+    pub(crate) fn admits(&mut self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
+        let may = self.allows(writer, now_ns, interval_s);
+        if may && writer != Writer::ANYBODY {
             *self = Hold {
                 writer,
                 heard_ns: now_ns,
@@ -89,5 +111,8 @@ mod tests {
         assert!(at(user, 1033) && !at(b, 1034));
         assert!(at(signed, 1035) && !at(user, 1036) && !at(a, 1054));
         assert!(at(a, 1056));
+        let allows = |writer| hold.allows(writer, 1_057_000_000_000, 10);
+        assert!(allows(a) && !allows(b) && allows(Writer::ANYBODY));
+        assert!(allows(Writer::local_clients("x")) && !allows(Writer::remote_clients("x")));
     }
 }

@@ -4,12 +4,14 @@ use crate::engine::Store;
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
+use kymo_base::label_set::LabelSet;
 use kymo_rrd::header::DsDef;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// How many series are looked at while the store is locked.
 const SLICE: u32 = 1024;
+const SLICE_LABELS: usize = 1024;
 
 /// A series, as much of it as memory has.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +57,22 @@ impl Store {
         }
         let more = end < state.series.next_id();
         (found, more.then_some(end))
+    }
+}
+
+impl Store {
+    /// For each label set, true if it is a series.
+    pub fn has(&self, labels: &[LabelSet]) -> Vec<bool> {
+        let slices = labels.chunks(SLICE_LABELS);
+        let found = slices.flat_map(|slice| {
+            let state = self.inner.lock();
+            let has = |labels: &LabelSet| {
+                let id = state.series.by_path(labels.text());
+                id.is_some_and(|id| state.series.is_known(id))
+            };
+            slice.iter().map(has).collect::<Vec<bool>>()
+        });
+        found.collect()
     }
 }
 

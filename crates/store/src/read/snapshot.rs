@@ -64,6 +64,14 @@ impl Snapshot {
         &self.schema
     }
 
+    pub(crate) fn slot(&self) -> u8 {
+        self.slot
+    }
+
+    pub(crate) fn blocks(&self) -> &[Placed] {
+        &self.blocks
+    }
+
     /// Bytes of its file before the rows.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.schema.header_bytes()

@@ -25,7 +25,9 @@ impl Inner {
         state.series.index_again();
         // The journal does not say how old its records are.
         state.chunks.begin_at(now_ns);
-        let renamed = self.rename_torn(&mut state);
+        let mut renamed = std::mem::take(&mut state.to_rename);
+        renamed.extend(self.rename_torn(&mut state));
+        let renamed: Vec<u32> = renamed.into_iter().collect();
         let redo = self.begin_lives(&mut state, now_ns, replayed);
         let begun = state.prepare(&*self.clock);
         let put = begun.and_then(|()| state.put_renamed(&renamed, self.clock.mono_ns()));
@@ -120,8 +122,8 @@ impl Inner {
     }
 }
 
-/// Names of files in a folder, by device and inode.
-type Inodes = HashMap<(u64, u64), Vec<u8>>;
+/// Names of files in a folder, by inode: the device may have another number than before the crash.
+type Inodes = HashMap<u64, Vec<u8>>;
 
 /// Those of folders that were looked at.
 #[derive(Default)]
@@ -145,12 +147,12 @@ impl Names {
             });
             for path in found {
                 if let Ok(stat) = tree.stat(names::path(&path)) {
-                    files.insert(identity(&stat).place(), path);
+                    files.insert(stat.inode, path);
                 }
             }
             files
         });
-        let path = files.get(&left.place())?;
+        let path = files.get(&left.inode)?;
         let seen = identity(&tree.stat(names::path(path)).ok()?);
         let ours = series.file.was_cut_short(&seen);
         (ours && state.series.by_path(path).is_none()).then(|| path.clone())

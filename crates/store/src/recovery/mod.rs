@@ -2,6 +2,7 @@
 
 pub(crate) mod files;
 pub(crate) mod lost;
+pub(crate) mod moved;
 pub(crate) mod open;
 pub(crate) mod replay;
 pub(crate) mod stock_journal;

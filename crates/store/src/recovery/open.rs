@@ -7,9 +7,9 @@ use crate::folder::fence;
 use crate::layout::{CHUNK, CHUNKS_MAX};
 use crate::memtable::file_state::FileState;
 use crate::memtable::state::State;
-use crate::names;
 use crate::recovery::lost;
 use crate::recovery::lost::Start;
+use crate::recovery::moved;
 use crate::recovery::replay;
 use crate::recovery::replay::JournalSource;
 use crate::recovery::stock_journal;
@@ -80,7 +80,7 @@ pub(crate) fn open(
     segments.segment_bytes = settings.segment_bytes;
     replayed.notices.extend_from_slice(&found.notices);
     let size = settings.journal_file_bytes;
-    let journal = Journal::new(disk.clone(), &folder, size, sequences, 0);
+    let journal = Journal::new(disk.clone(), (&folder, &settings.base), size, sequences, 0);
     let mut state = State::new(journal, &*clock, settings.chunk_values);
     let taken = take(
         &mut state,
@@ -93,6 +93,8 @@ pub(crate) fn open(
     // Where something is missing or damaged the next journal file begins with all there is.
     let is_whole = replayed.notices.is_empty() && furthest <= position;
     replayed.notices.extend(taken.ignored);
+    moved::follow(&mut state, &settings, &mut replayed.notices);
+    replayed.notices.extend(moved::remember(&disk, &settings));
     state.journal.go_on_at(position.max(furthest), is_whole);
     let store = Store::new(settings, disk, clock, tree, segments, state, claim);
     store.inner.begin(&mut replayed)?;
@@ -196,10 +198,11 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
         if let Some(last) = about.slots.min(CHUNK as u16).checked_sub(1) {
             state.chunks.put(chunk, last as u8, &schema, None);
         }
-        for line in lines {
-            let sane = names::is_sound(&line.path);
+        for mut line in lines {
             let free = state.series.get(line.id).is_none();
-            if sane && free && line.id < 1 << 28 {
+            let path = state.restored(line.id, &line.path);
+            if let Some(path) = path.filter(|_| free && line.id < 1 << 28) {
+                line.path = path;
                 state.chunks.put(chunk, line.slot, &schema, Some(line.id));
                 let id = line.id;
                 take_line(state, chunk, line);

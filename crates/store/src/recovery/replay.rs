@@ -267,21 +267,29 @@ impl Teller<'_> {
             let same = chunk.is_none_or(|chunk| chunk.schema == *schema);
             same && taken.is_none() && schema.words == birth.state.len()
         });
-        let sane = names::is_sound(path) && id < 1 << 28;
-        let (Some(schema), true) = (schema, sane && birth.chunk < CHUNKS_MAX) else {
-            let path = DisplayName(path);
-            self.notices.push(format!(
-                "cannot take values for {path}: what the journal says of it is damaged"
-            ));
-            return;
+        let is_place = id < 1 << 28 && birth.chunk < CHUNKS_MAX;
+        let path = schema
+            .zip(self.state.restored(id, path))
+            .filter(|_| is_place)
+            .ok_or(path);
+        let (schema, path) = match path {
+            Ok(known) => known,
+            Err(path) => {
+                let path = DisplayName(path);
+                self.notices.push(format!(
+                    "cannot take values for {path}: what the journal says of it is damaged"
+                ));
+                return;
+            }
         };
+        let chunks = &mut self.state.chunks;
         let stamp = schema.stamp_of(&birth.state);
         chunks.put(birth.chunk, birth.slot, &schema, Some(id));
         let (place, file) = (
             (birth.chunk, birth.slot),
             FileState::of_birth(birth.base, stamp),
         );
-        let series = self.state.series.insert(id, path, place, file);
+        let series = self.state.series.insert(id, &path, place, file);
         series.values.state = Some(Packed::of(&birth.state));
         series.base = birth.base;
         series.values.last = stamp;
@@ -386,10 +394,12 @@ impl Teller<'_> {
     }
 
     fn renamed(&mut self, id: u32, path: &[u8], position: u64) {
-        let sane = names::is_file(path) && names::is_sound(path);
-        if sane && !self.is_saved(id, position) {
+        if !names::is_file(path) || self.is_saved(id, position) {
+            return;
+        }
+        if let Some(path) = self.state.restored(id, path) {
             self.touch(id);
-            self.state.series.rename_file(id, path);
+            self.state.series.rename_file(id, &path);
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Cause {
     Defined,
     /// A listener has values for it that its definitions do not fit: it has others, and the rows of the one before.
     Redefined,
+    /// An administrator removed values of it.
+    Erased,
     /// There is a file, and it counts as it is.
     Found,
 }
@@ -114,8 +116,12 @@ fn inherit(
         (Cause::Tuned | Cause::Redefined, Some(series)) => {
             (series.forgotten, stamp.max(series.values.published))
         }
+        (Cause::Erased, Some(series)) => (series.forgotten, stamp),
         _ => (false, stamp),
     };
+    // After FORGET the file that is found counts as it is, and a new one begins: the old series' values are not for it.
+    let is_another = matches!(cause, Cause::Found | Cause::Defined);
+    let replaced = replaced.filter(|series| !(series.forgotten && is_another));
     let carried = replaced
         .map(|series| carried(state, series, (header, stamp), sent, (cause, beginning.has)));
     let mut carried = carried.unwrap_or_default();
@@ -267,7 +273,7 @@ impl Inner {
             let series = series.filter(|_| cause != Cause::Created);
             let has = |series: &Series| match cause {
                 // All of it, whatever a file has.
-                Cause::Redefined => stamp,
+                Cause::Redefined | Cause::Erased => stamp,
                 _ => stamp.min(series.file.upto()),
             };
             let lacks = |series: &&Series| series.values.applied > has(series);
@@ -307,7 +313,10 @@ impl Inner {
         let busy = replaced.is_some_and(|series| series.file.is_busy());
         let suspended = replaced.is_some_and(|series| series.suspended);
         let hold = replaced.map(|series| series.hold);
-        let is_same = matches!(beginning.cause, Cause::Tuned | Cause::Redefined);
+        let is_same = matches!(
+            beginning.cause,
+            Cause::Tuned | Cause::Redefined | Cause::Erased
+        );
         if let Some(old) = new.old {
             state.replace_series(old, new.id, now_ns);
         }
@@ -360,7 +369,7 @@ fn carried(
         Cause::Created => stamp.max(old.values.published),
         // The file's stamp may be a rounding less than the value's.
         Cause::Tuned => stamp.max(old.file.upto()).max(has),
-        Cause::Redefined => stamp.max(has),
+        Cause::Redefined | Cause::Erased => stamp.max(has),
         _ => stamp,
     };
     // Since the last value that the file has.

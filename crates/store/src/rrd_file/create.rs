@@ -79,12 +79,11 @@ impl Store {
             true => Existing::Replace,
             false => Existing::Keep,
         };
-        let (mut write, safe): (Write, Safe) = match cells {
-            None => (Box::new(|out| write_blank(header, out)), Safe::Unsynced),
+        let mut write: Write = match cells {
+            None => Box::new(|out| write_blank(header, out)),
             Some(cells) => {
                 let mut rows = Cells(cells);
-                let write = move |out: &mut dyn io::Write| write_file(header, &mut rows, out);
-                (Box::new(write), Safe::Synced)
+                Box::new(move |out| write_file(header, &mut rows, out))
             }
         };
         let placed = |error: io::Error| match error.kind() {
@@ -95,6 +94,14 @@ impl Store {
             },
         };
         let place = inner.tree.place(names::path(&spelled)).map_err(placed)?;
+        // A power cut must not take the rows of the file before and leave none of the new one.
+        let stat = inner.tree.stat(&place);
+        let replaces = overwrite && stat.is_ok_and(|stat| stat.size_bytes > 0);
+        let safe = match cells.is_none() && !replaces {
+            true => Safe::Unsynced,
+            false => Safe::Synced,
+        };
+        let existing = inner.existing_at(&place, existing);
         let put = inner.tree.put_pieces(&place, &mut *write, existing, safe);
         let seen = put.map_err(placed)?;
         let about = (cells.is_none(), Cause::Created);

@@ -87,6 +87,10 @@ impl Store {
             }));
         }
         self.inner.begin_all(&new, &mut outcomes);
+        let began = new
+            .iter()
+            .filter(|new| matches!(outcomes[new.at], Ok(true)));
+        self.inner.put_placeholders(began.map(|new| &new.path[..]));
         outcomes
     }
 
@@ -154,7 +158,8 @@ impl Store {
         }
         let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
         let mut write = |out: &mut dyn io::Write| write_blank(header, out);
-        match tree.put_pieces(&place, &mut write, Existing::Keep, Safe::Unsynced) {
+        let existing = self.inner.existing_at(&place, Existing::Keep);
+        match tree.put_pieces(&place, &mut write, existing, Safe::Unsynced) {
             Ok(seen) => Ok(Some((place.as_os_str().as_bytes().to_vec(), seen))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.touch(name).map(|()| None)

@@ -10,7 +10,7 @@ use kymo_rrd::tune::Tune;
 use kymo_rrd::{Error, Header, Rows, UNKNOWN};
 
 /// What tune writes in the place of a reading whose source has another type now.
-const NO_READING: &[u8] = b"UNKN\0";
+pub(crate) const NO_READING: &[u8] = b"UNKN\0";
 /// Of a FAILURES archive: words of its definition that say how long its window is.
 const WINDOW: [usize; 2] = [4, 5];
 

@@ -8,6 +8,7 @@ use crate::read::rows::{FileRows, read_cells};
 use crate::read::snapshot::Snapshot;
 use crate::read::view::{Base, View, row_of};
 use crate::rrd_file::header::open_error;
+use crate::settings::Files;
 use kymo_rrd::Header;
 use kymo_sys::disk::DiskFile;
 use kymo_sys::tree::Access;
@@ -26,7 +27,14 @@ impl Inner {
             return Ok(None);
         };
         let file = self.tree.open(names::path(&snapshot.path), Access::Read);
-        let file = file.map_err(open_error)?;
+        let file = match file.map_err(open_error) {
+            // Rows that it alone had are unknown now.
+            Err(FileError::NoSuchFile) if self.settings.files == Files::Asked => return Ok(None),
+            file => file?,
+        };
+        if file.metadata().map_err(FileError::Io)?.size_bytes == 0 {
+            return Ok(None);
+        }
         let offset = snapshot.header_bytes();
         Ok(Some(Base {
             rows: Box::new(FileRows { file, offset }),

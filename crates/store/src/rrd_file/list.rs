@@ -38,6 +38,12 @@ impl Store {
         !self.inner.below_without_files(path, true).is_empty()
     }
 
+    /// True if a name has a file in which nothing is: one is left of a series, or stands for one without a file.
+    pub fn has_placeholder(&self, name: &[u8]) -> bool {
+        let spelled = names::spelled(&self.inner.settings, name);
+        self.inner.has_placeholder(&spelled)
+    }
+
     /// The .rrd files below the base.
     pub fn files(&self) -> io::Result<Vec<Vec<u8>>> {
         let base = names::spelled(&self.inner.settings, b"");
@@ -49,12 +55,11 @@ impl Store {
 }
 
 impl Inner {
-    /// The same of series that have no file.
+    /// Names of series that have no file and need none.
     fn below_without_files(&self, path: &[u8], recursive: bool) -> Vec<Vec<u8>> {
-        let all = self.is_without_files();
         let path = names::normal(path);
         let state = self.lock();
-        let picks = |series: &Series| all || series.file.left().is_none();
+        let picks = |series: &Series| self.needs_no_file(series);
         let one = state
             .series
             .by_path(&path)

@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod open;
 pub(crate) mod pieces;
+pub(crate) mod placeholder;
 pub(crate) mod reconcile;
 pub(crate) mod redefine;
 pub(crate) mod write_back;

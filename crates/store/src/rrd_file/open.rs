@@ -9,15 +9,18 @@ use crate::names;
 use crate::read::rows::{FileRows, Opened, RowSource, SeriesRows};
 use crate::rrd_file::header::{identity, open_error, open_locked, read_header};
 use crate::rrd_file::lock::LOCK_PAUSE;
+use crate::rrd_file::placeholder::is_hollow;
 use crate::rrd_file::write_back::Worker;
+use crate::settings::Files;
 use crate::wal::record::{Identity, Record};
 use kymo_base::errno::strerror;
-use kymo_rrd::Rrd;
 use kymo_rrd::header::MEMORY_CELLS_MAX;
-use kymo_sys::disk::{Metadata, NameKind, RecordLock};
+use kymo_rrd::{Header, Rrd};
+use kymo_sys::disk::{DiskFile, Metadata, NameKind, RecordLock};
 use kymo_sys::tree::Access;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Whether a file must be brought up to date before it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,15 @@ pub enum Flushed {
     Nothing,
 }
 
+/// A file that is there.
+struct Found {
+    /// Without links.
+    path: PathBuf,
+    stat: Metadata,
+    file: Box<dyn DiskFile>,
+    header: Header,
+}
+
 impl Store {
     /// Makes a file known: stat, access, header. After this a batch's `update` takes its values.
     pub fn touch(&self, name: &[u8]) -> Result<(), FileError> {
@@ -48,24 +60,25 @@ impl Store {
             inner.lock().series.spell(id, name);
             return Ok(());
         }
-        let path = inner.tree.resolve(names::path(&spelled));
-        let path = match path.map_err(stat_error) {
+        let found = match inner.found(&spelled) {
             Err(FileError::NoSuchFile) => {
-                // It may be known, and its file was never asked for.
+                // The series may be known, and its file was never asked for, or was removed.
+                inner.miss_view(name, &spelled);
                 let id = inner.without_file(name, &spelled);
                 let id = id.ok_or(FileError::NoSuchFile)?;
                 inner.remember(id);
+                inner.miss_view(name, &spelled);
                 inner.lock().series.spell(id, name);
                 return Ok(());
             }
-            path => path?,
+            found => found?,
         };
-        let stat = inner.tree.stat(&path).map_err(stat_error)?;
-        if stat.kind != NameKind::File {
-            return Err(FileError::NotRegular);
-        }
-        let file = inner.tree.open(&path, Access::Write).map_err(open_error)?;
-        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), &spelled)?;
+        let Found {
+            path,
+            stat,
+            file,
+            header,
+        } = found;
         if header.last_up < 1 {
             return Err(FileError::BadStamp);
         }
@@ -173,6 +186,29 @@ impl Store {
 }
 
 impl Inner {
+    /// The file of a name; one in which nothing is counts as if it were not there.
+    fn found(&self, spelled: &[u8]) -> Result<Found, FileError> {
+        let path = self
+            .tree
+            .resolve(names::path(spelled))
+            .map_err(stat_error)?;
+        let stat = self.tree.stat(&path).map_err(stat_error)?;
+        if stat.kind != NameKind::File {
+            return Err(FileError::NotRegular);
+        }
+        let file = self.tree.open(&path, Access::Write).map_err(open_error)?;
+        let header = read_header(&*file, stat.size_bytes, &mut Vec::new(), spelled);
+        if header.is_err() && is_hollow(&*file, stat.size_bytes) {
+            return Err(FileError::NoSuchFile);
+        }
+        Ok(Found {
+            header: header?,
+            path,
+            stat,
+            file,
+        })
+    }
+
     /// A name as a path that may be asked for. What leads outside, or to the store's own files, is refused here for
     /// every request, whether or not anything is there.
     pub(crate) fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
@@ -372,6 +408,14 @@ impl Inner {
         };
         self.remember(id);
         Ok(id)
+    }
+
+    /// A file of this name is missing; where one is made when somebody asks, its series goes on.
+    fn miss_view(&self, name: &[u8], spelled: &[u8]) {
+        let id = self.lock().series.find(name, || spelled.to_vec());
+        if let Some(id) = id.filter(|_| self.settings.files == Files::Asked) {
+            self.miss_file(id);
+        }
     }
 
     /// A series counts again for clients.

@@ -6,6 +6,7 @@ use crate::engine::Inner;
 use crate::error::FileError;
 use crate::names;
 use crate::read::rows::read_cells;
+use crate::read::snapshot::Snapshot;
 use crate::read::view::row_of;
 use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::diff;
@@ -14,6 +15,7 @@ use crate::rrd_file::header::{identity, open_error, open_locked, read_header, se
 use crate::rrd_file::write_back::{FileJob, Worker, not_done};
 use crate::segment::placed::Placed;
 use crate::segment::set::fill;
+use crate::settings::Files;
 use crate::wal::record::{Identity, Record};
 use kymo_rrd::Header;
 use kymo_sys::disk::{DiskFile, RecordLock};
@@ -68,9 +70,14 @@ impl Inner {
             return Ok(id);
         }
         let stat = self.tree.stat(names::path(&path)).map_err(open_error);
-        if let (Err(FileError::NoSuchFile), Some(series)) = (&stat, self.lock().series.get_mut(id))
-        {
-            series.file.miss(self.clock.mono_ns());
+        let is_missing = match &stat {
+            Err(FileError::NoSuchFile) => true,
+            // A placeholder.
+            Ok(stat) => stat.size_bytes == 0 && self.settings.files == Files::Asked,
+            Err(_) => false,
+        };
+        if is_missing && self.miss_file(id) {
+            return Ok(id);
         }
         let stat = stat?;
         if left == Some(identity(&stat)) {
@@ -86,6 +93,23 @@ impl Inner {
             return Ok(id);
         }
         self.take_in(&mut Worker::default(), id)
+    }
+
+    /// A series' file is missing. True if the series goes on without: then whoever asks for the file has it made again.
+    pub(crate) fn miss_file(&self, id: u32) -> bool {
+        let mut state = self.lock();
+        let Some(series) = state.series.get_mut(id) else {
+            return false;
+        };
+        if series.file.left().is_none() {
+            return true;
+        }
+        series.file.miss(self.clock.mono_ns());
+        let goes_on = self.outlives_file(series);
+        if goes_on {
+            series.file.remove();
+        }
+        goes_on
     }
 
     /// A file that is no longer as we left it. The series that counts.
@@ -282,6 +306,17 @@ impl Inner {
             state = self.wait(state);
         }
         Held { inner: self, chunk }
+    }
+}
+
+impl Snapshot {
+    /// True if a file has the rows that blocks have up to its last update.
+    pub(crate) fn has_rows_of(
+        &self,
+        file: &dyn DiskFile,
+        header: &Header,
+    ) -> Result<bool, FileError> {
+        has_rows(self.blocks(), self.schema(), self.slot(), file, header)
     }
 }
 

@@ -5,17 +5,21 @@ use crate::consolidation::apply::Applier;
 use crate::consolidation::schema;
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
+use crate::memtable::buffer::Pending;
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
+use crate::memtable::writer::Writer;
 use crate::names;
 use crate::read::snapshot::Snapshot;
 use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::create::seasons_of;
+use crate::rrd_file::diff::NO_READING;
 use crate::rrd_file::header::{identity, open_error, require_modest};
 use crate::rrd_file::lock::Reserved;
 use crate::tools::import::Whole;
 use crate::wal::value::stamp_of;
 use kymo_rrd::create::{Create, create};
+use kymo_rrd::header::DsDef;
 use kymo_rrd::{Header, Rrd};
 use kymo_sys::disk::RecordLock;
 use kymo_sys::tree::{Existing, Safe};
@@ -76,6 +80,22 @@ impl Store {
     /// The definitions of a series, with nothing known in it; `None`: there is none of this name.
     pub fn definition(&self, name: &[u8]) -> Option<Header> {
         self.defined(name, Header::clone)
+    }
+
+    /// True if a writer may send values for a series; nothing is changed by that.
+    pub fn may_write(&self, name: &[u8], writer: Writer) -> bool {
+        let inner = &*self.inner;
+        let state = inner.lock();
+        let spelled = || names::spelled(&inner.settings, name);
+        let id = state.series.find(name, spelled);
+        let Some(series) = id.and_then(|id| state.series.get(id)) else {
+            return true;
+        };
+        let chunk = state.chunks.get(series.chunk);
+        let interval_s = chunk.map_or(0, |chunk| chunk.schema.definitions().pdp_step);
+        series
+            .hold
+            .allows(writer, inner.clock.mono_ns(), interval_s)
     }
 
     fn defined<T>(&self, name: &[u8], of: impl Fn(&Header) -> T) -> Option<T> {
@@ -154,7 +174,8 @@ impl Inner {
         if series.forgotten || series.suspended || !is_of(&state, series, wanted.from) {
             return Ok(None);
         }
-        if series.file.must_redo() {
+        let has_file = !self.needs_no_file(series);
+        if has_file && series.file.must_redo() {
             // A crash may have torn its file, which is to be written again first.
             return Err(FileError::Locked);
         }
@@ -166,7 +187,7 @@ impl Inner {
         Ok(Some(Before {
             path: series.path.clone(),
             has: stamps.fold(series.values.applied, f64::max),
-            has_file: series.file.left().is_some() && !self.is_without_files(),
+            has_file,
             snapshot,
         }))
     }
@@ -181,7 +202,8 @@ impl Inner {
         let mut view = before
             .snapshot
             .view(&mut Applier::default(), self.rrd_now(), base)?;
-        let source = view.whole()?;
+        let mut source = view.whole()?;
+        rename_sources(&mut source.header, to);
         let made = create(
             &Create::default(),
             source.header.last_up,
@@ -189,7 +211,8 @@ impl Inner {
             Some(to),
             &[&source],
         );
-        let rrd: Rrd = made.map_err(|error| FileError::Rrd(error.text))?;
+        let mut rrd: Rrd = made.map_err(|error| FileError::Rrd(error.text))?;
+        forget_readings(&mut rrd.header, &source.header);
         Ok(Whole {
             path: before.path,
             rrd,
@@ -197,6 +220,7 @@ impl Inner {
                 has: before.has,
                 ..Beginning::of(Cause::Redefined)
             },
+            points: Pending::default(),
         })
     }
 
@@ -229,6 +253,27 @@ impl Inner {
         let mut state = self.lock();
         let series = state.series.get_mut(id);
         series.map(|series| series.file.release()).is_some()
+    }
+}
+
+/// Rows go on by the names of sources, or where no name is the same by their order.
+fn rename_sources(before: &mut Header, to: &Header) {
+    let is_kept = |ds: &DsDef| to.ds.iter().any(|other| other.ds_nam == ds.ds_nam);
+    if before.ds.iter().any(is_kept) {
+        return;
+    }
+    for (ds, other) in before.ds.iter_mut().zip(&to.ds) {
+        ds.ds_nam = other.ds_nam;
+    }
+}
+
+/// A reading of another kind is none to count on from.
+fn forget_readings(header: &mut Header, before: &Header) {
+    for (ds, prep) in header.ds.iter().zip(&mut header.pdp_prep) {
+        let same = |other: &&DsDef| other.ds_nam == ds.ds_nam && other.dst == ds.dst;
+        if before.ds.iter().find(same).is_none() {
+            prep.last_ds[..NO_READING.len()].copy_from_slice(NO_READING);
+        }
     }
 }
 

@@ -18,6 +18,8 @@ use crate::rrd_file::diff;
 use crate::rrd_file::file_rows::RowWriter;
 use crate::rrd_file::header::{identity, open_locked, read_header, seasons};
 use crate::rrd_file::pieces::write_file;
+use crate::rrd_file::placeholder::is_hollow;
+use crate::settings::Files;
 use crate::wal::live::Live;
 use crate::wal::record::{Identity, Record};
 use crate::wal::value::stamp_of;
@@ -178,22 +180,29 @@ impl Inner {
         let Some(snapshot) = job.snapshot.take() else {
             return Err(FileError::NoSuchFile);
         };
-        // What we made ourselves can be made again.
+        // A file that kymo made can be made again, and so can one that is made when somebody asks.
         let blank = snapshot.base.is_none();
+        let may_make = match self.settings.files {
+            Files::Asked => true,
+            _ => blank && (job.file.must_redo() || job.file.left().is_none()),
+        };
         let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {
             Ok(file) => file.ok_or(FileError::Locked)?,
-            Err(FileError::NoSuchFile)
-                if blank && (job.file.must_redo() || job.file.left().is_none()) =>
-            {
-                return self.make(worker, job, snapshot);
-            }
+            Err(FileError::NoSuchFile) if may_make => return self.make(worker, job, snapshot),
             Err(error) => return Err(error),
         };
-        if job.file.left().is_none() {
-            let text = "there is a file that is not the store's";
-            return Err(FileError::Rrd(text.into()));
-        }
         let seen = identity(&file.metadata().map_err(FileError::Io)?);
+        if may_make && seen.size_bytes == 0 {
+            return self.make(worker, job, snapshot);
+        }
+        if job.file.left().is_none() {
+            return match self.is_unfinished(job, &snapshot, &*file, &seen)? {
+                true => self.make(worker, job, snapshot),
+                false => Err(FileError::Rrd(
+                    "there is a file that is not the store's".into(),
+                )),
+            };
+        }
         let same = job.file.left() == Some(seen);
         if !(same || job.file.was_cut_short(&seen)) {
             return match blank && job.file.was_cut_off(&seen) {
@@ -227,6 +236,25 @@ impl Inner {
         worker.rows.write(&mut view, &*file, from, kept.as_ref())?;
         let after = identity(&file.metadata().map_err(FileError::Io)?);
         Ok(written(worker, &view, after, values))
+    }
+
+    /// True if a file, where the store has left none, is the first one of its series: it was being put there when it all
+    /// stopped, and what it has is what the series has.
+    fn is_unfinished(
+        &self,
+        job: &FileJob,
+        snapshot: &Snapshot,
+        file: &dyn DiskFile,
+        seen: &Identity,
+    ) -> Result<bool, FileError> {
+        let header = read_header(file, seen.size_bytes, &mut Vec::new(), &job.path);
+        let Some(header) = header.ok().filter(|_| job.file.is_unfinished()) else {
+            return Ok(is_hollow(file, seen.size_bytes));
+        };
+        let stamp = header.last_up as f64 + header.last_up_usec as f64 / 1e6;
+        let schema = snapshot.schema();
+        let is_alike = schema.front == schema::front(&header) && stamp <= job.target;
+        Ok(is_alike && snapshot.has_rows_of(file, &header)?)
     }
 
     /// The header of a file that is written again, if its rows are those that it had: after a power cut older ones
@@ -266,9 +294,11 @@ impl Inner {
         Ok(written(worker, &view, identity, values))
     }
 
-    /// Puts a whole file in place. If a start would not know that it was made, it is on the disk afterwards.
+    /// Puts a whole file in place. The disk has the file afterwards, with one exception: a file that a CREATE made and no checkpoint
+    /// has settled since. The next start makes such a file again, whatever the power left of it. A file that is made again after a
+    /// crash is no exception: a power cut may take the END that names the new file, and a torn file would count as somebody else's.
     fn put_whole(&self, view: &mut View, job: &FileJob) -> Result<Identity, FileError> {
-        let safe = match job.file.is_create_unsynced() {
+        let safe = match job.file.is_create_unsynced() && !job.file.must_redo() {
             true => Safe::Unsynced,
             false => Safe::Synced,
         };

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
-/// Of the format.
-pub(crate) const VERSION: u32 = 2;
+/// Of the format, and the oldest that is read: in that, names are absolute.
+pub(crate) const VERSION: u32 = 3;
+const OLDEST: u32 = 2;
 const HEAD_LEN: usize = 64;
 /// Where the head is written, once in each of two sectors.
 const HEADS: [usize; 2] = [0, 2048];
@@ -25,6 +26,8 @@ pub(crate) const UNFINISHED: &str = "merging";
 /// Heads of blocks are mostly shorter.
 const HEAD_GUESS: usize = 4096;
 const PIECE: usize = 64 << 10;
+/// Bytes before the blocks.
+const HEADS_LEN: usize = BLOCKS_OFFSET as usize;
 
 /// The segments that were begun and are in one, and how often they were merged. In the order of their blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +79,7 @@ impl Segment {
         head[16..24].copy_from_slice(&generation.to_le_bytes());
         let crc = head_crc(&head);
         head[12..16].copy_from_slice(&crc.to_le_bytes());
-        let mut page = vec![0; BLOCKS_OFFSET as usize];
+        let mut page = vec![0; HEADS_LEN];
         for at in HEADS {
             page[at..at + HEAD_LEN].copy_from_slice(&head);
         }
@@ -96,7 +99,7 @@ impl Segment {
         numbers: Numbers,
     ) -> io::Result<OpenedSegment> {
         let file = disk.open(path, OpenMode::Write)?;
-        let mut page = vec![0; BLOCKS_OFFSET as usize];
+        let mut page = vec![0; HEADS_LEN];
         let count = match file.read_at(&mut page, 0) {
             Ok(count) => count,
             Err(error) => return Ok(OpenedSegment::Headless(error.to_string())),
@@ -108,7 +111,7 @@ impl Segment {
         };
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let version = word(8) as u32;
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Ok(OpenedSegment::Version(version));
         }
         Ok(OpenedSegment::Segment(Segment {
@@ -207,6 +210,30 @@ impl Segment {
         }
         Ok(None)
     }
+}
+
+/// Whether a segment was begun when the power went, and nothing of it was ever synced: where its heads belong is nothing, and
+/// no block in it says that it was on the disk. What it has is in the journal as well.
+pub(crate) fn is_blank(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let mut page = vec![0; HEADS_LEN];
+    let count = file.read_at(&mut page, 0)?;
+    if page[..count].iter().any(|&byte| byte != 0) {
+        return Ok(false);
+    }
+    let size_bytes = file.metadata()?.size_bytes;
+    let (mut bytes, mut at) = (vec![0; PIECE + HEAD_GUESS], BLOCKS_OFFSET);
+    while at < size_bytes {
+        let count = file.read_at(&mut bytes, at)?;
+        for offset in (0..PIECE.min(count)).step_by(ALIGN) {
+            let head = Head::parse(&bytes[offset..count]);
+            if head.is_some_and(|head| head.synced > BLOCKS_OFFSET) {
+                return Ok(false);
+            }
+        }
+        at += PIECE as u64;
+    }
+    Ok(true)
 }
 
 /// Over all but itself. This stays in later versions, so that a damaged head is not taken for one of them.

@@ -2,7 +2,7 @@
 //! disk, and behind them whole blocks up to the first that is not.
 
 use crate::segment::file;
-use crate::segment::file::{BLOCKS_OFFSET, OpenedSegment, Segment};
+use crate::segment::file::{BLOCKS_OFFSET, Numbers, OpenedSegment, Segment};
 use crate::segment::placed::Placed;
 use crate::segment::set::{Gap, Index, OpenFindings, SEGMENT_BYTES, SegmentSet};
 use crate::segment::writer::{SegmentWriter, Unsynced};
@@ -34,7 +34,7 @@ impl SegmentSet {
         let mut recovered = Recovered::default();
         for &numbers in &names {
             let path = file::path_of(folder, numbers);
-            match Segment::open(&*disk, &path, numbers)? {
+            match open_begun(&*disk, &path, numbers)? {
                 OpenedSegment::Version(version) => return Ok(Err((path, version))),
                 OpenedSegment::Headless(why) => segments.push((path, Err(why))),
                 OpenedSegment::Segment(segment) => segments.push((path, Ok(Arc::new(segment)))),
@@ -67,6 +67,17 @@ impl SegmentSet {
             writer: Mutex::new(writer),
         };
         Ok(Ok((segments, recovered.found)))
+    }
+}
+
+/// Opens a segment. A store that runs beside may write the head, and then blocks, while this reads: a second look finds the
+/// head.
+fn open_begun(disk: &dyn Disk, path: &Path, numbers: Numbers) -> io::Result<OpenedSegment> {
+    let opened = Segment::open(disk, path, numbers)?;
+    let is_headless = matches!(opened, OpenedSegment::Headless(_));
+    match is_headless && disk.metadata(path)?.size_bytes > BLOCKS_OFFSET {
+        true => Segment::open(disk, path, numbers),
+        false => Ok(opened),
     }
 }
 

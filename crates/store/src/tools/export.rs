@@ -5,7 +5,6 @@ use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::names;
 use crate::rrd_file::write_back::Worker;
-use kymo_sys::tree::Existing;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl Store {
         let id = inner.exported(name)?;
         let id = match inner.is_missing(id)? {
             true => id,
-            false => inner.verified(id)?,
+            false => inner.verified_for_reading(id)?,
         };
         let snapshot = {
             let state = inner.lock();
@@ -77,18 +76,6 @@ impl Store {
         });
         each.collect()
     }
-
-    /// Puts a file at an absolute path, in a folder that is made if it is missing.
-    pub fn put_copy(&self, path: &[u8], bytes: &[u8]) -> io::Result<()> {
-        let inner = &*self.inner;
-        let path = names::path(path);
-        inner.make_parent(path)?;
-        let safe = kymo_sys::tree::Safe::Unsynced;
-        inner
-            .tree
-            .put(path, bytes, Existing::Replace, safe)
-            .map(drop)
-    }
 }
 
 impl Inner {
@@ -103,6 +90,7 @@ impl Inner {
         let path = path.ok_or(FileError::NoSuchFile)?;
         match self.tree.stat(names::path(&path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Ok(stat) if stat.size_bytes == 0 => Ok(true),
             stat => stat.map(|_| false).map_err(FileError::Io),
         }
     }

@@ -5,10 +5,12 @@ use crate::consolidation::schema;
 use crate::consolidation::schema::Schema;
 use crate::error::FileError;
 use crate::layout::STRIPE;
+use crate::memtable::buffer::Pending;
 use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::reconcile::Held;
 use crate::segment::block::FRAME_MAX;
 use crate::segment::builder::Builder;
+use crate::segment::points::PointsWriter;
 use crate::segment::rows::Column;
 use crate::segment::set::SegmentSet;
 
@@ -32,7 +34,10 @@ const COLUMN_BYTES: usize = FRAME_MAX / 2;
 const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 
 /// Rows of series by their slots, chunk by chunk.
-type Chunks<'a> = BTreeMap<u32, (&'a Schema, Vec<(u8, &'a Rrd)>)>;
+type Chunks<'a> = BTreeMap<u32, (&'a Schema, Vec<Member<'a>>)>;
+
+/// A slot, and what its series has: all rows, and values as they were sent if they are known.
+type Member<'a> = (u8, &'a Rrd, Option<&'a Pending>);
 
 /// A chunk and a slot for a series of this schema.
 type ReservedPlace = (Arc<Schema>, (u32, u8));
@@ -43,6 +48,8 @@ pub(crate) struct Whole {
     pub(crate) path: Arc<[u8]>,
     pub(crate) rrd: Rrd,
     pub(crate) beginning: Beginning,
+    /// Values as they were sent.
+    pub(crate) points: Pending,
 }
 
 impl Inner {
@@ -54,6 +61,7 @@ impl Inner {
             path,
             rrd,
             beginning,
+            points: Pending::default(),
         };
         let imported = self.import_all(vec![whole])?.pop();
         imported.unwrap_or(Err(FileError::NoSuchFile))
@@ -69,7 +77,7 @@ impl Inner {
         let mut chunks: Chunks = BTreeMap::new();
         for (whole, (schema, (chunk, slot))) in new.iter().zip(&places) {
             let (_, rows) = chunks.entry(*chunk).or_insert((schema, Vec::new()));
-            rows.push((*slot, &whole.rrd));
+            rows.push((*slot, &whole.rrd, Some(&whole.points)));
         }
         // No reader sees a series without its rows.
         let held: Vec<Held<'_>> = chunks.keys().map(|&chunk| self.hold(chunk)).collect();
@@ -131,10 +139,13 @@ impl Inner {
 
     /// Blocks with nothing but the rows of series of a chunk, which come in the order of their slots. They are on the
     /// disk after a sync.
-    fn append_rows(&self, chunk: u32, schema: &Schema, files: &[(u8, &Rrd)]) -> io::Result<()> {
+    fn append_rows(&self, chunk: u32, schema: &Schema, new: &[Member<'_>]) -> io::Result<()> {
         let mut blocks = BlockBuilder::begin(&self.segments, chunk, schema)?;
-        for &(slot, rrd) in files {
+        for &(slot, rrd, points) in new {
             blocks.stripe(slot / STRIPE as u8)?;
+            if let Some(points) = points {
+                blocks.points(slot, points);
+            }
             blocks.stamp = blocks.stamp.max(rrd.header.last_up.max(0) as u64);
             for archive in 0..schema.archives.len() {
                 let rows = rows_of(schema, archive, rrd);
@@ -158,6 +169,9 @@ struct BlockBuilder<'a> {
     stripe: u8,
     columns: Vec<Column>,
     column_bytes: Vec<usize>,
+    /// Points of the stripe.
+    entries: PointsWriter,
+    points: Vec<u8>,
     /// Of the stripes before.
     block_bytes: usize,
     stamp: u64,
@@ -182,6 +196,8 @@ impl<'a> BlockBuilder<'a> {
             stripe: 0,
             columns,
             column_bytes: vec![0; archives],
+            entries: PointsWriter::default(),
+            points: Vec::new(),
             block_bytes: 0,
             stamp: 0,
         })
@@ -206,13 +222,26 @@ impl<'a> BlockBuilder<'a> {
         if self.column_bytes[archive] + bytes > COLUMN_BYTES {
             self.end_block()?;
         }
-        self.columns[archive].push(slot % STRIPE as u8, newest, rows);
+        self.columns[archive].push(member(slot), newest, rows);
         self.column_bytes[archive] += bytes;
         Ok(())
     }
 
+    /// The points of a series; those that are too many for a frame are left out, as those are that are past their time.
+    fn points(&mut self, slot: u8, points: &Pending) {
+        let before = self.points.len();
+        self.entries.put(&mut self.points, member(slot), points);
+        if self.points.len() > COLUMN_BYTES {
+            self.points.truncate(before);
+        }
+    }
+
     fn end_part(&mut self) -> io::Result<()> {
         self.builder.part(self.stripe);
+        if !self.points.is_empty() {
+            self.builder.points(&self.points)?;
+            self.points.clear();
+        }
         for (archive, column) in self.columns.iter_mut().enumerate() {
             self.builder.rows(archive, column, column.newest)?;
             column.clear();
@@ -242,6 +271,11 @@ impl<'a> BlockBuilder<'a> {
         self.block_bytes = 0;
         Ok(())
     }
+}
+
+/// The place of a slot in its stripe.
+fn member(slot: u8) -> u8 {
+    slot % STRIPE as u8
 }
 
 /// Rows in pieces that fit into a frame, with the number of the newest row of each.

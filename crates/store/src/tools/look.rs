@@ -5,6 +5,7 @@ use crate::error::{Error, Tried};
 use crate::folder::claim::Claim;
 use crate::folder::read_only::{ReadOnly, TRIES};
 use crate::memtable::state::State;
+use crate::recovery::moved;
 use crate::recovery::open::{read_sources, take};
 use crate::recovery::replay::JournalSource;
 use crate::segment::file;
@@ -56,11 +57,11 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Of the store in this folder, of which `disk` only reads.
+    /// Of the store in this folder, of which `disk` only reads; names are below `base`.
     pub(super) fn read(
         disk: &Arc<dyn Disk>,
         clock: &dyn Clock,
-        folder: &Path,
+        (folder, base): (&Path, &Path),
         chunk_values: u64,
     ) -> Result<Contents, Error> {
         let mut notices = Vec::new();
@@ -77,7 +78,7 @@ impl Contents {
         let (segments, found) =
             opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
         notices.extend_from_slice(&found.notices);
-        let journal = Journal::new(disk.clone(), folder, 0, sequences, 0);
+        let journal = Journal::new(disk.clone(), (folder, base), 0, sequences, 0);
         let mut state = State::new(journal, clock, chunk_values);
         let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
         notices.extend(taken.ignored);
@@ -100,14 +101,16 @@ fn look(
     let settings = Settings {
         // It makes none, and what it would write is refused.
         files: Files::Never,
+        beneath: folder.ends_with("store"),
         ..Settings::new(folder, base)
     };
-    let contents = Contents::read(&disk, &**clock, folder, settings.chunk_values)?;
+    let contents = Contents::read(&disk, &**clock, (folder, base), settings.chunk_values)?;
     let Contents {
         segments,
         mut state,
         ..
     } = contents;
+    moved::follow(&mut state, &settings, &mut Vec::new());
     state.series.index_again();
     // Rows of files that were taken over are in those files.
     let tree = real.tree(base, Reach::Anywhere).tried("open", base)?;

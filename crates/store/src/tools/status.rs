@@ -89,7 +89,7 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
         segments,
         state,
         notices,
-    } = Contents::read(disk, clock, folder, 0)?;
+    } = Contents::read(disk, clock, (folder, folder), 0)?;
     let sizes = segments.sizes();
     let (rows, points) = reaches(&segments, &state).tried("read the segments of", folder)?;
     let mut status = Status {

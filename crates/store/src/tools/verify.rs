@@ -211,7 +211,7 @@ impl Check<'_> {
                 return Err(Error::version(path, version, file::VERSION));
             }
             OpenedSegment::Headless(why) => {
-                let seen = self.headless(&path, &why);
+                let seen = self.headless(&path, numbers, &why);
                 self.take(seen);
                 return Ok(());
             }
@@ -230,11 +230,12 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn headless(&self, path: &Path, why: &str) -> Seen {
+    fn headless(&self, path: &Path, numbers: Numbers, why: &str) -> Seen {
         let mut seen = Seen::default();
         let stat = self.disk.metadata(path);
         let size_bytes = stat.map_or(0, |stat| stat.size_bytes);
-        let weight = match size_bytes > BLOCKS_OFFSET {
+        let was_begun = !numbers.is_merged() && file::is_blank(&*self.disk, path).unwrap_or(false);
+        let weight = match size_bytes > BLOCKS_OFFSET && !was_begun {
             true => Weight::Damage,
             false => Weight::Note,
         };

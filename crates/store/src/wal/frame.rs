@@ -10,8 +10,9 @@ use std::ops::Range;
 
 /// The first eight bytes of a journal file.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
-/// The format's version; others are refused.
-pub(crate) const VERSION: u32 = 3;
+/// The format's version, and the oldest that is read: in that, names are absolute.
+pub(crate) const VERSION: u32 = 4;
+const OLDEST: u32 = 3;
 /// Where frames start.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
 /// Bytes of a file's head.
@@ -85,7 +86,7 @@ impl FileHead {
             return Ok(None);
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(version);
         }
         if crc32c::crc32c(&bytes[16..]) != u32_at(bytes, 12) {

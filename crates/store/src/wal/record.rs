@@ -45,9 +45,15 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Device and inode: the same for as long as it is one file, whatever its name and what is in it.
+    /// Device and inode: the same for as long as it is one file, whatever its name and what is in it, and its file system
+    /// stays mounted.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.device, self.inode)
+    }
+
+    /// Whether this may be the same file in another life of the machine: the kernel gives devices other numbers at each mount.
+    pub(crate) fn may_be(&self, other: &Identity) -> bool {
+        self.inode == other.inode
     }
 }
 

@@ -5,12 +5,14 @@
 //! written again.
 
 use crate::error::{Error, Tried};
+use crate::names;
 use crate::wal::frame;
 use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use crate::wal::record::Record;
 use crate::wal::value::Stamps;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,6 +50,8 @@ impl OpenFile {
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
+    /// Names of series below it are written without it.
+    pub(crate) base: Arc<[u8]>,
     file_bytes: u64,
     open: Option<OpenFile>,
     /// Its files have all that memory holds, as far as no block has it: the next one need not begin with that.
@@ -95,10 +99,10 @@ impl SyncWork {
 }
 
 impl Journal {
-    /// A journal that goes on behind `sequences` at `position`; it has no file yet.
+    /// A journal in `folder` with names below `base`, that goes on behind `sequences` at `position`; it has no file yet.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
-        folder: &Path,
+        (folder, base): (&Path, &Path),
         file_bytes: u64,
         sequences: Vec<u64>,
         position: u64,
@@ -107,6 +111,7 @@ impl Journal {
         Journal {
             disk,
             folder: folder.into(),
+            base: base.as_os_str().as_bytes().into(),
             file_bytes,
             open: None,
             is_whole: false,
@@ -234,7 +239,18 @@ impl Journal {
     }
 
     pub(crate) fn put(&mut self, entry: &Record<'_>) {
-        entry.put(&mut self.buffer);
+        match entry {
+            Record::Series { id, path, birth } => {
+                let (id, path) = (*id, &names::stored(&self.base, path));
+                let birth = birth.clone();
+                Record::Series { id, path, birth }.put(&mut self.buffer);
+            }
+            Record::Renamed { id, path } => {
+                let (id, path) = (*id, &names::stored(&self.base, path));
+                Record::Renamed { id, path }.put(&mut self.buffer);
+            }
+            entry => entry.put(&mut self.buffer),
+        }
     }
 
     /// Forgets what was gathered.
@@ -428,7 +444,7 @@ mod tests {
         let (disk, folder) = (SimDisk::new(1), Path::new("/j"));
         disk.create_dir_all(folder).unwrap();
         let sizes = Arc::new(disk.clone());
-        let mut journal = Journal::new(sizes, folder, 1 << 20, Vec::new(), 0);
+        let mut journal = Journal::new(sizes, (folder, folder), 1 << 20, Vec::new(), 0);
         let now_s = 1_800_000_000;
         for (sequence, text, stamp_s) in [
             (1, "1700000000.123456:1", now_s),

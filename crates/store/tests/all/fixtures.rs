@@ -1,11 +1,35 @@
-//! A store as an earlier build left it, kept for ever: a journal and a segment. `tests/fixtures/store-3-2` is of the first
-//! build with version 3 of the journal and version 2 of segments; KYMO_BLESS=1 writes it again.
+//! Stores as earlier builds left them, kept for ever: a journal and segments. `tests/fixtures/store-3-2` is of the first build with
+//! version 3 of the journal and version 2 of segments, whose names are absolute; `store-4-3` of the first with versions 4 and 3.
+//! KYMO_BLESS=1 writes the newest again.
 
-use crate::common::{Bench, base, folder};
+use crate::common::{Bench, base, folder, settings};
+use kymo_store::{Settings, Store};
 use kymo_sys::disk::Disk;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/store-3-2");
+const FIXTURES: [&str; 2] = ["store-3-2", "store-4-3"];
+
+fn path_of(fixture: &str) -> PathBuf {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    all.join(fixture)
+}
+
+/// Puts it where stores are.
+fn put(bench: &Bench, fixture: &str) {
+    bench.disk.create_dir_all(&folder()).unwrap();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path_of(fixture)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        bench.disk.set_bytes(&folder().join(&name), bytes);
+        names.push(name);
+    }
+    for kind in ["journal-", "segment-"] {
+        assert!(names.iter().any(|name| name.starts_with(kind)), "{names:?}");
+    }
+}
 
 /// A store that was killed: some values are in blocks, some only in the journal.
 fn lived() -> Bench {
@@ -25,12 +49,13 @@ fn lived() -> Bench {
 }
 
 fn bless(lived: &Bench) {
-    let _new = std::fs::create_dir_all(FIXTURE);
+    let newest = path_of(FIXTURES[1]);
+    let _new = std::fs::create_dir_all(&newest);
     for (path, _) in lived.disk.files() {
         let Ok(name) = path.strip_prefix(folder()) else {
             continue;
         };
-        if name == Path::new("lock") {
+        if [Path::new("lock"), Path::new("place")].contains(&name) {
             continue;
         }
         let bytes = lived.disk.bytes(&path).unwrap();
@@ -39,7 +64,7 @@ fn bless(lived: &Bench) {
             .rposition(|&byte| byte != 0)
             .map_or(0, |at| at + 1);
         std::fs::write(
-            Path::new(FIXTURE).join(name),
+            newest.join(name),
             &bytes[..used.next_multiple_of(8).min(bytes.len())],
         )
         .unwrap();
@@ -47,30 +72,100 @@ fn bless(lived: &Bench) {
 }
 
 #[test]
-fn a_store_of_journal_3_and_segments_2_is_read_for_ever() {
+fn stores_of_all_versions_are_read_for_ever() {
     let lived = lived();
     if std::env::var_os("KYMO_BLESS").is_some() {
         return bless(&lived);
     }
-    let mut bench = Bench::new(9, 3);
-    bench.disk.create_dir_all(&folder()).unwrap();
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(FIXTURE).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        bench
-            .disk
-            .set_bytes(&folder().join(&name), std::fs::read(entry.path()).unwrap());
-        names.push(name);
+    for fixture in FIXTURES {
+        let mut bench = Bench::new(9, 3);
+        put(&bench, fixture);
+        for (name, _) in &bench.files {
+            bench.disk.set_bytes(&base().join(name), lived.bytes(name));
+        }
+        bench.acked = lived.acked.clone();
+        bench.open();
+        assert_eq!(bench.replayed.notices, Vec::<String>::new(), "{fixture}");
+        bench.judge(lived.acked.len(), fixture);
     }
-    for kind in ["journal-", "segment-"] {
-        assert!(names.iter().any(|name| name.starts_with(kind)), "{names:?}");
+}
+
+/// The names of all series, and what a start says.
+fn names(bench: &Bench, base: &str) -> (Vec<String>, Vec<String>) {
+    bench.disk.create_dir_all(Path::new(base)).unwrap();
+    let settings = Settings {
+        base: base.into(),
+        beneath: true,
+        ..settings()
+    };
+    let disk: Arc<dyn Disk> = Arc::new(bench.disk.clone());
+    let (store, replayed) = Store::open(settings, disk, bench.clock.clone()).unwrap();
+    let (known, _) = store.known(0);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let mut names: Vec<String> = known.into_iter().map(|series| text(series.name)).collect();
+    names.sort();
+    store.shutdown(false).unwrap();
+    drop(store);
+    bench.disk.kill();
+    (names, replayed.notices)
+}
+
+/// A folder that was restored elsewhere had an absolute path beside a new empty series.
+#[test]
+fn names_follow_a_store_that_is_moved() {
+    let series = ["f0.rrd", "f1.rrd", "f2.rrd"];
+    let absolute = ["/db/f0.rrd", "/db/f1.rrd", "/db/f2.rrd"];
+    let in_place = [("/db", &series, "")];
+    let moved = [(
+        "/moved/files",
+        &series,
+        "the base was /moved/db and is /moved/files now",
+    )];
+    let after = |first: (&'static str, &'static str)| [(first.0, &series, first.1)];
+    for (fixture, starts) in [
+        ("store-4-3", [after(("/moved/db", "")), moved].concat()),
+        // Started once where it was.
+        (
+            "store-3-2",
+            [
+                in_place,
+                after(("/moved/db", "the base was /db and is /moved/db now")),
+                moved,
+            ]
+            .concat(),
+        ),
+        // Moved before that: only one folder can have been the base.
+        (
+            "store-3-2",
+            [
+                after((
+                    "/moved/db",
+                    "3 series were below /db and are below /moved/db now",
+                )),
+                moved,
+            ]
+            .concat(),
+        ),
+        // It is not known where it was.
+        (
+            "store-3-2",
+            vec![(
+                "/moved/files",
+                &absolute,
+                "if the store was moved, start kymo once where it was",
+            )],
+        ),
+    ] {
+        let bench = Bench::new(9, 3);
+        put(&bench, fixture);
+        for (base, wanted, said) in starts {
+            let (found, notices) = names(&bench, base);
+            assert_eq!(&found[..], wanted, "{fixture} at {base}: {notices:?}");
+            let is_said = notices.iter().any(|line| line.contains(said));
+            assert!(
+                is_said || said.is_empty(),
+                "{fixture} at {base}: {notices:?}"
+            );
+        }
     }
-    for (name, _) in &bench.files {
-        bench.disk.set_bytes(&base().join(name), lived.bytes(name));
-    }
-    bench.acked = lived.acked.clone();
-    bench.open();
-    assert_eq!(bench.replayed.notices, Vec::<String>::new());
-    bench.judge(lived.acked.len(), "the fixture");
 }

@@ -1,4 +1,4 @@
-//! Journals that are cut, flipped, made up; and one of version 3 that every build reads.
+//! Journals that are cut, flipped, made up; and one of each version that every build reads.
 
 use crate::common::{Bench, folder};
 use kymo_base::random::next_random;
@@ -217,38 +217,40 @@ fn a_journal_made_to_be_slow_is_not() {
     }
 }
 
-/// `tests/fixtures/journal-3` was written by the first build that knew version 3; KYMO_BLESS=1 makes it anew.
+/// `tests/fixtures/journal-N` was written by the first build that knew version N; KYMO_BLESS=1 makes the newest anew.
 #[test]
-fn version_3_is_read_for_ever() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journal-3");
-    let mut bench = Bench::new(3, 2);
+fn all_versions_are_read_for_ever() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
     if std::env::var_os("KYMO_BLESS").is_some() {
+        let mut bench = Bench::new(3, 2);
         bench.open();
         script(&mut bench);
         bench.disk.kill();
         let bytes = bench.disk.bytes(&journal()).unwrap();
         let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
-        std::fs::write(path, &bytes[..used]).unwrap();
+        std::fs::write(format!("{fixtures}/journal-4"), &bytes[..used]).unwrap();
         return;
     }
     // What the script acknowledges, and how it leaves the files.
     let mut written = Bench::new(3, 2);
     written.open();
     script(&mut written);
-    bench.disk.create_dir_all(&folder()).unwrap();
-    bench
-        .disk
-        .set_bytes(&journal(), std::fs::read(path).unwrap());
-    for (name, _) in &bench.files {
-        bench
-            .disk
-            .set_bytes(&crate::common::base().join(name), written.bytes(name));
+    for version in 3..=4 {
+        let mut bench = Bench::new(3, 2);
+        bench.disk.create_dir_all(&folder()).unwrap();
+        let bytes = std::fs::read(format!("{fixtures}/journal-{version}")).unwrap();
+        bench.disk.set_bytes(&journal(), bytes);
+        for (name, _) in &bench.files {
+            bench
+                .disk
+                .set_bytes(&crate::common::base().join(name), written.bytes(name));
+        }
+        bench.acked = written.acked.clone();
+        bench.open();
+        assert_eq!(bench.replayed.notices, Vec::<String>::new());
+        assert!(bench.replayed.values > 5, "{:?}", bench.replayed);
+        bench.judge(written.acked.len(), &format!("version {version}"));
     }
-    bench.acked = written.acked.clone();
-    bench.open();
-    assert_eq!(bench.replayed.notices, Vec::<String>::new());
-    assert!(bench.replayed.values > 5, "{:?}", bench.replayed);
-    bench.judge(written.acked.len(), "version 3");
 }
 
 fn script(bench: &mut Bench) {

@@ -1,7 +1,7 @@
 //! Series that are named by label sets: they have no files, and rows finer than their archives for as long as points are kept. So have
 //! files whose points are kept for long.
 
-use crate::common::{Bench, SECOND, START, base};
+use crate::common::{Bench, MODES, SECOND, START, base};
 use kymo_base::label_set::LabelSet;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
@@ -119,11 +119,7 @@ impl Labelled {
 
 #[test]
 fn rows_are_as_fine_as_the_points_and_survive() {
-    for files in [
-        Files::Never,
-        Files::Asked,
-        Files::After(Duration::from_secs(300)),
-    ] {
+    for files in MODES {
         let mut all = Labelled::new(files, 15 * 86_400);
         all.append(90);
         all.check(0, "in memory and in blocks");

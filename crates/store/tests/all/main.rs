@@ -1,11 +1,13 @@
 //! The store as its users see it, on a simulated disk and on a real one.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod behaviour;
 mod common;
 mod damage;
 mod define;
+mod erase;
 mod faults;
 mod fetch;
 mod fixtures;
@@ -19,3 +21,4 @@ mod remove;
 mod status;
 mod verify;
 mod verify_beside;
+mod views;

@@ -1,18 +1,11 @@
 //! Series whose definitions change while values come: one series, with its rows from before in the new definitions.
 
-use crate::common::{Bench, SECOND, START, oracle, rrd};
+use crate::common::{Bench, MODES, SECOND, START, oracle, rrd};
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Header, Rrd};
 use kymo_store::{Definition, FileError, Files, Redefinition, SeriesName, Writer};
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::Faults;
-use std::time::Duration;
-
-const MODES: [Files; 3] = [
-    Files::Never,
-    Files::Asked,
-    Files::After(Duration::from_secs(300)),
-];
 
 /// Rows of ten seconds, and of a minute.
 fn narrow() -> Header {

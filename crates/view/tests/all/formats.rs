@@ -219,7 +219,7 @@ fn counts_spans_and_limits() {
     assert_eq!(lines(|options| options.count = Some(2)), 2);
     assert_eq!(
         lines(|options| options.span =
-            Span::parse(Some("20:00:02"), Some("20:00:06")).expect("a span")),
+            Span::parse(Some("20:00:02"), Some("20:00:06"), 0).expect("a span")),
         1
     );
     let per_interval = shown(

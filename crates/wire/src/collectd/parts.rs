@@ -204,7 +204,7 @@ pub struct Values<'p, 'a> {
 }
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// 1 in a packet.
     Failure,

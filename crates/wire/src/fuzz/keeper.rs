@@ -1,6 +1,6 @@
 //! The keeper's protocol: what can be read is written again as the same bytes.
 
-use crate::keeper::{Answer, HEAD, Question};
+use crate::keeper::{Answer, HEAD, Question, VERSION};
 
 /// Any bytes as a question and as an answer.
 pub fn fuzz_keeper(input: &[u8]) {
@@ -15,4 +15,19 @@ pub fn fuzz_keeper(input: &[u8]) {
             "an answer changed"
         );
     }
+}
+
+/// Cuts an input into frames of the protocol, so that more of it passes the checks of lengths: two bytes give the
+/// length of each frame.
+pub fn keeper_frames(mut rest: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let length = usize::from(u16::from_le_bytes(*length) % 700).min(behind.len());
+        let (body, behind) = behind.split_at(length);
+        out.extend((body.len() as u32 + 1).to_le_bytes());
+        out.push(VERSION);
+        out.extend(body);
+        rest = behind;
+    }
+    out
 }

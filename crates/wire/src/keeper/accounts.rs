@@ -38,6 +38,8 @@ pub enum Count {
     New,
     /// Notifications.
     Notifications,
+    /// Values of new names that were not repeated in time.
+    Once,
 }
 
 impl Count {
@@ -46,7 +48,7 @@ impl Count {
     }
 
     /// All of them, in the order of a frame.
-    pub const ALL: [Count; 15] = [
+    pub const ALL: [Count; 16] = [
         Count::Datagrams,
         Count::Values,
         Count::Bad,
@@ -62,6 +64,7 @@ impl Count {
         Count::Unwritten,
         Count::New,
         Count::Notifications,
+        Count::Once,
     ];
 
     /// Its name in answers.
@@ -82,6 +85,7 @@ impl Count {
             Count::Unwritten => "unwritten",
             Count::New => "new",
             Count::Notifications => "notifications",
+            Count::Once => "once",
         }
     }
 }
@@ -117,6 +121,21 @@ pub struct Accounts {
     pub sockets: Vec<SocketAccount>,
     /// Hosts that values are of: the first 4,096.
     pub hosts: Vec<HostAccount>,
+    /// Types that types.db lacks, or has with another number of sources: the first 64.
+    pub types: Vec<OddType>,
+}
+
+/// A type of values that types.db does not know as they come.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OddType {
+    /// The type's name.
+    pub name: Vec<u8>,
+    /// A series of it.
+    pub series: Vec<u8>,
+    /// Sources that types.db has of it; 0: it lacks it.
+    pub known: u8,
+    /// Values of it that came together.
+    pub came: u8,
 }
 
 /// A socket's account.
@@ -185,6 +204,13 @@ impl Accounts {
             numbers.into_iter().for_each(|number| out.f64(number));
             out.u64(host.values);
         }
+        out.length(self.types.len());
+        for odd in &self.types {
+            out.text(&odd.name);
+            out.text(&odd.series);
+            out.u8(odd.known);
+            out.u8(odd.came);
+        }
     }
 
     pub(super) fn take(body: &mut Take) -> Option<Accounts> {
@@ -193,11 +219,24 @@ impl Accounts {
         let sockets = sockets.collect::<Option<_>>()?;
         let hosts = body.u32()?;
         let hosts = (0..hosts).map(|_| take_host(body));
+        let hosts = hosts.collect::<Option<_>>()?;
+        let types = body.u32()?;
+        let types = (0..types).map(|_| take_type(body));
         Some(Accounts {
             sockets,
-            hosts: hosts.collect::<Option<_>>()?,
+            hosts,
+            types: types.collect::<Option<_>>()?,
         })
     }
+}
+
+fn take_type(body: &mut Take) -> Option<OddType> {
+    Some(OddType {
+        name: body.text()?.to_vec(),
+        series: body.text()?.to_vec(),
+        known: body.u8()?,
+        came: body.u8()?,
+    })
 }
 
 fn take_socket(body: &mut Take) -> Option<SocketAccount> {

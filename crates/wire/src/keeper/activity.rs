@@ -1,7 +1,7 @@
 //! ACTIVITY: what the sessions of a database server do, as the server itself says it; asked by SQL, and handed to the keeper.
 
 use super::body::{Put, Take};
-use super::programs::{list, pids, put_labels, put_pids, take_labels};
+use super::programs::{list, numbers, put_labels, put_numbers, take_labels};
 
 /// Sessions of one ACTIVITY at most.
 const SESSIONS_MAX: usize = 4096;
@@ -11,6 +11,8 @@ const SESSIONS_MAX: usize = 4096;
 pub struct ServerActivity {
     /// What the configuration calls the server.
     pub server: Vec<u8>,
+    /// Its port there.
+    pub port: u16,
     /// The number of the user whom its socket belongs to.
     pub uid: u32,
     /// When the server began, nanoseconds since 1970; 0: not known.
@@ -24,13 +26,15 @@ pub struct ServerActivity {
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerSession {
-    /// Its process, in the server's namespace.
+    /// Its process, in the server's namespace; 0: a prepared transaction has none.
     pub pid: u32,
+    /// The number of a prepared transaction; 0: this is a session.
+    pub xid: u32,
     /// The leader of processes that work together; 0: none.
     pub leader: u32,
     /// When it began, nanoseconds since 1970.
     pub started_ns: u64,
-    /// As of a slot: 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one.
+    /// As of a slot: 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 6 prepared.
     pub state: u8,
     /// When its command began, nanoseconds since 1970; 0: there was none.
     pub command_ns: u64,
@@ -40,6 +44,8 @@ pub struct ServerSession {
     pub wait: Vec<u8>,
     /// Processes that it waits for.
     pub blocked_by: Vec<u32>,
+    /// Prepared transactions that it waits for, by their numbers.
+    pub blocked_by_xids: Vec<u32>,
     /// Names and values.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
     /// The command that runs or ran last, without its literals.
@@ -51,6 +57,7 @@ pub struct ServerSession {
 impl ServerActivity {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.text(&self.server);
+        out.u32(self.port.into());
         out.u32(self.uid);
         out.u64(self.started_ns);
         out.length(self.sessions.len());
@@ -61,6 +68,7 @@ impl ServerActivity {
     pub(super) fn take(body: &mut Take) -> Option<ServerActivity> {
         Some(ServerActivity {
             server: body.text()?.to_vec(),
+            port: u16::try_from(body.u32()?).ok()?,
             uid: body.u32()?,
             started_ns: body.u64()?,
             sessions: list(body, ServerSession::take)
@@ -75,19 +83,21 @@ impl ServerSession {
     pub fn bytes(&self) -> usize {
         let labels = self.labels.iter();
         let labels = labels.map(|(name, value)| name.len() + value.len() + 4);
-        let blockers = 4 * self.blocked_by.len();
-        42 + self.wait.len() + blockers + self.text.len() + labels.sum::<usize>()
+        let blockers = 4 * (self.blocked_by.len() + self.blocked_by_xids.len());
+        48 + self.wait.len() + blockers + self.text.len() + labels.sum::<usize>()
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        out.u32(self.pid);
-        out.u32(self.leader);
+        for number in [self.pid, self.xid, self.leader] {
+            out.u32(number);
+        }
         out.u64(self.started_ns);
         out.u8(self.state);
         out.u64(self.command_ns);
         out.u64(self.since_ns);
         out.text(&self.wait);
-        put_pids(out, &self.blocked_by);
+        put_numbers(out, &self.blocked_by);
+        put_numbers(out, &self.blocked_by_xids);
         put_labels(out, &self.labels);
         out.text(&self.text);
         out.u8(self.is_cut.into());
@@ -96,13 +106,15 @@ impl ServerSession {
     fn take(body: &mut Take) -> Option<ServerSession> {
         Some(ServerSession {
             pid: body.u32()?,
+            xid: body.u32()?,
             leader: body.u32()?,
             started_ns: body.u64()?,
             state: body.u8()?,
             command_ns: body.u64()?,
             since_ns: body.u64()?,
             wait: body.text()?.to_vec(),
-            blocked_by: pids(body)?,
+            blocked_by: numbers(body)?,
+            blocked_by_xids: numbers(body)?,
             labels: take_labels(body)?,
             text: body.text()?.to_vec(),
             is_cut: body.flag()?,
@@ -119,6 +131,7 @@ mod tests {
     fn what_is_written_is_read_and_cut_short_it_is_not() {
         let session = ServerSession {
             pid: 1,
+            xid: 6,
             leader: 2,
             started_ns: 3,
             state: 2,
@@ -126,6 +139,7 @@ mod tests {
             since_ns: 5,
             wait: b"Lock:relation".to_vec(),
             blocked_by: vec![7, 8],
+            blocked_by_xids: vec![9],
             labels: vec![(b"user".to_vec(), b"ada".to_vec())],
             text: b"SELECT ?".to_vec(),
             is_cut: true,
@@ -133,6 +147,7 @@ mod tests {
         let bytes = session.bytes();
         let activity = ServerActivity {
             server: b"main".to_vec(),
+            port: 5432,
             uid: 100,
             started_ns: 9,
             sessions: vec![session; 2],

@@ -24,7 +24,7 @@ pub struct EventRange {
 }
 
 /// What a sender wanted to be heard.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// When, as the sender says; nanoseconds since 1970.
     pub time_ns: i64,

@@ -3,7 +3,7 @@
 /// Bytes of a frame's length.
 pub const HEAD: usize = 4;
 /// The version of the protocol.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 4;
 /// Bytes of a question at most.
 pub const QUESTION_MAX: usize = 1 << 20;
 /// Bytes of an answer at most.

@@ -1,6 +1,11 @@
 //! PROGRAMS: who publishes what it does, and what it does now.
 
+use std::collections::HashSet;
+
 use super::body::{Put, Take};
+
+/// The state of a prepared transaction, which is a slot without a process.
+pub const PREPARED: u8 = 6;
 
 /// All that publish.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,21 +21,24 @@ pub struct Programs {
 }
 
 /// Whether processes of a publisher live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Life {
     /// All have ended, and its numbers are about to be kept.
     Ended,
     /// One has its file open.
+    #[default]
     Alive,
     /// All that ended before, together.
     Retired,
 }
 
 /// A publisher.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Publisher {
     /// What it calls itself.
     pub name: Vec<u8>,
+    /// Names and values that all its metrics have; of a database server `server` and `port`.
+    pub labels: Vec<(Vec<u8>, Vec<u8>)>,
     /// The owner of its file, or of theirs: name and number.
     pub user: Vec<u8>,
     /// His number.
@@ -105,15 +113,17 @@ impl Latency {
 }
 
 /// What a process or a thread does now.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActiveSlot {
     /// The slot's number.
     pub number: u32,
-    /// The process, in its own namespace.
+    /// The process, in its own namespace; 0: a prepared transaction has none.
     pub pid: u32,
+    /// The number of a prepared transaction; 0: the slot is a session's.
+    pub xid: u32,
     /// The leader of processes that work together; 0: none.
     pub leader: u32,
-    /// 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 5 gone.
+    /// 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 5 gone, [`PREPARED`].
     pub state: u8,
     /// Of the text: 0 no command, 1 SQL, 2 plain, 3 secret.
     pub kind: u8,
@@ -131,6 +141,40 @@ pub struct ActiveSlot {
     pub wait: Vec<u8>,
     /// Processes that it waits for.
     pub blocked_by: Vec<u32>,
+    /// Prepared transactions that it waits for, by their numbers.
+    pub blocked_by_xids: Vec<u32>,
+}
+
+/// Sessions and prepared transactions that others of the same server wait for.
+#[derive(Clone, Debug, Default)]
+pub struct Blockers {
+    pids: HashSet<u32>,
+    xids: HashSet<u32>,
+}
+
+impl Blockers {
+    /// The blockers of these slots.
+    pub fn of(slots: &[ActiveSlot]) -> Blockers {
+        let mut blockers = Blockers::default();
+        for slot in slots {
+            blockers.add(&slot.blocked_by, &slot.blocked_by_xids);
+        }
+        blockers
+    }
+
+    /// Adds what one session waits for.
+    pub fn add(&mut self, pids: &[u32], xids: &[u32]) {
+        self.pids.extend(pids);
+        self.xids.extend(xids);
+    }
+
+    /// True if somebody waits for this process or this prepared transaction.
+    pub fn have(&self, pid: u32, xid: u32) -> bool {
+        match xid {
+            0 => self.pids.contains(&pid),
+            xid => self.xids.contains(&xid),
+        }
+    }
 }
 
 /// A user who wants more than a user has.
@@ -183,6 +227,7 @@ impl Programs {
 impl Publisher {
     fn put(&self, out: &mut Vec<u8>) {
         out.text(&self.name);
+        put_labels(out, &self.labels);
         out.text(&self.user);
         out.u32(self.uid);
         out.u32(self.pid);
@@ -205,6 +250,7 @@ impl Publisher {
     fn take(body: &mut Take) -> Option<Publisher> {
         Some(Publisher {
             name: body.text()?.to_vec(),
+            labels: take_labels(body)?,
             user: body.text()?.to_vec(),
             uid: body.u32()?,
             pid: body.u32()?,
@@ -266,7 +312,7 @@ impl Metric {
 
 impl ActiveSlot {
     fn put(&self, out: &mut Vec<u8>) {
-        for number in [self.number, self.pid, self.leader] {
+        for number in [self.number, self.pid, self.xid, self.leader] {
             out.u32(number);
         }
         out.u8(self.state);
@@ -277,13 +323,15 @@ impl ActiveSlot {
         out.text(&self.text);
         out.u8(self.is_cut.into());
         out.text(&self.wait);
-        put_pids(out, &self.blocked_by);
+        put_numbers(out, &self.blocked_by);
+        put_numbers(out, &self.blocked_by_xids);
     }
 
     fn take(body: &mut Take) -> Option<ActiveSlot> {
         Some(ActiveSlot {
             number: body.u32()?,
             pid: body.u32()?,
+            xid: body.u32()?,
             leader: body.u32()?,
             state: body.u8()?,
             kind: body.u8()?,
@@ -293,17 +341,18 @@ impl ActiveSlot {
             text: body.text()?.to_vec(),
             is_cut: body.flag()?,
             wait: body.text()?.to_vec(),
-            blocked_by: pids(body)?,
+            blocked_by: numbers(body)?,
+            blocked_by_xids: numbers(body)?,
         })
     }
 }
 
-pub(super) fn put_pids(out: &mut Vec<u8>, pids: &[u32]) {
-    out.u16(pids.len());
-    pids.iter().for_each(|pid| out.u32(*pid));
+pub(super) fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.u16(numbers.len());
+    numbers.iter().for_each(|number| out.u32(*number));
 }
 
-pub(super) fn pids(body: &mut Take) -> Option<Vec<u32>> {
+pub(super) fn numbers(body: &mut Take) -> Option<Vec<u32>> {
     let count = body.count(usize::from(u16::MAX))?;
     (0..count).map(|_| body.u32()).collect()
 }
@@ -354,6 +403,7 @@ mod tests {
         let slot = ActiveSlot {
             number: 1,
             pid: 2,
+            xid: 9,
             leader: 3,
             state: 2,
             kind: 1,
@@ -364,12 +414,14 @@ mod tests {
             is_cut: true,
             wait: b"Lock:relation".to_vec(),
             blocked_by: vec![6, 7],
+            blocked_by_xids: vec![8],
         };
         Programs {
             publishers: [Life::Ended, Life::Alive, Life::Retired]
                 .into_iter()
                 .map(|life| Publisher {
                     name: b"example".to_vec(),
+                    labels: vec![(b"port".to_vec(), b"5432".to_vec())],
                     user: b"ada".to_vec(),
                     uid: 1000,
                     pid: 8,

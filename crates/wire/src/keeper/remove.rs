@@ -1,4 +1,4 @@
-//! REMOVE: series that are to go, with their values and files.
+//! REMOVE: series that are to go, with their values and files. ERASE: values of theirs.
 
 use super::NAMES_MAX;
 use super::body::{Put, Take};
@@ -14,4 +14,31 @@ pub(super) fn take(body: &mut Take) -> Option<Vec<Vec<u8>>> {
     let count = body.count(NAMES_MAX)?;
     let names = (0..count).map(|_| body.text().map(<[u8]>::to_vec));
     names.collect()
+}
+
+/// Values of series that are to go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Erased {
+    /// Names of series, as SELECT tells them.
+    pub names: Vec<Vec<u8>>,
+    /// From this second on, since 1970.
+    pub from: i64,
+    /// Up to and with this one.
+    pub thru: i64,
+}
+
+impl Erased {
+    /// Appends the body.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.i64(self.from);
+        out.i64(self.thru);
+        put(out, &self.names);
+    }
+
+    /// Reads the body.
+    pub(super) fn take(body: &mut Take) -> Option<Erased> {
+        let (from, thru) = (body.i64()?, body.i64()?);
+        let names = take(body)?;
+        Some(Erased { names, from, thru })
+    }
 }

@@ -17,6 +17,11 @@ fn questions() -> Vec<Question> {
             thru: 1 << 40,
             rows_max: 600,
         }),
+        Question::Erase(Erased {
+            names: vec![b"a.rrd".to_vec()],
+            from: -5,
+            thru: 1 << 40,
+        }),
         Question::Accounts,
         Question::Events(EventRange::default()),
         Question::Events(EventRange {
@@ -138,6 +143,12 @@ fn accounts() -> Accounts {
             SocketAccount::default(),
         ],
         hosts: vec![host],
+        types: vec![OddType {
+            name: b"own".to_vec(),
+            series: b"web1/own/own.rrd".to_vec(),
+            known: 0,
+            came: 3,
+        }],
     }
 }
 
@@ -202,23 +213,23 @@ fn frames_come_back() {
 fn bytes_are_as_the_document_says() {
     let matcher = Matcher::parse("host=web*").expect("a matcher");
     let frame = Question::Select(vec![matcher]).frame();
-    assert_eq!(frame, b"\x11\0\0\0\x02\x01\x01\0\x04\0host\0\x04\0web*");
+    assert_eq!(frame, b"\x11\0\0\0\x04\x01\x01\0\x04\0host\0\x04\0web*");
     let frame = Answer::Refused("no".into()).frame();
-    assert_eq!(frame, b"\x06\0\0\0\x02\xff\x02\0no");
+    assert_eq!(frame, b"\x06\0\0\0\x04\xff\x02\0no");
     let frame = Question::Accounts.frame();
-    assert_eq!(frame, b"\x02\0\0\0\x02\x03");
+    assert_eq!(frame, b"\x02\0\0\0\x04\x03");
     let frame = Answer::Events(vec![event()]).frame();
     assert_eq!(
         frame,
-        b"\x29\0\0\0\x02\x84\x01\0\0\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
+        b"\x29\0\0\0\x04\x84\x01\0\0\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
     );
     let frame = Question::Remove(vec![b"a.rrd".to_vec()]).frame();
-    assert_eq!(frame, b"\x0b\0\0\0\x02\x07\x01\0\x05\0a.rrd");
-    assert_eq!(Answer::Done.frame(), b"\x02\0\0\0\x02\x85");
+    assert_eq!(frame, b"\x0b\0\0\0\x04\x07\x01\0\x05\0a.rrd");
+    assert_eq!(Answer::Done.frame(), b"\x02\0\0\0\x04\x85");
     let frame = Question::Notify(vec![event()]).frame();
     assert_eq!(
         frame,
-        b"\x27\0\0\0\x02\x0a\x01\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
+        b"\x27\0\0\0\x04\x0a\x01\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
     );
 }
 
@@ -241,7 +252,7 @@ fn what_is_cut_or_longer_is_refused() {
         Question::read(&[1, 1]),
         Err("is of another version of kymo")
     );
-    assert_eq!(Question::read(&[2, 99]), Err("is of an unknown kind"));
+    assert_eq!(Question::read(&[VERSION, 99]), Err("is of an unknown kind"));
     assert_eq!(body_bytes([1, 0, 0, 0], 100), Err("has no kind"));
     assert_eq!(body_bytes([101, 0, 0, 0], 100), Err("is too long"));
 }
@@ -337,7 +348,7 @@ fn values_of_files_as_the_document_has_them() {
     let frame = Question::Update(values).frame();
     assert_eq!(
         frame,
-        b"\x14\0\0\0\x02\x09\x01\0\x05\0a.rrd\x01\0\x05\x001:2:U"
+        b"\x14\0\0\0\x04\x09\x01\0\x05\0a.rrd\x01\0\x05\x001:2:U"
     );
     let refused = Refused {
         place: 0,
@@ -348,6 +359,6 @@ fn values_of_files_as_the_document_has_them() {
         refused: vec![refused],
         ..Taken::default()
     };
-    let bytes = b"\x17\0\0\0\x02\x86\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\x02\0no";
+    let bytes = b"\x17\0\0\0\x04\x86\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\x02\0no";
     assert_eq!(Answer::Taken(taken).frame(), bytes);
 }

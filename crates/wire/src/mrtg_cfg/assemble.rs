@@ -11,6 +11,7 @@ use super::oids::Oids;
 use super::options::{Choice, Options};
 use super::reader::{Named, Place, Reader};
 use super::readings::{Manner, Readings};
+use super::secret::ConfigText;
 use super::snmp_options::SnmpOptions;
 use super::target_parser::TargetParser;
 use super::text::{Text, wide};
@@ -123,8 +124,7 @@ impl<'f> Assembling<'f> {
         }
         let value = |keyword: Keyword| values[keyword.number()];
         let problems = self.problems.len();
-        let shown =
-            |this: &Self| String::from_utf8_lossy(&this.reader.texts.get(name)).into_owned();
+        let shown = |this: &Self| ConfigText(&this.reader.texts.get(name)).to_string();
         self.check_mail(value(Keyword::ThreshMailAddress), place, &shown);
         if value(Keyword::Title).is_none() {
             let what = format!("Title[{}] is not said", shown(self));
@@ -234,9 +234,8 @@ impl<'f> Assembling<'f> {
         let bytes = self.reader.texts.get(text).into_owned();
         let options = match Options::parse(&bytes) {
             Ok(options) => options,
-            Err(word) => {
-                let word = String::from_utf8_lossy(word);
-                let what = format!("Options[{}]: {word} is unknown", shown(self));
+            Err(_) => {
+                let what = format!("Options[{}]: one of them is unknown", shown(self));
                 self.wrong(place, what);
                 return Options::default();
             }
@@ -300,6 +299,7 @@ impl<'f> Assembling<'f> {
             if parsed != self.snmp_options.1 {
                 self.snmp_options.2 += 1;
                 for other in &parsed.others {
+                    let other = other.unwrap_or(ConfigText::DOTS);
                     let warning = format!("SnmpOptions: {other} has no effect");
                     if !self.reader.warnings.contains(&warning) {
                         self.reader.warnings.push(warning);

@@ -16,21 +16,14 @@ fn must(is_so: bool, why: &str) -> Checked {
     }
 }
 
-fn must_of(text: &[u8], is_so: bool, why: &str) -> Checked {
-    match is_so {
-        true => Ok(()),
-        false => Err(format!("{} {why}", String::from_utf8_lossy(text))),
-    }
-}
-
 fn yes_or_no(text: &[u8]) -> Checked {
     let is_so = text.eq_ignore_ascii_case(b"yes") || text.eq_ignore_ascii_case(b"no");
-    must_of(text, is_so, "must be yes or no")
+    must(is_so, "must be yes or no")
 }
 
 fn folder(text: &[u8], files: &mut dyn Files) -> Checked {
     let is_dir = is_true(text) && files.is_dir(text);
-    must_of(text, is_dir, "is not a directory")
+    must(is_dir, "is not a directory")
 }
 
 /// `^[0-9]+(?:\.[0-9]+)?$`
@@ -39,12 +32,12 @@ fn decimal(text: &[u8]) -> Checked {
         Some(dot) => is_digits(&text[..dot]) && is_digits(&text[dot + 1..]),
         None => is_digits(text),
     };
-    must_of(text, is_so, "must be a number xxx.xxx")
+    must(is_so, "must be a number xxx.xxx")
 }
 
 fn above_zero(text: &[u8]) -> Checked {
     let is_so = is_digits(text) && text.iter().any(|byte| *byte != b'0');
-    must_of(text, is_so, "must be a whole number bigger than 0")
+    must(is_so, "must be a whole number bigger than 0")
 }
 
 /// `\S+\@\S+`
@@ -52,7 +45,7 @@ fn mail_address(text: &[u8]) -> Checked {
     let is_so = text
         .windows(3)
         .any(|three| three[1] == b'@' && !is_space(three[0]) && !is_space(three[2]));
-    must_of(text, is_so, "does not look like a mail address")
+    must(is_so, "does not look like a mail address")
 }
 
 /// Seconds of `MM[:SS]`, which may stand anywhere in the text, as MRTG looks for it: minutes and seconds.
@@ -79,17 +72,12 @@ pub(super) fn global(keyword: Global, text: &[u8], files: &mut dyn Files) -> Che
         }
         Global::PathAdd | Global::LibAdd | Global::ThreshDir => folder(text, files),
         Global::Forks => must(number(text) >= 1.0, "must be 1 or more"),
-        Global::Refresh => must_of(
-            text,
-            number(text).trunc() >= 300.0,
-            "must be 300 seconds or more",
-        ),
+        Global::Refresh => must(number(text).trunc() >= 300.0, "must be 300 seconds or more"),
         Global::EnableSnmpV3 | Global::EnableIpv6 => yes_or_no(text),
         Global::Interval => {
             let seconds = interval(text).map(|(minutes, seconds)| minutes * 60.0 + seconds);
             let is_so = seconds.is_some_and(|seconds| (1.0..=3600.0).contains(&seconds));
-            must_of(
-                text,
+            must(
                 is_so,
                 "must be at least one second (0:01) and at most 60 minutes (60)",
             )
@@ -98,19 +86,18 @@ pub(super) fn global(keyword: Global, text: &[u8], files: &mut dyn Files) -> Che
             must(is_true(text), "must not be 0")
         }
         Global::UseRrdtool => Err("is not valid any more: use LogFormat: rrdtool".into()),
-        Global::LogFormat => must_of(
-            text,
+        Global::LogFormat => must(
             matches!(text, b"rateup" | b"rrdtool"),
             "must be rateup or rrdtool",
         ),
         Global::MaxAge => above_zero(text),
-        Global::NoSpaceChar => must_of(text, text.len() == 1, "must be one character"),
+        Global::NoSpaceChar => must(text.len() == 1, "must be one character"),
         Global::SnmpOptions => SnmpOptions::parse(text).map(drop),
-        Global::ConversionCode => must_of(text, files.is_readable(text), "cannot be read"),
+        Global::ConversionCode => must(files.is_readable(text), "cannot be read"),
         Global::SendToGraphite => {
             let comma = text.iter().rposition(|byte| *byte == b',');
             let is_so = comma.is_some_and(|comma| is_digits(&text[comma + 1..]));
-            must_of(text, is_so, "must be host,port")
+            must(is_so, "must be host,port")
         }
         Global::ThreshHyst | Global::HwThreshHyst => decimal(text),
         Global::ThreshMailSender => mail_address(text),
@@ -139,12 +126,12 @@ pub(super) fn target(keyword: Keyword, text: &[u8], files: &mut dyn Files) -> Ch
         Keyword::SnmpOptions => SnmpOptions::parse(text).map(drop),
         Keyword::NoHc | Keyword::Ipv4Only => yes_or_no(text),
         Keyword::MaxBytes | Keyword::MaxBytes1 | Keyword::MaxBytes2 => above_zero(text),
-        Keyword::AbsMax | Keyword::Kilo => must_of(text, is_digits(text), "must be a whole number"),
+        Keyword::AbsMax | Keyword::Kilo => must(is_digits(text), "must be a whole number"),
         Keyword::CloneDirectory => {
             let is_so = text.last().is_some_and(|byte| *byte != b',');
-            must_of(text, is_so, "must have a second parameter behind the comma")
+            must(is_so, "must have a second parameter behind the comma")
         }
-        Keyword::RrdHwRras => must_of(text, are_hw_archives(text), "are not Holt-Winters archives"),
+        Keyword::RrdHwRras => must(are_hw_archives(text), "are not Holt-Winters archives"),
         Keyword::Unscaled | Keyword::WithPeak | Keyword::Suppress => {
             let is_so = text
                 .iter()
@@ -160,16 +147,16 @@ pub(super) fn target(keyword: Keyword, text: &[u8], files: &mut dyn Files) -> Ch
         }
         Keyword::XSize => {
             let is_so = at_least(30.0) && number(text).trunc() <= 600.0;
-            must_of(text, is_so, "must be between 30 and 600 pixels")
+            must(is_so, "must be between 30 and 600 pixels")
         }
-        Keyword::YSize => must_of(text, at_least(30.0), "must be 30 pixels or more"),
-        Keyword::YTics => must_of(text, at_least(1.0), "must be 1 or more"),
-        Keyword::Step => must_of(text, at_least(0.0), "must not be below 0"),
+        Keyword::YSize => must(at_least(30.0), "must be 30 pixels or more"),
+        Keyword::YTics => must(at_least(1.0), "must be 1 or more"),
+        Keyword::Step => must(at_least(0.0), "must not be below 0"),
         Keyword::YTicsFactor | Keyword::Factor => {
             let is_so = text.iter().any(|byte| b"-+0123456789.efg".contains(byte));
-            must_of(text, is_so, "must be a number")
+            must(is_so, "must be a number")
         }
-        Keyword::SetEnv => must_of(text, is_environment(text), "must be X=\"x\" Y=\"y\" ..."),
+        Keyword::SetEnv => must(is_environment(text), "must be X=\"x\" Y=\"y\" ..."),
         Keyword::XZoom | Keyword::YZoom | Keyword::XScale | Keyword::YScale => decimal(text),
         Keyword::ThreshProgI
         | Keyword::ThreshProgO
@@ -180,7 +167,7 @@ pub(super) fn target(keyword: Keyword, text: &[u8], files: &mut dyn Files) -> Ch
         | Keyword::HwThreshProgOkI
         | Keyword::HwThreshProgOkO => {
             let is_so = is_true(text) && files.exists(text);
-            must_of(text, is_so, "does not exist")
+            must(is_so, "does not exist")
         }
         Keyword::ThreshMailAddress | Keyword::HwThreshMailAddress => mail_address(text),
         Keyword::TimeStrPos => {

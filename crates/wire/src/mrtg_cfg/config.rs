@@ -6,6 +6,7 @@ use super::globals::Globals;
 use super::keyword::Keyword;
 use super::options::Options;
 use super::reading::{OidRange, Reading};
+use super::secret::ConfigText;
 use super::session::Session;
 use super::text::{Text, Texts, wide};
 use std::borrow::Cow;
@@ -101,7 +102,7 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (file, target) = (
             String::from_utf8_lossy(&self.file),
-            String::from_utf8_lossy(&self.target),
+            ConfigText(&self.target),
         );
         let (line, why) = (self.line, &self.why);
         write!(f, "cannot poll {target} of {file} line {line}: {why}")

@@ -4,6 +4,7 @@ use super::config::{Config, Target};
 use super::expression::Expression;
 use super::keyword::Keyword;
 use super::reading::{Asked, Index, Magic, Reading, ReferenceKind, Source};
+use super::secret::ConfigText;
 use super::text::wide;
 use super::trace::Secrets;
 use kymo_base::printf::put_unsigned;
@@ -12,13 +13,23 @@ impl Target<'_> {
     /// Appends some lines: the name and its place, each keyword's value, and what is asked of whom. Texts are as they are.
     pub fn put_dump(self, secrets: Secrets, out: &mut Vec<u8>) {
         let (file, line) = self.place();
-        put(out, &[b"target ", &self.name(), b" (", file, b" line "]);
+        put(
+            out,
+            &[
+                b"target ",
+                shown(&self.name(), secrets),
+                b" (",
+                file,
+                b" line ",
+            ],
+        );
         put_unsigned(out, line.into(), 0);
         out.extend_from_slice(b")\n");
         for (keyword, word) in Keyword::ALL {
             let value = self.value(keyword);
             if let Some(value) = value.filter(|_| !shows_secrets(keyword, secrets)) {
-                put(out, &[b"  ", word.as_bytes(), b": ", &value, b"\n"]);
+                let value = without_devices(&value, secrets);
+                put(out, &[b"  ", word.as_bytes(), b": ", value, b"\n"]);
             }
         }
         let how = match self.expression() {
@@ -31,7 +42,8 @@ impl Target<'_> {
             out.extend_from_slice(b"    [");
             put_unsigned(out, u64::from(*reading), 0);
             out.extend_from_slice(b"] ");
-            put_reading(out, self.config, &self.config.readings()[wide(*reading)]);
+            let reading = &self.config.readings()[wide(*reading)];
+            put_reading(out, self.config, reading, secrets);
             out.push(b'\n');
         }
     }
@@ -52,11 +64,29 @@ fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading) {
+/// A plain name, or dots.
+fn shown(text: &[u8], secrets: Secrets) -> &[u8] {
+    match secrets {
+        Secrets::Shown => text,
+        Secrets::Masked => ConfigText(text).text().as_bytes(),
+    }
+}
+
+/// Hides a title with a sign of a device or of a hash of options: a missing line end may have made the next line part
+/// of the title.
+fn without_devices(text: &[u8], secrets: Secrets) -> &[u8] {
+    let may_have_one = text.contains(&b'@') || memchr::memmem::find(text, b"=>").is_some();
+    match secrets == Secrets::Masked && may_have_one {
+        true => ConfigText::DOTS.as_bytes(),
+        false => text,
+    }
+}
+
+fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading, secrets: Secrets) {
     let snmp = match reading.source {
         Source::Snmp(snmp) => snmp,
         Source::Command(command) => {
-            return put(out, &[b"runs ", &config.text(command)]);
+            return put(out, &[b"runs ", shown(&config.text(command), secrets)]);
         }
     };
     for (at, asked) in snmp.asked.iter().enumerate() {

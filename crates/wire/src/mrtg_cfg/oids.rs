@@ -84,18 +84,14 @@ impl Oids {
                 && named[at - 1] == b'.'
                 && matches!(named.get(at + 1), None | Some(b'.'));
             if !is_whole {
-                let text = String::from_utf8_lossy(text);
-                return Err(format!(
-                    "{text}: IndexPOS must be a number of its own in an OID"
-                ));
+                return Err("IndexPOS must be a number of its own in an OID".into());
             }
             let at = numbers.len() - 1 - behind;
             numbers.remove(at);
             position = Some(at);
         }
         if numbers.is_empty() || numbers.len() > ARCS_MAX || numbers[0] > 2 {
-            let text = String::from_utf8_lossy(text);
-            return Err(format!("{text}: no device can have this OID"));
+            return Err("no device can have this OID".into());
         }
         let oid = OidRange {
             start: narrow(self.numbers.len()),
@@ -117,17 +113,15 @@ impl Oids {
     ) -> Result<(Vec<u32>, usize), String> {
         let name = name_len(text);
         let rest = std::str::from_utf8(&text[name..]).unwrap_or_default();
-        let shown = String::from_utf8_lossy(text);
-        let not_numbers = || format!("{shown}: an OID is numbers with dots between them");
+        let not_numbers = || "an OID is numbers with dots between them".to_string();
         if name == 0 {
             let numbers = numbers_of(rest).ok_or_else(not_numbers)?;
             return Ok((numbers, 0));
         }
         let name_text = &text[..name];
-        let mut numbers = self.find_name(name_text, files).ok_or_else(|| {
-            let name = String::from_utf8_lossy(name_text);
-            format!("the OID {name} is not known: write its number, or name its file in LoadMIBs")
-        })?;
+        let mut numbers = self.find_name(name_text, files).ok_or(
+            "the name of an OID is not known: write its number, or name its file in LoadMIBs",
+        )?;
         if !rest.is_empty() {
             let more = rest.strip_prefix('.').and_then(numbers_of);
             numbers.extend(more.ok_or_else(not_numbers)?);
@@ -228,7 +222,7 @@ mod tests {
             ("WaLK3iso.3", "Walk(3) [1, 3] None"),
             ("WaLK.1.3", "Walk(0) [1, 3] None"),
             // As in MRTG: the 1 is the place.
-            ("WaLK1.3.6", "WaLK1.3.6: no device can have this OID"),
+            ("WaLK1.3.6", "no device can have this OID"),
             ("GeTNEXT1.3", "GetNext [1, 3] None"),
             ("CnTWaLKmgmt", "CountWalk [1, 3, 6, 1, 2] None"),
             ("PseudoZero", "PseudoZero [] None"),
@@ -238,13 +232,13 @@ mod tests {
             (".1.3.IndexPOS", "Get [1, 3] Some(2)"),
             ("ifAdminHack", "IsOne [1, 3, 6, 1, 2, 1, 2, 2, 1, 7] None"),
             ("PseudoOne.1", "PseudoZero and PseudoOne have no index"),
-            ("1..3", "1..3: an OID is numbers with dots between them"),
-            ("", ": an OID is numbers with dots between them"),
-            ("3.1", "3.1: no device can have this OID"),
+            ("1..3", "an OID is numbers with dots between them"),
+            ("", "an OID is numbers with dots between them"),
+            ("3.1", "no device can have this OID"),
         ] {
             assert_eq!(shown(text), expected, "{text:?}");
         }
         let unknown = shown("ssCpuRawIdle");
-        assert!(unknown.contains("ssCpuRawIdle is not known"), "{unknown}");
+        assert!(unknown.contains("an OID is not known"), "{unknown}");
     }
 }

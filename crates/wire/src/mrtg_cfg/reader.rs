@@ -7,6 +7,7 @@ use super::global::Global;
 use super::keyword::Keyword;
 use super::lines::{Line, classify, included, is_space, without_end};
 use super::numbered::Numbered;
+use super::secret::ConfigText;
 use super::text::{Text, Texts, narrow, wide};
 use kymo_base::limits::{MRTG_CFG_BYTES_MAX, MRTG_CFG_FILES_MAX, MRTG_CFG_TARGETS_MAX};
 use std::collections::HashSet;
@@ -161,7 +162,6 @@ impl<'f> Reader<'f> {
     }
 
     fn open(&mut self, path: Vec<u8>, by: Option<Place>, stack: &mut Vec<Open>) -> Checked {
-        let shown = String::from_utf8_lossy(&path).into_owned();
         let found = self.files.read(&path).and_then(|bytes| {
             let size = self.texts.size_bytes() + bytes.len();
             match size > MRTG_CFG_BYTES_MAX || self.paths.len() >= MRTG_CFG_FILES_MAX {
@@ -182,7 +182,7 @@ impl<'f> Reader<'f> {
                 Ok(())
             }
             (Err(cause), Some(place)) => {
-                Err(self.problem(place, format!("cannot open include file {shown}: {cause}")))
+                Err(self.problem(place, format!("cannot open the file to include: {cause}")))
             }
             (Err(cause), None) => Err(Problem {
                 file: path,
@@ -258,17 +258,19 @@ impl<'f> Reader<'f> {
                 Ok(())
             }
             Line::Nonsense => {
-                let shown = String::from_utf8_lossy(line).into_owned();
+                let what = nonsense(line);
                 self.finish()?;
-                Err(self.problem(place, format!("{shown:?} does not make sense")))
+                Err(self.problem(place, what))
             }
         }
     }
 
     fn unknown(&self, word: Text) -> Problem {
-        let word = self.texts.get(word);
-        let word = String::from_utf8_lossy(&word);
-        self.problem(self.current_place, format!("{word}: unknown keyword"))
+        let what = match meant(&self.texts.get(word)) {
+            Some(word) => format!("unknown keyword; is {word} meant?"),
+            None => "unknown keyword".into(),
+        };
+        self.problem(self.current_place, what)
     }
 
     /// What MRTG does not know it looks at only where a target or `[_]` has a value of it.
@@ -299,13 +301,9 @@ impl<'f> Reader<'f> {
     }
 
     fn duplicate(&self, word: &[u8], name: Text) -> Problem {
-        let word = String::from_utf8_lossy(word);
-        let name = self.texts.get(name);
-        let name = String::from_utf8_lossy(&name);
-        self.problem(
-            self.current_place,
-            format!("{word}[{name}]: duplicate definition"),
-        )
+        let (word, name) = (ConfigText(word), self.texts.get(name));
+        let what = format!("{word}[{}]: duplicate definition", ConfigText(&name));
+        self.problem(self.current_place, what)
     }
 
     fn target_line(&mut self, keyword: Keyword, name: Text, value: Text) -> Checked {
@@ -493,9 +491,8 @@ impl<'f> Reader<'f> {
     fn continuation(&mut self, place: Place, text: Text, end: usize) -> Checked {
         match self.current {
             Current::Nothing => {
-                let shown = self.texts.get(text);
-                let shown = String::from_utf8_lossy(&shown).into_owned();
-                Err(self.problem(place, format!("{shown:?} does not make sense")))
+                let what = nonsense(&self.texts.get(text));
+                Err(self.problem(place, what))
             }
             Current::Foreign => Ok(()),
             Current::Global(keyword) => {
@@ -597,8 +594,8 @@ impl<'f> Reader<'f> {
             Err(why) => why,
         };
         let name = name(self);
-        let (word, name) = (keyword.word(), String::from_utf8_lossy(&name));
-        Err(self.problem(place, format!("{word}[{name}]: {why}")))
+        let what = format!("{}[{}]: {why}", keyword.word(), ConfigText(&name));
+        Err(self.problem(place, what))
     }
 
     /// The lines of the current value become part of it.
@@ -619,6 +616,56 @@ impl<'f> Reader<'f> {
         };
         self.values[wide(at)].text = text;
     }
+}
+
+/// A message about a line without a meaning. It has the keyword at most, because the rest may have a community.
+fn nonsense(line: &[u8]) -> String {
+    let word = line.iter().take_while(|byte| byte.is_ascii_alphanumeric());
+    let word = known(&line[..word.count()]).unwrap_or_default();
+    format!(
+        "\"{word}{}\" does not make sense: a line is Keyword[name]: value, or Keyword: value",
+        ConfigText::DOTS
+    )
+}
+
+/// The words of all keywords.
+fn keywords() -> impl Iterator<Item = &'static str> {
+    let of_targets = Keyword::ALL.iter().map(|(_, word)| *word);
+    of_targets.chain(Global::ALL.iter().map(|(_, word)| *word))
+}
+
+fn known(word: &[u8]) -> Option<&'static str> {
+    keywords().find(|known| known.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// The keyword that a word with one or two wrong letters is.
+fn meant(word: &[u8]) -> Option<&'static str> {
+    const WRONG_MAX: usize = 2;
+    let word = word.to_ascii_lowercase();
+    // Short words are near to anything.
+    let near = keywords().filter(|known| known.len() > 2 * WRONG_MAX);
+    let near = near.map(|known| (differences(&word, &known.to_ascii_lowercase()), known));
+    let (wrong, known) = near.min()?;
+    (wrong <= WRONG_MAX).then_some(known)
+}
+
+/// Letters to be added, removed or replaced between two words: Levenshtein's distance.
+fn differences(a: &[u8], b: &str) -> usize {
+    // Longer words are none, and would take long.
+    if a.len() > 2 * b.len() {
+        return a.len();
+    }
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (row, letter) in a.iter().enumerate() {
+        let mut left = row + 1;
+        for (column, other) in b.bytes().enumerate() {
+            let replaced = above[column] + usize::from(*letter != other);
+            above[column] = left;
+            left = replaced.min(left + 1).min(above[column + 1] + 1);
+        }
+        above[b.len()] = left;
+    }
+    above[b.len()]
 }
 
 /// Whether a line continues a value: what [`classify`] finds, too, but most lines are such ones.

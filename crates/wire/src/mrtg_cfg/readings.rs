@@ -154,11 +154,8 @@ impl Readings {
         device: &Device,
         manner: &Manner,
     ) -> Result<Source, String> {
-        if let Some(name) = device.conversion {
-            let name = String::from_utf8_lossy(name);
-            return Err(format!(
-                "the conversion {name} is Perl, which is not run here"
-            ));
+        if device.conversion.is_some() {
+            return Err("its conversion is Perl, which is not run here".into());
         }
         let session = self.session(device, manner)?;
         Ok(Source::Snmp(SnmpReading { session, asked }))
@@ -233,7 +230,7 @@ fn index(of: Option<Ref>, texts: &mut Texts) -> Result<Index, String> {
         Some(Ref::Number(digits)) => {
             let digits = String::from_utf8_lossy(digits);
             let number = digits.parse();
-            let number = number.map_err(|_| format!("no interface has the number {digits}"))?;
+            let number = number.map_err(|_| "no interface has such a number")?;
             return Ok(Index::Number(number));
         }
         Some(Ref::Ip(_)) => ReferenceKind::Ip,
@@ -284,7 +281,8 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
     };
     let port_of = |text: &[u8]| -> Result<u16, String> {
         let text = String::from_utf8_lossy(text);
-        text.parse().map_err(|_| format!("{text}: no UDP port"))
+        text.parse()
+            .map_err(|_| "a port is a number up to 65535".into())
     };
     let version = match version {
         Some(b"2") => Version::V2c,

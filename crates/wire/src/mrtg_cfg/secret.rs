@@ -1,4 +1,5 @@
-//! A text that no log, page or debug output shows.
+//! Texts that may be secret. No log, page or debug output shows a community, or a part of a configuration that may
+//! have one.
 
 use std::fmt;
 
@@ -24,9 +25,55 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// A part of a configuration in a message. In a line that was not understood a community may stand anywhere, so only a plain name
+/// is shown; of anything else, `{}` and `{:?}` show dots.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ConfigText<'t>(pub &'t [u8]);
+
+impl<'t> ConfigText<'t> {
+    /// Stands for hidden text.
+    pub const DOTS: &'static str = "...";
+
+    /// The text to show. Devices, pairs and hashes of options have a sign that no plain name has.
+    pub fn text(self) -> &'t str {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./+*".contains(byte);
+        let plain = self.0.iter().all(is_plain).then_some(self.0);
+        plain
+            .and_then(|name| std::str::from_utf8(name).ok())
+            .unwrap_or(Self::DOTS)
+    }
+}
+
+impl fmt::Display for ConfigText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl fmt::Debug for ConfigText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_shown_and_a_device_is_not() {
+        for (text, shown) in [
+            ("core-1_eth0.10", "core-1_eth0.10"),
+            ("", ""),
+            ("2:s3cret@10.0.0.1", "..."),
+            ("a]:2:s3cret@[fd00::1", "..."),
+            ("privpassword => 's3cret'", "..."),
+            ("Zürich s3cret", "..."),
+        ] {
+            let text = ConfigText(text.as_bytes());
+            assert_eq!(format!("{text} {text:?}"), format!("{shown} {shown}"));
+        }
+    }
 
     #[test]
     fn a_secret_is_not_shown() {

@@ -14,9 +14,30 @@ pub(super) struct SnmpOptions {
     pub(super) use_getbulk: Option<bool>,
     pub(super) lenient_address: Option<bool>,
     pub(super) lenient_port: Option<bool>,
-    /// Keys without a meaning here.
-    pub(super) others: Vec<String>,
+    /// Keys without a meaning here: those that Net::SNMP has. `None` stands for others, which may be anything.
+    pub(super) others: Vec<Option<&'static str>>,
 }
+
+/// Other options of Net::SNMP.
+const OTHERS: [&str; 17] = [
+    "authkey",
+    "authpassword",
+    "authprotocol",
+    "community",
+    "contextengineid",
+    "contextname",
+    "debug",
+    "domain",
+    "hostname",
+    "localaddr",
+    "localport",
+    "port",
+    "privkey",
+    "privpassword",
+    "privprotocol",
+    "username",
+    "version",
+];
 
 const FORMAT: &str = "must have the format OptA => Number, OptB => 'String', ...";
 
@@ -51,7 +72,10 @@ impl SnmpOptions {
             b"lenient_source_port_matching" => self.lenient_port = Some(is_true(value)),
             // Ids are never negative.
             b"avoid_negative_request_ids" => {}
-            _ => self.others.push(String::from_utf8_lossy(key).into_owned()),
+            _ => {
+                let known = |other: &&str| other.as_bytes() == key;
+                self.others.push(OTHERS.into_iter().find(known));
+            }
         }
     }
 }
@@ -89,7 +113,7 @@ mod tests {
                 attempts: Some(3.0),
                 backoff: Some(2.0),
                 lenient_port: Some(false),
-                others: vec!["username".into()],
+                others: vec![Some("username")],
                 ..SnmpOptions::default()
             }
         );

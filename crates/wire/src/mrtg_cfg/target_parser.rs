@@ -7,7 +7,7 @@ use super::formula;
 use super::readings::{Manner, Readings, Seen, longest_run};
 use super::target_text::{Found, What, command, interface, pair};
 use super::text::{Text, Texts};
-use super::trace::{Steps, Trace};
+use super::trace::{Secrets, Steps, Trace};
 use kymo_base::limits::{MRTG_TARGET_BYTES_MAX, MRTG_TARGET_RUN_MAX};
 
 /// Where a target's readings and its arithmetic go.
@@ -38,14 +38,14 @@ impl TargetParser<'_> {
         let parsed = match trace {
             Trace::Off => match self.alone(text, &bytes) {
                 Some(parsed) => parsed,
-                None => self.passes(&bytes, &mut Steps::new()),
+                None => self.passes(&bytes, &mut Steps::new(Secrets::Masked)),
             },
-            Trace::On(..) => {
-                let mut steps = Steps::new();
+            Trace::On(secrets, _) => {
+                let mut steps = Steps::new(*secrets);
                 let name = self.texts.get(name).into_owned();
-                steps.say(&[b"Starting ", &name, b" -> ", &bytes]);
+                steps.say(&[b"Starting ", steps.text(&name), b" -> ", steps.text(&bytes)]);
                 let parsed = self.passes(&bytes, &mut steps);
-                steps.show(trace);
+                steps.show(parsed.is_ok(), trace);
                 parsed
             }
         };
@@ -100,7 +100,7 @@ impl TargetParser<'_> {
             if !text.contains(&b'\n') {
                 text = self.pass(&text, pattern, steps, &mut readings)?;
             }
-            steps.say(&[b"&targparser ", name, b" done: '", &text, b"'"]);
+            steps.say(&[b"&targparser ", name, b" done: '", steps.text(&text), b"'"]);
         }
         let first = readings.first().copied();
         let only = first.filter(|first| readings.iter().all(|reading| reading == first));

@@ -116,15 +116,15 @@ fn what_needs_perl_is_left_out_with_a_reason() {
         ("$target->[7]{$mode} + 1:c@h", "its expression is Perl"),
         ("5", "nothing in it that can be read"),
         ("", "nothing in it that can be read"),
-        ("1:c@h|octets", "the conversion octets is Perl"),
+        ("1:c@h|octets", "its conversion is Perl"),
         (
             "ssCpuRawIdle.0&ssCpuRawIdle.0:c@h",
-            "ssCpuRawIdle is not known: write its number",
+            "the name of an OID is not known: write its number",
         ),
         ("PseudoOne.1&PseudoOne.1:c@h", "have no index"),
         (".1.3.IndexPOS&.1.3.IndexPOS:c@h", "needs an interface"),
-        ("99999999999:c@h", "no interface has the number"),
-        ("1:c@h:99999", "no UDP port"),
+        ("99999999999:c@h", "no interface has such a number"),
+        ("1:c@h:99999", "a port is a number up to 65535"),
         ("1:c@h::0", "a timeout of 0 s"),
         ("1:c@h:::1.5", "1.5 retries"),
         ("1:c@h::::0", "a backoff of 0"),
@@ -186,7 +186,7 @@ fn communities_are_not_shown() {
     said.extend_from_slice(format!("{config:?}").as_bytes());
     let said = String::from_utf8_lossy(&said);
     assert!(!said.contains("s3cr"), "{said}");
-    assert!(said.contains("1:***@h"), "{said}");
+    assert!(said.contains(":***@h"), "{said}");
     let mut shown = Vec::new();
     config.target(0).put_dump(Secrets::Shown, &mut shown);
     assert!(String::from_utf8_lossy(&shown).contains("s3cr"));

@@ -1,7 +1,7 @@
 //! What `--debug=tarp` shows: each step from a target's text to its readings, in MRTG's words.
 
 use super::readings::{Manner, Seen, unescaped};
-use super::secret::Secret;
+use super::secret::ConfigText;
 use super::target_text::{Device, Ref, Turned, What};
 
 /// Who gets to know of each step.
@@ -13,31 +13,39 @@ pub enum Trace<'t> {
     On(Secrets, &'t mut dyn FnMut(&str, &[u8])),
 }
 
-/// What becomes of communities in messages.
+/// Treatment of communities, and of texts that may have them, in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
-    /// `***`
+    /// `***`; texts that are no plain name are dots.
     Masked,
     /// As they are.
     Shown,
 }
 
-/// The messages of one target. They are shown when all of its communities are known.
+/// The messages of one target.
 pub(super) struct Steps {
     messages: Vec<(&'static str, Vec<u8>)>,
-    secrets: Vec<Secret>,
+    secrets: Secrets,
 }
 
 impl Steps {
-    pub(super) fn new() -> Steps {
+    pub(super) fn new(secrets: Secrets) -> Steps {
         Steps {
             messages: Vec::new(),
-            secrets: Vec::new(),
+            secrets,
         }
     }
 
     pub(super) fn say(&mut self, parts: &[&[u8]]) {
         self.messages.push(("tarp", parts.concat()));
+    }
+
+    /// A part of the target's text: before it is understood, a community may be anywhere in it.
+    pub(super) fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        match self.secrets {
+            Secrets::Shown => text,
+            Secrets::Masked => ConfigText(text).text().as_bytes(),
+        }
     }
 
     pub(super) fn found(&mut self, seen: Seen, text: &[u8], what: &What, manner: &Manner) {
@@ -46,69 +54,118 @@ impl Steps {
             What::Pair(..) => "complex",
             _ => "simple",
         };
-        if let What::Pair(_, device) | What::Interface(_, _, device) = what {
-            for community in [device.community, &unescaped(device.community, b"@ ")] {
-                self.secrets.push(Secret::new(community));
-            }
-        }
         let number = seen.number().to_string();
         let (number, kind) = (number.as_bytes(), kind.as_bytes());
+        let shown = self.text(text);
         match (seen, what) {
             (Seen::Before(_), _) => {
                 self.say(&[b"Existing ", kind, b" target [", number, b"]"]);
             }
             (Seen::New(_), What::Command(_)) => {
-                self.say(&[b"New program target [", number, b"] '", text, b"'"]);
+                self.say(&[b"New program target [", number, b"] '", shown, b"'"]);
                 let command = unescaped(text, b"`");
-                let message = [b"run external ", &command[..]].concat();
+                let message = [b"run external ", self.text(&command)].concat();
                 self.messages.push(("snpo", message));
             }
             (Seen::New(_), _) => {
                 let mut message =
-                    [b"New ", kind, b" target [", number, b"] '", text, b"':\n"].concat();
-                put_details(&mut message, what, manner);
+                    [b"New ", kind, b" target [", number, b"] '", shown, b"':\n"].concat();
+                self.put_details(&mut message, what, manner);
                 self.messages.push(("tarp", message));
-                self.messages.push(("snpo", run_line(what, manner)));
+                self.messages.push(("snpo", self.run_line(what, manner)));
             }
         }
     }
 
-    pub(super) fn show(self, trace: &mut Trace) {
-        let Trace::On(secrets, out) = trace else {
+    /// Shows a target. Hides its text if it was not understood: its device may be a community in the wrong place.
+    pub(super) fn show(self, is_understood: bool, trace: &mut Trace) {
+        let Trace::On(_, out) = trace else {
             return;
         };
-        for (kind, mut message) in self.messages {
-            if *secrets == Secrets::Masked {
-                for secret in &self.secrets {
-                    message = masked(&message, secret.reveal());
-                }
-            }
-            out(kind, &message);
-        }
+        let count = match is_understood || self.secrets == Secrets::Shown {
+            true => self.messages.len(),
+            false => 1,
+        };
+        let messages = self.messages.iter().take(count);
+        messages.for_each(|(kind, message)| out(kind, message));
     }
-}
 
-/// Without a community, which has `@` behind it in targets and a comma in details.
-fn masked(message: &[u8], secret: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(message.len());
-    let mut rest = message;
-    while let Some(at) = memchr::memmem::find(rest, secret) {
-        let behind = &rest[at + secret.len()..];
-        let is_it = matches!(behind.first(), Some(b'@'))
-            && at.checked_sub(1).is_none_or(|before| rest[before] == b':')
-            || rest[..at].ends_with(b"Comu:  ");
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(match is_it {
-            true => b"***",
-            false => &rest[at..at + secret.len()],
-        });
-        rest = behind;
-        if secret.is_empty() {
-            break;
+    fn community(&self, device: &Device) -> Vec<u8> {
+        match self.secrets {
+            Secrets::Shown => unescaped(device.community, b"@ "),
+            Secrets::Masked => b"***".to_vec(),
         }
     }
-    out.extend_from_slice(rest);
-    out
+
+    /// MRTG's line for a request.
+    fn run_line(&self, what: &What, manner: &Manner) -> Vec<u8> {
+        let Some(([input, output], device)) = oids_of(what, manner) else {
+            return Vec::new();
+        };
+        let community = self.community(&device);
+        let parts = [
+            b"run snmpget from ",
+            self.text(input),
+            b"&",
+            self.text(output),
+            b":",
+            &community,
+            b"@",
+            self.host(device.host),
+        ];
+        parts.concat()
+    }
+
+    /// Names and addresses are plain but for brackets.
+    fn host<'t>(&self, host: &'t [u8]) -> &'t [u8] {
+        match host.first() {
+            Some(b'[') => host,
+            _ => self.text(host),
+        }
+    }
+
+    fn put_details(&self, out: &mut Vec<u8>, what: &What, manner: &Manner) {
+        let refs = match what {
+            What::Pair(specs, _) => specs.map(|spec| spec.of),
+            What::Interface(_, of, _) => [Some(*of); 2],
+            What::Command(_) | What::Neither => [None; 2],
+        };
+        let Some((oids, device)) = oids_of(what, manner) else {
+            return;
+        };
+        let ipv4 = match manner.ipv4_only {
+            true => b"1",
+            false => b"0",
+        };
+        let keys = refs.map(key);
+        let kinds = refs.map(kind);
+        for part in [
+            &b"  Comu:  "[..],
+            &self.community(&device),
+            b", Host: ",
+            self.host(device.host),
+            b"\n  Opt:   ",
+            device.options,
+            b", IPv4: ",
+            ipv4,
+            b"\n  Conv:  ",
+            self.text(device.conversion.unwrap_or_default()),
+            b"\n  OID:   ",
+            self.text(oids[0]),
+            b", ",
+            self.text(oids[1]),
+            b"\n  IfSel: ",
+            kinds[0],
+            b", ",
+            kinds[1],
+            b"\n  Key:   ",
+            self.text(&keys[0]),
+            b", ",
+            self.text(&keys[1]),
+        ] {
+            out.extend_from_slice(part);
+        }
+    }
 }
 
 fn oids_of<'t>(what: &What<'t>, manner: &Manner) -> Option<([&'t [u8]; 2], Device<'t>)> {
@@ -122,69 +179,6 @@ fn oids_of<'t>(what: &What<'t>, manner: &Manner) -> Option<([&'t [u8]; 2], Devic
             Some((oids, *device))
         }
         What::Command(_) | What::Neither => None,
-    }
-}
-
-/// What MRTG says when it asks.
-fn run_line(what: &What, manner: &Manner) -> Vec<u8> {
-    let Some(([input, output], device)) = oids_of(what, manner) else {
-        return Vec::new();
-    };
-    let community = unescaped(device.community, b"@ ");
-    let parts = [
-        b"run snmpget from ",
-        input,
-        b"&",
-        output,
-        b":",
-        &community,
-        b"@",
-        device.host,
-    ];
-    parts.concat()
-}
-
-fn put_details(out: &mut Vec<u8>, what: &What, manner: &Manner) {
-    let refs = match what {
-        What::Pair(specs, _) => specs.map(|spec| spec.of),
-        What::Interface(_, of, _) => [Some(*of); 2],
-        What::Command(_) | What::Neither => [None; 2],
-    };
-    let Some((oids, device)) = oids_of(what, manner) else {
-        return;
-    };
-    let community = unescaped(device.community, b"@ ");
-    let ipv4 = match manner.ipv4_only {
-        true => b"1",
-        false => b"0",
-    };
-    let keys = refs.map(key);
-    let kinds = refs.map(kind);
-    for part in [
-        &b"  Comu:  "[..],
-        &community,
-        b", Host: ",
-        device.host,
-        b"\n  Opt:   ",
-        device.options,
-        b", IPv4: ",
-        ipv4,
-        b"\n  Conv:  ",
-        device.conversion.unwrap_or_default(),
-        b"\n  OID:   ",
-        oids[0],
-        b", ",
-        oids[1],
-        b"\n  IfSel: ",
-        kinds[0],
-        b", ",
-        kinds[1],
-        b"\n  Key:   ",
-        &keys[0],
-        b", ",
-        &keys[1],
-    ] {
-        out.extend_from_slice(part);
     }
 }
 

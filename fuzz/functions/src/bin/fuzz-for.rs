@@ -1,6 +1,8 @@
 //! `fuzz-for SECONDS [TARGET]`: every target for so long, on the corpus, its mutations and
 //! random bytes. A panic, or more than [`LIMIT`] for one input, prints the input as hex and fails.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,10 @@
 use super::*;
 use kymo_sys::sim_disk::SimDisk;
 use kymo_wire::collectd::Severity;
+use std::path::PathBuf;
 
 const FOLDER: &str = "/store";
+const FROM: &[u8] = b"192.0.2.7";
 
 fn disk() -> Arc<SimDisk> {
     let disk = Arc::new(SimDisk::new(7));
@@ -11,7 +13,10 @@ fn disk() -> Arc<SimDisk> {
 }
 
 fn open(disk: &Arc<SimDisk>) -> (EventFiles, Vec<Event>, Vec<String>) {
-    EventFiles::open(disk.clone(), Path::new(FOLDER)).unwrap()
+    let (files, found, notices) = EventFiles::open(disk.clone(), Path::new(FOLDER)).unwrap();
+    assert!(found.iter().all(|kept| *kept.from == *FROM));
+    let events = found.iter().map(|kept| Event::clone(&kept.event));
+    (files, events.collect(), notices)
 }
 
 fn path(at: usize) -> PathBuf {
@@ -19,8 +24,12 @@ fn path(at: usize) -> PathBuf {
 }
 
 fn append(files: &mut EventFiles, events: impl IntoIterator<Item = Event>) {
-    let mut events = events.into_iter().map(Arc::new).collect();
-    files.append(&mut events).unwrap();
+    let mut events = events
+        .into_iter()
+        .map(|event| Kept::new(FROM, event))
+        .collect();
+    let new: VecDeque<Kept> = VecDeque::clone(&events);
+    files.append(&mut events, || new.into()).unwrap();
     assert!(events.is_empty());
 }
 
@@ -37,29 +46,30 @@ fn event(n: u32) -> Event {
     }
 }
 
+/// A file begins with all kept events and grows by new ones; then the other file begins.
 #[test]
 fn events_come_back_in_their_order_and_files_stay_small() {
     let disk = disk();
-    let mut written = 0;
-    while written < 60_000 {
+    let mut kept = VecDeque::new();
+    for life in 0..6 {
         let (mut files, found, notices) = open(&disk);
         assert_eq!(notices, [""; 0]);
-        let first = written - u32::try_from(found.len()).unwrap();
-        for (event_found, n) in found.iter().zip(first..) {
-            assert_eq!(*event_found, event(n));
-        }
-        // No event is missing among the newest 4,096.
+        // Events of both files come twice; the keeper knows the second one.
+        let newest = found.iter().rev().take(kept.len()).rev();
         assert!(
-            written == 0 || found.len() >= 4096.min(written as usize),
-            "{written}"
+            newest.eq(kept.iter().map(|kept: &Kept| &*kept.event)),
+            "life {life}"
         );
-        for _ in 0..4 {
-            append(&mut files, (written..written + 2500).map(event));
-            written += 2500;
-        }
-        for at in 0..2 {
-            let size = disk.bytes(&path(at)).map_or(0, |bytes| bytes.len());
-            assert!(size <= FILE_MAX, "{size}");
+        for n in 0..20 {
+            let new = (0..500).map(|m| Kept::new(FROM, event(10_000 * life + 500 * n + m)));
+            let mut new: VecDeque<Kept> = new.collect();
+            kept.extend(new.iter().cloned());
+            kept.drain(..kept.len().saturating_sub(4096));
+            files.append(&mut new, || kept.clone().into()).unwrap();
+            for at in 0..2 {
+                let size = disk.bytes(&path(at)).map_or(0, |bytes| bytes.len());
+                assert!(size < GROWS + 4096 * 120, "{size}");
+            }
         }
     }
     assert_eq!(disk.files().len(), 2);
@@ -73,44 +83,58 @@ fn without_events_there_is_no_file() {
     assert_eq!(disk.files().len(), 0);
 }
 
-/// Wherever it was cut or a byte changed, what lies before is there, and what comes later, too.
+/// After a cut or a changed byte anywhere all other events are there, and later ones, too.
 #[test]
-fn a_damaged_end_is_left_out_and_said() {
+fn damage_costs_one_event_and_is_said() {
     let disk = disk();
     let (mut files, ..) = open(&disk);
     append(&mut files, [event(0), event(1), event(2)]);
     let whole = disk.bytes(&path(0)).unwrap();
-    let frame = (whole.len() - HEAD) / 3;
-    let mut damaged: Vec<Vec<u8>> = (0..whole.len()).map(|end| whole[..end].to_vec()).collect();
-    damaged.extend((0..whole.len()).map(|at| {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0x40;
-        bytes
-    }));
-    for (n, bytes) in damaged.into_iter().enumerate() {
-        let at = n % whole.len();
-        let left = at.checked_sub(HEAD).map_or(0, |at| at / frame);
-        let length = bytes.len();
-        let ends = left * frame + HEAD;
-        disk.set_bytes(&path(0), bytes);
+    let damaged = (0..whole.len()).flat_map(|at| {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x40;
+        [(1, flipped), (3, whole[..at].to_vec())]
+    });
+    for (most, bytes) in damaged {
+        let is_empty = bytes.is_empty();
+        disk.set_bytes(&path(0), bytes.clone());
         let (mut files, found, notices) = open(&disk);
-        let want: Vec<Event> = (0..3).take(left).map(event).collect();
-        assert_eq!(found, want, "damaged at {at}");
-        let is_said = if at < HEAD { length > 0 } else { length > ends };
-        assert_eq!(
-            notices.len(),
-            usize::from(is_said),
-            "damaged at {at}: {notices:?}"
+        assert!(found.len() + most >= 3, "{found:?}");
+        let mut written = (0..3).map(event);
+        assert!(
+            found
+                .iter()
+                .all(|found| written.any(|event| event == *found))
         );
+        // A cut between two events leaves no trace.
+        assert!(notices.len() == 1 || is_empty || most == 3, "{notices:?}");
+        if let Some(notice) = notices.first() {
+            assert!(notice.contains("notifications-a.bad"), "{notice}");
+            let bad = disk.bytes(Path::new("/store/notifications-a.bad"));
+            assert_eq!(bad, Some(bytes));
+        }
         append(&mut files, [event(9)]);
-        let (_, found, notices) = open(&disk);
-        assert_eq!(found.last(), Some(&event(9)));
+        let (_, again, notices) = open(&disk);
         assert_eq!(
-            (found.len(), notices.len()),
-            (left + 1, 0),
-            "damaged at {at}"
+            (again.last(), again.len()),
+            (Some(&event(9)), found.len() + 1)
         );
+        assert_eq!(notices, [""; 0]);
     }
+}
+
+/// An older kymo wrote its few events over those of a newer one.
+#[test]
+fn files_of_a_newer_version_are_left_alone() {
+    let disk = disk();
+    let newer = Kind { version: 3, ..FILE };
+    let (mut kept, _) = KeptFile::open(disk.clone(), path(1), newer).unwrap();
+    kept.replace(2, &mut |_| {}, Sync::Now).unwrap();
+    let before = disk.bytes(&path(1));
+    let opened = EventFiles::open(disk.clone(), Path::new(FOLDER));
+    let error = opened.err().unwrap();
+    assert!(error.to_string().contains("it is of version 3"), "{error}");
+    assert_eq!((disk.bytes(&path(1)), disk.files().len()), (before, 1));
 }
 
 /// Whatever a loss of power leaves, it can be read, and what is read was written.
@@ -130,9 +154,13 @@ fn after_a_crash_there_is_nothing_that_was_not_written() {
         }
         disk.crash_by_chance(seed);
         let (mut files, found, _) = open(&disk);
-        for (event_found, n) in found.iter().zip(0..) {
-            assert_eq!(*event_found, event(n));
-        }
+        // Events behind a lost one are read: no event needs another.
+        let mut written = (0..20).map(event);
+        assert!(
+            found
+                .iter()
+                .all(|found| written.any(|event| event == *found))
+        );
         assert!(found.len() >= 11, "seed {seed}: {}", found.len());
         append(&mut files, [event(99)]);
         let (_, found, notices) = open(&disk);
@@ -151,12 +179,9 @@ fn a_kill_takes_nothing() {
     assert_eq!((found.len(), notices.len()), (2, 0));
 }
 
-/// The bytes are the format: docs/formats/notifications.md shows them, and the fixture is kept for ever.
+/// The bytes are the format: docs/formats/notifications.md shows them, and fixtures are kept for ever.
 #[test]
-fn the_fixture_is_read_and_written_byte_for_byte() {
-    let fixture = include_bytes!("../../../../../tests/fixtures/notifications-0");
-    let found = parse(fixture, fixture.len());
-    assert_eq!((found.generation, found.end), (1, fixture.len()));
+fn fixtures_are_read_and_written_byte_for_byte() {
     let want = [
         event(0),
         Event {
@@ -170,9 +195,26 @@ fn the_fixture_is_read_and_written_byte_for_byte() {
             ..event(1)
         },
     ];
-    assert_eq!(found.events, want);
-    let disk = disk();
-    let (mut files, ..) = open(&disk);
-    append(&mut files, want);
-    assert_eq!(disk.bytes(&path(0)).as_deref(), Some(&fixture[..]));
+    let fixture = |version: u32| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        root.join(format!("../../tests/fixtures/notifications-{version}"))
+    };
+    let new = disk();
+    let (mut files, ..) = open(&new);
+    append(&mut files, want.clone());
+    let bytes = new.bytes(&path(0)).unwrap();
+    if std::env::var_os("KYMO_BLESS").is_some() {
+        return std::fs::write(fixture(2), bytes).unwrap();
+    }
+    for (version, from) in [(0, &b""[..]), (1, FROM), (2, FROM)] {
+        let disk = disk();
+        disk.set_bytes(&path(0), std::fs::read(fixture(version)).unwrap());
+        let opened = EventFiles::open(disk.clone(), Path::new(FOLDER));
+        let (files, found, notices) = opened.unwrap();
+        let of = |event: &Event| Kept::new(from, event.clone());
+        assert_eq!(found, want.each_ref().map(of), "version {version}");
+        assert_eq!((files.generation, notices), (1, Vec::new()));
+        let again = disk.bytes(&path(0)).unwrap();
+        assert!(again == bytes || version == 0, "version {version}");
+    }
 }

@@ -6,12 +6,12 @@ use kymo_base::errno::strerror;
 use kymo_base::limits::{RRD_CELLS_MAX, SERIES_STATE_MAX, SMALL_BLANK_CELLS};
 use kymo_rrd::create::Create;
 use kymo_rrd::{Header, Rrd, create};
-use kymo_store::FileError;
+use kymo_store::{FileError, Writer};
 use kymo_wire::rrdcached::{Answers, Fields, Verb, create_words};
 
-use super::{After, Lane, alone, now};
+use super::{After, Lane, alone, now, refuse_change};
 use crate::rrdcached::Shared;
-use crate::rrdcached::refusals::{denied, rrd_error};
+use crate::rrdcached::refusals::rrd_error;
 
 /// A time of CREATE's `-b` before this is refused: ten years.
 const START_MIN: i64 = 3600 * 24 * 365 * 10;
@@ -21,14 +21,14 @@ const ROWS_BEGIN: u64 = 1;
 
 pub(super) fn create_file(
     shared: &Shared,
+    writer: Writer,
     name: &[u8],
     rest: Fields,
     answers: &mut Answers,
     lane: Lane,
 ) -> After {
     let spelled = shared.names.spelled(name);
-    if !shared.names.allowed(name) {
-        denied(answers, &spelled);
+    if refuse_change(shared, writer, name, answers) {
         return After::Next;
     }
     match created_in_folder(shared, (name, &spelled), rest, lane) {

@@ -10,7 +10,7 @@ use kymo_kernel::mountstats;
 use kymo_kernel::reader::Reader;
 use kymo_kernel::source::{Reads, Scope, Source, kind};
 use kymo_kernel::tasks::Budget;
-use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::clock::{self, Clock, RealClock};
 use kymo_sys::kernel_file::Root;
 use kymo_sys::machine;
 
@@ -24,6 +24,7 @@ pub(super) struct Probe {
     instances: usize,
     warm: Vec<u64>,
     cold: Vec<u64>,
+    spent: Spent,
     text: Vec<u8>,
     bytes: usize,
     errno: u16,
@@ -66,6 +67,7 @@ impl Probe {
             instances,
             warm: Vec::new(),
             cold: Vec::new(),
+            spent: Spent::default(),
             text: Vec::new(),
             bytes: 0,
             errno: 0,
@@ -82,8 +84,8 @@ impl Probe {
             By::Files(readers) => {
                 for reader in readers {
                     match read_file(root, reader, &mut self.text) {
-                        Ok(ns) => {
-                            prices.extend(ns);
+                        Ok(spent) => {
+                            prices.extend(spent.map(|spent| self.spent.add(spent)));
                             self.bytes = self.bytes.max(self.text.len());
                         }
                         Err(errno) => self.errno = errno,
@@ -93,12 +95,12 @@ impl Probe {
             By::Groups(groups) => {
                 let (groups, budget) = &mut **groups;
                 for slot in 0..self.instances {
-                    let start_ns = RealClock.mono_ns();
-                    let read = groups.read(root, slot, start_ns, budget);
-                    let ns = RealClock.mono_ns() - start_ns;
+                    let watch = Watch::start();
+                    let read = groups.read(root, slot, watch.start_ns, budget);
+                    let spent = watch.stop();
                     if read == Some(true) {
                         self.bytes = self.bytes.max(groups.text_bytes());
-                        prices.push(ns);
+                        prices.push(self.spent.add(spent));
                     }
                 }
             }
@@ -110,10 +112,10 @@ impl Probe {
                 prices.push(ns / u64::try_from(self.instances).unwrap_or(1));
             }
             By::Mountstats => {
-                let start_ns = RealClock.mono_ns();
+                let watch = Watch::start();
                 match mountstats::read(root) {
                     Ok(mounts) => {
-                        prices.push(RealClock.mono_ns() - start_ns);
+                        prices.push(self.spent.add(watch.stop()));
                         self.bytes = mounts.values().map(Vec::len).sum();
                     }
                     Err(errno) => self.errno = errno,
@@ -137,6 +139,7 @@ impl Probe {
             errno: if self.warm.is_empty() { self.errno } else { 0 },
             warm: Spread::of(self.warm),
             cold: Spread::of(self.cold),
+            spent: self.spent,
             bytes: self.bytes,
         }
     }
@@ -153,12 +156,59 @@ impl Probe {
 }
 
 /// Reads a file once, and says how long it took where it was open before.
-fn read_file(root: &Root, reader: &mut Reader, text: &mut Vec<u8>) -> Result<Option<u64>, u16> {
+fn read_file(root: &Root, reader: &mut Reader, text: &mut Vec<u8>) -> Result<Option<Spent>, u16> {
     let opened = reader.is_open();
-    let start_ns = RealClock.mono_ns();
-    reader.read(root, start_ns, text)?;
-    let ns = RealClock.mono_ns() - start_ns;
-    Ok((opened || !root.keeps_files()).then_some(ns))
+    let watch = Watch::start();
+    reader.read(root, watch.start_ns, text)?;
+    let spent = watch.stop();
+    Ok((opened || !root.keeps_files()).then_some(spent))
+}
+
+/// Time of reads without waits for a CPU, and how much of it was on one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Spent {
+    ns: u64,
+    cpu_ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, more: Spent) -> u64 {
+        self.ns += more.ns;
+        self.cpu_ns += more.cpu_ns;
+        more.ns
+    }
+
+    /// True if the reader sleeps more than the kernel works.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.cpu_ns < self.ns / 2
+    }
+}
+
+/// The clocks when a read begins.
+struct Watch {
+    start_ns: u64,
+    waited_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Watch {
+    fn start() -> Watch {
+        Watch {
+            waited_ns: RealClock.waited_ns(),
+            cpu_ns: clock::thread_cpu_ns(),
+            start_ns: RealClock.mono_ns(),
+        }
+    }
+
+    fn stop(&self) -> Spent {
+        let ns = RealClock.mono_ns() - self.start_ns;
+        let cpu_ns = clock::thread_cpu_ns() - self.cpu_ns;
+        let waited_ns = RealClock.waited_ns() - self.waited_ns;
+        Spent {
+            ns: ns.saturating_sub(waited_ns),
+            cpu_ns,
+        }
+    }
 }
 
 fn files(root: &Root, source: &'static Source, names: &[String]) -> (By, usize) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use kymo_base::labels::{self, Matcher};
+use kymo_base::labels;
 use kymo_base::name::DisplayName;
 use kymo_query::series::Series;
 use kymo_query::sheet::Line;
@@ -34,9 +34,8 @@ impl Stored {
         let mut is_new = |field: &StoredField| seen.insert(field.id.clone());
         fields.retain(&mut is_new);
         let named = fields.len();
-        let matchers = matchers.iter().map(|text| Matcher::parse(text));
-        let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>()?;
         let keeper = Keeper::at(socket);
+        let matchers = keeper.matchers(matchers)?;
         let listed = keeper.select(&[])?;
         let picked = |info: &&SeriesInfo| {
             let mut picks = matchers.iter().map(|matcher| matcher.picks(&info.name));

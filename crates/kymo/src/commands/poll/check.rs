@@ -1,10 +1,10 @@
 //! `--debug`: what was read of a configuration, on stderr, as MRTG prints it: `--word: message`.
 
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
+use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::{Config, Files, Problems, Secrets, Target, Trace, read_traced};
 
 /// What `--debug` and `--secrets` say.
@@ -69,6 +69,5 @@ fn show(word: &str, message: &[u8]) {
         }
         text.push_str(&DisplayName(line).to_string());
     }
-    // Without a stderr there is no one to show it to.
-    let _ = writeln!(io::stderr(), "{text}");
+    talk::say(text);
 }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use kymo_sys::own_name::OwnName;
+use kymo_sys::sure_folder::{self, SureFolder};
 use kymo_sys::{machine, privilege};
 
 use super::log::{self, PollLog};
@@ -29,7 +30,10 @@ impl PollPidFile {
         // Never through a link that somebody else may have put there.
         options.custom_flags(machine::PLAIN_FILE);
         let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.mode(0o644).open(path).map_err(cannot)?;
+        let above = path.parent().unwrap_or(Path::new("/"));
+        let folder = SureFolder::open(above).map_err(cannot)?;
+        let pinned = folder.own_path().join(path.file_name().unwrap_or_default());
+        let file = options.mode(0o644).open(pinned).map_err(cannot)?;
         let mut text = String::new();
         // What is no number is no process's.
         let _ = (&file).take(16).read_to_string(&mut text);
@@ -42,8 +46,7 @@ impl PollPidFile {
                 path.display()
             ));
         }
-        // Only root can, and only root needs to.
-        let _ = std::os::unix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+        sure_folder::give_file(&file, owner.0, owner.1).map_err(cannot)?;
         let name = OwnName::of(path).map_err(cannot)?;
         Ok(PollPidFile { file, name })
     }

@@ -1,16 +1,22 @@
 //! The poller itself: what is prepared while there are rights and no threads, and then a thread for each configuration.
 
+use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
+use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
 use kymo_sys::machine::{self, Signal, SignalFile};
+use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::{Config, LogFormat};
 
+use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
 use super::{Outcome, Settings, runner};
@@ -31,12 +37,22 @@ const NAME_FILES: [&str; 8] = [
 const NAME_PORT: u16 = 53;
 /// No longer asleep than this; locks are shown to be alive then.
 const NAP: Duration = Duration::from_secs(60);
+/// Interval of looking whether somebody has mended a configuration that cannot be polled.
+const LOOK: Duration = Duration::from_secs(10);
+/// Configurations beyond which the usual limit of open files may be too low.
+const FILES_FEW: usize = 16;
 /// How long a one-shot run waits for programs of thresholds at its end.
 const PROGRAMS: Duration = Duration::from_secs(30);
 
 /// Polls what the settings say: once, or until it is asked to end. Tells [`Settings::ready`] when it has begun.
 pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     machine::name_process();
+    if settings.configs.len() > FILES_FEW {
+        machine::raise_open_files();
+    }
+    if settings.forever {
+        talk::never_wait();
+    }
     let signals =
         SignalFile::block().map_err(|error| format!("cannot wait for signals: {error}"))?;
     let configs = std::mem::take(&mut settings.configs);
@@ -52,17 +68,27 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
         .try_for_each(|config| keepable(config, &settings))?;
     shut_in(&configs, &settings);
     let bell = Arc::new(Bell::default());
+    let mut awaited = Awaited::default();
+    let unread = std::mem::take(&mut settings.unread);
+    unread.into_iter().for_each(|file| awaited.unread(file));
     let mut parts = Vec::new();
     for (number, (config, runner)) in configs.into_iter().zip(runners).enumerate() {
-        parts.push(Part::prepare(number, config, runner, &settings)?);
+        match Part::prepare(number, config, runner, &settings) {
+            Ok(part) => parts.push(part),
+            Err(line) if settings.is_served => {
+                settings.log.say(&line);
+                awaited.refused(settings.files[number].clone());
+            }
+            Err(line) => return Err(line),
+        }
     }
     std::mem::replace(&mut settings.ready, super::Ready::here()).say();
-    let outcomes = run(parts, &settings, &bell, &signals);
+    let outcomes = run(parts, &settings, &bell, &signals, awaited);
     Ok(sum(&outcomes?))
 }
 
 /// Values need a place: `.rrd` files, or a keeper.
-fn keepable(config: &Config, settings: &Settings) -> Result<(), String> {
+pub(super) fn keepable(config: &Config, settings: &Settings) -> Result<(), String> {
     let has_files = config.globals().log_format == LogFormat::Rrdtool;
     if settings.keeper.is_some() {
         if !has_files {
@@ -110,10 +136,13 @@ fn shut_in(configs: &[Config], settings: &Settings) {
         ports.extend(globals.send_to_graphite.as_ref().map(|to| to.1));
         ports.extend(part::rrdcached(globals).as_deref().and_then(port_of));
     }
+    let unread = settings.unread.iter().filter_map(|file| file.parent());
+    read.extend(unread.map(PathBuf::from));
     write.extend(settings.descriptions.clone());
-    let state = sandbox::enter_with_ports(&read, &write, &ports);
+    let files = sandbox::enter_with_ports(&read, &write, &ports);
+    let calls = sandbox::Process::Poller.confine();
     if settings.forever {
-        settings.log.say(&format!("polling with {state}"));
+        settings.log.say(&format!("polling with {files}, {calls}"));
     }
 }
 
@@ -128,62 +157,121 @@ fn port_of(address: &str) -> Option<u16> {
     Some(port.unwrap_or(42_217))
 }
 
-/// Each part on a thread of its own; this one waits for signals.
+/// A part on its thread, and what tells that it has ended.
+struct Running {
+    thread: JoinHandle<()>,
+    over: PipeReader,
+    wake: PipeWriter,
+}
+
+/// Outcome of a part: its targets, and how many of them have no value.
+type Done = Result<(usize, usize), String>;
+
+fn start(
+    mut part: Part,
+    bell: &Arc<Bell>,
+    forever: bool,
+    done: Sender<Done>,
+) -> io::Result<Running> {
+    let (woken, wake) = io::pipe()?;
+    let (over, tells) = io::pipe()?;
+    let bell = bell.clone();
+    let work = move || {
+        let outcome = part.run(&bell, woken.as_fd(), forever, PROGRAMS);
+        // Dropping the part writes the state that it has not yet kept; only then is the part over.
+        drop(part);
+        // The receiver outlives all parts.
+        let _ = done.send(outcome);
+        drop(tells);
+    };
+    let named = thread::Builder::new()
+        .name("poller".into())
+        .stack_size(STACK_BYTES);
+    Ok(Running {
+        thread: named.spawn(work)?,
+        over,
+        wake,
+    })
+}
+
+/// Each part on a thread of its own; this one waits for signals, and for configurations to be mended.
 fn run(
     parts: Vec<Part>,
     settings: &Settings,
     bell: &Arc<Bell>,
     signals: &SignalFile,
+    mut awaited: Awaited,
 ) -> Result<Vec<(usize, usize)>, String> {
     let (done, ended) = std::sync::mpsc::channel();
-    let cannot = |error: io::Error| format!("cannot start a thread: {error}");
-    let mut wakes = Vec::new();
-    let mut threads = Vec::new();
-    for mut part in parts {
-        let (woken, wake) = io::pipe().map_err(cannot)?;
-        wakes.push(wake);
-        let (done, bell, forever) = (done.clone(), bell.clone(), settings.forever);
-        let (over, tells) = io::pipe().map_err(cannot)?;
-        let work = move || {
-            let outcome = part.run(&bell, woken.as_fd(), forever, PROGRAMS);
-            // What it still has to keep is kept before it is over.
-            drop(part);
-            // Who waits is there until all have ended.
-            let _ = done.send(outcome);
-            drop(tells);
-        };
-        let named = thread::Builder::new().name("poller".into());
-        threads.push((named.spawn(work).map_err(cannot)?, over));
-    }
+    let threads = parts
+        .into_iter()
+        .map(|part| start(part, bell, settings.forever, done.clone()));
+    let threads: io::Result<Vec<Running>> = threads.collect();
+    let threads = threads.map_err(|error| format!("cannot start a thread: {error}"))?;
     drop(done);
-    while threads.iter().any(|(thread, _)| !thread.is_finished()) {
-        let open = threads.iter().filter(|(thread, _)| !thread.is_finished());
-        let mut files: Vec<BorrowedFd<'_>> = open.map(|(_, over)| over.as_fd()).collect();
-        files.push(signals.as_fd());
-        machine::wait_readable(&files, NAP);
-        for lock in &settings.locks {
-            if let Err(error) = lock.stay() {
-                settings.log.say(&format!("cannot keep the lock: {error}"));
-            }
+    let mut mended = None;
+    while threads.iter().any(|of| !of.thread.is_finished()) || awaited.is_any() {
+        let nap = if awaited.is_any() { LOOK } else { NAP };
+        let is_called = wait(&threads, settings, bell, signals, nap);
+        mended = awaited.mended().or(mended);
+        let one_ended = threads.iter().any(|of| of.thread.is_finished());
+        if mended.is_some() || one_ended && settings.is_served {
+            bell.ends.store(true, Ordering::Release);
         }
-        while let Some(signal) = signals.take() {
-            match signal {
-                Signal::Stop => bell.ends.store(true, Ordering::Release),
-                Signal::HangUp => drop(bell.reads.fetch_add(1, Ordering::AcqRel)),
-                Signal::Flush | Signal::Wake | Signal::Child => continue,
-            }
-            for mut wake in &wakes {
-                // One that has ended hears nothing.
-                let _ = io::Write::write_all(&mut wake, &[0]);
-            }
+        let ends = bell.ends.load(Ordering::Acquire);
+        if ends {
+            awaited = Awaited::default();
+        }
+        for mut running in threads
+            .iter()
+            .map(|of| &of.wake)
+            .filter(|_| ends || is_called)
+        {
+            // A part that has ended hears nothing.
+            let _ = io::Write::write_all(&mut running, &[0]);
         }
     }
-    for (thread, _) in threads {
-        if thread.join().is_err() {
+    for running in threads {
+        if running.thread.join().is_err() {
             return Err("cannot go on: the poller has failed".into());
         }
     }
-    ended.into_iter().collect()
+    match mended {
+        Some(file) => Err(format!(
+            "{} was mended: polling begins again with it",
+            file.display()
+        )),
+        None => ended.into_iter().collect(),
+    }
+}
+
+/// Waits until a part ends, a signal comes or the time is over. Whether a signal has rung the bell.
+fn wait(
+    threads: &[Running],
+    settings: &Settings,
+    bell: &Bell,
+    signals: &SignalFile,
+    nap: Duration,
+) -> bool {
+    let open = threads.iter().filter(|of| !of.thread.is_finished());
+    let mut files: Vec<BorrowedFd<'_>> = open.map(|of| of.over.as_fd()).collect();
+    files.push(signals.as_fd());
+    machine::wait_readable(&files, nap);
+    for lock in &settings.locks {
+        if let Err(error) = lock.stay() {
+            settings.log.say(&format!("cannot keep the lock: {error}"));
+        }
+    }
+    let mut is_called = false;
+    while let Some(signal) = signals.take() {
+        match signal {
+            Signal::Stop => bell.ends.store(true, Ordering::Release),
+            Signal::HangUp => drop(bell.reads.fetch_add(1, Ordering::AcqRel)),
+            Signal::Flush | Signal::Wake | Signal::Child => continue,
+        }
+        is_called = true;
+    }
+    is_called
 }
 
 fn sum(counts: &[(usize, usize)]) -> Outcome {

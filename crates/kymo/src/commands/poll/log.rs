@@ -77,6 +77,8 @@ impl PollLog {
 /// `2026-11-22 03:04:05 -- `, in the machine's time zone, before it: as MRTG writes it.
 fn append(path: &Path, line: &DisplayName<'_>) -> io::Result<()> {
     let mut options = OpenOptions::new();
+    // A pipe without a reader counts as a full disk.
+    options.custom_flags(libc::O_NONBLOCK);
     let mut file = options.append(true).create(true).mode(0o640).open(path)?;
     let stamp = Zoned::now().strftime("%Y-%m-%d %H:%M:%S");
     file.write_all(format!("{stamp} -- {line}\n").as_bytes())

@@ -170,6 +170,11 @@ pub(super) fn read(words: Vec<OsString>) -> Result<PollOptions, String> {
 }
 
 impl PollOptions {
+    /// True if `kymo serve` started this process: it polls all configurations, and serve starts it again when it ends.
+    pub(super) fn is_served(&self) -> bool {
+        self.descriptions.is_some() && self.foreground && !self.check
+    }
+
     fn take(
         &mut self,
         word: &[u8],

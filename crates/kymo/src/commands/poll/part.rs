@@ -1,13 +1,13 @@
 //! One configuration while it is polled: poller, runner, thresholds, cache of interfaces, and what people hear of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kymo_poll::engine::{Cache, Happening, Pace, Stamps};
+use kymo_poll::engine::{Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Heard, Runner};
@@ -18,8 +18,8 @@ use kymo_poll::{description, news};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
-use kymo_wire::mrtg_cfg::{Config, Globals, LogFormat};
-use kymo_wire::targets::TargetsHead;
+use kymo_wire::mrtg_cfg::{Config, ConfigText, Globals, LogFormat};
+use kymo_wire::targets::{Reason, TargetsHead};
 
 use super::bell::Bell;
 use super::check::Debugging;
@@ -30,10 +30,14 @@ use super::{PollLog, Settings, reading};
 const WATCH: Duration = Duration::from_secs(10);
 /// Lines about refused values in one go.
 const REFUSALS: usize = 10;
+/// Targets that a line names.
+const TARGETS_LISTED: usize = 50;
 
 /// A configuration that is polled.
 pub(super) struct Part {
     file: PathBuf,
+    /// Name of the configuration's series and descriptions.
+    name: String,
     cache_file: PathBuf,
     poller: Poller,
     runner: Option<Runner>,
@@ -46,6 +50,7 @@ pub(super) struct Part {
     watch: Watch,
     looked: Instant,
     descriptions: Option<PathBuf>,
+    reasons: WrittenReasons,
     /// `.rrd` files go where the command line says, not to LogDir.
     has_own_log_dir: bool,
     rarely: Rarely,
@@ -64,7 +69,8 @@ impl Part {
         let (file, cache_file) = (&settings.files[number], &settings.places.caches[number]);
         let log = settings.log.clone();
         let clock: Arc<dyn Clock> = Arc::new(RealClock);
-        let (sinks, homes) = sinks(&config, file, settings, &clock)?;
+        let name = &settings.places.names[number];
+        let (sinks, homes) = sinks(&config, number, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
         for line in Thresholds::not_done(&config) {
             log.say(&line);
@@ -84,13 +90,14 @@ impl Part {
         let names = device_names(&config);
         let keeping = keeping(&config, &homes, &thresholds, &names, &log)?;
         let descriptions = settings.descriptions.clone();
-        describe(&config, file, descriptions.as_deref(), &homes, &names, &log);
+        describe(&config, name, descriptions.as_deref(), &homes, &names, &log);
         config.forget_pages();
         let fingerprint = Commands::of(&config).fingerprint();
         Ok(Part {
             watch: watch(&config),
             looked: Instant::now(),
             descriptions,
+            reasons: WrittenReasons::default(),
             has_own_log_dir: settings.log_dir.is_some(),
             left_out: config.left_out().len(),
             poller: Poller::start(
@@ -103,6 +110,7 @@ impl Part {
             )
             .map_err(|error| format!("cannot poll {}: {error}", file.display()))?,
             file: file.clone(),
+            name: name.clone(),
             cache_file: cache_file.clone(),
             runner,
             fingerprint,
@@ -125,6 +133,7 @@ impl Part {
     ) -> Result<(usize, usize), String> {
         let mut reads = bell.reads.load(Ordering::Acquire);
         let mut wants_reload = false;
+        self.poller.await_names();
         loop {
             self.turn(woken)?;
             if bell.ends.load(Ordering::Acquire) {
@@ -169,6 +178,7 @@ impl Part {
         }
         self.hear_runner()?;
         self.tell(&turn);
+        self.write_reasons();
         if let Some(cache) = &turn.cache {
             self.write_cache(cache);
         }
@@ -205,8 +215,8 @@ impl Part {
         for line in &turn.complaints {
             self.log.say(line);
         }
-        for happening in &turn.happenings {
-            let line = line_of(happening, &self.names);
+        for happening in sayable(&turn.happenings, &self.names) {
+            let line = line_of(happening, &self.names, self.poller.config());
             self.log.say(&line);
         }
         let mut refused = 0;
@@ -234,6 +244,33 @@ impl Part {
         }
         if refused > REFUSALS {
             let line = format!("and {} values more were refused", refused - REFUSALS);
+            self.rarely.say(line, &self.log);
+        }
+    }
+
+    /// For the page: why targets have no value. Not each time that one changes.
+    fn write_reasons(&mut self) {
+        let Some(folder) = &self.descriptions else {
+            return;
+        };
+        let changes = self.poller.reasons_changed();
+        if !self.reasons.is_due(changes) {
+            return;
+        }
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (target, session, why) in self.poller.reasons() {
+            let device = self.names.get(session).map_or("?", String::as_str);
+            let name = self.poller.config().target(target).name();
+            let targets = by_reason.entry(format!("{device} {}", news::reason(why)));
+            let name = String::from_utf8_lossy(&name).into_owned();
+            targets.or_default().push(name);
+        }
+        let reasons = by_reason.into_iter();
+        let reasons: Vec<Reason> = reasons
+            .map(|(why, targets)| Reason { why, targets })
+            .collect();
+        if let Err(error) = description::write_reasons(&RealDisk, folder, &self.name, &reasons) {
+            let line = format!("cannot write into {}: {error}", folder.display());
             self.rarely.say(line, &self.log);
         }
     }
@@ -272,9 +309,10 @@ impl Part {
         self.left_out = config.left_out().len();
         let descriptions = self.descriptions.as_deref();
         let (homes, names) = (&self.homes, &self.names);
-        describe(&config, &self.file, descriptions, homes, names, &self.log);
+        describe(&config, &self.name, descriptions, homes, names, &self.log);
         config.forget_pages();
         self.poller.reload(Arc::new(config), keeping);
+        self.reasons = WrittenReasons::default();
         self.load_commands();
         self.log
             .say(&format!("{} was read again", self.file.display()));
@@ -343,10 +381,31 @@ impl Part {
     }
 }
 
+/// Which reasons of targets the page knows.
+#[derive(Default)]
+struct WrittenReasons(Option<(u64, Instant)>);
+
+impl WrittenReasons {
+    /// Shortest time between two writes of the reasons.
+    const AGAIN: Duration = Duration::from_secs(2);
+
+    /// True if the reasons have to be written now, after that many changes.
+    fn is_due(&mut self, changes: u64) -> bool {
+        let is_known = |&(known, at): &(u64, Instant)| {
+            known == changes || at.elapsed() < WrittenReasons::AGAIN
+        };
+        if self.0.as_ref().is_some_and(is_known) {
+            return false;
+        }
+        self.0 = Some((changes, Instant::now()));
+        true
+    }
+}
+
 /// For the page of kymo serve.
 fn describe(
     config: &Config,
-    file: &Path,
+    name: &str,
     folder: Option<&Path>,
     homes: &[Home],
     names: &[String],
@@ -355,15 +414,14 @@ fn describe(
     let (Some(folder), Some(home)) = (folder, homes.first()) else {
         return;
     };
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let count = u32::try_from(config.targets().len()).unwrap_or(u32::MAX);
-    let head = TargetsHead::new(stem.to_string(), config.globals().interval_s, count);
+    let head = TargetsHead::new(name.to_string(), config.globals().interval_s, count);
     let series = Series::of_all(config, home);
     let mut described = config
         .targets()
         .zip(&series)
         .map(|(target, series)| description::described(config, target, names, &series.name));
-    let written = description::write(&RealDisk, folder, &stem, &head, &mut described);
+    let written = description::write(&RealDisk, folder, name, &head, &mut described);
     if let Err(error) = written {
         let line = format!("cannot write into {}: {error}", folder.display());
         log.say(&line);
@@ -422,16 +480,18 @@ fn read_cache(file: &Path, config: &Config) -> Cache {
 /// Where values of a configuration go, the keeper first.
 fn sinks(
     config: &Config,
-    file: &Path,
+    number: usize,
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Vec<Sink>, Vec<Home>), String> {
     let globals = config.globals();
     let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
-    let home = Home::new(log_dir, file, settings.base.as_deref());
+    let file = &settings.files[number];
+    let named = settings.places.names[number].as_bytes();
+    let home = Home::new(log_dir, named, settings.base.as_deref());
     let mut sinks = Vec::new();
-    if let Some(socket) = &settings.keeper {
-        sinks.push(Sink::Keeper(Keeper::at(socket.clone(), clock.clone())));
+    if let Some(connection) = &settings.keeper {
+        sinks.push(Sink::Keeper(Keeper::on(connection.clone())));
     }
     let writes_files = globals.log_format == LogFormat::Rrdtool && !settings.on_demand;
     if writes_files {
@@ -470,7 +530,43 @@ fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, S
 }
 
 /// A line on what happened to one of these devices.
-fn line_of(happening: &Happening, names: &[String]) -> String {
+fn line_of(happening: &Happening, names: &[String], config: &Config) -> String {
     let name = names.get(happening.session()).map_or("?", String::as_str);
-    format!("{name} {}", news::words(happening))
+    let line = format!("{name} {}", news::words(happening));
+    let Happening::Empty { targets, .. } = happening else {
+        return line;
+    };
+    let listed = targets.iter().take(TARGETS_LISTED);
+    let listed = listed.map(|&target| ConfigText(&config.target(target).name()).to_string());
+    let listed = listed.collect::<Vec<_>>().join(", ");
+    let count = match targets.len() {
+        1 => String::new(),
+        count => format!("{count} targets: "),
+    };
+    match targets.len().saturating_sub(TARGETS_LISTED) {
+        0 => format!("{line}: no value for {count}{listed}"),
+        more => format!("{line}: no value for {count}{listed} and {more} more"),
+    }
+}
+
+/// Happenings that get a line. The line that names a silent device's targets stands for the silence itself.
+fn sayable<'a>(
+    happenings: &'a [Happening],
+    names: &'a [String],
+) -> impl Iterator<Item = &'a Happening> {
+    let name = |happening: &Happening| names.get(happening.session());
+    let is_silence = |of: &&Happening| {
+        matches!(
+            of,
+            Happening::Empty {
+                why: Empty::NoAnswer,
+                ..
+            }
+        )
+    };
+    let silent: HashSet<_> = happenings.iter().filter(is_silence).map(name).collect();
+    happenings.iter().filter(move |of| match of {
+        Happening::Silent { .. } => !silent.contains(&name(of)),
+        _ => true,
+    })
 }

@@ -1,8 +1,10 @@
 //! Where a poller's own files are: lock, pid, cache of interfaces, log. Beside the configuration, where --fhs has them,
-//! in the folder of --log-dir, or where an option says.
+//! in the folder of --log-dir, in that of kymo serve, or where an option says.
 
-use std::os::unix::fs::DirBuilderExt;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use kymo_sys::sure_folder::SureFolder;
 
 use super::options::{PollOptions, beside};
 
@@ -15,6 +17,8 @@ const FHS_LOCK: (&str, u32, &str) = ("/var/lock/mrtg", 0o755, "mrtg.lck");
 /// The files of a poller, as absolute paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
+    /// Name of each configuration's series and descriptions; no two are the same.
+    pub names: Vec<String>,
     /// One for each configuration.
     pub locks: Vec<PathBuf>,
     /// Of a daemon.
@@ -41,26 +45,39 @@ impl Places {
         let pid = options.pid_file.clone().or_else(|| fhs(FHS_PID));
         let locks = options.lock_file.clone().or_else(|| fhs(FHS_LOCK));
         let caches = options.cache_file.clone().or_else(|| fhs(FHS_CACHE));
-        let each = |said: Option<PathBuf>, place: &dyn Fn(&Path) -> PathBuf| {
-            let files = options.files.iter().enumerate();
-            let places = files.map(|(number, file)| match (&said, number) {
-                (Some(said), 0) => absolute(said),
-                // What is said is one file, and each configuration has its own.
-                (Some(said), number) => absolute(&with_ending(said, &format!(".{number}"))),
-                (None, _) => absolute(&place(&near(options, file))),
+        let names = names(&options.files);
+        let each = |said: Option<PathBuf>, ending: &str, place: &dyn Fn(&Path) -> PathBuf| {
+            let files = options.files.iter().zip(&names).enumerate();
+            let places = files.map(|(number, (file, name))| {
+                absolute(&match (&said, number, &options.descriptions) {
+                    (Some(said), 0, _) => said.clone(),
+                    // Each configuration has a file of messages of its own.
+                    (Some(said), number, _) => with_ending(said, &format!(".{number}")),
+                    (None, _, Some(folder)) => folder.join(format!("{name}{ending}")),
+                    (None, _, None) => place(&near(options, file)),
+                })
             });
             places.collect()
         };
         Ok(Places {
-            locks: each(locks, &|file| with_ending(file, "_l")),
+            locks: each(locks, ".lock", &|file| with_ending(file, "_l")),
             pid: absolute(&pid.unwrap_or_else(|| beside(&first, ".pid"))),
-            caches: each(caches, &|file| beside(file, ".ok")),
+            caches: each(caches, ".ok", &|file| beside(file, ".ok")),
             log: options
                 .logging
                 .clone()
                 .or_else(|| fhs(FHS_LOG))
                 .map(|file| absolute(&file)),
+            names,
         })
+    }
+
+    /// Keeps the places of the configurations with these numbers.
+    pub(super) fn keep(&mut self, numbers: &[usize]) {
+        let of = |all: &[PathBuf]| numbers.iter().map(|&number| all[number].clone()).collect();
+        (self.locks, self.caches) = (of(&self.locks), of(&self.caches));
+        let names = numbers.iter().map(|&number| self.names[number].clone());
+        self.names = names.collect();
     }
 
     /// Folders in which the poller makes and removes files while it runs.
@@ -79,6 +96,27 @@ impl Places {
         folders.dedup();
         folders
     }
+}
+
+/// The names of files without what follows the last dot, and of their folders where an earlier one is called the same.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let text = |part: Option<&std::ffi::OsStr>| {
+        let part = part.unwrap_or_default();
+        part.to_string_lossy().into_owned()
+    };
+    let mut known = HashSet::new();
+    let name = |file: &PathBuf| {
+        let stem = text(file.file_stem());
+        let folder = text(file.parent().and_then(Path::file_name));
+        let longer = (1..).map(|number| match number {
+            1 => format!("{stem}@{folder}"),
+            number => format!("{stem}@{folder}{number}"),
+        });
+        let mut free = std::iter::once(stem.clone()).chain(longer);
+        free.find(|name| known.insert(name.clone()))
+            .unwrap_or(stem.clone())
+    };
+    files.iter().map(name).collect()
 }
 
 /// The configuration's own place, or its name in the folder of `--log-dir`: there MRTG's files are not met.
@@ -101,13 +139,11 @@ fn absolute(file: &Path) -> PathBuf {
 }
 
 fn make_folder(folder: &Path, mode: u32, (uid, gid): (u32, u32)) -> Result<(), String> {
-    if !folder.is_dir() {
-        let made = std::fs::DirBuilder::new().mode(mode).create(folder);
-        made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    }
-    // Only root can, and only root needs to.
-    let _ = std::os::unix::fs::chown(folder, Some(uid), Some(gid));
-    Ok(())
+    let made = SureFolder::make(folder, mode, &[uid]).and_then(|made| {
+        made.trust(&[uid])?;
+        made.give(uid, gid)
+    });
+    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))
 }
 
 #[cfg(test)]
@@ -128,6 +164,47 @@ mod tests {
             .chain(&places.log);
         let all: Vec<_> = all.map(|path| path.display().to_string()).collect();
         all.join(" ")
+    }
+
+    #[test]
+    fn a_folder_is_given_to_its_user_and_nothing_behind_a_link() {
+        use std::os::unix::fs::{MetadataExt, chown, symlink};
+        let top = PathBuf::from(format!("/run/kymo-place-{}", std::process::id()));
+        if !kymo_sys::machine::is_root() || std::fs::create_dir(&top).is_err() {
+            kymo_sys::skipped::skipped("not root");
+            return;
+        }
+        let user = (1, 1);
+        for (name, owner) in [("victim", 0), ("theirs", 1)] {
+            std::fs::create_dir(top.join(name)).unwrap();
+            chown(top.join(name), Some(owner), Some(owner)).unwrap();
+        }
+        symlink(top.join("victim"), top.join("theirs/mrtg")).unwrap();
+        for (name, owner) in [
+            ("mrtg", Some(1)),
+            ("theirs/new", Some(1)),
+            ("theirs/mrtg", None),
+        ] {
+            let made = make_folder(&top.join(name), 0o755, user);
+            let found = made.map(|()| std::fs::metadata(top.join(name)).unwrap().uid());
+            assert_eq!(found.clone().ok(), owner, "{name}: {found:?}");
+        }
+        assert_eq!(std::fs::metadata(top.join("victim")).unwrap().uid(), 0);
+        std::fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn two_files_of_one_name_have_names_of_their_own() {
+        let files = [
+            "/a/r.cfg",
+            "/b/r.cfg",
+            "/c/b/r.cfg",
+            "/b/s.cfg",
+            "/r@b.cfg",
+            "/a/r.cfg",
+        ];
+        let names = names(&files.map(PathBuf::from));
+        assert_eq!(names, ["r", "r@b", "r@b2", "s", "r@b@", "r@a"]);
     }
 
     #[test]
@@ -153,6 +230,13 @@ mod tests {
                     ..PollOptions::default()
                 },
                 "/k /k.1 /p /o /o.1",
+            ),
+            (
+                PollOptions {
+                    descriptions: Some("/d".into()),
+                    ..PollOptions::default()
+                },
+                "/d/a.lock /d/b.lock /c/a.pid /d/a.ok /d/b.ok",
             ),
         ] {
             assert_eq!(places(options), expected);

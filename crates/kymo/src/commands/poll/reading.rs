@@ -1,5 +1,6 @@
 //! Configurations are read; what is wrong with them is said.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -40,15 +41,49 @@ pub(super) fn read_all(
     }
 }
 
-/// Configurations that are there of these; the last part of each may have `*`.
+/// Reads each. Returns those that can be used, with their numbers; the others are said.
+pub(super) fn read_each(
+    files: &[PathBuf],
+    debugging: &Debugging,
+    log: &PollLog,
+) -> Vec<(usize, Config)> {
+    let mut configs = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        match read_all(std::slice::from_ref(file), debugging, log) {
+            Ok(read) => configs.extend(read.into_iter().map(|config| (number, config))),
+            Err(_) => log.say(&format!(
+                "cannot poll {}: it has to be mended first; then its polling begins",
+                file.display()
+            )),
+        }
+    }
+    configs
+}
+
+/// Configurations that are there of these, each once; folders and names may have `*`.
 pub(crate) fn configurations(patterns: &[String]) -> Vec<PathBuf> {
-    let found = patterns
-        .iter()
-        .flat_map(|pattern| match pattern.contains('*') {
-            true => Disk.glob(pattern.as_bytes()),
-            false => vec![pattern.clone().into_bytes()],
-        });
-    found.map(|name| path(&name).into()).collect()
+    let mut known = HashSet::new();
+    let found = patterns.iter().flat_map(|pattern| expand(pattern));
+    found.filter(|file| known.insert(file.clone())).collect()
+}
+
+/// The files of an absolute pattern.
+fn expand(pattern: &str) -> Vec<PathBuf> {
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
+    let mut found = vec![PathBuf::from("/")];
+    for (place, part) in parts.iter().enumerate() {
+        let is_last = place + 1 == parts.len();
+        let below = |folder: PathBuf| match part.contains('*') {
+            false => vec![folder.join(part)],
+            true => {
+                let names = Disk.glob(folder.join(part).as_os_str().as_bytes());
+                let paths = names.iter().map(|name| path(name).to_path_buf());
+                paths.filter(|path| is_last || path.is_dir()).collect()
+            }
+        };
+        found = found.into_iter().flat_map(below).collect();
+    }
+    found
 }
 
 /// What is read and does not do what it says.

@@ -17,6 +17,8 @@ const WORD: &str = "poll-runner";
 
 /// Runs the command.
 pub(crate) fn run(file: &OsStr) -> Result<ExitCode> {
+    // Commands may need any amount of memory.
+    kymo_sys::privilege::lift_memory_limit();
     let files = [PathBuf::from(file)];
     let mut read = || {
         // What is wrong with a configuration the poller has said.

@@ -2,12 +2,19 @@
 //! statement after two, and one that is stopped as a whole does not hold this process up.
 
 use std::error::Error;
+use std::pin::pin;
 use std::time::Duration;
 
+use kymo_base::errno::strerror;
+use kymo_base::limits;
+use tokio::net::UnixStream;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_stream::StreamExt as _;
 
 use super::ServerOrder;
+use super::counted::{Counted, Room};
 
 /// How long the server works on a statement, and waits for a lock, at most.
 const SETTINGS: &str = "-c default_transaction_read_only=on -c statement_timeout=2000 -c lock_timeout=100 \
@@ -16,6 +23,12 @@ const SETTINGS: &str = "-c default_transaction_read_only=on -c statement_timeout
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What sessions of kymo are called.
 const NAME: &str = "kymo";
+
+/// What is said where no PostgreSQL answers.
+pub(super) const POOLER: &str = "a connection pooler such as pgbouncer answers there, and kymo asks PostgreSQL itself: \
+                      set port of this server in the configuration to";
+/// PostgreSQL's port, where that cannot be asked.
+const ITS_OWN: &str = "PostgreSQL's own, which is 5432 by default";
 
 /// Why there is no answer.
 pub(super) enum Failed {
@@ -26,7 +39,18 @@ pub(super) enum Failed {
 }
 
 /// A connection.
-pub(super) struct Asker(Client);
+pub(super) struct Asker {
+    client: Client,
+    room: Room,
+    connection: AbortHandle,
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        // Closing the connection in order would wait for the rest of an answer, for as long as the server likes.
+        self.connection.abort();
+    }
+}
 
 /// A question that is asked again and again.
 pub(super) struct Ask {
@@ -52,19 +76,27 @@ impl Asker {
     pub(super) async fn connect(order: &ServerOrder) -> Result<Asker, String> {
         let mut config = Config::new();
         config
-            .host_path(&order.socket)
-            .port(order.port)
             .user(&order.role)
             .dbname(&order.database)
             .application_name(NAME)
             .options(SETTINGS);
-        let connected = timeout(PATIENCE, config.connect(NoTls)).await;
-        let (client, connection) = connected
-            .map_err(|_| no_answer())?
-            .map_err(|error| words(&error))?;
-        // It ends with the client, which hears of whatever went wrong.
-        tokio::spawn(connection);
-        let asker = Asker(client);
+        let room = Room::default();
+        let login = async {
+            let stream = UnixStream::connect(order.path()).await;
+            let stream = stream.map_err(|error| strerror(&error))?;
+            let connected = config.connect_raw(Counted::new(stream, room.clone()), NoTls);
+            connected.await.map_err(|error| words(&error))
+        };
+        let connected = timeout(PATIENCE, login).await;
+        let connected = connected.map_err(|_| no_answer())?;
+        let (client, connection) = connected.map_err(|why| room.refusal().unwrap_or(why))?;
+        // The client hears of whatever goes wrong with it.
+        let connection = tokio::spawn(connection).abort_handle();
+        let asker = Asker {
+            client,
+            room,
+            connection,
+        };
         match asker.set("SET client_encoding = 'SQL_ASCII'").await {
             Ok(()) => Ok(asker),
             Err(Failed::Gone(why) | Failed::Refused(why)) => Err(why),
@@ -73,7 +105,8 @@ impl Asker {
 
     /// Has a setting of the session changed.
     pub(super) async fn set(&self, sql: &str) -> Result<(), Failed> {
-        match timeout(PATIENCE, self.0.batch_execute(sql)).await {
+        self.room.for_answer();
+        match timeout(PATIENCE, self.client.batch_execute(sql)).await {
             Ok(done) => done.map_err(|error| self.failed(&error)),
             Err(_) => Err(Failed::Gone(no_answer())),
         }
@@ -86,30 +119,49 @@ impl Asker {
 
     /// Asks.
     pub(super) async fn rows(&self, ask: &mut Ask) -> Result<Vec<Row>, Failed> {
+        self.room.for_answer();
         let answer = async {
             let statement = match &ask.statement {
                 Some(statement) => statement.clone(),
-                None => self.0.prepare(&ask.sql).await?,
+                None => self.client.prepare(&ask.sql).await?,
             };
-            let rows = self.0.query(&statement, &[]).await?;
+            let rows = self.query(&statement).await?;
             Ok((statement, rows))
         };
         match timeout(PATIENCE, answer).await {
-            Ok(Ok((statement, rows))) => {
+            Ok(Ok((statement, Some(rows)))) => {
                 ask.statement = Some(statement);
                 Ok(rows)
             }
+            Ok(Ok((_, None))) => Err(Failed::Gone("it answers with too many rows".into())),
             Ok(Err(error)) => Err(self.failed(&error)),
             Err(_) => Err(Failed::Gone(no_answer())),
         }
+    }
+
+    /// `None`: more rows come than an answer may have.
+    async fn query(
+        &self,
+        statement: &Statement,
+    ) -> Result<Option<Vec<Row>>, tokio_postgres::Error> {
+        let none: [&str; 0] = [];
+        let mut stream = pin!(self.client.query_raw(statement, none).await?);
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            if rows.len() == limits::PG_ROWS_MAX {
+                return Ok(None);
+            }
+            rows.push(row?);
+        }
+        Ok(Some(rows))
     }
 
     fn failed(&self, error: &tokio_postgres::Error) -> Failed {
         let is_fatal = error
             .as_db_error()
             .is_none_or(|error| error.severity() != "ERROR");
-        match is_fatal || self.0.is_closed() {
-            true => Failed::Gone(words(error)),
+        match is_fatal || self.client.is_closed() {
+            true => Failed::Gone(self.room.refusal().unwrap_or_else(|| words(error))),
             false => Failed::Refused(words(error)),
         }
     }
@@ -122,7 +174,12 @@ fn no_answer() -> String {
 /// The server's own words, or what happened to the connection.
 fn words(error: &tokio_postgres::Error) -> String {
     if let Some(error) = error.as_db_error() {
-        return error.message().to_string();
+        let message = error.message();
+        // PostgreSQL always names the routine that refuses.
+        return match error.routine() {
+            Some(_) => message.to_string(),
+            None => format!("{message}; {POOLER} {ITS_OWN}"),
+        };
     }
     let mut words = error.to_string();
     let mut source = error.source();

@@ -14,9 +14,10 @@ use tokio::time::sleep;
 use tokio_postgres::Row;
 
 use super::ServerOrder;
-use super::ask::{Ask, Asker, Failed};
+use super::ask::{Ask, Asker, Failed, POOLER};
 use super::columns::{Columns, LEARN};
 use super::numbers::Numbers;
+use super::prepared;
 use super::series::{STEP_S, Series};
 use super::sessions;
 
@@ -28,14 +29,21 @@ const IDLE_S: i64 = 5;
 /// What is said of what the keeper does not take.
 const KEEPER: &str = "the keeper";
 /// The same of sessions.
+const ACTIVITY: &str = "sessions for the keeper";
+/// What is asked of sessions, for what is said of it.
 const SESSIONS: &str = "sessions";
+const PREPARED: &str = "prepared transactions";
+const LOCKS: &str = "locks of prepared transactions";
 
 /// What is to be known of a server before it is asked.
 const FACTS: &str = "SELECT pg_catalog.current_setting('server_version'), \
      pg_catalog.pg_postmaster_start_time(), \
      pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), \
      (SELECT setting::int8 FROM pg_catalog.pg_settings WHERE name = 'track_activity_query_size'), \
-     pg_catalog.current_setting('server_version_num')::int4";
+     pg_catalog.current_setting('server_version_num')::int4, \
+     pg_catalog.current_setting('max_prepared_transactions')::int4 > 0, \
+     pg_catalog.current_setting('default_transaction_read_only') = 'on' AND pg_catalog.current_setting('statement_timeout') = '2s', \
+     pg_catalog.current_setting('port')";
 /// Since version 15: each row is as it is when it is read, and nothing is copied before.
 const FRESH: &str = "SET stats_fetch_consistency = none";
 const FRESH_SINCE: i32 = 150_000;
@@ -71,7 +79,26 @@ struct Facts {
     /// Texts, states and waits of all roles are to be seen.
     sees_all: bool,
     text_bytes: i64,
+    /// Transactions can be prepared.
+    prepares: bool,
     columns: Columns,
+}
+
+/// What is asked of sessions.
+struct Looks {
+    sessions: Ask,
+    prepared: Ask,
+    locks: Ask,
+}
+
+impl Looks {
+    fn new() -> Looks {
+        Looks {
+            sessions: Ask::new("pg_stat_activity", sessions::SESSIONS),
+            prepared: Ask::new("pg_prepared_xacts", prepared::TRANSACTIONS),
+            locks: Ask::new("pg_locks", prepared::LOCKS),
+        }
+    }
 }
 
 /// A second that has come.
@@ -116,7 +143,7 @@ impl Followed {
         let facts = learn(&asker).await?;
         self.say_up(&facts);
         let mut numbers = Numbers::new(&facts.columns, self.order.databases.clone());
-        let mut ask = Ask::new("pg_stat_activity", sessions::SESSIONS);
+        let mut looks = Looks::new();
         let (mut works, mut looked_s, mut written_s) = (true, 0, 0);
         loop {
             let Tick(now_s) = Tick::next().await;
@@ -127,7 +154,7 @@ impl Followed {
             }
             if works || (now_s - looked_s).abs() >= IDLE_S || self.is_watched() {
                 looked_s = now_s;
-                works = self.look(&asker, &mut ask, &facts).await?;
+                works = self.look(&asker, &mut looks, &facts).await?;
             }
         }
     }
@@ -154,16 +181,31 @@ impl Followed {
     }
 
     /// Whether a session works.
-    async fn look(&mut self, asker: &Asker, ask: &mut Ask, facts: &Facts) -> Result<bool, String> {
-        let rows: Vec<Row> = match asker.rows(ask).await {
-            Ok(rows) => rows,
-            Err(Failed::Gone(why)) => return Err(why),
-            Err(Failed::Refused(why)) => {
-                self.say_once(SESSIONS, Some(format!("cannot read {}: {why}", ask.what)));
-                return Ok(false);
-            }
+    async fn look(
+        &mut self,
+        asker: &Asker,
+        looks: &mut Looks,
+        facts: &Facts,
+    ) -> Result<bool, String> {
+        let rows = self.rows(asker, &mut looks.sessions, SESSIONS).await?;
+        let Some(rows) = rows else {
+            return Ok(false);
         };
-        let (sessions, left_out) = sessions::sessions(&rows, facts.text_bytes);
+        let mut all = sessions::sessions(&rows, facts.text_bytes);
+        if sessions::wait_for_prepared(&rows)
+            && let Some(rows) = self.rows(asker, &mut looks.locks, LOCKS).await?
+        {
+            let mut blockers = prepared::blockers(&rows);
+            for session in &mut all {
+                session.blocked_by_xids = blockers.remove(&session.pid).unwrap_or_default();
+            }
+        }
+        if facts.prepares
+            && let Some(rows) = self.rows(asker, &mut looks.prepared, PREPARED).await?
+        {
+            all.extend(prepared::transactions(&rows));
+        }
+        let (sessions, left_out) = sessions::fitting(all);
         let works = sessions.iter().any(sessions::is_active);
         let owner = std::fs::metadata(self.order.path()).map(|stat| stat.uid());
         let started = facts
@@ -171,6 +213,7 @@ impl Followed {
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let activity = ServerActivity {
             server: self.order.name.clone().into_bytes(),
+            port: self.order.port,
             uid: owner.unwrap_or(0),
             started_ns: started.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)),
             sessions,
@@ -178,8 +221,28 @@ impl Followed {
         };
         let why = self.series.keeper.activity(activity).err();
         let line = why.map(|why| format!("cannot tell the keeper what sessions do: {why}"));
-        self.say_once(SESSIONS, line);
+        self.say_once(ACTIVITY, line);
         Ok(works)
+    }
+
+    /// `None`: the server refuses, which is said once.
+    async fn rows(
+        &mut self,
+        asker: &Asker,
+        ask: &mut Ask,
+        what: &'static str,
+    ) -> Result<Option<Vec<Row>>, String> {
+        match asker.rows(ask).await {
+            Ok(rows) => {
+                self.say_once(what, None);
+                Ok(Some(rows))
+            }
+            Err(Failed::Gone(why)) => Err(why),
+            Err(Failed::Refused(why)) => {
+                self.say_once(what, Some(format!("cannot read {}: {why}", ask.what)));
+                Ok(None)
+            }
+        }
     }
 
     fn say_up(&mut self, facts: &Facts) {
@@ -220,6 +283,15 @@ async fn learn(asker: &Asker) -> Result<Facts, String> {
     };
     let rows = asker.once("the server's facts", FACTS).await.map_err(why)?;
     let row = rows.first().ok_or("it says nothing of itself")?;
+    let (is_ours, port): (bool, &str) = (
+        row.try_get(6).unwrap_or_default(),
+        row.try_get(7).unwrap_or_default(),
+    );
+    if !is_ours {
+        return Err(format!(
+            "settings of the session have no effect; {POOLER} {port}"
+        ));
+    }
     let number: i32 = row.try_get(4).unwrap_or_default();
     if number >= FRESH_SINCE {
         asker.set(FRESH).await.map_err(why)?;
@@ -232,6 +304,7 @@ async fn learn(asker: &Asker) -> Result<Facts, String> {
         started: row.try_get(1).ok(),
         sees_all: row.try_get(2).unwrap_or_default(),
         text_bytes: row.try_get(3).unwrap_or(1024),
+        prepares: row.try_get(5).unwrap_or_default(),
         columns: Columns(columns.unwrap_or_default()),
     })
 }

@@ -3,40 +3,65 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_base::statement::without_literals;
-use kymo_wire::keeper::ServerSession;
+use kymo_wire::keeper::{Blockers, ServerSession};
 use tokio_postgres::Row;
 
 /// Bytes of a text.
 const TEXT_MAX: usize = 4096;
 /// Bytes of all sessions together: they are one question to the keeper.
 const ROOM: usize = 900 << 10;
-/// Processes that one waits for.
-const BLOCKERS_MAX: usize = 64;
+/// Sessions and prepared transactions of one look.
+const SESSIONS_MAX: usize = 4096;
+/// Processes that one waits for, and prepared transactions.
+pub(super) const BLOCKERS_MAX: usize = 64;
 /// PostgreSQL cuts a text that has no room before the character that would not fit.
 const CHARACTER_MAX: i64 = 4;
 const IDLE: u8 = 1;
 const ACTIVE: u8 = 2;
 
-/// Who works first. Whom a session waits for is asked of 64 that wait for a lock: each takes the server's table of locks for a moment.
+/// The backend type of a client's session, and of one that sends the WAL.
+const CLIENT: &str = "client backend";
+const WALSENDER: &str = "walsender";
+/// The type of wait of a process that waits in its main loop for something to do.
+const AT_REST: &str = "Activity";
+
+/// Sessions, and all other processes that a session waits for: those first, then who works. The server is asked whom a session waits
+/// for of 64 that wait for a lock: each takes the server's table of locks for a moment.
 /// Texts are bytes: of databases with several encodings not all are characters of one.
-pub(super) const SESSIONS: &str = "SELECT a.pid, a.leader_pid, a.backend_start, a.state, a.query_start, a.state_change, \
-     a.wait_event_type, a.wait_event, \
-     CASE WHEN a.wait_event_type = 'Lock' AND row_number() OVER (PARTITION BY a.wait_event_type ORDER BY a.query_start) <= 64 \
-     THEN pg_catalog.pg_blocking_pids(a.pid) END, \
+pub(super) const SESSIONS: &str = "WITH a AS MATERIALIZED (SELECT s.*, \
+     CASE WHEN s.wait_event_type = 'Lock' AND row_number() OVER (PARTITION BY s.wait_event_type ORDER BY s.query_start) <= 64 \
+     THEN pg_catalog.pg_blocking_pids(s.pid) END AS blockers FROM pg_catalog.pg_stat_activity s), \
+     b AS MATERIALIZED (SELECT pg_catalog.unnest(blockers) AS pid FROM a) \
+     SELECT a.pid, a.leader_pid, a.backend_start, a.state, a.query_start, a.state_change, \
+     a.wait_event_type, a.wait_event, a.blockers, \
      pg_catalog.textsend(a.application_name), pg_catalog.textsend(a.datname::text), pg_catalog.textsend(a.usename::text), \
      pg_catalog.substr(pg_catalog.textsend(a.query), 1, 65536), pg_catalog.octet_length(a.query)::int8, \
-     a.pid = pg_catalog.pg_backend_pid() \
-     FROM pg_catalog.pg_stat_activity a WHERE a.state IS NOT NULL \
-     ORDER BY a.state <> 'active', a.query_start LIMIT 4096";
+     a.pid = pg_catalog.pg_backend_pid(), a.backend_type \
+     FROM a WHERE a.state IS NOT NULL OR a.pid IN (SELECT b.pid FROM b) \
+     ORDER BY a.pid NOT IN (SELECT b.pid FROM b), a.state IS DISTINCT FROM 'active', a.query_start LIMIT 4096";
 
-/// All sessions that there is room for, and how many are left out; `text_bytes`: what the server keeps of a text.
-pub(super) fn sessions(rows: &[Row], text_bytes: i64) -> (Vec<ServerSession>, u32) {
-    let mut sessions = Vec::with_capacity(rows.len());
+/// All sessions; `text_bytes`: what the server keeps of a text.
+pub(super) fn sessions(rows: &[Row], text_bytes: i64) -> Vec<ServerSession> {
+    rows.iter().map(|row| session(row, text_bytes)).collect()
+}
+
+/// True if a session waits for a prepared transaction: that is process 0 to the server.
+pub(super) fn wait_for_prepared(rows: &[Row]) -> bool {
+    rows.iter().any(|row| blockers(row).contains(&0))
+}
+
+/// Those that there is room for, whoever holds others up first, and how many are left out.
+pub(super) fn fitting(mut all: Vec<ServerSession>) -> (Vec<ServerSession>, u32) {
+    let mut blockers = Blockers::default();
+    for session in &all {
+        blockers.add(&session.blocked_by, &session.blocked_by_xids);
+    }
+    all.sort_by_key(|session| !blockers.have(session.pid, session.xid));
     let (mut room, mut left_out) = (ROOM, 0);
-    for row in rows {
-        let session = session(row, text_bytes);
+    let mut sessions = Vec::with_capacity(all.len());
+    for session in all {
         let bytes = session.bytes();
-        if bytes > room {
+        if bytes > room || sessions.len() == SESSIONS_MAX {
             left_out += 1;
             continue;
         }
@@ -53,13 +78,18 @@ pub(super) fn is_active(session: &ServerSession) -> bool {
 
 fn session(row: &Row, text_bytes: i64) -> ServerSession {
     let own: bool = row.try_get(14).unwrap_or_default();
+    let (backend, waits_for) = (text_at(row, 15), text_at(row, 6));
+    // A walsender's command lasts as long as its connection.
+    let rests = own || backend == WALSENDER || waits_for == AT_REST;
     let state: Option<&str> = row.try_get(3).unwrap_or_default();
-    let state = if own { IDLE } else { state_byte(state) };
+    let state = if rests { IDLE } else { state_byte(state) };
     let names = ["application", "database", "user"];
     let labels = names
         .iter()
         .enumerate()
         .map(|(at, name)| (name.as_bytes().to_vec(), bytes(row, 9 + at).to_vec()));
+    let kind = (b"backend".to_vec(), backend.as_bytes().to_vec());
+    let labels = labels.chain((!matches!(backend, CLIENT | "")).then_some(kind));
     let (text, is_cut) = match own {
         true => (Vec::new(), false),
         false => shown(
@@ -69,12 +99,12 @@ fn session(row: &Row, text_bytes: i64) -> ServerSession {
         ),
     };
     let wait = match state {
-        ACTIVE => wait(text_at(row, 6), text_at(row, 7)),
+        ACTIVE => wait(waits_for, text_at(row, 7)),
         _ => Vec::new(),
     };
-    let blockers: Option<Vec<i32>> = row.try_get(8).unwrap_or_default();
     ServerSession {
         pid: pid(row.try_get(0).unwrap_or_default()),
+        xid: 0,
         leader: pid(row.try_get(1).unwrap_or_default()),
         started_ns: ns(row.try_get(2).unwrap_or_default()),
         state,
@@ -84,14 +114,19 @@ fn session(row: &Row, text_bytes: i64) -> ServerSession {
         },
         since_ns: ns(row.try_get(5).unwrap_or_default()),
         wait,
-        blocked_by: pids(&blockers.unwrap_or_default()),
+        blocked_by: pids(&blockers(row)),
+        blocked_by_xids: Vec::new(),
         labels: labels.collect(),
         text,
         is_cut,
     }
 }
 
-fn bytes(row: &Row, at: usize) -> &[u8] {
+fn blockers(row: &Row) -> Vec<i32> {
+    row.try_get(8).ok().flatten().unwrap_or_default()
+}
+
+pub(super) fn bytes(row: &Row, at: usize) -> &[u8] {
     row.try_get(at).ok().flatten().unwrap_or_default()
 }
 
@@ -99,7 +134,7 @@ fn text_at(row: &Row, at: usize) -> &str {
     row.try_get(at).ok().flatten().unwrap_or_default()
 }
 
-/// Processes with numbers: a prepared transaction that waits for its end has none.
+/// Processes with numbers: a prepared transaction has none.
 fn pids(all: &[i32]) -> Vec<u32> {
     let mut pids: Vec<u32> = all
         .iter()
@@ -112,11 +147,11 @@ fn pids(all: &[i32]) -> Vec<u32> {
     pids
 }
 
-fn pid(pid: Option<i32>) -> u32 {
+pub(super) fn pid(pid: Option<i32>) -> u32 {
     pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
 }
 
-fn ns(time: Option<SystemTime>) -> u64 {
+pub(super) fn ns(time: Option<SystemTime>) -> u64 {
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since
         .and_then(|since| u64::try_from(since.as_nanos()).ok())
@@ -169,6 +204,29 @@ mod tests {
         }
         let (text, is_cut) = shown(long.as_bytes(), 6007, 65_536);
         assert!(text.len() == TEXT_MAX && is_cut);
+    }
+
+    #[test]
+    fn who_holds_others_up_has_the_room_first() {
+        let of = |pid, text: usize| ServerSession {
+            pid,
+            text: vec![b'x'; text],
+            ..ServerSession::default()
+        };
+        let mut waiting = of(1, 0);
+        (waiting.blocked_by, waiting.blocked_by_xids) = (vec![9], vec![731]);
+        let mut all = vec![waiting];
+        all.extend((2..4200).map(|pid| of(pid, 0)));
+        let prepared = ServerSession {
+            xid: 731,
+            ..of(0, 0)
+        };
+        all.extend([prepared, of(9, ROOM / 2)]);
+        let (sessions, left_out) = fitting(all);
+        let pids: Vec<u32> = sessions.iter().map(|session| session.pid).collect();
+        assert!(pids.starts_with(&[9, 0, 9, 1, 2]), "{:?}", &pids[..9]);
+        assert_eq!(sessions.len() + left_out as usize, 4201);
+        assert!(sessions.len() <= SESSIONS_MAX);
     }
 
     #[test]

@@ -1,21 +1,28 @@
 //! `export`: .rrd files of what a store has, for rrdtool and for daemons that read nothing else.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use kymo_base::label_set::is_set;
 use kymo_store::Store;
-use kymo_sys::disk::{Disk as _, RealDisk};
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::disk::{Disk, RealDisk};
+use kymo_sys::talk;
 
 use kymo_base::name::DisplayName;
 
 use super::client::{Client, Refusal};
 use super::store::{self, Stop};
+use crate::commands::series::place;
 use crate::progress::Progress;
 
 /// Files that are written together.
@@ -37,10 +44,11 @@ struct Options {
     /// These files; names that do not begin with / are below the base
     #[arg(value_name = "FILE", conflicts_with = "all")]
     files: Vec<OsString>,
-    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder. No daemon may have it
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve.
+    /// Without -o no daemon may have it
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// The folder of the files, as the daemon's -b
+    /// The folder of the files, as the daemon's -b; without it, where the store last had them
     #[arg(short = 'b', long, value_name = "DIR")]
     base: Option<PathBuf>,
     /// Write them below this folder; without it, in their own places
@@ -67,24 +75,44 @@ pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
 
 /// Whether something was left out.
 fn offline(options: Options) -> Result<bool, Stop> {
-    let missing =
-        |what: &str| format!("cannot export: {what} is missing; see kymo rrd export --help");
-    let folder = options.store.ok_or_else(|| missing("--store"))?;
-    let base = store::real(&options.base.ok_or_else(|| missing("-b"))?)?;
-    let found = kymo_store::store_folder(&RealDisk, &folder).map_err(|error| error.to_string())?;
-    let none = || format!("cannot open {}: there is no store in it", folder.display());
-    let store = store::open(found.ok_or_else(none)?, base.clone())?;
+    let missing = || "cannot export: --store is missing; see kymo rrd export --help".to_string();
+    let folder = options.store.ok_or_else(missing)?;
+    let (folder, base) = place(&folder).map_err(|error| format!("{error:#}"))?;
+    let base = options.base.as_deref().map_or(Ok(base), store::real)?;
+    let store = match options.output {
+        Some(_) => look(&folder, &base)?,
+        None => store::open(folder, base.clone())?,
+    };
     let names = match options.all {
-        true => store.paths(),
+        true => with_files(store.paths()),
         false => options.files.into_iter().map(OsString::into_vec).collect(),
     };
-    let failed = match &options.output {
-        Some(target) => to_target(&store, &names, &base, target)?,
-        None => in_place(&store, &names, &base)?,
-    };
+    if let Some(target) = &options.output {
+        return to_target(&store, &names, &base, target);
+    }
+    let failed = in_place(&store, &names, &base)?;
     let ended = store.shutdown(false);
     ended.map_err(|error| format!("cannot end in order: {error}"))?;
     Ok(failed)
+}
+
+/// A store that is only read, whoever writes it.
+fn look(folder: &Path, base: &Path) -> Result<Store, String> {
+    let (disk, clock): (Arc<dyn Disk>, Arc<dyn Clock>) = (Arc::new(RealDisk), Arc::new(RealClock));
+    Store::open_to_look(folder, base, &disk, &clock).map_err(|error| error.to_string())
+}
+
+/// Leaves out names that can have no file, and says how many.
+fn with_files(mut names: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let count = names.len();
+    names.retain(|name| !is_set(name));
+    if names.len() < count {
+        let others = count - names.len();
+        talk::say(format_args!(
+            "kymo: {others} series are named by label sets and have no .rrd files: they are left out"
+        ));
+    }
+    names
 }
 
 /// Whether something was left out. The disk begins while there is still something to write: what is exported is to be
@@ -95,7 +123,11 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
         let syncing = scope.spawn(|| -> std::io::Result<()> {
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(SYNC_PAUSE);
-                RealDisk.sync_file_system(base)?;
+                match RealDisk.sync_file_system(base) {
+                    // The checkpoint syncs each file.
+                    Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+                    synced => synced?,
+                }
             }
             Ok(())
         });
@@ -109,7 +141,7 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
     synced.map_err(|error| cannot(error.to_string()))?;
     store.checkpoint();
     for notice in store.take_notices() {
-        eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
+        talk::say(format_args!("kymo: {}", DisplayName(notice.as_bytes())));
         failed = true;
     }
     Ok(failed)
@@ -153,16 +185,32 @@ fn to_target(store: &Store, names: &[Vec<u8>], base: &Path, target: &Path) -> Re
         progress.show(|| format!("{} of {} files exported", done + 1, names.len()));
     }
     progress.clear();
-    RealDisk
-        .sync_file_system(&target)
-        .map_err(|error| cannot("sync", error))?;
+    let synced = match RealDisk.sync_file_system(&target) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => sync_each(&taken),
+        synced => synced,
+    };
+    synced.map_err(|error| cannot("sync", error))?;
     Ok(failed)
+}
+
+/// Syncs the files that were written, and the folders above them.
+fn sync_each(files: &HashSet<PathBuf>) -> std::io::Result<()> {
+    let mut folders = BTreeSet::new();
+    for file in files.iter().filter(|file| file.exists()) {
+        File::open(file)?.sync_all()?;
+        folders.extend(file.ancestors().skip(1));
+    }
+    for folder in folders {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Writes one file. One with rows that could not be read is written, and is an error all the same.
 fn copy(store: &Store, name: &[u8], path: &Path) -> Result<(), String> {
     let exported = store.export(name).map_err(|error| error.to_string())?;
-    let put = store.put_copy(path.as_os_str().as_bytes(), &exported.bytes);
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let put = made.and_then(|()| std::fs::write(path, &exported.bytes));
     put.map_err(|error| error.to_string())?;
     match exported.damaged {
         0 => Ok(()),
@@ -233,7 +281,9 @@ fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
         }
         if since.elapsed() > PATIENCE {
             progress.clear();
-            eprintln!("cannot export {left} files: the daemon does not write them; see its log");
+            talk::say(format_args!(
+                "cannot export {left} files: the daemon does not write them; see its log"
+            ));
             return Ok(true);
         }
         progress.show(|| format!("{left} files to be written"));

@@ -2,7 +2,6 @@
 //! a run that ended too early goes on with the next one.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,10 +12,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use clap::Parser;
 use kymo_store::{Error as StoreError, FileError, Store, WholeFile};
 use kymo_sys::disk::RealDisk;
+use kymo_sys::talk;
 
 use kymo_base::name::DisplayName;
 
 use super::store::{self, Stop};
+use crate::output;
 use crate::progress::Progress;
 
 /// Files, and cells of them, that are taken in together.
@@ -67,7 +68,7 @@ pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     let ended = store.finish_import().and_then(|()| store.shutdown(false));
     ended.map_err(|error| format!("cannot end in order: {error}"))?;
     for notice in store.take_notices() {
-        eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
+        talk::say(format_args!("kymo: {}", DisplayName(notice.as_bytes())));
         tally.failed += 1;
     }
     let Tally {
@@ -76,8 +77,7 @@ pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
         failed,
     } = tally;
     let line = format!("{imported} files imported, {known} were there already, {failed} failed");
-    // A closed pipe ends quietly.
-    let _ = writeln!(std::io::stdout(), "{line}");
+    output::put(&format!("{line}\n")).map_err(|error| crate::cannot_print(&error))?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
@@ -126,10 +126,15 @@ fn walk(folder: &Path, found: &mut Vec<(u64, u64, PathBuf)>, tally: &mut Tally) 
         let is_rrd = path.extension().is_some_and(|end| end == "rrd");
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => walk(&path, found, tally),
-            Ok(_) if is_rrd && !path.is_dir() => see(path, found, tally),
+            Ok(_) if is_rrd && !path.is_dir() && !is_empty(&path) => see(path, found, tally),
             _ => {}
         }
     }
+}
+
+/// True for the placeholder of a series without a file.
+fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|stat| stat.len() == 0)
 }
 
 impl Tally {

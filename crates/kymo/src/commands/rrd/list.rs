@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 
 use kymo_rrd::options::{self, Known, Piece, Takes};
+use kymo_sys::talk;
 
 use kymo_base::errno::strerror;
 
@@ -67,7 +68,7 @@ fn say(session: &mut Session, names: &[Vec<u8>]) {
 }
 
 fn complain(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    talk::put(text.as_bytes());
 }
 
 fn complain_of_daemon(session: &Session) {
@@ -77,7 +78,7 @@ fn complain_of_daemon(session: &Session) {
         text.extend_from_slice(&error.0);
     }
     text.push(b'\n');
-    let _ = io::stderr().write_all(&text);
+    talk::put(&text);
 }
 
 /// Names in a folder, those that fit a pattern, or a single file's.

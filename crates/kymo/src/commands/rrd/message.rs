@@ -21,11 +21,20 @@ impl Message {
         Message::of(&[verb.as_bytes(), b" '", name, b"': ", cause.as_bytes()])
     }
 
-    /// Prints `ERROR: <text>`.
+    /// Prints it among a pipe's answers. A reader that has gone is noticed when these are flushed.
     pub(super) fn print(&self, out: &mut impl Write) {
+        let _ = out.write_all(&self.line());
+    }
+
+    /// Prints it on stderr.
+    pub(super) fn tell(&self) {
+        talk::put(&self.line());
+    }
+
+    /// `ERROR: <text>`.
+    fn line(&self) -> Vec<u8> {
         let text = &self.0[..self.0.len().min(LEN_MAX)];
-        // Nobody is left to be told.
-        let _ = out.write_all(&[b"ERROR: ", text, b"\n"].concat());
+        [b"ERROR: ", text, b"\n"].concat()
     }
 }
 
@@ -48,3 +57,4 @@ impl From<kymo_rrd::Error> for Message {
 }
 
 use kymo_base::errno::strerror;
+use kymo_sys::talk;

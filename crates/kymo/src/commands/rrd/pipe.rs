@@ -13,7 +13,7 @@ pub(super) fn run(session: &mut Session, dir: &[u8]) -> u8 {
     let started = Instant::now();
     session.mode = Mode::Piped;
     if let Err((message, code)) = place::begin(dir) {
-        message.print(&mut io::stderr());
+        message.tell();
         return code;
     }
     let mut line = Vec::new();

@@ -9,6 +9,7 @@ use kymo_base::name::DisplayName;
 use kymo_store::{Files, Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
+use kymo_sys::talk;
 
 use crate::refuse;
 
@@ -59,7 +60,7 @@ pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
     let opened = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock));
     let (store, replayed) = opened.map_err(|error| error.to_string())?;
     for notice in &replayed.notices {
-        eprintln!("kymo: {}", DisplayName(notice.as_bytes()));
+        talk::say(format_args!("kymo: {}", DisplayName(notice.as_bytes())));
     }
     Ok(store)
 }
@@ -67,5 +68,5 @@ pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
 /// A line about one file.
 pub(super) fn complain(verb: &str, path: &[u8], cause: &str) {
     let cause = DisplayName(cause.as_bytes());
-    eprintln!("cannot {verb} {}: {cause}", DisplayName(path));
+    talk::say(format_args!("cannot {verb} {}: {cause}", DisplayName(path)));
 }

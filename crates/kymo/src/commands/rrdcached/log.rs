@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_base::name::DisplayName;
 use kymo_ingest::log::Severity;
+use kymo_sys::talk;
 
 use super::options::Options;
 
@@ -49,7 +50,7 @@ impl DaemonLog {
         }
         let line = DisplayName(line.as_bytes());
         if self.stderr {
-            eprintln!("{line}");
+            talk::say(line);
         }
         // A log that cannot be written to has nobody to tell.
         let _ = match &self.to {

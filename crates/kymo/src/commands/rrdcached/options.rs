@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::spec;
 use kymo_store::Files;
 use kymo_sys::privilege::{self, Account};
+use kymo_sys::sure_folder::SureFolder;
 use kymo_wire::rrdcached::{Permissions, atoi};
 
 /// Without `-p`.
@@ -235,8 +236,7 @@ fn files(text: &str) -> Result<Files, &'static str> {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o777).create(folder)
+    SureFolder::make(folder, 0o777, &[]).map(drop)
 }
 
 impl Reading<'_> {
@@ -463,7 +463,10 @@ impl Reading<'_> {
     }
 
     fn log_file(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
-        match File::options().append(true).create(true).open(path(text)) {
+        let mut options = File::options();
+        // A pipe that nothing reads takes nothing, and is not waited for.
+        options.custom_flags(libc::O_NONBLOCK);
+        match options.append(true).create(true).open(path(text)) {
             Ok(file) => self.options.log_file = Some(file),
             Err(error) => {
                 let why = strerror(&error);

@@ -4,10 +4,11 @@
 use kymo_base::errno::strerror;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use kymo_sys::own_name::OwnName;
+use kymo_sys::sure_folder::SureFolder;
 use kymo_sys::{machine, privilege};
 
 /// A pid file that is ours.
@@ -65,11 +66,10 @@ fn options() -> OpenOptions {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
+    if folder.as_os_str().is_empty() {
         return Ok(());
     }
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o777).create(folder)
+    SureFolder::make(folder, 0o777, &[]).map(drop)
 }
 
 fn cannot(verb: &str, path: &Path, error: &io::Error) -> String {

@@ -6,12 +6,12 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
 use kymo_ingest::rrdcached::ListeningSocket;
 use kymo_sys::own_name::OwnName;
+use kymo_sys::sure_folder::SureFolder;
 use kymo_sys::{listen, privilege};
 
 use super::options::{Address, Options};
@@ -94,12 +94,11 @@ fn unix(
 
 fn make_folder(path: &Path) -> Result<(), (&Path, io::Error)> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    if folder.as_os_str().is_empty() || folder.is_dir() {
+    if folder.as_os_str().is_empty() {
         return Ok(());
     }
-    let mut builder = std::fs::DirBuilder::new();
-    let made = builder.recursive(true).mode(0o777).create(folder);
-    made.map_err(|error| (folder, error))
+    let made = SureFolder::make(folder, 0o777, &[]);
+    made.map(drop).map_err(|error| (folder, error))
 }
 
 /// `-s` and `-m`.

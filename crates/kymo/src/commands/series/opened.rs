@@ -37,14 +37,18 @@ pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
 }
 
 /// The store's folder, and the one that its .rrd files are below: as `kymo serve` and `kymo rrdcached` have them.
-fn place(dir: &Path) -> Result<(PathBuf, PathBuf)> {
+pub(crate) fn place(dir: &Path) -> Result<(PathBuf, PathBuf)> {
     let real = std::fs::canonicalize(dir);
     let real = real.with_context(|| format!("cannot open {}", dir.display()))?;
     let of_serve = real.join("store");
     let looked = if of_serve.is_dir() { &of_serve } else { &real };
     let folder = store_folder(&RealDisk, looked).map_err(Error::msg)?;
-    let folder = folder.with_context(|| format!("cannot find a store in {}", dir.display()))?;
+    let folder = folder
+        .with_context(|| format!("cannot open {}: there is no store in it", dir.display()))?;
     let above = folder.parent().unwrap_or(&folder);
+    if let Some(base) = kymo_store::base_of(&RealDisk, &folder).filter(|base| base.is_dir()) {
+        return Ok((folder, base));
+    }
     let base = match above.join("rrd") {
         rrd if folder.ends_with("store") && rrd.is_dir() => rrd,
         _ => above.to_path_buf(),

@@ -1,13 +1,14 @@
 //! As whom the children run when root starts them: the user who owns the folder. A folder that is made
 //! here is given to the user `kymo`; so nothing that is already there changes hands.
 
-use std::fs::{self, File, Metadata};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use kymo_sys::machine::{self, ROOT};
 use kymo_sys::privilege::Account;
+use kymo_sys::sure_folder::SureFolder;
 
 const MAY_READ: u32 = 0o4;
 const MAY_SEARCH: u32 = 0o1;
@@ -16,14 +17,12 @@ const OTHERS_MAY_WRITE: u32 = 0o022;
 
 /// Makes the folder. Whom the children become; `None`: nobody else.
 pub(super) fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o750)
-        .create(dir)
-        .with_context(|| format!("cannot make {}", dir.display()))?;
-    let opened = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
-    let stat = opened.metadata()?;
+    let folder = SureFolder::make(dir, 0o750, &[]);
+    let folder = folder.with_context(|| format!("cannot make {}", dir.display()))?;
+    let stat = folder.metadata()?;
     refuse_shared(dir, &stat)?;
+    let way = folder.trust(&[stat.uid()]);
+    way.with_context(|| format!("cannot use {}", dir.display()))?;
     if !machine::is_root() {
         return Ok(None);
     }
@@ -35,18 +34,27 @@ pub(super) fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
         });
         return Ok(Some(owner));
     }
-    let is_empty = fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none());
+    let is_empty = folder.is_empty()?;
     let Some(account) = Account::named(user).filter(|account| is_empty && can_reach(dir, account))
     else {
         return Ok(None);
     };
-    std::os::unix::fs::fchown(&opened, Some(account.uid), Some(account.gid))
-        .with_context(|| format!("cannot give {} to {user}", dir.display()))?;
+    let given = folder.give(account.uid, account.gid);
+    given.with_context(|| format!("cannot give {} to {user}", dir.display()))?;
     Ok(Some(account))
 }
 
+/// Opens a folder for a token, and lets it go again.
+pub(super) fn sure(dir: &Path) -> Result<()> {
+    let cannot = || format!("cannot open {}", dir.display());
+    let folder = SureFolder::open(dir).with_context(cannot)?;
+    let stat = folder.metadata()?;
+    refuse_shared(dir, &stat)?;
+    folder.trust(&[stat.uid()]).with_context(cannot)
+}
+
 /// Refuses a folder in which others could put a token, or a recording.
-pub(super) fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
+fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
     let mode = stat.mode() & 0o7777;
     if mode & OTHERS_MAY_WRITE != 0 {
         bail!(

@@ -1,13 +1,14 @@
-//! `[poll]`: the pollers of `kymo serve`, a process for each mrtg.cfg. They write through the keeper, and say in `DATA/poll` what the
+//! `[poll]`: the poller of `kymo serve`, one process for all configurations. It writes through the keeper, and says in `DATA/poll` what the
 //! page has to know of their targets.
 
 use std::ffi::OsString;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use kymo_base::limits;
 use kymo_sys::machine;
-use kymo_sys::privilege::{self, Account, Keep, Role};
+use kymo_sys::privilege::{self, Account, Keep, Memory, Role};
+use kymo_sys::sure_folder::SureFolder;
 use kymo_wire::targets::FOLDER;
 
 use super::sockets;
@@ -37,71 +38,66 @@ pub(super) fn account(verb: &str, name: &str, hub: Option<&Account>) -> Result<O
         .with_context(|| format!("cannot {verb} as {name}: there is no such user"))
 }
 
-/// One for each configuration that is there now.
+/// Makes the poller of all present configurations; none where there is nothing to poll.
 pub(super) fn pollers(config: &Config, dir: &Path, hub: Option<&Account>) -> Result<Vec<Poller>> {
     let files = poll::configurations(&config.poll.mrtg);
     if config.poll.mrtg.is_empty() {
         return Ok(Vec::new());
     }
-    if files.is_empty() {
+    let Some(first) = files.first() else {
         bail!(
             "cannot poll: there is no file {}",
             config.poll.mrtg.join(", ")
         );
-    }
+    };
     let account = user(config, hub)?;
     let folder = make_folder(dir, account.as_ref(), hub)?;
-    let poller = |file: PathBuf| Poller {
-        words: words(config, dir, &folder, &file),
-        role: role(account.clone(), hub),
-        file,
+    let name = match files.len() {
+        1 => format!("poller of {}", first.display()),
+        count => format!("poller of {} and {} more", first.display(), count - 1),
     };
-    Ok(files.into_iter().map(poller).collect())
+    Ok(vec![Poller {
+        name,
+        words: words(config, dir, &folder, &files),
+        role: role(account, hub, Memory::Own(limits::POLLER_MEMORY_MAX)),
+    }])
 }
 
 /// The hub's group opens the keeper's socket.
-pub(super) fn role(account: Option<Account>, hub: Option<&Account>) -> Role {
+pub(super) fn role(account: Option<Account>, hub: Option<&Account>, memory: Memory) -> Role {
     let mut groups = account.as_ref().map_or(Vec::new(), privilege::groups);
     groups.extend(hub.map(|hub| hub.gid));
     Role {
         account,
         groups,
         keep: Keep::Nothing,
+        memory,
         ends_with_parent: true,
         inherits: Vec::new(),
     }
 }
 
 fn make_folder(dir: &Path, account: Option<&Account>, hub: Option<&Account>) -> Result<PathBuf> {
-    let folder = dir.join(FOLDER);
-    let cannot = || format!("cannot make {}", folder.display());
-    let mut builder = std::fs::DirBuilder::new();
-    let builder = builder.recursive(true).mode(MODE);
-    builder.create(&folder).with_context(cannot)?;
+    let path = dir.join(FOLDER);
+    let cannot = || format!("cannot make {}", path.display());
+    let users: Vec<u32> = account.iter().chain(&hub).map(|user| user.uid).collect();
+    let folder = SureFolder::make(&path, MODE, &users).with_context(cannot)?;
+    folder.trust(&users).with_context(cannot)?;
     if let Some(account) = account {
         let group = hub.map_or(account.gid, |hub| hub.gid);
-        std::os::unix::fs::chown(&folder, Some(account.uid), Some(group)).with_context(cannot)?;
+        folder.give(account.uid, group).with_context(cannot)?;
     }
-    let mode = std::fs::Permissions::from_mode(MODE);
-    std::fs::set_permissions(&folder, mode).with_context(cannot)?;
-    Ok(folder)
+    folder.set_mode(MODE).with_context(cannot)?;
+    Ok(path)
 }
 
 /// The command line, without a secret.
-fn words(config: &Config, dir: &Path, folder: &Path, file: &Path) -> Vec<OsString> {
-    let stem = file.file_stem().unwrap_or_default();
-    let own = |ending: &str| {
-        let mut name = stem.to_owned();
-        name.push(ending);
-        folder.join(name).into_os_string()
-    };
+fn words(config: &Config, dir: &Path, folder: &Path, files: &[PathBuf]) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--foreground".into()];
     let places = [
         ("--keeper", dir.join(sockets::WRITES).into_os_string()),
         ("--base", super::base(config, dir).into_os_string()),
         ("--descriptions", folder.as_os_str().to_owned()),
-        ("--lock-file", own(".lock")),
-        ("--confcache-file", own(".ok")),
     ];
     for (switch, value) in places {
         words.extend([switch.into(), value]);
@@ -119,6 +115,6 @@ fn words(config: &Config, dir: &Path, folder: &Path, file: &Path) -> Vec<OsStrin
         words.extend(is_on.then(|| switch.into()));
     }
     words.push("--".into());
-    words.push(file.as_os_str().to_owned());
+    words.extend(files.iter().map(|file| file.as_os_str().to_owned()));
     words
 }

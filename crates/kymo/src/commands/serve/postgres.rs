@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use kymo_sys::privilege::Account;
+use kymo_sys::privilege::{Account, Memory};
 
 use super::{poller, sockets};
 use crate::commands::postgres::{PostgresOrder, ServerOrder};
@@ -35,6 +35,6 @@ pub(super) fn plan(config: &Config, dir: &Path, hub: Option<&Account>) -> Result
             keeper: dir.join(sockets::WRITES),
             servers: servers.collect(),
         },
-        role: poller::role(account, hub),
+        role: poller::role(account, hub, Memory::Unlimited),
     }))
 }

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kymo_base::errno::strerror;
+use kymo_base::limits::{SHM_USER_NAMES_MAX, shm_user_bytes};
 use kymo_base::name::DisplayName;
 use kymo_sys::machine;
 use kymo_sys::packet_pipe::packet_pipe;
 use kymo_sys::privilege::{self, Account};
+use kymo_sys::sure_folder::SureFolder;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown,
-    flock, fstat, fstatfs, mkdir, openat, renameat_with, unlinkat,
+    flock, fstat, fstatfs, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -26,6 +28,8 @@ const SHARED: &str = "/run/kymo/pub";
 /// Everybody makes files there, and removes only his own; files are of the folder's group.
 const SHARED_MODE: u32 = 0o3777;
 const OWN_MODE: u32 = 0o700;
+/// The part of the memory that all publishers together may fill.
+const MEMORY_PART: u64 = 4;
 /// What `statfs` says of tmpfs.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 /// Held by who collects.
@@ -130,12 +134,13 @@ fn cannot(verb: &str, path: &Path, error: Errno) -> anyhow::Error {
 
 /// A folder that is there stays as it is. Whether it was made.
 fn make(path: &Path, mode: u32, owner: &Account) -> Result<bool> {
-    match mkdir(path, Mode::from_raw_mode(OWN_MODE)) {
-        Ok(()) => {}
-        Err(Errno::EXIST) => return Ok(false),
-        Err(error) => return Err(cannot("make", path, error)),
+    let failed = |error: io::Error| anyhow!("cannot make {}: {}", path.display(), strerror(&error));
+    let folder = SureFolder::make(path, OWN_MODE, &[owner.uid]).map_err(failed)?;
+    if folder.is_new() {
+        folder.give(owner.uid, owner.gid).map_err(failed)?;
+        folder.set_mode(mode).map_err(failed)?;
     }
-    give(path, mode, owner).map(|()| true)
+    Ok(folder.is_new())
 }
 
 fn give(path: &Path, mode: u32, owner: &Account) -> Result<()> {
@@ -151,12 +156,13 @@ fn give(path: &Path, mode: u32, owner: &Account) -> Result<()> {
 /// A file system of its own, so that programs fill no other one.
 fn make_shared(path: &Path, owner: &Account) -> Result<()> {
     if let Some(above) = path.parent() {
-        match mkdir(above, Mode::from_raw_mode(0o755)) {
+        let failed = |error| anyhow!("cannot use {}: {}", above.display(), strerror(&error));
+        let folder = SureFolder::make(above, 0o755, &[]).map_err(failed)?;
+        // A link of another user would lead the mount elsewhere.
+        folder.trust(&[]).map_err(failed)?;
+        if folder.is_new() {
             // Whatever the umask is: programs of all users go through it.
-            Ok(()) => fchmod(open(above)?, Mode::from_raw_mode(0o755))
-                .map_err(|error| cannot("open up", above, error))?,
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(cannot("make", above, error)),
+            folder.set_mode(0o755).map_err(failed)?;
         }
     }
     let is_new = make(path, SHARED_MODE, owner)?;
@@ -181,14 +187,27 @@ fn is_mount_point(path: &Path) -> Result<bool> {
     Ok(device(path)? != device(above)?)
 }
 
+/// The kernel keeps users' quotas if it can; elsewhere the collector removes files beyond them.
 fn mount_tmpfs(path: &Path, owner: &Account) -> Result<(), Errno> {
-    let options = format!(
-        "size=64m,nr_inodes=4096,mode={SHARED_MODE:o},uid={},gid={}",
-        owner.uid, owner.gid
+    let bytes = shm_user_bytes(machine::memory_bytes() / MEMORY_PART);
+    let quotas = format!(
+        ",usrquota,usrquota_block_hardlimit={bytes},usrquota_inode_hardlimit={SHM_USER_NAMES_MAX}"
     );
-    let options = CString::new(options).map_err(|_| Errno::INVAL)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("kymo", path, "tmpfs", flags, Some(&*options))
+    let mount_with = |quotas: &str| {
+        let options = format!(
+            "size={}%,nr_inodes=65536,mode={SHARED_MODE:o},uid={},gid={}{quotas}",
+            100 / MEMORY_PART,
+            owner.uid,
+            owner.gid
+        );
+        let options = CString::new(options).map_err(|_| Errno::INVAL)?;
+        mount("kymo", path, "tmpfs", flags, Some(&*options))
+    };
+    match mount_with(&quotas) {
+        Err(Errno::INVAL) => mount_with(""),
+        outcome => outcome,
+    }
 }
 
 /// The lock is the collector's own file; what somebody else has put there is moved away: the folder's owner may.
@@ -210,6 +229,12 @@ fn lock(folder: &OwnedFd, collector: &Account) -> Result<OwnedFd, String> {
                 };
             }
             Ok(_) => why = "its lock is another user's".into(),
+            Err(Errno::ROFS) => {
+                return Err(
+                    "it is read-only; `mount -o remount,rw` on it, then start kymo serve again"
+                        .into(),
+                );
+            }
             Err(error) => why = strerror(&error.into()),
         }
         let away = format!("{LOCK}.{}.{attempt}", std::process::id());

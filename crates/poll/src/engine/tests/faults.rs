@@ -1,7 +1,7 @@
 //! What goes wrong on the way and at the other end.
 
 use super::network::{Agent, MS, Object, S, Simulation, address, target};
-use crate::engine::{Happening, Pace};
+use crate::engine::{Column, Empty, Happening, Missing, Pace};
 use kymo_wire::snmp::PduKind;
 
 fn both(count: u32) -> String {
@@ -122,6 +122,124 @@ fn small_replies_halve_pdus() {
     }
 }
 
+/// A run from cron has one cycle. A device that drops GETs of more than 20 names had 33 of 48 values in each run, and one of more
+/// than 10 had none, because only one limit was found in a cycle, and was forgotten.
+#[test]
+fn limits_are_found_in_one_cycle_and_kept() {
+    let mut agents = Vec::new();
+    for limit in [20, 12, 10, 8, 4, 3, 1] {
+        let [mut drops, mut first, mut refuses] = [48, 48, 48].map(Agent::new);
+        drops.drops_over = limit;
+        first.answers_first = limit;
+        refuses.refuses_over = limit;
+        agents.extend([(limit, drops), (limit, first), (limit, refuses)]);
+    }
+    let mut without_bulk = Agent::new(48);
+    without_bulk.is_without_bulk = true;
+    agents.push((48, without_bulk));
+    for (limit, agent) in agents {
+        for spec in ["{}:public@127.0.0.1:::::2", "#if{}:public@127.0.0.1:::::2"] {
+            let text: String = (1..=48)
+                .map(|n| target(&format!("t{n}"), &spec.replace("{}", &n.to_string())))
+                .collect();
+            let story = format!(
+                "{limit} {spec} {:?}",
+                (agent.answers_first, agent.refuses_over)
+            );
+            let mut simulation = Simulation::new(&text, vec![agent.clone()], Pace::Burst);
+            simulation.run(240 * S);
+            let unknown = |simulation: &mut Simulation| {
+                let values = std::mem::take(&mut simulation.values);
+                assert_eq!(values.len(), 48, "{story}");
+                values.iter().filter(|(_, text)| text.contains('U')).count()
+            };
+            assert_eq!(unknown(&mut simulation), 0, "{story}");
+            let cache = simulation.engine.changed_cache().unwrap_or_default();
+            simulation.accounts.clear();
+            simulation.run_again(&cache);
+            simulation.run(5 * S);
+            assert_eq!(unknown(&mut simulation), 0, "{story}");
+            assert_eq!(simulation.accounts[0].losses, 0, "{story}");
+        }
+    }
+}
+
+/// A limit that a run from cron found stayed for ever: a device whose software was renewed was asked in small PDUs for years.
+#[test]
+fn more_is_tried_once_a_day() {
+    let text: String = (1..=48)
+        .map(|n| target(&format!("t{n}"), &format!("{n}:public@127.0.0.1:::::2")))
+        .collect();
+    let mut agent = Agent::new(48);
+    agent.drops_over = 10;
+    let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+    simulation.run(240 * S);
+    let mut cache = simulation.engine.changed_cache().unwrap();
+    let mut largest = Vec::new();
+    for hour in 0..104 {
+        if hour == 50 {
+            simulation.agent(1).drops_over = usize::MAX;
+        }
+        simulation.clock.advance_ns(3360 * S);
+        simulation.agent(1).asked.clear();
+        simulation.values.clear();
+        simulation.run_again(&cache);
+        simulation.run(240 * S);
+        cache = simulation.engine.changed_cache().unwrap_or(cache);
+        assert_eq!(simulation.values.len(), 48);
+        assert!(
+            !simulation.values.iter().any(|of| of.1.contains('U')),
+            "{hour}"
+        );
+        let names = simulation.agent(1).asked.iter().map(|one| one.1);
+        largest.push(names.max().unwrap());
+    }
+    // Once a day the engine asks for twice as many names. An answer keeps the new limit; a missing one costs a PDU a run.
+    let too_large: Vec<usize> = (0..50).filter(|&hour| largest[hour] > 10).collect();
+    assert_eq!(too_large, [48], "{largest:?}");
+    assert!(largest[23] < largest[24], "{largest:?}");
+    assert_eq!(
+        (largest[51], largest[103]),
+        (largest[24], 23),
+        "{largest:?}"
+    );
+    assert!(!String::from_utf8(cache.text()).unwrap().contains("Limit"));
+}
+
+/// A name for which a device is silent, or refuses a PDU without naming it, costs the device's other names nothing.
+#[test]
+fn a_name_that_spoils_its_pdu_is_found_among_the_others() {
+    let name = [1, 3, 6, 1, 2, 1, 2, 2, 1, 10, 5];
+    let text: String = (1..=16)
+        .map(|n| target(&format!("t{n}"), &format!("{n}:public@127.0.0.1")))
+        .collect();
+    for is_silent in [true, false] {
+        let mut agent = Agent::new(16);
+        agent.hides_index = true;
+        match is_silent {
+            true => agent.drops_name = Some(name.to_vec()),
+            false => drop(agent.objects.remove(&name[..])),
+        }
+        let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+        for cycle in 0..2 {
+            simulation.run(300 * S);
+            for n in 0..16 {
+                let value = simulation.take(n).pop().unwrap();
+                match n {
+                    4 => assert!(value.starts_with("U:") && value.len() > 4, "{value}"),
+                    _ => assert!(!value.contains('U'), "{cycle} {n} {value}"),
+                }
+            }
+        }
+        // From then on it is alone, and the others are asked as if it were not there.
+        simulation.agent(1).asked.clear();
+        simulation.run(300 * S);
+        let names = simulation.agent(1).asked.iter().map(|one| one.1);
+        let large = names.filter(|&names| names > 2).collect::<Vec<_>>();
+        assert_eq!(large, [23, 9], "{is_silent}");
+    }
+}
+
 #[test]
 fn version_1_goes_on_without_the_name_that_is_not_there() {
     let text: String = (1..=16)
@@ -136,22 +254,91 @@ fn version_1_goes_on_without_the_name_that_is_not_there() {
     for n in 0..16 {
         let value = simulation.take(n).pop().unwrap();
         match n {
-            4 => assert_eq!(value, "U:501005"),
+            4 => assert_eq!(value, "U:501010"),
             _ => assert!(!value.contains('U'), "{n} {value}"),
         }
     }
-    // Not asked for again for an hour.
+    // From now on the refused name spoils no PDU but its own.
     simulation.agent(1).asked.clear();
     simulation.run(300 * S);
-    let first: usize = simulation.agent(1).asked.iter().map(|one| one.1).sum();
-    assert_eq!(first, 31 + 2);
+    let names: Vec<usize> = simulation.agent(1).asked.iter().map(|one| one.1).collect();
+    assert_eq!(names, [23, 9, 2, 1]);
+    simulation.values.clear();
     let name = vec![1, 3, 6, 1, 2, 1, 2, 2, 1, 10, 5];
     simulation.agent(1).objects.insert(name, Object::Count(7));
-    simulation.values.clear();
-    simulation.run(3600 * S);
-    let values = simulation.take(4);
-    assert!(values[0].starts_with("U:"), "{values:?}");
-    assert!(values.last().unwrap().starts_with("7:"), "{values:?}");
+    simulation.run(600 * S);
+    assert_eq!(simulation.take(4), ["7:801610", "7:951900"]);
+    // The name is there: its reading shares a PDU again.
+    simulation.agent(1).asked.clear();
+    simulation.run(300 * S);
+    let names: Vec<usize> = simulation.agent(1).asked.iter().map(|one| one.1).collect();
+    assert_eq!(names, [23, 11]);
+}
+
+/// A name that version 1 refused once was not asked for again for an hour: cards that come up late were without values.
+#[test]
+fn version_1_asks_for_an_absent_name_in_each_cycle() {
+    let absent: [&[u32]; 3] = [
+        &[1, 3, 6, 1, 2, 1, 2, 2, 1, 10, 3],
+        &[1, 3, 6, 1, 2, 1, 2, 2, 1, 16, 3],
+        &[1, 3, 6, 1, 2, 1, 1, 3, 0],
+    ];
+    let text: String = (1..=4)
+        .map(|n| target(&format!("t{n}"), &format!("{n}:public@127.0.0.1")))
+        .collect();
+    for name in absent {
+        let mut agent = Agent::new(4);
+        let known = agent.objects.remove(name);
+        agent.has_uptime = known.is_some();
+        let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+        simulation.run(900 * S);
+        let is_all_known = |values: &[String]| !values.iter().any(|value| value.contains('U'));
+        for n in [0, 1, 3] {
+            let values = simulation.take(n);
+            assert!(
+                values.len() == 3 && is_all_known(&values),
+                "{name:?} {values:?}"
+            );
+        }
+        let agent = simulation.agent(1);
+        known.into_iter().for_each(|known| {
+            agent.objects.insert(name.to_vec(), known);
+        });
+        agent.has_uptime = true;
+        simulation.values.clear();
+        simulation.run(300 * S);
+        let values = simulation.take(2);
+        assert!(
+            values.len() == 1 && is_all_known(&values),
+            "{name:?} {values:?}"
+        );
+        // A restart is seen by an uptime that was absent before.
+        simulation.run(300 * S);
+        simulation.agent(1).started_ns = 2499 * S;
+        simulation.run(300 * S);
+        assert!(
+            matches!(simulation.happenings[..], [Happening::Restarted { .. }]),
+            "{name:?} {:?}",
+            simulation.happenings
+        );
+    }
+}
+
+/// A name of an interface that appears late was looked for after up to an hour, where the device does not say that it changed.
+#[test]
+fn a_device_that_announces_no_interface_is_looked_through_in_each_cycle() {
+    for version in ["", ":::::2"] {
+        let text = target("a", &format!("#late:public@127.0.0.1{version}"));
+        let mut simulation = Simulation::new(&text, vec![Agent::new(2)], Pace::Burst);
+        simulation.run(1800 * S);
+        assert_eq!(simulation.take(0), ["U:U"; 6]);
+        let name = vec![1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1, 2];
+        let agent = simulation.agent(1);
+        agent.objects.insert(name, Object::Text(b"late"));
+        simulation.run(300 * S);
+        let value = simulation.take(0).pop().unwrap();
+        assert!(!value.contains('U'), "{version} {value}");
+    }
 }
 
 #[test]
@@ -166,7 +353,12 @@ fn a_device_that_has_no_uptime_is_polled_without() {
         assert!(value.starts_with("20000"), "{value}");
         simulation.agent(1).asked.clear();
         simulation.run(300 * S);
-        assert_eq!(simulation.agent(1).asked, [(PduKind::Get, 2)]);
+        // Version 1 refuses the whole PDU for it, so that it has one of its own.
+        let expected: &[(PduKind, usize)] = match version {
+            "" => &[(PduKind::Get, 1), (PduKind::Get, 2)],
+            _ => &[(PduKind::Get, 3)],
+        };
+        assert_eq!(simulation.agent(1).asked, expected);
     }
 }
 
@@ -198,6 +390,56 @@ fn a_restart_is_a_gap_and_a_wrap_is_none() {
         "{:?}",
         simulation.happenings
     );
+}
+
+/// The uptime of an agent that was started again made a gap in all its counters, though each of them went on.
+#[test]
+fn a_counter_that_went_back_makes_the_gap() {
+    let gauge = "Options[g]: gauge\n";
+    let own = "1.3.6.1.4.1.9";
+    let text = [
+        target("a", "1:public@127.0.0.1:::::2"),
+        target("b", "2:public@127.0.0.1:::::2"),
+        target("g", &format!("{own}.1.0&{own}.1.0:public@127.0.0.1:::::2")),
+        gauge.to_string(),
+    ]
+    .concat();
+    let level = [1, 3, 6, 1, 4, 1, 9, 1, 0].to_vec();
+    let mut agent = Agent::new(2);
+    agent.objects.insert(level.clone(), Object::Number(7));
+    let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+    simulation.run(600 * S);
+    let restart = |simulation: &mut Simulation| {
+        let now_ns = (1000 + 300 * simulation.accounts.len() as u64) * S;
+        simulation.agent(1).agent_started_ns = Some(now_ns - S);
+        simulation.values.clear();
+        simulation.happenings.clear();
+        simulation.run(300 * S);
+    };
+    // The agent alone; and what is no counter may fall.
+    simulation.agent(1).objects.insert(level, Object::Number(3));
+    restart(&mut simulation);
+    assert_eq!(simulation.take(0), ["160000:161600"]);
+    assert_eq!(simulation.take(2), ["3:3"]);
+    assert!(matches!(
+        simulation.happenings[..],
+        [Happening::AgentRestarted { session: 0 }]
+    ));
+    assert!(!simulation.accounts[2].was_reset);
+    // One card of the device.
+    simulation.run(300 * S);
+    for name in [&[2, 2, 1, 10, 1][..], &[31, 1, 1, 1, 6, 1]] {
+        let name = [&[1, 3, 6, 1, 2, 1], name].concat();
+        simulation.agent(1).objects.insert(name, Object::Count(9));
+    }
+    restart(&mut simulation);
+    assert_eq!(simulation.take(0), ["U:U", "9:222200"]);
+    assert_eq!(simulation.take(1).len(), 1);
+    assert!(matches!(
+        simulation.happenings[..],
+        [Happening::Restarted { session: 0 }]
+    ));
+    assert!(simulation.accounts[4].was_reset);
 }
 
 #[test]
@@ -270,6 +512,122 @@ fn an_agent_that_never_comes_to_an_end_is_left() {
     simulation.run(300 * S);
     assert_eq!(simulation.take(0), ["U:U"]);
     assert!(simulation.agent(1).asked.len() < 10);
+}
+
+/// A column whose rows are out of order, come twice or in a circle was thrown away whole, and each name was said to be missing.
+#[test]
+fn what_a_broken_column_lists_is_polled() {
+    let in_order: Vec<u32> = (1..=30).collect();
+    let mut as_text = in_order.clone();
+    as_text.sort_by_key(u32::to_string);
+    let mut swapped = in_order.clone();
+    swapped.swap(10, 11);
+    let mut reversed = in_order.clone();
+    reversed.reverse();
+    let twenty: Vec<u32> = (1..=20).collect();
+    for (order, last, listed) in [
+        (as_text, None, 30),
+        (swapped, None, 30),
+        (reversed, None, 30),
+        (twenty.clone(), Some(20), 20),
+        (twenty.clone(), Some(1), 20),
+        (twenty, Some(13), 20),
+    ] {
+        for options in [":::::2", ""] {
+            let text: String = (1..=30)
+                .map(|n| {
+                    target(
+                        &format!("t{n}"),
+                        &format!("\\if{n}:public@127.0.0.1{options}"),
+                    )
+                })
+                .collect();
+            let mut agent = Agent::new(30);
+            agent.order = Some((order.clone(), last));
+            let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+            simulation.run(900 * S);
+            for n in 0..30 {
+                let values = simulation.take(n);
+                let known = values.iter().filter(|value| !value.contains('U')).count();
+                let expected = if n < listed { 3 } else { 0 };
+                assert_eq!(
+                    (values.len(), known),
+                    (3, expected),
+                    "{n} {order:?} {last:?}"
+                );
+            }
+            let missing = simulation.reasons.iter().map(|of| match of.0 {
+                Empty::NoInterface { why, .. } => why,
+                _ => panic!("{of:?}"),
+            });
+            let missing: Vec<Missing> = missing.collect();
+            assert_eq!(missing, vec![Missing::Looped; 30 - listed as usize]);
+            let rows = simulation.agent(1).asked.len();
+            assert!(rows < 150, "{rows}");
+        }
+    }
+}
+
+/// Targets without a value were not named, and no line said why they had none.
+#[test]
+fn each_target_without_a_value_has_its_reason_once() {
+    let own = "1.3.6.1.4.1.9";
+    let cases = [
+        (
+            format!("{own}.1.0&{own}.1.0:public@127.0.0.1:::::2"),
+            Some(Empty::NoNumber),
+        ),
+        ("77:public@127.0.0.1:::::2".into(), Some(Empty::NoObject)),
+        ("77:public@127.0.0.2:::::1".into(), Some(Empty::NoObject)),
+        (
+            "#no:public@127.0.0.1:::::2".into(),
+            Some(Empty::NoInterface {
+                column: Column::Name,
+                key: b"no"[..].into(),
+                why: Missing::Absent,
+            }),
+        ),
+        ("1:public@127.0.0.9:::::2".into(), Some(Empty::NoAnswer)),
+        ("2:public@127.0.0.9:::::2".into(), Some(Empty::NoAnswer)),
+        ("1:public@127.0.0.1:::::2".into(), None),
+    ];
+    let text: String = (0..)
+        .zip(&cases)
+        .map(|(n, of)| target(&format!("t{n}"), &of.0))
+        .collect();
+    let text_object = [1, 3, 6, 1, 4, 1, 9, 1, 0].to_vec();
+    let mut agent = Agent::new(2);
+    agent
+        .objects
+        .insert(text_object.clone(), Object::Text(b"45 C"));
+    let mut simulation = Simulation::new(&text, vec![agent, Agent::new(2)], Pace::Burst);
+    simulation.run(900 * S);
+    for (number, (spec, why)) in cases.iter().enumerate() {
+        let reasons = simulation
+            .reasons
+            .iter()
+            .filter(|of| of.1.contains(&number));
+        let reasons: Vec<&Empty> = reasons.map(|of| &of.0).collect();
+        assert_eq!(reasons, Vec::from_iter(why), "{spec}");
+    }
+    // A dead device is one piece of news for all its targets.
+    assert!(simulation.reasons.contains(&(Empty::NoAnswer, vec![4, 5])));
+    // Another reason is news, the first one after values is, too.
+    let mut reasons = Vec::new();
+    for object in [None, Some(Object::Number(4)), Some(Object::Text(b"x"))] {
+        let objects = &mut simulation.agent(1).objects;
+        objects.remove(&text_object);
+        objects.extend(object.map(|object| (text_object.clone(), object)));
+        simulation.reasons.clear();
+        simulation.run(300 * S);
+        reasons.push(std::mem::take(&mut simulation.reasons));
+    }
+    let expected = [
+        vec![(Empty::NoObject, vec![0])],
+        vec![],
+        vec![(Empty::NoNumber, vec![0])],
+    ];
+    assert_eq!(reasons, expected);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use kymo_wire::snmp::{
 };
 
 use crate::batch::Batch;
-use crate::engine::{Account, Cache, Engine, Happening, Link, Pace, Settings, Stamps};
+use crate::engine::{
+    Account, Cache, Column, Empty, Engine, Happening, Link, Pace, Settings, Stamps,
+};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const S: u64 = 1000 * MS;
@@ -41,14 +43,37 @@ pub(super) struct Agent {
     /// When it was started, in simulated nanoseconds.
     pub started_ns: u64,
     pub has_uptime: bool,
+    /// When its agent was started, if that was later.
+    pub agent_started_ns: Option<u64>,
     /// Of this number of packets one is not answered.
     pub loses: u64,
     /// Packets that came, with their kind and how many names they had.
     pub asked: Vec<(PduKind, usize)>,
     /// Each answer is sent twice.
     pub is_double: bool,
+    /// GETs of more names are not answered.
+    pub drops_over: usize,
+    /// Names of a GET that are answered, from its first one on.
+    pub answers_first: usize,
+    /// GETs of more names are refused with an error that names none of them.
+    pub refuses_over: usize,
+    /// GETBULKs are not answered.
+    pub is_without_bulk: bool,
+    /// A GET that has this name is not answered.
+    pub drops_name: Option<Vec<u32>>,
+    /// An error does not say for which name it is.
+    pub hides_index: bool,
+    /// Rows of each column in this order, by index; the last row leads to the row of the number behind it, or out of the column.
+    pub order: Option<(Vec<u32>, Option<u32>)>,
     /// Changes an answer before it is sent.
     pub spoil: Option<fn(&mut Vec<u8>)>,
+    /// Time the agent takes to make an answer; requests that arrive meanwhile are lost.
+    pub serial_ns: u64,
+    pub busy_until_ns: u64,
+    /// Packets that were lost so.
+    pub lost: usize,
+    /// Communities that get answers; empty: all do.
+    pub communities: Vec<Vec<u8>>,
     /// Answers come from there.
     pub from: Option<SocketAddr>,
 }
@@ -74,17 +99,30 @@ impl Agent {
             delay_ns: 5 * MS,
             started_ns: 0,
             has_uptime: true,
+            agent_started_ns: None,
             loses: u64::MAX,
             asked: Vec::new(),
             is_double: false,
+            drops_over: usize::MAX,
+            answers_first: usize::MAX,
+            refuses_over: usize::MAX,
+            is_without_bulk: false,
+            drops_name: None,
+            hides_index: false,
+            order: None,
             spoil: None,
+            serial_ns: 0,
+            busy_until_ns: 0,
+            lost: 0,
+            communities: Vec::new(),
             from: None,
         }
     }
 
     fn value(&self, name: &[u32], now_ns: u64) -> Option<ObjectValue<'_>> {
         if name == [1, 3, 6, 1, 2, 1, 1, 3, 0] && self.has_uptime {
-            let ticks = (now_ns - self.started_ns) / (10 * MS);
+            let started_ns = self.agent_started_ns.unwrap_or(self.started_ns);
+            let ticks = (now_ns - started_ns) / (10 * MS);
             return Some(ObjectValue::TimeTicks(ticks & 0xffff_ffff));
         }
         Some(match self.objects.get(name)? {
@@ -98,10 +136,47 @@ impl Agent {
     }
 
     fn after(&self, name: &[u32]) -> Option<Vec<u32>> {
+        if let Some((order, last)) = &self.order {
+            let is_column = |name: &[u32]| Column::ALL.iter().any(|of| of.oid() == name);
+            let row = |column: &[u32], index: u32| Some([column, &[index]].concat());
+            if is_column(name) {
+                return row(name, order[0]);
+            }
+            if let [column @ .., index] = name
+                && is_column(column)
+                && let Some(place) = order.iter().position(|of| of == index)
+                && let Some(next) = order.get(place + 1).copied().or(*last)
+            {
+                return row(column, next);
+            }
+        }
         let mut behind = self
             .objects
             .range::<[u32], _>((std::ops::Bound::Excluded(name), std::ops::Bound::Unbounded));
         behind.next().map(|(name, _)| name.clone())
+    }
+
+    fn answers(&self, head: &MessageHead<'_>, names: &[Vec<u32>], now_ns: u64) -> Answers<'_> {
+        let times = match head.kind {
+            PduKind::Get => {
+                let answer = |name: &Vec<u32>| (name.clone(), self.value(name, now_ns));
+                return names.iter().map(answer).collect();
+            }
+            PduKind::GetNext => 1,
+            PduKind::GetBulk => head.index,
+            PduKind::Response => unreachable!(),
+        };
+        let mut answers = Vec::new();
+        let mut at = names[0].clone();
+        for _ in 0..times {
+            let Some(next) = self.after(&at) else {
+                answers.push((at, None));
+                break;
+            };
+            answers.push((next.clone(), self.value(&next, now_ns)));
+            at = next;
+        }
+        answers
     }
 
     fn answer(&mut self, packet: &[u8], now_ns: u64) -> Option<Vec<u8>> {
@@ -114,50 +189,44 @@ impl Agent {
         if self.is_dead || (self.asked.len() as u64).is_multiple_of(self.loses) {
             return None;
         }
-        let mut answers: Vec<(Vec<u32>, Option<ObjectValue<'_>>)> = Vec::new();
-        match request.head.kind {
-            PduKind::Get => {
-                answers.extend(
-                    names
-                        .iter()
-                        .map(|name| (name.clone(), self.value(name, now_ns))),
-                );
-            }
-            PduKind::GetNext | PduKind::GetBulk => {
-                let mut at = names[0].clone();
-                let times = match request.head.kind {
-                    PduKind::GetBulk => request.head.index,
-                    _ => 1,
-                };
-                for _ in 0..times {
-                    let Some(next) = self.after(&at) else {
-                        answers.push((at.clone(), None));
-                        break;
-                    };
-                    answers.push((next.clone(), self.value(&next, now_ns)));
-                    at = next;
-                }
-            }
-            PduKind::Response => unreachable!(),
+        if now_ns < self.busy_until_ns {
+            self.lost += 1;
+            return None;
         }
+        let community = request.head.community;
+        if !self.communities.is_empty() && !self.communities.iter().any(|one| one == community) {
+            return None;
+        }
+        if self.serial_ns > 0 {
+            self.busy_until_ns = now_ns + self.serial_ns;
+        }
+        let is_get = request.head.kind == PduKind::Get;
+        let has_hole = self
+            .drops_name
+            .as_ref()
+            .is_some_and(|name| names.contains(name));
+        if is_get && (names.len() > self.drops_over || has_hole)
+            || request.head.kind == PduKind::GetBulk && self.is_without_bulk
+        {
+            return None;
+        }
+        let mut answers = self.answers(&request.head, &names, now_ns);
         let is_v1 = request.head.version == Version::V1;
         let missing = answers.iter().position(|(_, value)| value.is_none());
         let (status, index) = match (answers.len() > self.names_max, missing) {
             (true, _) => (ErrorStatus::TOO_BIG, 0),
+            _ if is_get && names.len() > self.refuses_over => (ErrorStatus::GEN_ERR, 0),
+            (_, Some(_)) if is_v1 && self.hides_index => (ErrorStatus::NO_SUCH_NAME, 0),
             (_, Some(at)) if is_v1 => (ErrorStatus::NO_SUCH_NAME, at as i32 + 1),
             _ => (ErrorStatus::NO_ERROR, 0),
         };
-        let mut varbinds = Vec::new();
-        if status != ErrorStatus::TOO_BIG {
-            for (name, value) in &answers {
-                let missing = match request.head.kind {
-                    PduKind::Get => ObjectValue::NoSuchInstance,
-                    _ => ObjectValue::EndOfMibView,
-                };
-                let name = Oid::of_arcs(name).unwrap();
-                put_varbind(&mut varbinds, &name, value.unwrap_or(missing));
-            }
+        if is_get {
+            answers.truncate(self.answers_first);
         }
+        let varbinds = match status {
+            ErrorStatus::TOO_BIG => Vec::new(),
+            _ => varbinds(request.head.kind, &answers),
+        };
         let head = MessageHead {
             kind: PduKind::Response,
             status: status.0,
@@ -171,6 +240,22 @@ impl Agent {
         }
         Some(out)
     }
+}
+
+/// Names and their values; `None`: there is none.
+type Answers<'a> = Vec<(Vec<u32>, Option<ObjectValue<'a>>)>;
+
+fn varbinds(kind: PduKind, answers: &[(Vec<u32>, Option<ObjectValue<'_>>)]) -> Vec<u8> {
+    let missing = match kind {
+        PduKind::Get => ObjectValue::NoSuchInstance,
+        _ => ObjectValue::EndOfMibView,
+    };
+    let mut out = Vec::new();
+    for (name, value) in answers {
+        let name = Oid::of_arcs(name).unwrap();
+        put_varbind(&mut out, &name, value.unwrap_or(missing));
+    }
+    out
 }
 
 fn column(behind: &[u32], index: u32) -> Vec<u32> {
@@ -217,6 +302,8 @@ pub(super) struct Simulation {
     pub values: Vec<(u32, String)>,
     pub accounts: Vec<Account>,
     pub happenings: Vec<Happening>,
+    /// Why targets have no value.
+    pub reasons: Vec<(Empty, Vec<usize>)>,
 }
 
 fn random(bytes: &mut [u8]) {
@@ -287,7 +374,15 @@ impl Simulation {
             values: Vec::new(),
             accounts: Vec::new(),
             happenings: Vec::new(),
+            reasons: Vec::new(),
         }
+    }
+
+    /// Another run, which knows what the cache file says.
+    pub(super) fn run_again(&mut self, cache: &Cache) {
+        let (config, now) = (self.config.clone(), self.clock.now());
+        self.engine = Engine::new(config, settings(Pace::Burst), cache, now);
+        resolve(&mut self.engine, &self.config);
     }
 
     /// Another state of the configuration.
@@ -342,7 +437,12 @@ impl Simulation {
             self.values.push((update.target, text));
         }
         self.accounts.extend(self.engine.take_accounts());
-        self.happenings.extend(self.engine.take_happenings());
+        for happening in self.engine.take_happenings() {
+            match happening {
+                Happening::Empty { why, targets, .. } => self.reasons.push((why, targets)),
+                other => self.happenings.push(other),
+            }
+        }
     }
 
     /// Values of a target since the last call: in and out, without their stamps.

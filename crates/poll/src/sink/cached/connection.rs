@@ -2,6 +2,7 @@
 
 use kymo_sys::clock::Clock;
 use kymo_sys::stream::Stream;
+use kymo_wire::mrtg_cfg::ConfigText;
 use kymo_wire::rrdcached::reply::status_of;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::ToSocketAddrs;
@@ -62,7 +63,13 @@ impl LineConnection {
 
     /// What is said of a failure: once, until it is over.
     pub(super) fn failed(&mut self, error: &io::Error) -> Option<String> {
-        let address = kymo_base::name::DisplayName(&self.address);
+        // A missing line end makes the next line's community part of this one.
+        let is_address = |byte: &u8| *byte != b'@' && !byte.is_ascii_whitespace();
+        let shown = match self.address.iter().all(is_address) {
+            true => &self.address[..],
+            false => ConfigText::DOTS.as_bytes(),
+        };
+        let address = kymo_base::name::DisplayName(shown);
         let text =
             format!("cannot ask rrdcached at {address}: {error}; values wait until it is back");
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)

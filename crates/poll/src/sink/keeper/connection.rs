@@ -5,13 +5,17 @@ use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long an answer may take: files may be made for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// It is not looked for more often than this.
 const PAUSE_NS: u64 = 1_000_000_000;
+
+/// The connection of all configurations of a process: the keeper has few seats for its clients.
+#[derive(Clone)]
+pub struct KeeperConnection(Arc<Mutex<Connection>>);
 
 pub(super) struct Connection {
     socket: PathBuf,
@@ -23,16 +27,29 @@ pub(super) struct Connection {
     is_told: bool,
 }
 
-impl Connection {
-    pub(super) fn to(socket: PathBuf, clock: Arc<dyn Clock>) -> Connection {
-        Connection {
+impl KeeperConnection {
+    /// To the keeper that answers on this socket, `keeper-write.sock`. Nothing is connected yet.
+    pub fn to(socket: PathBuf, clock: Arc<dyn Clock>) -> KeeperConnection {
+        KeeperConnection(Arc::new(Mutex::new(Connection {
             socket,
             clock,
             stream: None,
             not_before_ns: None,
             connected: 0,
             is_told: false,
-        }
+        })))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Uses a connection that is open already.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn use_stream(&mut self, stream: UnixStream) {
+        self.stream = Some(stream);
     }
 
     /// How often it was found again.
@@ -67,6 +84,8 @@ impl Connection {
         let mut stream = self.connect()?;
         let answers = exchange(&mut stream, &frame, answers).inspect_err(|_| {
             *may_be_heard = true;
+            // The other configurations do not wait as long for the same answer.
+            self.not_before_ns = Some(self.clock.mono_ns() + PAUSE_NS);
         })?;
         self.stream = Some(stream);
         self.is_told = false;

@@ -45,7 +45,9 @@ impl Keeper {
     ) {
         for readings in readings.chunks(TOGETHER) {
             if let Err(error) = self.send_devices(readings, interval_s) {
-                report.troubles.extend(self.connection.failed(&error));
+                report
+                    .troubles
+                    .extend(self.connection.lock().failed(&error));
                 return;
             }
         }
@@ -100,7 +102,9 @@ impl Keeper {
 
     fn ask_all(&mut self, question: &Question, answers: usize) -> io::Result<Vec<Answer>> {
         let mut no_matter = false;
-        self.connection.ask(question, answers, &mut no_matter)
+        self.connection
+            .lock()
+            .ask(question, answers, &mut no_matter)
     }
 }
 

@@ -21,7 +21,9 @@ impl Keeper {
         self.events.0.drain(..too_many);
         while !self.events.0.is_empty() {
             if let Err(error) = self.send_events(report) {
-                report.troubles.extend(self.connection.failed(&error));
+                report
+                    .troubles
+                    .extend(self.connection.lock().failed(&error));
                 return;
             }
         }
@@ -33,7 +35,7 @@ impl Keeper {
         let question = Question::Notify(together.collect());
         // It has no event twice.
         let mut no_matter = false;
-        let answers = self.connection.ask(&question, 1, &mut no_matter)?;
+        let answers = self.connection.lock().ask(&question, 1, &mut no_matter)?;
         if let Some(Answer::Refused(why)) = answers.first() {
             let line = format!("cannot keep what happened to devices: {why}");
             report.troubles.push(line);

@@ -16,16 +16,13 @@ pub struct Home {
 }
 
 impl Home {
-    /// Of a configuration's file, and of a store whose files lie below `base`. A LogDir there has names of its own in the store, so that
-    /// the files that the store writes are MRTG's; otherwise they begin with `mrtg/` and the name of the configuration.
-    pub fn new(log_dir: &Path, config: &Path, base: Option<&Path>) -> Home {
+    /// Home of a configuration's series in a store whose files lie below `base`. A LogDir there has names of its own in the store, so
+    /// that the files that the store writes are MRTG's; otherwise they begin with `mrtg/` and the name of the configuration.
+    pub fn new(log_dir: &Path, config: &[u8], base: Option<&Path>) -> Home {
         let below = base.and_then(|base| log_dir.strip_prefix(base).ok());
         let mut prefix = match below {
             Some(below) => below.as_os_str().as_bytes().to_vec(),
-            None => {
-                let stem = config.file_stem().unwrap_or_default();
-                [b"mrtg/", stem.as_bytes()].concat()
-            }
+            None => [b"mrtg/", config].concat(),
         };
         if !prefix.is_empty() {
             prefix.push(b'/');
@@ -129,8 +126,7 @@ mod tests {
             ("/var/lib/rrd/x/y", Some("/var/lib/rrd"), "x/y/"),
             ("/var/lib/rrd/", Some("/var/lib/rrd"), ""),
         ] {
-            let config = Path::new("/etc/mrtg/core.cfg");
-            let home = Home::new(Path::new(log_dir), config, base.map(Path::new));
+            let home = Home::new(Path::new(log_dir), b"core", base.map(Path::new));
             assert_eq!(home.prefix, prefix.as_bytes(), "{log_dir} {base:?}");
         }
     }

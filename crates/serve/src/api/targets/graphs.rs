@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use kymo_query::targets::{
     DescribedTarget, Direction, PERCENT, Percentile, Period, TargetGraph, TargetUnit, colours,
     direction_name, legends,
@@ -13,55 +12,52 @@ use kymo_wire::keeper::Rows;
 use serde_json::{Value as Json, json};
 
 use super::shown;
-use crate::answer::{self, Answer, Refusal};
-use crate::api::{Hub, Params, events};
+use crate::answer::{Answer, Refusal};
+use crate::api::{Asked, Hub, Params, events};
 use crate::number;
+use crate::turns::Lane;
 
-pub(in crate::api) async fn answer(
-    State(hub): State<Arc<Hub>>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Answer {
-    let params = Params::of(&uri);
+pub(in crate::api) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+    let params = Params::of(&asked.uri);
     let id = params.text("id").unwrap_or_default().to_string();
-    let body = hub
-        .ask(move |hub| {
-            let targets = hub.targets()?;
-            let missing = || Refusal::missing(format!("cannot find target {}", shown(&id)));
-            let (listed, at, target) = targets.described(&id).ok_or_else(missing)?;
-            let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
-            // A series without rows has graphs without lines: the page says what there is not.
-            let mut problem = None;
-            let mut rows = |range| {
-                targets.rows(&range).unwrap_or_else(|why| {
-                    problem = Some(why);
-                    Rows::default()
-                })
-            };
-            let periods = Period::ALL
-                .into_iter()
-                .filter(|period| period.is_shown(&target));
-            let graphs: Vec<TargetGraph> = periods
-                .map(|period| {
-                    let rows = rows(period.question(&target, now));
-                    TargetGraph::new(period, &target, &rows, now)
-                })
-                .collect();
-            let from = graphs.iter().map(|graph| graph.range.0).min();
-            let range = (from.unwrap_or(now), now + 1);
-            // A keeper that does not answer is said for the rows.
-            let marks = targets.marks(&target.device, range).unwrap_or_default();
-            let percentile = Percentile::new(&rows(Percentile::question(&target, now)));
-            let mut body = described(&id, &target, &TargetUnit::of(&target));
-            body["interval"] = listed.interval_s(&listed.targets[at]).into();
-            body["now"] = now.into();
-            body["problem"] = problem.into();
-            body["marks"] = events::list(&marks);
-            body["percentile"] = self::percentile(&percentile);
-            Ok(with_graphs(&body, &target, &graphs))
-        })
-        .await?;
-    Ok(answer::json(&headers, body))
+    let graphs = move |hub: &Hub| {
+        let targets = hub.targets()?;
+        let missing = || Refusal::missing(format!("cannot find target {}", shown(&id)));
+        let (listed, at, target) = targets.described(&id).ok_or_else(missing)?;
+        let now = RealClock.now().real_ns.div_euclid(1_000_000_000);
+        // A series without rows has graphs without lines: the page explains the gap.
+        let mut problem = None;
+        let mut rows = |range| {
+            targets.rows(&range).unwrap_or_else(|why| {
+                problem = Some(why);
+                Rows::default()
+            })
+        };
+        let periods = Period::ALL
+            .into_iter()
+            .filter(|period| period.is_shown(&target));
+        let graphs: Vec<TargetGraph> = periods
+            .map(|period| {
+                let rows = rows(period.question(&target, now));
+                TargetGraph::new(period, &target, &rows, now)
+            })
+            .collect();
+        let from = graphs.iter().map(|graph| graph.range.0).min();
+        let range = (from.unwrap_or(now), now + 1);
+        // A keeper that does not answer is said for the rows.
+        let marks = targets.marks(&target.device, range).unwrap_or_default();
+        let percentile = Percentile::new(&rows(Percentile::question(&target, now)));
+        let mut body = described(&id, &target, &TargetUnit::of(&target));
+        body["interval"] = listed.interval_s(&listed.targets[at]).into();
+        body["now"] = now.into();
+        let why = targets.reasons();
+        let why = why.why(&id).map(shown);
+        body["problem"] = problem.or(why).into();
+        body["marks"] = events::list(&marks);
+        body["percentile"] = self::percentile(&percentile);
+        Ok(with_graphs(&body, &target, &graphs))
+    };
+    hub.answer_json(Lane::Keeper, &asked, graphs).await
 }
 
 fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {

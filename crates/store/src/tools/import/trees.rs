@@ -6,6 +6,7 @@ use crate::error::FileError;
 use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::create::seasons_of;
 use crate::rrd_file::header::{identity, open_locked, read_header};
+use crate::tools::import::Member;
 use crate::wal::record::Identity;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::MEMORY_CELLS_MAX;
@@ -161,7 +162,8 @@ impl Inner {
             .get(chunk)
             .map(|chunk| chunk.schema.clone());
         let schema = schema.ok_or_else(|| io::Error::other("its chunk is gone"))?;
-        let files: Vec<(u8, &Rrd)> = members.iter().map(|(at, rrd)| (at.slot, *rrd)).collect();
+        let files = members.iter().map(|(at, rrd)| (at.slot, *rrd, None));
+        let files: Vec<Member<'_>> = files.collect();
         self.append_rows(chunk, &schema, &files)
     }
 

@@ -17,6 +17,12 @@ use std::time::Duration;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const START: i64 = 1_000_000_000;
+/// Ways of writing .rrd files.
+pub(crate) const MODES: [Files; 3] = [
+    Files::Never,
+    Files::Asked,
+    Files::After(Duration::from_secs(300)),
+];
 
 pub(crate) fn folder() -> PathBuf {
     "/j/kymo".into()

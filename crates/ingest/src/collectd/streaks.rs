@@ -1,8 +1,7 @@
-//! Whether the values of a series come at another interval than before, and for good: three in a row do.
+//! Series whose values come otherwise than before, at another interval or of other kinds, and for good: three in a row do.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
-
-use kymo_wire::collectd::Cdtime;
 
 /// Values in a row that are no accident.
 const IN_A_ROW: u8 = 3;
@@ -11,16 +10,16 @@ const REST_MS: u64 = 3_600_000;
 /// One that failed is tried again.
 const RETRY_MS: u64 = 60_000;
 
-/// Series whose values come at another interval, or have changed it not long ago.
+/// Series whose values come otherwise, or have changed not long ago. `T`: how they come.
 #[derive(Debug, Default)]
-pub(super) struct Intervals {
-    changes: HashMap<u32, Streak>,
+pub(super) struct Streaks<T> {
+    changes: HashMap<u32, Streak<T>>,
 }
 
 #[derive(Debug, Default)]
-struct Streak {
-    /// Of the newest values, and how many of them have had it.
-    interval: Cdtime,
+struct Streak<T> {
+    /// Form of the newest values, and their number.
+    how: T,
     in_a_row: u8,
     /// The stamp of the first of them, in seconds.
     since_s: u64,
@@ -28,23 +27,27 @@ struct Streak {
     not_before_ms: u64,
 }
 
-impl Intervals {
-    /// A value of a series was taken, whose definitions are for the interval `known`. `Some`: its interval has changed, as of the
-    /// value with that stamp.
-    pub(super) fn take(
+impl<T: Default> Streaks<T> {
+    /// A value of a series came, whose definitions are for values that come as `known`. `Some`: that has changed, as of the value
+    /// with that stamp.
+    pub(super) fn take<H>(
         &mut self,
         series: u32,
-        known: Cdtime,
-        (interval, stamp_s): (Cdtime, u64),
+        known: &H,
+        (how, stamp_s): (&H, u64),
         now_ms: u64,
-    ) -> Option<u64> {
-        if interval == known {
+    ) -> Option<u64>
+    where
+        T: Borrow<H>,
+        H: PartialEq + ToOwned<Owned = T> + ?Sized,
+    {
+        if how == known {
             self.stay(series, now_ms);
             return None;
         }
         let change = self.changes.entry(series).or_default();
-        if change.in_a_row == 0 || change.interval != interval {
-            change.interval = interval;
+        if change.in_a_row == 0 || change.how.borrow() != how {
+            change.how = how.to_owned();
             change.in_a_row = 0;
             change.since_s = stamp_s;
         }
@@ -54,7 +57,7 @@ impl Intervals {
     }
 
     /// A value came as it should.
-    fn stay(&mut self, series: u32, now_ms: u64) {
+    pub(super) fn stay(&mut self, series: u32, now_ms: u64) {
         if self.changes.is_empty() {
             return;
         }
@@ -81,7 +84,8 @@ impl Intervals {
         self.rest(series, now_ms + RETRY_MS);
     }
 
-    fn rest(&mut self, series: u32, not_before_ms: u64) {
+    /// No change before this.
+    pub(super) fn rest(&mut self, series: u32, not_before_ms: u64) {
         let change = Streak {
             not_before_ms,
             ..Streak::default()
@@ -93,17 +97,18 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_wire::collectd::Cdtime;
 
     const HOUR_MS: u64 = 3_600_000;
 
     /// When series 7 changes: the numbers of values after which it does, and since when. A change is begun at once.
     fn changes(first: u64, seconds: &[(u64, u64)]) -> Vec<(usize, u64, u64)> {
-        let (mut intervals, mut known) = (Intervals::default(), Cdtime::from_seconds(first));
+        let (mut intervals, mut known) = (Streaks::default(), Cdtime::from_seconds(first));
         let mut found = Vec::new();
         for (at, &(interval_s, now_s)) in seconds.iter().enumerate() {
             let interval = Cdtime::from_seconds(interval_s);
             let now_ms = now_s * 1000;
-            if let Some(since) = intervals.take(7, known, (interval, now_s), now_ms) {
+            if let Some(since) = intervals.take(7, &known, (&interval, now_s), now_ms) {
                 intervals.begin(7, now_ms);
                 known = interval;
                 found.push((at, interval_s, since));
@@ -153,20 +158,20 @@ mod tests {
 
     #[test]
     fn what_is_not_needed_is_forgotten() {
-        let mut intervals = Intervals::default();
+        let mut intervals = Streaks::default();
         let [ten, other] = [10, 60].map(Cdtime::from_seconds);
-        assert_eq!(intervals.take(1, ten, (other, 60), 0), None);
-        intervals.take(1, ten, (ten, 70), 0);
+        assert_eq!(intervals.take(1, &ten, (&other, 60), 0), None);
+        intervals.take(1, &ten, (&ten, 70), 0);
         assert!(intervals.changes.is_empty());
         intervals.begin(1, 0);
-        intervals.take(1, other, (other, 70), HOUR_MS - 1);
+        intervals.take(1, &other, (&other, 70), HOUR_MS - 1);
         assert_eq!(intervals.changes.len(), 1);
-        intervals.take(1, other, (other, 70), HOUR_MS);
+        intervals.take(1, &other, (&other, 70), HOUR_MS);
         assert!(intervals.changes.is_empty());
         // A failure is tried again after a minute.
         intervals.fail(1, 0);
         for (now_ms, expected) in [(1, None), (2, None), (59_999, None), (60_000, Some(9))] {
-            let taken = intervals.take(1, ten, (other, 9), now_ms);
+            let taken = intervals.take(1, &ten, (&other, 9), now_ms);
             assert_eq!(taken, expected, "{now_ms}");
         }
         intervals.settle(1);

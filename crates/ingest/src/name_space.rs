@@ -1,0 +1,134 @@
+//! The names that each input may write. Values come by several inputs. An input with a purpose has names that are
+//! closed to all others, because a foreign writer could silence or imitate it.
+//!
+//! The poller alone writes files below `mrtg/`, and a label set belongs to the process in its `job`. Any sender may
+//! write all other files, as may the poller, whose LogDir may lie anywhere; between them `Writer`'s ranks decide.
+
+use kymo_base::labels;
+use kymo_store::SeriesName;
+
+/// The folder of the poller's files.
+const POLLER_FOLDER: &[u8] = b"mrtg";
+
+/// An input of the keeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Datagrams.
+    Collectd,
+    /// rrdcached's protocol.
+    Rrdcached,
+    /// This machine's history, from the hub.
+    Hub,
+    /// Values of polled devices.
+    Poller,
+    /// Values of database servers.
+    Postgres,
+    /// Values of programs that publish. The keeper collects them itself.
+    Programs,
+}
+
+impl Input {
+    /// Every input.
+    pub const ALL: [Input; 6] = [
+        Input::Collectd,
+        Input::Rrdcached,
+        Input::Hub,
+        Input::Poller,
+        Input::Postgres,
+        Input::Programs,
+    ];
+
+    /// True if the input may write a series of this name. A file's name lies below the base.
+    pub fn may_write(self, name: SeriesName) -> bool {
+        match name {
+            SeriesName::File(name) => self.may_write_file(name),
+            SeriesName::Labels(labels) => {
+                let job = labels::value(labels.text(), "job");
+                match Input::ALL
+                    .into_iter()
+                    .find(|input| input.job() == Some(&job))
+                {
+                    Some(owner) => self == owner,
+                    None => self.writes_label_sets(),
+                }
+            }
+        }
+    }
+
+    fn may_write_file(self, name: &[u8]) -> bool {
+        match self {
+            Input::Poller => true,
+            Input::Collectd | Input::Rrdcached => !is_pollers(name),
+            Input::Hub | Input::Postgres | Input::Programs => false,
+        }
+    }
+
+    fn writes_label_sets(self) -> bool {
+        match self {
+            Input::Hub | Input::Poller | Input::Postgres | Input::Programs => true,
+            Input::Collectd | Input::Rrdcached => false,
+        }
+    }
+
+    /// The `job` of label sets that are its alone.
+    fn job(self) -> Option<&'static [u8]> {
+        match self {
+            Input::Collectd | Input::Rrdcached => None,
+            Input::Hub => Some(b"kymo"),
+            Input::Poller => Some(b"poll"),
+            Input::Postgres => Some(b"postgres"),
+            Input::Programs => Some(b"programs"),
+        }
+    }
+}
+
+/// True if a name lies below the poller's folder. A name with `..` counts as one.
+fn is_pollers(name: &[u8]) -> bool {
+    let mut parts = name.split(|&byte| byte == b'/');
+    let first = parts.clone().find(|part| !part.is_empty() && *part != b".");
+    first == Some(POLLER_FOLDER) || parts.any(|part| part == b"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_base::label_set::LabelSet;
+
+    /// Each input with each kind of name.
+    #[test]
+    fn names_of_one_input_are_closed_to_all_others() {
+        use Input::{Collectd, Hub, Poller, Postgres, Programs, Rrdcached};
+        let files: [(&str, &[Input]); 10] = [
+            ("mrtg/core/r1.rrd", &[Poller]),
+            ("./mrtg/core/r1.rrd", &[Poller]),
+            ("//mrtg//core/r1.rrd", &[Poller]),
+            ("mrtg", &[Poller]),
+            ("web/../mrtg/core/r1.rrd", &[Poller]),
+            ("web/cpu-0/cpu-idle.rrd", &[Collectd, Rrdcached, Poller]),
+            ("mrtg2/cpu-0/cpu-idle.rrd", &[Collectd, Rrdcached, Poller]),
+            ("web/mrtg/load.rrd", &[Collectd, Rrdcached, Poller]),
+            ("", &[Collectd, Rrdcached, Poller]),
+            ("{job=\"poll\"}", &[Collectd, Rrdcached, Poller]),
+        ];
+        for (name, writers) in files {
+            for input in Input::ALL {
+                let may = input.may_write(SeriesName::File(name.as_bytes()));
+                assert_eq!(may, writers.contains(&input), "{input:?} {name}");
+            }
+        }
+        let sets: [(&str, &[Input]); 5] = [
+            ("kymo", &[Hub]),
+            ("poll", &[Poller]),
+            ("postgres", &[Postgres]),
+            ("programs", &[Programs]),
+            ("another", &[Hub, Poller, Postgres, Programs]),
+        ];
+        for (job, writers) in sets {
+            let labels = LabelSet::new([("host", &b"web"[..]), ("job", job.as_bytes())]).unwrap();
+            for input in Input::ALL {
+                let may = input.may_write(SeriesName::Labels(&labels));
+                assert_eq!(may, writers.contains(&input), "{input:?} {job}");
+            }
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! Which processes are recorded, where not all of them are: a listing is narrowed before any file of theirs is read again
+//! and again. A process is judged at first and at second sight, as it may be between fork and exec, and then seldom.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kymo_base::context::Context;
+use kymo_base::name::DisplayName;
+use kymo_base::scan;
+use kymo_sys::kernel_file::{Folder, Root};
+
+use crate::tasks::Listing;
+
+/// The fact of a recording that says which processes alone it has, as `--procfilt` spells it.
+pub const PROCESS_FILTER: &str = "process_filter";
+/// The fact of a recording that names the parts of processes that were not read: letters of `--procopts`.
+pub const PROCESSES_LEFT_OUT: &str = "processes_left_out";
+
+/// Names what of processes a recording leaves out.
+pub fn not_recorded(context: &Context) -> Option<String> {
+    let mut words = Vec::new();
+    if let Some(filter) = context.get(PROCESS_FILTER) {
+        let filter = DisplayName(filter.as_bytes());
+        words.push(format!("other processes than those of --procfilt {filter}"));
+    }
+    let left_out = context.get(PROCESSES_LEFT_OUT).unwrap_or_default();
+    if left_out.contains('p') {
+        words.push("processes that were born after the start".into());
+    }
+    if left_out.contains('I') {
+        words.push("I/O of processes".into());
+    }
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// How long a verdict holds.
+const VERDICT_NS: u64 = 60_000_000_000;
+/// `PID\n` of the youngest process is the last word.
+const YOUNGEST: &str = "proc/loadavg";
+/// A listing costs less than to ask for each of more processes than this; a guess.
+const ASKED_MAX: usize = 64;
+
+/// A process that may be recorded. [`Facts`] decides which fields are filled in.
+#[derive(Default, Debug)]
+pub struct Candidate {
+    /// The process' number.
+    pub pid: u32,
+    /// The parent's number.
+    pub parent: u64,
+    /// The kernel's name for it.
+    pub comm: Vec<u8>,
+    /// The real user.
+    pub uid: Option<u64>,
+    /// The command line, words ended by NUL.
+    pub command: Vec<u8>,
+    /// The text of its `cgroup`.
+    pub groups: Vec<u8>,
+}
+
+/// Which files a verdict needs.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Facts {
+    /// `stat`, for the name.
+    pub name: bool,
+    /// `stat`, for the parent.
+    pub parent: bool,
+    /// `status`, for the user.
+    pub user: bool,
+    /// `cmdline`.
+    pub command: bool,
+    /// `cgroup`.
+    pub groups: bool,
+}
+
+/// Says whether a process is wanted.
+pub type Wants = Arc<dyn Fn(&Candidate) -> bool + Send + Sync>;
+
+/// Which processes are wanted.
+#[derive(Clone)]
+pub struct Choice {
+    /// Says whether one is; `None`: all are.
+    pub wants: Option<Wants>,
+    /// The facts that `wants` looks at.
+    pub facts: Facts,
+    /// None that is born after the first scan.
+    pub fixed: bool,
+}
+
+impl std::fmt::Debug for Choice {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Choice({:?}, fixed: {})", self.facts, self.fixed)
+    }
+}
+
+struct Verdict {
+    is_wanted: bool,
+    judged: u8,
+    judged_ns: u64,
+    /// CPU time at the judgement: who has not run since has the same name, command line and user.
+    cpu_ns: Option<u64>,
+    seen: u64,
+}
+
+/// Narrows listings.
+pub(crate) struct Chooser {
+    choice: Choice,
+    verdicts: HashMap<u32, Verdict>,
+    listing: u64,
+    listed_ns: u64,
+    youngest: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Chooser {
+    pub(crate) fn new(choice: Choice) -> Chooser {
+        Chooser {
+            choice,
+            verdicts: HashMap::new(),
+            listing: 0,
+            listed_ns: 0,
+            youngest: Vec::new(),
+            text: Vec::with_capacity(4096),
+        }
+    }
+
+    /// Replaces `out` by the processes to be recorded.
+    pub(crate) fn list(&mut self, root: &Root, proc: &Folder, age_ns: u64, out: &mut Listing) {
+        out.clear();
+        if self.keeps_last(root, age_ns) && self.ask_wanted(root, out) {
+            return;
+        }
+        self.listing += 1;
+        self.listed_ns = age_ns;
+        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+        let _ = proc.list(|name| {
+            let number = scan::number(name.to_bytes());
+            let pid = number.and_then(|pid| u32::try_from(pid).ok());
+            out.extend(
+                pid.filter(|&pid| self.is_wanted(root, pid, age_ns))
+                    .map(|pid| (pid, 0)),
+            );
+        });
+        let listing = self.listing;
+        self.verdicts.retain(|_, verdict| verdict.seen == listing);
+    }
+
+    /// Forgets the verdicts of processes whose number another process has taken.
+    pub(crate) fn forget(&mut self, pids: &[u32]) {
+        for pid in pids {
+            self.verdicts.remove(pid);
+            self.youngest.clear();
+        }
+    }
+
+    /// Whether no process can have come since the last listing, and no verdict is due.
+    fn keeps_last(&mut self, root: &Root, age_ns: u64) -> bool {
+        if self.choice.fixed && self.listing > 0 {
+            return true;
+        }
+        self.text.clear();
+        let read = root.read(YOUNGEST, &mut self.text);
+        let youngest = self.text.rsplit(|&b| b == b' ').next().unwrap_or_default();
+        let is_same = read.is_ok() && !youngest.is_empty() && youngest == self.youngest;
+        self.youngest.clear();
+        self.youngest.extend_from_slice(youngest);
+        let is_settled = self.listing > 1 && age_ns.saturating_sub(self.listed_ns) < VERDICT_NS;
+        is_same && is_settled && root.has_own_pids()
+    }
+
+    /// Lists those of the wanted that are still there; false where these are too many to ask for each.
+    fn ask_wanted(&mut self, root: &Root, out: &mut Listing) -> bool {
+        let wanted = self
+            .verdicts
+            .iter()
+            .filter(|(_, verdict)| verdict.is_wanted);
+        out.extend(wanted.map(|(&pid, _)| (pid, 0)));
+        if out.len() > ASKED_MAX && !self.choice.fixed {
+            out.clear();
+            return false;
+        }
+        out.sort_unstable();
+        let verdicts = &mut self.verdicts;
+        // A number that comes again is another process, which was never judged.
+        out.retain(|&(pid, _)| is_there(root, pid) || verdicts.remove(&pid).is_none());
+        true
+    }
+
+    fn is_wanted(&mut self, root: &Root, pid: u32, age_ns: u64) -> bool {
+        if self.choice.wants.is_none() && !self.choice.fixed {
+            return true;
+        }
+        let last = self.verdicts.get_mut(&pid);
+        let known = last.map(|verdict| {
+            verdict.seen = self.listing;
+            (
+                verdict.is_wanted,
+                verdict.judged,
+                verdict.judged_ns,
+                verdict.cpu_ns,
+            )
+        });
+        if let Some((is_wanted, judged, judged_ns, cpu_ns)) = known {
+            let is_due = judged < 2 || age_ns.saturating_sub(judged_ns) >= VERDICT_NS;
+            let may_differ = || {
+                let now = root.process_cpu_ns(pid);
+                now.is_none() || now != cpu_ns || self.choice.facts.moves_at_rest()
+            };
+            if !is_due || !may_differ() {
+                return is_wanted;
+            }
+        }
+        let judged = known.map_or(0, |(_, judged, ..)| judged).saturating_add(1);
+        let cpu_ns = root.process_cpu_ns(pid);
+        let is_wanted = self.judge(root, pid);
+        let verdict = Verdict {
+            is_wanted,
+            judged,
+            judged_ns: age_ns,
+            cpu_ns,
+            seen: self.listing,
+        };
+        self.verdicts.insert(pid, verdict);
+        is_wanted
+    }
+
+    fn judge(&mut self, root: &Root, pid: u32) -> bool {
+        let Some(wants) = &self.choice.wants else {
+            return true;
+        };
+        let mut candidate = Candidate {
+            pid,
+            ..Candidate::default()
+        };
+        let facts = self.choice.facts;
+        let text = &mut self.text;
+        for (file, is_asked) in [
+            ("stat", facts.name || facts.parent),
+            ("status", facts.user),
+            ("cmdline", facts.command),
+            ("cgroup", facts.groups),
+        ] {
+            if is_asked && root.read(&format!("proc/{pid}/{file}"), text).is_ok() {
+                candidate.take(file, text);
+            }
+        }
+        wants(&candidate)
+    }
+}
+
+impl Facts {
+    /// Whether others may change them while the process sleeps.
+    fn moves_at_rest(self) -> bool {
+        self.groups || self.parent
+    }
+}
+
+impl Candidate {
+    fn take(&mut self, file: &str, text: &[u8]) {
+        match file {
+            "stat" => {
+                let open = text.iter().position(|&b| b == b'(');
+                let close = text.iter().rposition(|&b| b == b')');
+                if let (Some(open), Some(close)) = (open, close)
+                    && open < close
+                {
+                    self.comm = text[open + 1..close].to_vec();
+                    let mut words = text[close + 1..].split(|&b| b == b' ').skip(2);
+                    self.parent = words.next().and_then(scan::number).unwrap_or(0);
+                }
+            }
+            "status" => {
+                let mut lines = text.split(|&b| b == b'\n');
+                let uids = lines.find_map(|line| line.strip_prefix(b"Uid:"));
+                let uid = uids.and_then(|uids| uids.trim_ascii().split(|&b| b == b'\t').next());
+                self.uid = uid.and_then(scan::number);
+            }
+            "cmdline" => self.command = text.to_vec(),
+            _ => self.groups = text.to_vec(),
+        }
+    }
+}
+
+fn is_there(root: &Root, pid: u32) -> bool {
+    match root.has_own_pids() {
+        true => root.process_cpu_ns(pid).is_some(),
+        false => root.folder(&format!("proc/{pid}")).is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A made-up proc, whose processes have the names that the test wants.
+    struct Proc {
+        folder: PathBuf,
+        root: Root,
+        chooser: Chooser,
+    }
+
+    impl Drop for Proc {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    impl Proc {
+        /// Wants those that are called `a`.
+        fn new(name: &str, fixed: bool) -> Proc {
+            let folder = format!("kymo-choice-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(folder);
+            std::fs::create_dir_all(folder.join("proc")).expect("a folder");
+            let choice = Choice {
+                wants: Some(Arc::new(|candidate| candidate.comm == b"a")),
+                facts: Facts {
+                    name: true,
+                    ..Facts::default()
+                },
+                fixed,
+            };
+            Proc {
+                root: Root::open(&folder).expect("a root"),
+                folder,
+                chooser: Chooser::new(choice),
+            }
+        }
+
+        fn is_called(&self, pid: u32, name: &str) {
+            let folder = self.folder.join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&folder).expect("a folder");
+            let stat = format!("{pid} ({name}) S 1 0 0\n");
+            std::fs::write(folder.join("stat"), stat).expect("a file");
+        }
+
+        fn ends(&self, pid: u32) {
+            let folder = self.folder.join(format!("proc/{pid}"));
+            std::fs::remove_dir_all(folder).expect("no folder");
+        }
+
+        fn listed(&mut self, second: u64) -> Vec<u32> {
+            let proc = self.root.folder("proc").expect("a folder");
+            let mut out = Listing::new();
+            self.chooser
+                .list(&self.root, &proc, second * SECOND_NS, &mut out);
+            let mut pids: Vec<u32> = out.iter().map(|&(pid, _)| pid).collect();
+            pids.sort_unstable();
+            pids
+        }
+    }
+
+    #[test]
+    fn the_chosen_alone_are_listed_and_new_ones_are_found() {
+        let mut proc = Proc::new("found", false);
+        proc.is_called(7, "a");
+        proc.is_called(8, "b");
+        assert_eq!(proc.listed(1), [7]);
+        proc.is_called(9, "a");
+        assert_eq!(proc.listed(2), [7, 9]);
+        proc.ends(7);
+        assert_eq!(proc.listed(3), [9]);
+        proc.is_called(7, "b");
+        assert_eq!(proc.listed(4), [9], "another process has the number");
+    }
+
+    #[test]
+    fn a_program_is_judged_after_its_exec_and_then_once_a_minute() {
+        let mut proc = Proc::new("judged", false);
+        proc.is_called(7, "sh");
+        assert_eq!(proc.listed(1), []);
+        proc.is_called(7, "a");
+        assert_eq!(proc.listed(2), [7], "seen the second time");
+        proc.is_called(7, "b");
+        // The name is not looked at for a minute: a verdict costs no read.
+        assert_eq!(proc.listed(3), [7]);
+        assert_eq!(proc.listed(61), [7]);
+        assert_eq!(proc.listed(62), []);
+    }
+
+    #[test]
+    fn a_process_with_the_number_of_a_chosen_one_is_judged_anew() {
+        for (fixed, again) in [(false, vec![7]), (true, vec![])] {
+            let mut proc = Proc::new("reborn", fixed);
+            std::fs::write(proc.folder.join("proc/loadavg"), "0.00 0.00 0.00 1/10 7\n")
+                .expect("a file");
+            proc.is_called(7, "a");
+            assert_eq!(proc.listed(1), [7]);
+            assert_eq!(proc.listed(2), [7]);
+            proc.is_called(7, "b");
+            proc.chooser.forget(&[7]);
+            assert_eq!(proc.listed(3), [], "fixed: {fixed}");
+            proc.is_called(7, "a");
+            assert_eq!(proc.listed(4), again, "fixed: {fixed}");
+        }
+    }
+
+    #[test]
+    fn none_that_is_born_later_is_looked_for() {
+        let mut proc = Proc::new("fixed", true);
+        proc.is_called(7, "a");
+        proc.is_called(8, "a");
+        assert_eq!(proc.listed(1), [7, 8]);
+        proc.is_called(9, "a");
+        assert_eq!(proc.listed(2), [7, 8]);
+        proc.ends(7);
+        assert_eq!(proc.listed(3), [8]);
+        proc.is_called(7, "a");
+        assert_eq!(proc.listed(100), [8], "another process has the number");
+    }
+
+    #[test]
+    fn facts_are_cut_from_their_files_and_odd_texts_are_none() {
+        let mut candidate = Candidate::default();
+        candidate.take("stat", b"7 (a) b) S 12 0 0\n");
+        candidate.take("status", b"Name:\tx\nUid:\t1000\t1\t2\t3\n");
+        assert_eq!(candidate.comm, b"a) b");
+        assert_eq!((candidate.parent, candidate.uid), (12, Some(1000)));
+        for text in ["", "7", "7 (", ")(", "7 (a)", "7 (a) S", "Uid:", "Uid:\tx"] {
+            let mut odd = Candidate::default();
+            odd.take("stat", text.as_bytes());
+            odd.take("status", text.as_bytes());
+            assert_eq!((odd.parent, odd.uid), (0, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_came_the_chosen_are_asked_for_and_nothing_is_listed() {
+        let root = Root::open(Path::new("/")).expect("a root");
+        if !root.has_own_pids() {
+            return kymo_sys::skipped::skipped("/proc has the pids of another namespace");
+        }
+        let own = std::process::id();
+        let choice = Choice {
+            wants: Some(Arc::new(move |candidate| candidate.pid == own)),
+            facts: Facts::default(),
+            fixed: true,
+        };
+        let mut chooser = Chooser::new(choice);
+        let proc = root.folder("proc").expect("a folder");
+        let mut out = Listing::new();
+        for scan in 0..10 {
+            chooser.list(&root, &proc, scan * 100 * SECOND_NS, &mut out);
+            assert_eq!(out, [(own, 0)]);
+        }
+        assert_eq!(chooser.listing, 1);
+    }
+}

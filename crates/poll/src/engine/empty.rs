@@ -1,0 +1,183 @@
+//! Why a target has no value. A reason is news when it is another one than in the cycle before, and one piece of news for all
+//! targets of a host that lack a value for it; it is said when all sessions of the host are at rest.
+
+use std::sync::Arc;
+
+use super::device::{Device, Reference};
+use super::interfaces::Column;
+use super::walk::Walked;
+use super::{Engine, Happening};
+
+/// Why an interface has no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Missing {
+    /// No interface of the device has that key.
+    Absent,
+    /// Several have it.
+    Several,
+    /// The device's list came back to earlier rows before it named the interface.
+    Looped,
+    /// The device fell silent, or answered nonsense, before its list named the interface.
+    Broken,
+}
+
+/// Why a number of a target is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Empty {
+    /// The device's name has no address.
+    NoAddress,
+    /// The device does not answer at all.
+    NoAnswer,
+    /// The device answers to other communities.
+    NoCommunity,
+    /// The device did not answer to this in time.
+    Late,
+    /// The interface has no number.
+    NoInterface {
+        /// Column that the configuration names the interface by.
+        column: Column,
+        /// Name of the interface; from outside.
+        key: Arc<[u8]>,
+        /// Why it has no number.
+        why: Missing,
+    },
+    /// The device has no such object, or refuses it.
+    NoObject,
+    /// The device's object is no number.
+    NoNumber,
+}
+
+/// A reason and the session that it is of.
+pub(crate) type Blame = (usize, Empty);
+
+/// Reasons that targets had in the cycle before, and which are new.
+#[derive(Default)]
+pub(crate) struct Blames {
+    before: Vec<Option<Blame>>,
+    new: Vec<(Blame, usize)>,
+    /// Number of changes so far.
+    pub changes: u64,
+}
+
+impl Blames {
+    /// For a number of targets, which have no reason yet.
+    pub(crate) fn new(targets: usize) -> Blames {
+        Blames {
+            before: vec![None; targets],
+            new: Vec::new(),
+            changes: 0,
+        }
+    }
+
+    /// The reason of a target in this cycle; `None`: it has its value.
+    pub(crate) fn note(&mut self, target: usize, blame: Option<Blame>) {
+        if self.before[target] == blame {
+            return;
+        }
+        self.changes += 1;
+        self.before[target].clone_from(&blame);
+        self.new.extend(blame.map(|blame| (blame, target)));
+    }
+
+    /// Targets that have a reason, with its session.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
+        let known = self.before.iter().enumerate();
+        known.filter_map(|(target, blame)| {
+            blame.as_ref().map(|(session, why)| (target, *session, why))
+        })
+    }
+}
+
+impl Engine {
+    /// A reading of a device will lack a number; the first reason counts.
+    pub(super) fn blame(&mut self, number: usize, reading: usize, why: Empty) {
+        let session = self.devices[number].session;
+        let given = self.outcomes.given(reading);
+        given.blame.get_or_insert((session, why));
+    }
+
+    /// Gives a reading that is open at the end of a cycle the reason for its missing value.
+    pub(super) fn blame_open(&mut self, number: usize, reading: usize) {
+        let device = &self.devices[number];
+        let references = (0..2).filter_map(|side| self.sides.reference(reading, side));
+        let mut references = references.map(|of| &device.references[of]);
+        let why = match (device.address, device.cycle.answered_ns) {
+            (None, _) => Empty::NoAddress,
+            (Some(_), None) if self.is_refused(number) => Empty::NoCommunity,
+            (Some(_), None) => Empty::NoAnswer,
+            _ => match references.find(|of| of.index.is_none()) {
+                Some(reference) => no_interface(device, reference),
+                None => Empty::Late,
+            },
+        };
+        self.blame(number, reading, why);
+    }
+
+    /// True if a device that does not answer has an agent that answers to other sessions.
+    fn is_refused(&self, number: usize) -> bool {
+        let device = &self.devices[number];
+        let began_ns = device.cycle.began_ns;
+        let since_ns = match device.seen_ns {
+            // A session of a new configuration may be asked at another moment than the others.
+            0 => began_ns.saturating_sub(self.interval_ns),
+            _ => began_ns,
+        };
+        self.agents.has_answered(number, since_ns)
+    }
+
+    /// Tells what became of hosts whose sessions have come to rest.
+    pub(super) fn tell_hosts(&mut self) {
+        let over = self.hosts.take_over();
+        for &host in &over {
+            self.tell_silence(host);
+        }
+        let new = std::mem::take(&mut self.outcomes.blames.new);
+        let (mut said, kept): (Vec<_>, Vec<_>) = new
+            .into_iter()
+            .partition(|((session, _), _)| over.binary_search(&self.hosts.first(*session)).is_ok());
+        self.outcomes.blames.new = kept;
+        let hosts = &self.hosts;
+        said.sort_by_cached_key(|((session, why), target)| {
+            (hosts.first(*session), why.clone(), *target)
+        });
+        for group in said.chunk_by(|((one, why), _), ((other, other_why), _)| {
+            hosts.first(*one) == hosts.first(*other) && why == other_why
+        }) {
+            let (session, why) = &group[0].0;
+            self.happenings.push(Happening::Empty {
+                session: *session,
+                why: why.clone(),
+                targets: group.iter().map(|of| of.1).collect(),
+            });
+        }
+    }
+
+    /// Tells that a host does not answer to any session any more, or does again to one.
+    fn tell_silence(&mut self, host: usize) {
+        let mut sessions = self.hosts.sessions(host).iter();
+        let is_silent = sessions.all(|&session| self.devices[session].dead_cycles > 0);
+        let session = host;
+        match (self.hosts.replace_silence(host, is_silent), is_silent) {
+            (false, true) => self.happenings.push(Happening::Silent { session }),
+            (true, false) => self.happenings.push(Happening::Back { session }),
+            _ => {}
+        }
+    }
+}
+
+/// Why an interface of a device that answers has no number.
+fn no_interface(device: &Device, reference: &Reference) -> Empty {
+    let (column, key) = (reference.column, &reference.key);
+    let found = device.interfaces.find(column, key);
+    let why = match (found, device.columns.get(&column)) {
+        (Some(_), _) => Missing::Several,
+        (None, Some(Walked::Looped)) => Missing::Looped,
+        (None, Some(Walked::Broken)) => Missing::Broken,
+        (None, Some(Walked::Whole) | None) => Missing::Absent,
+    };
+    Empty::NoInterface {
+        column,
+        key: key.clone(),
+        why,
+    }
+}

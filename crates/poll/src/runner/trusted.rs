@@ -1,0 +1,197 @@
+//! Programs that root may run: those that only root can change, whoever names them. In a `PATH` with a folder of
+//! another user, that user chooses the meaning of each name; a script of another user does what that user wants.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use kymo_sys::owner::only_roots;
+
+/// The path of an environment without `PATH`.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Programs that run the file in their arguments.
+const INTERPRETERS: [&[u8]; 10] = [
+    b"sh", b"bash", b"dash", b"ksh", b"zsh", b"perl", b"python", b"python3", b"php", b"ruby",
+];
+/// Words of the shell behind which a command begins, and programs that begin another one.
+const BEFORE_COMMANDS: [&[u8]; 14] = [
+    b"if", b"then", b"else", b"elif", b"while", b"until", b"do", b"!", b"{", b"exec", b"env",
+    b"nice", b"timeout", b"time",
+];
+
+/// `PathAdd`, then the folders of `PATH`. For root without folders that another user can write; `say` gets a line for
+/// each such folder of `PathAdd`.
+pub(super) fn search_path(
+    path_add: Option<&[u8]>,
+    is_root: bool,
+    say: &mut dyn FnMut(String),
+) -> Vec<u8> {
+    let inherited = std::env::var_os("PATH").unwrap_or_else(|| PATH.into());
+    let added = path_add.filter(|path| !path.is_empty());
+    if !is_root {
+        let whole = added.into_iter().chain([inherited.as_bytes()]);
+        return whole.collect::<Vec<_>>().join(&b':');
+    }
+    let folders = |path| <[u8]>::split(path, |byte| *byte == b':');
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for folder in added.into_iter().flat_map(folders) {
+        match judge_folder(folder) {
+            Ok(true) => kept.push(folder),
+            Ok(false) => {}
+            Err(why) => say(format!("cannot look for programs as root: {why}")),
+        }
+    }
+    kept.extend(folders(inherited.as_bytes()).filter(|folder| judge_folder(folder) == Ok(true)));
+    kept.join(&b':')
+}
+
+/// True if the folder exists and its path is absolute; an error if another user can write it.
+fn judge_folder(folder: &[u8]) -> Result<bool, String> {
+    let path = path_of(folder);
+    // An empty one is the current folder, and that may be anybody's.
+    match path.is_absolute() && path.is_dir() {
+        true => only_roots(&[path]).map(|()| true),
+        false => Ok(false),
+    }
+}
+
+/// Why root does not run a text of the shell.
+pub(super) fn refusal_of_text(text: &[u8], search_path: &[u8]) -> Option<String> {
+    let programs = words_that_run(text);
+    programs.iter().find_map(|word| refusal(word, search_path))
+}
+
+/// Why root does not run a program, named by a path or looked for.
+pub(super) fn refusal(word: &[u8], search_path: &[u8]) -> Option<String> {
+    let path = match word.contains(&b'/') {
+        true => path_of(word),
+        // A word that is in no folder is the shell's own, or the shell cannot run it either.
+        false => find(word, search_path)?,
+    };
+    only_roots(&[path]).err()
+}
+
+fn find(name: &[u8], search_path: &[u8]) -> Option<PathBuf> {
+    let folders = search_path.split(|byte| *byte == b':');
+    let mut paths = folders.map(|folder| path_of(folder).join(OsStr::from_bytes(name)));
+    paths.find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Words of a shell's text that name programs: the first word of each command, arguments of interpreters, and any
+/// path of a program.
+fn words_that_run(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for command in text.split(|byte| b"|;&()\n`".contains(byte)) {
+        let mut begins = true;
+        let mut interprets = false;
+        for word in command
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty())
+        {
+            let word: Vec<u8> = word
+                .iter()
+                .copied()
+                .filter(|byte| !b"\"'".contains(byte))
+                .collect();
+            let is_option = word.starts_with(b"-");
+            let names_program = word.contains(&b'/') && is_program(&path_of(&word));
+            // A word that the shell makes something else of is not known here.
+            let is_known = !word.contains(&b'$');
+            let is_run = begins || interprets && !is_option || names_program;
+            if begins && (BEFORE_COMMANDS.contains(&&*word) || is_assignment(&word)) {
+                continue;
+            }
+            if begins || !is_option {
+                interprets = begins && is_interpreter(&word);
+            }
+            begins = false;
+            if is_run && is_known {
+                found.push(word);
+            }
+        }
+    }
+    found
+}
+
+fn is_assignment(word: &[u8]) -> bool {
+    let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+    name.len() < word.len()
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+fn is_interpreter(word: &[u8]) -> bool {
+    let name = word.rsplit(|byte| *byte == b'/').next();
+    name.is_some_and(|name| INTERPRETERS.contains(&name))
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_run_are_found() {
+        for (text, expected) in [
+            ("uptime", "uptime"),
+            ("/opt/probe a b", "/opt/probe"),
+            ("LANG=C '/opt/probe' x | awk y; ./z", "/opt/probe awk ./z"),
+            ("perl -w /opt/probe.pl /opt/x", "perl /opt/probe.pl"),
+            (
+                "exec /usr/bin/python3 probe.py",
+                "/usr/bin/python3 probe.py",
+            ),
+            (
+                "if test -f /x; then (cd /y && /opt/probe); fi",
+                "test cd /opt/probe fi",
+            ),
+            ("xargs /bin/sh", "xargs /bin/sh"),
+            ("cat /etc/passwd", "cat"),
+            ("$HOME/probe", ""),
+            ("", ""),
+        ] {
+            let words = words_that_run(text.as_bytes()).join(&b' ');
+            assert_eq!(String::from_utf8_lossy(&words), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn folders_of_others_are_not_searched() {
+        let mut said = Vec::new();
+        let mut say = |line: String| said.push(line);
+        let path = search_path(Some(b"/tmp:relative:/usr/bin::/none"), true, &mut say);
+        let path = String::from_utf8_lossy(&path).into_owned();
+        let folders: Vec<&str> = path.split(':').collect();
+        assert!(folders.contains(&"/usr/bin"), "{path}");
+        for other in ["/tmp", "relative", "", "/none"] {
+            assert!(!folders.contains(&other), "{path}");
+        }
+        assert!(
+            said[0].contains("as root: others may write /tmp"),
+            "{said:?}"
+        );
+        let path = search_path(Some(b"/tmp:relative"), false, &mut |_| {});
+        assert!(path.starts_with(b"/tmp:relative:"));
+    }
+
+    #[test]
+    fn programs_of_others_are_refused() {
+        let why = |text: &str| refusal_of_text(text.as_bytes(), b"/usr/bin:/bin");
+        assert_eq!(why("cat /tmp/x"), None);
+        assert_eq!(why("no-such-program"), None);
+        for text in ["/tmp/x", "true | /tmp/x", "sh -e /tmp/x"] {
+            let why = why(text).unwrap_or_default();
+            assert!(why.contains("others may write /tmp"), "{text}: {why}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The past of one row: the last value of each field, and of counters that fell what they were before.
+//!
+//! A counter that falls and then stands where it was before was never reset: a driver said zeros for a moment, or a
+//! text was read half. What it counted meanwhile is spread over the time it was away. A counter that comes back near to
+//! where it was, but below, is not believed for once.
+
+use kymo_base::field::{Field, Rule};
+use kymo_base::reading::{MISSING, Row};
+use kymo_kernel::subsystem::SPREAD_RULE;
+
+use super::{Numbers, Span, added, tells_reset};
+
+/// Readings in which a counter that fell may rest where it fell to, until that is believed (a guess).
+const REST_MAX: u32 = 5;
+
+/// What is known of the past of a row, or of the globals.
+#[derive(Default)]
+pub(super) struct Past {
+    pub(super) name: Vec<u8>,
+    pub(super) key: u64,
+    /// The last value of each field, and when it was read.
+    pub(super) values: Vec<u64>,
+    pub(super) times: Vec<u64>,
+    /// The reading it was last in.
+    pub(super) turn: u64,
+    /// Counters that fell: most rows have none.
+    fallen: Vec<Fallen>,
+    /// Whether the last reading was a reset.
+    pub(super) is_reset: bool,
+    /// Whether the last reading was beyond what can be.
+    pub(super) is_beyond: bool,
+}
+
+/// A counter that fell.
+struct Fallen {
+    field: usize,
+    /// What it was before, and when that was read.
+    before: u64,
+    before_ns: u64,
+    /// Readings since.
+    readings: u32,
+}
+
+/// How a counter that fell goes on. Of several the greatest is that of the row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Then {
+    /// It stands where it fell to.
+    Rests,
+    /// It is where it was before, or has grown from there.
+    Returns,
+    /// It is below, but nearer to where it was than to where it fell to.
+    ComesNear,
+    /// It grows from where it fell to.
+    GoesOn,
+}
+
+impl Fallen {
+    fn then(&self, last: u64, now: u64) -> Then {
+        let fell = self.before.saturating_sub(last);
+        if now == MISSING || now <= last {
+            Then::Rests
+        } else if now >= self.before {
+            match now - self.before < fell {
+                true => Then::Returns,
+                false => Then::GoesOn,
+            }
+        } else if self.before - now < now - last {
+            Then::ComesNear
+        } else {
+            Then::GoesOn
+        }
+    }
+}
+
+/// The rules of the fields; what stands behind the fields is counted by CPU.
+fn rule(fields: &[Field], at: usize) -> Rule {
+    fields.get(at).map_or(SPREAD_RULE, |field| field.rule)
+}
+
+impl Past {
+    /// A row of this name without a past.
+    pub(super) fn of(name: &[u8]) -> Past {
+        Past {
+            name: name.to_vec(),
+            ..Past::default()
+        }
+    }
+
+    pub(super) fn forget(&mut self, row: &Row) {
+        self.key = row.key;
+        self.values.clear();
+        self.times.clear();
+        self.fallen.clear();
+    }
+
+    /// The counters of a newborn were 0.
+    pub(super) fn begin_at_zero(&mut self, fields: &[Field], time_ns: u64) {
+        let value = |field: &Field| {
+            if field.rule == Rule::Gauge {
+                MISSING
+            } else {
+                0
+            }
+        };
+        self.values.extend(fields.iter().map(value));
+        self.times.resize(fields.len(), time_ns);
+    }
+
+    /// Writes the difference of each value to its past, then makes it the past.
+    pub(super) fn advance(
+        &mut self,
+        values: &[u64],
+        fields: &[Field],
+        span: Span,
+        out: &mut Numbers,
+    ) {
+        self.values.resize(values.len(), MISSING);
+        self.times.resize(values.len(), span.now_ns);
+        if !self.fallen.is_empty() {
+            self.settle(values, fields);
+        }
+        let mut pairs = self.values.iter().zip(values).enumerate();
+        self.is_reset = pairs.any(|(at, (&last, &now))| tells_reset(rule(fields, at), last, now));
+        out.now.clear();
+        out.delta.clear();
+        for (at, &now) in values.iter().enumerate() {
+            let rule = rule(fields, at);
+            if now == MISSING {
+                out.now.push(f64::NAN);
+                out.delta.push(f64::NAN);
+                continue;
+            }
+            out.now.push(if rule == Rule::Gauge {
+                now as i64 as f64
+            } else {
+                now as f64
+            });
+            out.delta.push(self.difference(at, now, rule, span));
+            self.values[at] = now;
+            self.times[at] = span.now_ns;
+        }
+    }
+
+    /// What was added to a value in the interval; NaN: not known.
+    fn difference(&mut self, at: usize, now: u64, rule: Rule, span: Span) -> f64 {
+        let last = self.values[at];
+        let has_fallen = self.fallen.iter().any(|fallen| fallen.field == at);
+        // A field that steps back by itself has added nothing while it rests.
+        if last == MISSING || has_fallen && rule != Rule::CounterMayStepBack {
+            return f64::NAN;
+        }
+        let Some(mut delta) = added(rule, last, now, self.is_reset) else {
+            if now < last && !has_fallen {
+                self.fallen.push(Fallen {
+                    field: at,
+                    before: last,
+                    before_ns: self.times[at],
+                    readings: 0,
+                });
+            }
+            return f64::NAN;
+        };
+        if self.times[at] != span.last_ns {
+            // It was not read at the last reading: the share of this interval.
+            delta *= span.secs() / (span.now_ns - self.times[at]) as f64 * 1e9;
+        }
+        delta
+    }
+
+    /// Decides what became of the counters that fell. A reset sets back all counters of a row that do not step back
+    /// by themselves, so these return together or not at all.
+    fn settle(&mut self, values: &[u64], fields: &[Field]) {
+        let mut fallen = std::mem::take(&mut self.fallen);
+        fallen.retain(|one| one.field < values.len());
+        let own: Vec<Then> = fallen
+            .iter()
+            .map(|one| one.then(self.values[one.field], values[one.field]))
+            .collect();
+        let is_alone = |one: &Fallen| rule(fields, one.field) == Rule::CounterMayStepBack;
+        let steady = fallen.iter().zip(&own).filter(|(one, _)| !is_alone(one));
+        let together = steady.map(|(_, &then)| then).max();
+        for (mut one, own) in fallen.into_iter().zip(own) {
+            let then = match own {
+                Then::Rests => own,
+                _ if is_alone(&one) => own,
+                _ => together.unwrap_or(own),
+            };
+            match then {
+                Then::Rests if one.readings < REST_MAX => {
+                    one.readings += 1;
+                    self.fallen.push(one);
+                }
+                Then::Returns => {
+                    self.values[one.field] = one.before;
+                    self.times[one.field] = one.before_ns;
+                }
+                Then::ComesNear => self.values[one.field] = MISSING,
+                Then::Rests | Then::GoesOn => {}
+            }
+        }
+    }
+}

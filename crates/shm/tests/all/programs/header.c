@@ -1,0 +1,2 @@
+#include "kymo.h"
+int main(void) { return 0; }

@@ -1,0 +1,447 @@
+//! The times of `--from`, `--thru` and `--at`, in one grammar for all commands: a time of the clock on the recorded machine's
+//! wall (`14:30`, `20261121:14:30`, `2026-11-21T14:30`), or a moment (`now`, `-1h`, `2026-11-21T14:30Z`, seconds since 1970).
+
+use super::{Local, SECOND_NS, Zone};
+
+const DAY_LAST_SECOND: u32 = 86_399;
+/// Numbers of this length at least are seconds since 1970; a day has eight digits.
+const EPOCH_DIGITS_MIN: usize = 9;
+
+/// A bound of `--from` or `--thru`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// A moment in nanoseconds since 1970.
+    Moment(i64),
+    /// A time in the zone of the recorded machine.
+    Wall(WallTime),
+}
+
+/// A time of the clock on the wall.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WallTime {
+    /// The day as yyyymmdd; without one it holds for every day.
+    pub day: Option<u32>,
+    /// Second of the day.
+    pub second: u32,
+}
+
+/// Which end of a span a bound is; both are within it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    Begin,
+    End,
+}
+
+impl Bound {
+    /// Reads a time that something begins at.
+    pub fn parse(switch: &str, text: &str, now_ns: i64) -> Result<Bound, String> {
+        Bound::at(Edge::Begin, switch, text, now_ns)
+    }
+
+    fn at(edge: Edge, switch: &str, text: &str, now_ns: i64) -> Result<Bound, String> {
+        read(text, edge, now_ns).ok_or_else(|| {
+            format!(
+                "cannot use {switch} {}: not a time such as 14:30, 20261121:14:30:00, 2026-11-21T14:30, -1h or now",
+                text.escape_debug()
+            )
+        })
+    }
+
+    /// The moment in nanoseconds since 1970; `None`: of every day, or no such time.
+    pub fn moment(self, zone: &Zone) -> Option<i64> {
+        match self {
+            Bound::Moment(ns) => Some(ns),
+            Bound::Wall(wall) => zone.moment(wall.day?, wall.second),
+        }
+    }
+
+    /// The wall time, where it is one without a day.
+    pub fn of_every_day(&mut self) -> Option<&mut WallTime> {
+        match self {
+            Bound::Wall(wall) if wall.day.is_none() => Some(wall),
+            _ => None,
+        }
+    }
+}
+
+fn read(text: &str, edge: Edge, now_ns: i64) -> Option<Bound> {
+    match moment(text, now_ns) {
+        Some(ns) => Some(Bound::Moment(ns)),
+        None => wall(text, edge).map(Bound::Wall),
+    }
+}
+
+/// A moment that needs no zone, in nanoseconds since 1970: `now`, `-90`, `-1h30m`, `now-1h`, `2026-11-21T14:30Z`, and seconds
+/// since 1970.
+pub fn moment(text: &str, now_ns: i64) -> Option<i64> {
+    if text == "now" {
+        return Some(now_ns);
+    }
+    if let Some(ago) = text.strip_prefix("now").unwrap_or(text).strip_prefix('-') {
+        return now_ns.checked_sub(length_s(ago)?.checked_mul(SECOND_NS)?);
+    }
+    if text.len() >= EPOCH_DIGITS_MIN && is_digits(text) {
+        return text.parse::<i64>().ok()?.checked_mul(SECOND_NS);
+    }
+    let zone_at = text
+        .find('Z')
+        .or_else(|| Some(10 + text.get(10..)?.find(['+', '-'])?))?;
+    let offset_s = match &text[zone_at..] {
+        "Z" => 0,
+        zone => super::offset(zone)?,
+    };
+    let wall = wall(&text[..zone_at], Edge::Begin)?;
+    let in_utc = Bound::Wall(wall).moment(&Zone::default())?;
+    in_utc.checked_sub(i64::from(offset_s) * SECOND_NS)
+}
+
+/// `1h30m` as seconds; a number alone is of seconds.
+fn length_s(text: &str) -> Option<i64> {
+    if is_digits(text) {
+        return text.parse().ok();
+    }
+    let (mut rest, mut sum) = (text, 0i64);
+    while !rest.is_empty() {
+        let unit_at = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (number, behind) = rest.split_at(unit_at);
+        let unit_end = behind.find(|c: char| c.is_ascii_digit());
+        let (unit, next) = behind.split_at(unit_end.unwrap_or(behind.len()));
+        let unit_s = match unit {
+            "s" | "sec" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            "w" => 604_800,
+            _ => return None,
+        };
+        sum = sum.checked_add(number.parse::<i64>().ok()?.checked_mul(unit_s)?)?;
+        rest = next;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `[yyyymmdd:]hh:mm[:ss]` or `yyyymmdd`, of which the date may be ISO's.
+fn wall(text: &str, edge: Edge) -> Option<WallTime> {
+    let plain = plain_day(text);
+    let text = plain.as_deref().unwrap_or(text);
+    let is_day = |part: &str| part.len() == 8 && is_digits(part);
+    let (day, time) = match text.split_once(':') {
+        Some((day, rest)) if is_day(day) => (Some(day.parse().ok()?), rest),
+        None if is_day(text) => (Some(text.parse().ok()?), ""),
+        _ => (None, text),
+    };
+    if let Some(day) = day {
+        let (year, month, date): (u32, u32, u32) = (day / 10_000, day / 100 % 100, day % 100);
+        jiff::civil::Date::new(i16::try_from(year).ok()?, month as i8, date as i8).ok()?;
+    }
+    let second = match (time, edge) {
+        ("", Edge::Begin) if day.is_some() => 0,
+        ("", Edge::End) if day.is_some() => DAY_LAST_SECOND,
+        _ => second_of_day(time)?,
+    };
+    Some(WallTime { day, second })
+}
+
+/// `hh:mm[:ss]`, of which the last is 24:00.
+fn second_of_day(time: &str) -> Option<u32> {
+    let parts: Vec<&str> = time.split(':').collect();
+    let is_sound = |part: &&str| is_digits(part) && part.len() <= 2;
+    if !(2..=3).contains(&parts.len()) || !parts.iter().all(is_sound) {
+        return None;
+    }
+    let number = |n: usize| {
+        parts
+            .get(n)
+            .map_or(Some(0), |part| part.parse::<u32>().ok())
+    };
+    let (hour, minute, second) = (number(0)?, number(1)?, number(2)?);
+    let is_sound =
+        (hour < 24 && minute < 60 && second < 60) || (hour, minute, second) == (24, 0, 0);
+    is_sound.then_some(hour * 3600 + minute * 60 + second)
+}
+
+/// `20261121:14:30` for `2026-11-21T14:30`, and the like with a blank or without a time.
+fn plain_day(text: &str) -> Option<String> {
+    let (date, rest) = (text.get(..10)?, text.get(10..)?);
+    let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    if [year.len(), month.len(), day.len()] != [4, 2, 2] {
+        return None;
+    }
+    Some(match rest {
+        "" => format!("{year}{month}{day}"),
+        rest => format!("{year}{month}{day}:{}", rest.strip_prefix(['T', ' '])?),
+    })
+}
+
+/// The span of `--from` and `--thru`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Span {
+    /// Not before.
+    pub from: Option<Bound>,
+    /// Not after.
+    pub thru: Option<Bound>,
+}
+
+/// Where a moment lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Before it, or between the spans of two days.
+    Before,
+    /// In it.
+    Within,
+    /// After it, and nothing in it comes any more unless the clock is set back.
+    After,
+}
+
+impl Span {
+    /// Reads the two switches, of which the first may have both times: `10:00-11:00`.
+    pub fn parse(from: Option<&str>, thru: Option<&str>, now_ns: i64) -> Result<Span, String> {
+        let (from, thru) = match from.and_then(|from| both_times(from, now_ns)) {
+            None => (from, thru),
+            Some((from, until)) if thru.is_none() => (Some(from), Some(until)),
+            Some(_) => return Err("cannot use --thru: --from has both times".into()),
+        };
+        let bound = |switch, text: Option<&str>, edge| {
+            text.map(|text| Bound::at(edge, switch, text, now_ns))
+                .transpose()
+        };
+        let thru = bound("--thru", thru, Edge::End)?;
+        Ok(Span {
+            from: bound("--from", from, Edge::Begin)?,
+            thru: thru.map(|thru| match thru {
+                Bound::Moment(ns) => Bound::Moment(ns.saturating_add(SECOND_NS - 1)),
+                Bound::Wall(_) => thru,
+            }),
+        })
+    }
+
+    /// Where a moment lies, whose local time is `at`. A time without a day holds for every day; with the end before the
+    /// beginning, the span goes over midnight.
+    pub fn place(&self, real_ns: i64, at: Local) -> Place {
+        if let (Some(Bound::Wall(from)), Some(Bound::Wall(thru))) = (self.from, self.thru)
+            && (from.day, thru.day) == (None, None)
+            && from.second > thru.second
+        {
+            return match at.second >= from.second || at.second <= thru.second {
+                true => Place::Within,
+                false => Place::Before,
+            };
+        }
+        let now = (at.day, at.second);
+        let key = |wall: WallTime| (wall.day.unwrap_or(at.day), wall.second);
+        let has_begun = match self.from {
+            None => true,
+            Some(Bound::Moment(ns)) => ns <= real_ns,
+            Some(Bound::Wall(wall)) => key(wall) <= now,
+        };
+        let (is_over, for_good) = match self.thru {
+            None => (false, false),
+            Some(Bound::Moment(ns)) => (real_ns > ns, true),
+            Some(Bound::Wall(wall)) => (now > key(wall), wall.day.is_some()),
+        };
+        match (has_begun, is_over) {
+            (true, false) => Place::Within,
+            (true, true) if for_good => Place::After,
+            _ => Place::Before,
+        }
+    }
+
+    /// The span as moments: all that can be within it, where its days are given.
+    pub fn moments(&self, zone: &Zone) -> (i64, i64) {
+        let begin = self.from.and_then(|from| from.moment(zone));
+        let end = self.thru.and_then(|thru| match thru {
+            Bound::Moment(ns) => Some(ns),
+            Bound::Wall(_) => Some(thru.moment(zone)?.saturating_add(SECOND_NS - 1)),
+        });
+        (begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX))
+    }
+}
+
+/// The two times of `10:00-11:00`; dates and times before now have a `-` of their own.
+fn both_times(text: &str, now_ns: i64) -> Option<(&str, &str)> {
+    if read(text, Edge::Begin, now_ns).is_some() {
+        return None;
+    }
+    let sides = |(at, _)| (&text[..at], &text[at + 1..]);
+    let mut all = text.match_indices('-').map(sides);
+    let is_begin = |(from, _): &(&str, &str)| read(from, Edge::Begin, now_ns).is_some();
+    let is_both = |both: &(&str, &str)| is_begin(both) && read(both.1, Edge::End, now_ns).is_some();
+    all.clone().find(is_both).or_else(|| all.find(is_begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-21 19:00:47 UTC.
+    const NOW_S: i64 = 1_795_287_647;
+    const NOW_NS: i64 = NOW_S * SECOND_NS;
+
+    #[test]
+    fn times_of_the_clock() {
+        const DAY: Option<u32> = Some(20_261_121);
+        for (text, expect) in [
+            ("14:30", Some((None, 52_200))),
+            ("14:30:05", Some((None, 52_205))),
+            ("20261121:14:30", Some((DAY, 52_200))),
+            ("24:00", Some((None, 86_400))),
+            ("25:00", None),
+            ("14", None),
+            ("14:60", None),
+            ("20261131:14:30", None),
+            ("x", None),
+            ("", None),
+            ("1:2:3:4", None),
+            ("-1:30", None),
+            ("20261121", Some((DAY, 86_399))),
+            ("20261131", None),
+            ("2026-11-21", Some((DAY, 86_399))),
+            ("2026-11-21T14:30", Some((DAY, 52_200))),
+            ("2026-11-21 14:30:05", Some((DAY, 52_205))),
+            ("2026-11-31", None),
+            ("2026-1-21", None),
+            ("2026-11-21x14:30", None),
+            ("2026-11-21T", Some((DAY, 86_399))),
+            ("20261121:", Some((DAY, 86_399))),
+        ] {
+            let expect = expect.map(|(day, second)| Bound::Wall(WallTime { day, second }));
+            assert_eq!(read(text, Edge::End, NOW_NS), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_before_now_and_of_a_zone() {
+        for (text, expect) in [
+            ("now", Some(NOW_S)),
+            ("-1h", Some(NOW_S - 3600)),
+            ("now-1h", Some(NOW_S - 3600)),
+            ("-90", Some(NOW_S - 90)),
+            ("-5m", Some(NOW_S - 300)),
+            ("-5min", Some(NOW_S - 300)),
+            ("-1h30m", Some(NOW_S - 5400)),
+            ("-2w1d", Some(NOW_S - 15 * 86_400)),
+            ("-7s", Some(NOW_S - 7)),
+            ("1795287647", Some(NOW_S)),
+            ("2026-11-21T19:00:47Z", Some(NOW_S)),
+            ("2026-11-21T20:00+01:00", Some(NOW_S - 47)),
+            ("2026-11-21T19:00:47", None),
+            ("-", None),
+            ("now-", None),
+            ("-h", None),
+            ("-1y", None),
+            ("-1h30", None),
+            ("-99999999999999999999s", None),
+            ("-9999999999999w", None),
+            ("99999999999999999", None),
+            ("+1h", None),
+            ("nowhere", None),
+        ] {
+            let expect = expect.map(|secs: i64| secs * SECOND_NS);
+            assert_eq!(moment(text, NOW_NS), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn both_times_in_one() {
+        let span = |from, thru| Span::parse(from, thru, NOW_NS);
+        for (one, from, thru) in [
+            ("10:00-11:00", "10:00", "11:00"),
+            (
+                "20261121:10:00-20261122:11:00:05",
+                "20261121:10:00",
+                "20261122:11:00:05",
+            ),
+            ("20261121-20261122", "20261121:00:00", "20261122:23:59:59"),
+            (
+                "2026-11-21-2026-11-22T10:00",
+                "20261121:00:00",
+                "20261122:10:00",
+            ),
+            ("-2h--1h", "-2h", "-1h"),
+            ("now-2h-now", "-2h", "now"),
+            ("2026-11-21T10:00-now", "20261121:10:00", "now"),
+        ] {
+            assert_eq!(span(Some(one), None), span(Some(from), Some(thru)), "{one}");
+        }
+        for (from, thru) in [("10:00-11:00", Some("12:00")), ("10:00-", None)] {
+            assert!(span(Some(from), thru).is_err(), "{from}");
+        }
+        assert!(span(None, Some("10:00-11:00")).is_err());
+    }
+
+    #[test]
+    fn spans() {
+        let local = |day: u32, hour: u32| Local {
+            day,
+            second: hour * 3600,
+            milli: 0,
+            weekday: 0,
+        };
+        use Place::*;
+        for (from, thru, day, hour, expect) in [
+            (None, None, 20_261_121, 5, Within),
+            (Some("10:00"), None, 20_261_121, 9, Before),
+            (Some("10:00"), None, 20_261_122, 10, Within),
+            (Some("10:00"), Some("11:00"), 20_261_121, 11, Within),
+            (Some("10:00"), Some("11:00"), 20_261_121, 12, Before),
+            (Some("22:00"), Some("02:00"), 20_261_121, 23, Within),
+            (Some("22:00"), Some("02:00"), 20_261_122, 1, Within),
+            (Some("22:00"), Some("02:00"), 20_261_122, 12, Before),
+            (
+                Some("20261121:10:00"),
+                Some("20261122:11:00"),
+                20_261_122,
+                9,
+                Within,
+            ),
+            (
+                Some("20261121:10:00"),
+                Some("20261122:11:00"),
+                20_261_122,
+                12,
+                After,
+            ),
+            (
+                Some("20261121:10:00"),
+                Some("20261122:11:00"),
+                20_261_120,
+                12,
+                Before,
+            ),
+        ] {
+            let span = Span::parse(from, thru, NOW_NS).expect("sound");
+            assert_eq!(
+                span.place(0, local(day, hour)),
+                expect,
+                "{from:?} {thru:?} {day} {hour}"
+            );
+        }
+    }
+
+    #[test]
+    fn spans_of_moments() {
+        let span = Span::parse(Some("-2h"), Some("-1h"), NOW_NS).expect("sound");
+        let at = Local::default();
+        for (ago_s, expect) in [
+            (7201, Place::Before),
+            (7200, Place::Within),
+            (3600, Place::Within),
+            (3599, Place::After),
+        ] {
+            let real_ns = NOW_NS - ago_s * SECOND_NS;
+            assert_eq!(span.place(real_ns, at), expect, "{ago_s} s ago");
+        }
+        let mixed = Span::parse(Some("-2h"), Some("11:00"), NOW_NS).expect("sound");
+        let late = Local {
+            second: 12 * 3600,
+            ..at
+        };
+        assert_eq!(mixed.place(NOW_NS, late), Place::Before);
+    }
+}

@@ -1,0 +1,23 @@
+//! A client of the keeper: one question, one answer.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
+
+/// Asks on an open connection.
+pub fn answer_of(stream: &mut UnixStream, question: &Question) -> Answer {
+    stream.write_all(&question.frame()).expect("a question");
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).expect("an answer's head");
+    let mut body = vec![0; body_bytes(head, ANSWER_MAX).expect("a length")];
+    stream.read_exact(&mut body).expect("an answer's body");
+    Answer::read(&body).expect("an answer")
+}
+
+/// Asks on a socket by a connection of its own.
+pub fn ask_at(socket: &Path, question: &Question) -> Answer {
+    let mut stream = UnixStream::connect(socket).expect("a keeper");
+    answer_of(&mut stream, question)
+}
