@@ -1,5 +1,6 @@
 // Chromium with a page that writes down what it must not do: other origins, CSP reports, errors.
 import { chromium } from 'playwright-core';
+import { PATIENCE_MS } from '../fixture/peers.js';
 import { serve } from '../fixture/serve.js';
 
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -9,6 +10,7 @@ export const launch = () => chromium.launch({ executablePath: process.env.CHROMI
 /** A page at `url`; `seen` fills with what a stranger must never find. */
 export async function open(browser, url, { width = 1440, height = 900, dark = true, path = '', ...others } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', locale: 'en-GB', timezoneId: 'Europe/Berlin', acceptDownloads: true, ...others });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const seen = { foreign: [], reports: [], errors: [], dialogs: [] };
   page.on('request', (request) => !/^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:|about:)/.test(request.url()) && seen.foreign.push(request.url()));

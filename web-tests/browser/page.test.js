@@ -25,7 +25,7 @@ function on(name, options, run) {
   });
 }
 
-const until = (page, condition, given) => page.waitForFunction(condition, given, { timeout: 20000 });
+const until = (page, condition, given) => page.waitForFunction(condition, given);
 const has = (page, selector, wanted) => until(page, ([where, what]) => [...document.querySelectorAll(where)].some((each) => each.textContent.includes(what)), [selector, wanted]);
 const parameter = (page, name) => new URL(page.url()).searchParams.get(name);
 const column = (page, name) => page.$$eval('.processes thead th', (heads, wanted) => heads.findIndex((head) => head.dataset.column === wanted), name);

@@ -53,7 +53,7 @@ const rows = (page, label) =>
 /** A lock that others wait for. */
 const altering = () => server.psql('BEGIN; ALTER TABLE pgbench_branches ADD COLUMN IF NOT EXISTS note text; SELECT pg_sleep(20);');
 
-test('who holds up whom, now and at the cursor, with kinds of commands and charts', { skip, timeout: 240000 }, async () => {
+test('who holds up whom, now and at the cursor, with kinds of commands and charts', { skip }, async () => {
   await patience(async () => {
     const answer = await (await fetch(`${url}api/v1/stored?match=job=postgres`)).json();
     return answer.series.length > 20;
@@ -62,7 +62,7 @@ test('who holds up whom, now and at the cursor, with kinds of commands and chart
   await page.evaluate((token) => localStorage.setItem('kymo.token', token), token());
   await page.reload();
   started(altering());
-  await page.waitForFunction(() => document.querySelectorAll('[aria-label="Commands in flight"] tr[data-depth="1"]').length >= 2, null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelectorAll('[aria-label="Commands in flight"] tr[data-depth="1"]').length >= 2);
   const flight = await rows(page, 'Commands in flight');
   // a sample a second is recorded
   await page.waitForTimeout(3000);
@@ -77,14 +77,14 @@ test('who holds up whom, now and at the cursor, with kinds of commands and chart
     assert.match(row[3], /└ .*pgbench_branches/);
     assert.doesNotMatch(row[3], /\d{3}/, 'no literal');
   }
-  await page.waitForFunction(() => document.querySelectorAll('#view-postgres .card canvas').length >= 10, null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelectorAll('#view-postgres .card canvas').length >= 10);
   const names = (await rows(page, 'Kinds of commands')).map(([kind]) => kind);
   for (const kind of ['select', 'insert', 'update', 'utility']) assert.ok(names.includes(kind), names.join());
   assert.equal(await page.isVisible('[data-view=postgres]'), true);
   if (PICTURES) mkdirSync(PICTURES, { recursive: true });
-  await page.waitForFunction(() => !document.querySelector('[aria-label="Commands in flight"] tr[data-depth="1"]'), null, { timeout: 60000 });
+  await page.waitForFunction(() => !document.querySelector('[aria-label="Commands in flight"] tr[data-depth="1"]'));
   await page.goto(`${url}?view=postgres&range=300&at=${moment.toFixed(1)}`);
-  await page.waitForFunction(() => document.querySelectorAll('[aria-label="Commands in flight"] tr[data-depth="1"]').length >= 2, null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelectorAll('[aria-label="Commands in flight"] tr[data-depth="1"]').length >= 2);
   assert.match(await page.textContent('#view-postgres .sub'), /blocked at /);
   if (PICTURES) await page.waitForTimeout(3000);
   if (PICTURES) await page.screenshot({ path: join(PICTURES, 'postgres-cursor.png'), fullPage: true });
@@ -98,7 +98,7 @@ test('who holds up whom, now and at the cursor, with kinds of commands and chart
   await context.close();
 });
 
-test('without a token there are numbers and no texts', { skip, timeout: 120000 }, async () => {
+test('without a token there are numbers and no texts', { skip }, async () => {
   const { page, context, seen } = await open(browser, url, { path: '?view=postgres' });
   await page.waitForFunction(() => /in flight/.test(document.querySelector('#view-postgres .sub').textContent));
   const texts = (await rows(page, 'Commands in flight')).map((row) => row[3].replace(/[\u2003└ ]/g, ''));

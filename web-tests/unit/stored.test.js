@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chartTitle, chartsOf, isSilent, lineNames, orderHosts, parts, readStored, searchStored, treeOf } from '../../crates/serve/assets/stored.js';
+import { chartTitle, chartsOf, isSilent, lineNames, orderHosts, parts, readStored, removals, searchStored, treeOf } from '../../crates/serve/assets/stored.js';
 
 const answer = {
   series: [['db/port-1.rrd', 0, 100], ['web1/cpu-0/cpu-idle.rrd', 1, 990], ['web1/cpu-0/cpu-user.rrd', 1, 995], ['web1/cpu-1/cpu-user.rrd', 1, 995], ['alone.rrd', 1, null], ['web2/load/load.rrd', 2, null]],
@@ -65,4 +65,13 @@ test('search, tree and charts of a host', () => {
   assert.deepEqual([...treeOf(fields)].map(([host, folders]) => [host, [...folders.keys()]]), [['db', ['']], ['web1', ['cpu-0', 'cpu-1']], ['(no host)', ['']]]);
   assert.deepEqual(chartsOf(fields, 'web1').map((ids) => ids.length), [3]);
   assert.deepEqual(chartsOf(fields, 'db'), [['@db/port-1.rrd:rx', '@db/port-1.rrd:tx']]);
+});
+
+test('values of a chosen time can be removed by commands', () => {
+  const charts = [['@web1/load/load.rrd:shortterm', '@web1/load/load.rrd:longterm', 'cpu.user'], [`@{field="it's"}:value`]];
+  assert.deepEqual(removals(charts, { from: 1700000100.4, thru: 1700000200.2 }), [
+    `kymo series rm 'name=web1/load/load.rrd' --from 1700000100 --thru 1700000201`,
+    `kymo series rm 'name={field="it'\\''s"}' --from 1700000100 --thru 1700000201`,
+  ]);
+  assert.deepEqual(removals(charts, null), []);
 });
